@@ -1,0 +1,59 @@
+import Bytes
+
+/// One entry of the feedback service's list: `time u32 | token length u16 | token`, a view of borrowed bytes.
+public struct FeedbackTuple: ~Escapable {
+  /// Bytes before the token.
+  public static var headerLength: Int { 6 }
+
+  /// UNIX seconds UTC at which APNs found the app gone from the device.
+  public let timestamp: UInt32
+  public let token: RawSpan
+
+  @inlinable
+  @_lifetime(copy token)
+  public init(timestamp: UInt32, token: RawSpan) {
+    self.timestamp = timestamp
+    self.token = token
+  }
+
+  /// How far the tuple at `offset` reaches; told from its first six bytes.
+  @inlinable
+  public static func extent(of bytes: RawSpan, at offset: Int, limits: ProtocolLimits) -> RecordExtent {
+    let available = bytes.byteCount - offset
+    guard available >= headerLength else { return .incomplete(needed: headerLength) }
+    let tokenLength = Int(bytes.uint16(at: offset + 4))
+    if tokenLength > limits.maximumTokenLength { return .malformed(ParseError(.tokenTooLong(tokenLength), at: 4)) }
+    let length = headerLength + tokenLength
+    return available >= length ? .complete(length) : .incomplete(needed: length)
+  }
+
+  /// Reads a tuple that `extent(of:at:limits:)` has found complete; `record` is exactly that tuple.
+  @inlinable
+  @_lifetime(copy record)
+  public init(record: RawSpan) {
+    self.init(timestamp: record.uint32(at: 0), token: record.extracting(unchecked: 6..<record.byteCount))
+  }
+
+  /// Parses the tuple at `offset` and moves `offset` behind it; throws `.incomplete` when the bytes end first.
+  @inlinable
+  @_lifetime(copy bytes)
+  public init(
+    parsing bytes: RawSpan, at offset: inout Int, limits: ProtocolLimits = ProtocolLimits()
+  ) throws(ParseError) {
+    let length: Int
+    switch Self.extent(of: bytes, at: offset, limits: limits) {
+    case .complete(let value): length = value
+    case .incomplete(let needed): throw ParseError(.incomplete, at: needed)
+    case .malformed(let error): throw error
+    }
+    self.init(record: bytes.extracting(unchecked: offset..<offset + length))
+    offset += length
+  }
+
+  /// Writes the tuple. The token may hold at most 65,535 bytes.
+  public func encode(into output: inout ByteWriter) {
+    output.write(bigEndian: timestamp)
+    output.write(bigEndian: UInt16(token.byteCount))
+    output.write(token)
+  }
+}

@@ -1,0 +1,65 @@
+/// Why bytes are not a record of the protocol, and where.
+///
+/// Two errors are equal when their problems are: the offset tells a reader where to look, not what went wrong.
+public struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
+  public var problem: Problem
+  /// Offset of the offending field from the first byte of the record.
+  public var offset: Int
+
+  @inlinable
+  public init(_ problem: Problem, at offset: Int) {
+    self.problem = problem
+    self.offset = offset
+  }
+
+  public static func == (a: ParseError, b: ParseError) -> Bool { a.problem == b.problem }
+
+  public var description: String { "\(problem) at offset \(offset)" }
+
+  public enum Problem: Sendable, Equatable {
+    /// The first byte is no command a provider sends. Garbage, another protocol, or a lost boundary.
+    case unknownCommand(UInt8)
+    /// The first byte of a response is not 8 and the second no status. Not an APNs gateway.
+    case unknownResponse(command: UInt8, status: UInt8)
+    /// A command-2 frame length above `ProtocolLimits.maximumFrameLength`.
+    case frameTooLong(Int)
+    /// A token length above `ProtocolLimits.maximumTokenLength`.
+    case tokenTooLong(Int)
+    /// A payload length above `ProtocolLimits.maximumPayloadLength`.
+    case payloadTooLong(Int)
+    /// Command 0 with neither token nor payload: five zero bytes are padding, not a notification.
+    case emptyNotification
+    /// An item claims more bytes than its frame has left. rpush and apns4erl do this with tokens that are not 32 bytes.
+    case itemOverrun(item: UInt8, length: Int)
+    /// One or two bytes are left in a frame where an item header needs three.
+    case itemHeaderCut
+    /// The bytes end before the record does.
+    case incomplete
+  }
+}
+
+extension ParseError.Problem: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unknownCommand(let command): "unknown command \(command)"
+    case .unknownResponse(let command, let status): "unknown response command \(command) with status \(status)"
+    case .frameTooLong(let length): "frame length \(length) is over the limit"
+    case .tokenTooLong(let length): "token length \(length) is over the limit"
+    case .payloadTooLong(let length): "payload length \(length) is over the limit"
+    case .emptyNotification: "command 0 with neither token nor payload"
+    case .itemOverrun(let item, let length): "item \(item) of length \(length) overruns its frame"
+    case .itemHeaderCut: "item header cut short by the end of its frame"
+    case .incomplete: "incomplete record"
+    }
+  }
+}
+
+/// How far a record reaches that starts at a given byte: the answer of every incremental decoder here.
+public enum RecordExtent: Sendable, Equatable {
+  /// The whole record is there and is this many bytes long.
+  case complete(Int)
+  /// More bytes are needed: at least this many from the start of the record before it is worth asking again.
+  case incomplete(needed: Int)
+  /// This is no record.
+  case malformed(ParseError)
+}

@@ -1,0 +1,213 @@
+/// What the protocol implies for one connection, from the provider's side: which notifications were accepted, rejected,
+/// discarded, and which are left open.
+///
+/// A plain value without I/O or clock. The dissector feeds it what a capture shows, a load generator its own writes.
+/// Notifications are numbered from 0 in the order they were written.
+///
+/// The rules (Apple's guide of 2015-09-16, and what servers were seen to do):
+/// - a rejection names one notification: all before it were accepted, all after it discarded;
+/// - status 10 (shutdown) names the last *accepted* one: it and all before it were accepted, all after it discarded;
+/// - status 0 (sent by mock servers) accepts what it names and everything before, and discards nothing;
+/// - a later response that names a later notification proves that those between were taken after all;
+/// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
+/// - identifier 0 can mean "failed before the identifier was read": with an empty-token frame on the connection, it
+///   names that one;
+/// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
+///   earlier notification settled.
+public struct ProviderSession: Sendable {
+  /// How many notifications have which fate. The four add up to what was written.
+  public struct Fates: Sendable, Equatable {
+    public var accepted = 0
+    public var rejected = 0
+    public var discarded = 0
+    /// Left open: no response proves anything about them.
+    public var unknown = 0
+    public init() {}
+  }
+
+  /// What one response said.
+  public struct Verdict: Sendable, Equatable {
+    /// The notification it names; `nil` when none such was written.
+    public var notification: Int?
+    /// How many notifications before it (status 10 and 0: including it) count as accepted; `nil` when it names none.
+    public var accepted: Int?
+    /// How many written notifications the identifier fits. Above 1 the naming is a judgement (the latest was taken).
+    public var candidates: Int
+  }
+
+  /// Notifications written so far.
+  public private(set) var written = 0
+  /// Responses that named nothing known.
+  public private(set) var unresolvedResponses = 0
+  /// The connection is over for the gateway: what was written after the named notification is discarded.
+  public private(set) var isTerminated = false
+
+  private var history: IdentifierHistory
+  private var firstKnownBad: Int?
+  /// Everything before this index is settled: accepted or rejected.
+  private var settled = 0
+  private var rejections = Rejections()
+
+  /// - Parameter maximumIdentifierRuns: how much of the identifiers' history is kept, in runs of evenly spaced ones; a
+  ///   counter needs one run, random identifiers one for every two. Older ones are forgotten and can no longer be named.
+  public init(maximumIdentifierRuns: Int = 32_768) {
+    history = IdentifierHistory(maximumRuns: maximumIdentifierRuns)
+  }
+
+  /// Notes that the next notification was written, and returns its number.
+  ///
+  /// - Parameter isKnownBad: its token is empty, so that it cannot be accepted.
+  public mutating func write(identifier: UInt32?, isKnownBad: Bool) -> Int {
+    let index = written
+    written += 1
+    if let identifier { history.append(identifier, at: index) }
+    if isKnownBad && firstKnownBad == nil { firstKnownBad = index }
+    return index
+  }
+
+  /// Applies an error response.
+  public mutating func receive(_ response: ErrorResponse) -> Verdict {
+    var (named, candidates) = history.find(response.identifier)
+    if response.identifier == 0, let firstKnownBad,
+      named == nil || response.status == .missingDeviceToken || response.status == .invalidTokenSize
+    {
+      (named, candidates) = (firstKnownBad, max(1, candidates))
+    }
+    guard let named else {
+      unresolvedResponses += 1
+      return Verdict(notification: nil, accepted: nil, candidates: 0)
+    }
+    switch response.status {
+    case .noError, .shutdown:
+      settled = max(settled, named + 1)
+      if response.status == .shutdown { isTerminated = true }
+    default:
+      settled = max(settled, named + 1)
+      rejections.insert(named)
+      isTerminated = true
+    }
+    let isAccepted = response.status == .noError || response.status == .shutdown
+    return Verdict(
+      notification: named, accepted: named + (isAccepted ? 1 : 0) - rejections.count(before: named),
+      candidates: candidates)
+  }
+
+  /// The fates as they stand now. Before the connection has ended, `unknown` includes what is merely under way.
+  public var fates: Fates {
+    var fates = Fates()
+    fates.rejected = rejections.count
+    fates.accepted = settled - rejections.count
+    let rest = written - settled
+    if isTerminated { fates.discarded = rest } else { fates.unknown = rest }
+    return fates
+  }
+
+  /// How many notifications were written after the one that the deciding response named.
+  public func discarded(after notification: Int) -> Int {
+    isTerminated && notification + 1 == settled ? written - settled : 0
+  }
+}
+
+/// The rejected notifications of one connection, by number.
+///
+/// The documented service rejects one and closes; mock servers were seen to answer many. The latest 4,096 are kept, so
+/// that a response repeated for one of them counts once; older ones are only counted.
+private struct Rejections: Sendable {
+  private static let maximumKept = 4_096
+  private var kept: [Int] = []
+  private var forgotten = 0
+
+  var count: Int { forgotten + kept.count }
+
+  mutating func insert(_ index: Int) {
+    let position = insertionPoint(index)
+    if position < kept.count && kept[position] == index { return }
+    kept.insert(index, at: position)
+    if kept.count > Self.maximumKept {
+      let half = Self.maximumKept / 2
+      kept.removeFirst(half)
+      forgotten += half
+    }
+  }
+
+  func count(before index: Int) -> Int { forgotten + insertionPoint(index) }
+
+  /// The first position whose number is not below `index`; new ones are nearly always the highest.
+  private func insertionPoint(_ index: Int) -> Int {
+    if let last = kept.last, last < index { return kept.count }
+    var (low, high) = (0, kept.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if kept[middle] < index { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+/// Which identifiers were written, kept as runs with a constant step.
+///
+/// Clients count (1, 2, 3 …), count in the wrong byte order, or restart their counter per batch; all of these need a
+/// handful of runs for millions of notifications. Random identifiers need one run for two.
+struct IdentifierHistory: Sendable {
+  private struct Run: Sendable {
+    var firstIdentifier: UInt32
+    var step: UInt32
+    var firstIndex: Int
+    var count: Int
+
+    var next: UInt32 { firstIdentifier &+ step &* UInt32(truncatingIfNeeded: count) }
+
+    /// The latest position in this run that carries `identifier`.
+    func latestPosition(of identifier: UInt32) -> Int? {
+      if step == 0 || count == 1 { return identifier == firstIdentifier ? count - 1 : nil }
+      let distance = identifier &- firstIdentifier
+      // Counting up, or the same difference counted down.
+      for (distance, step) in [(distance, step), (0 &- distance, 0 &- step)] {
+        let (position, remainder) = distance.quotientAndRemainder(dividingBy: step)
+        if remainder == 0 && Int(position) < count { return Int(position) }
+      }
+      // A step in the wrong byte order wraps around and needs the search.
+      guard step & 0xffff == 0 else { return nil }
+      var candidate = next
+      for position in stride(from: count - 1, through: 0, by: -1) {
+        candidate &-= step
+        if candidate == identifier { return position }
+      }
+      return nil
+    }
+  }
+
+  private var runs: [Run] = []
+  private let maximumRuns: Int
+
+  init(maximumRuns: Int) { self.maximumRuns = max(1, maximumRuns) }
+
+  mutating func append(_ identifier: UInt32, at index: Int) {
+    if let last = runs.indices.last, runs[last].firstIndex + runs[last].count == index {
+      if runs[last].count == 1 {
+        runs[last].step = identifier &- runs[last].firstIdentifier
+        runs[last].count = 2
+        return
+      }
+      if runs[last].next == identifier {
+        runs[last].count += 1
+        return
+      }
+    }
+    // Forgetting half at once keeps the cost of forgetting constant per identifier.
+    if runs.count >= maximumRuns { runs.removeFirst((maximumRuns + 1) / 2) }
+    runs.append(Run(firstIdentifier: identifier, step: 0, firstIndex: index, count: 1))
+  }
+
+  /// The latest notification with this identifier, and in how many runs the identifier occurs.
+  func find(_ identifier: UInt32) -> (index: Int?, candidates: Int) {
+    var latest: Int?
+    var candidates = 0
+    for run in runs.reversed() {
+      guard let position = run.latestPosition(of: identifier) else { continue }
+      candidates += 1
+      if latest == nil { latest = run.firstIndex + position }
+    }
+    return (latest, candidates)
+  }
+}

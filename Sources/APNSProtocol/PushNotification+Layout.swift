@@ -1,0 +1,109 @@
+import Bytes
+
+extension PushNotification {
+  /// How long the frame at `offset` is, told from its header alone.
+  ///
+  /// Needs 3 bytes to begin with (5 for command 2) and never looks further than the length fields.
+  @inlinable
+  public static func extent(of bytes: RawSpan, at offset: Int, limits: ProtocolLimits) -> RecordExtent {
+    let available = bytes.byteCount - offset
+    guard available > 0 else { return .incomplete(needed: 1) }
+    let command = bytes.byte(at: offset)
+    switch command {
+    case 2:
+      guard available >= 5 else { return .incomplete(needed: 5) }
+      let length = Int(bytes.uint32(at: offset + 1))
+      if length > limits.maximumFrameLength { return .malformed(ParseError(.frameTooLong(length), at: 1)) }
+      return available >= 5 + length ? .complete(5 + length) : .incomplete(needed: 5 + length)
+    case 0, 1:
+      let tokenAt = command == 0 ? 3 : 11
+      guard available >= tokenAt else { return .incomplete(needed: tokenAt) }
+      let tokenLength = Int(bytes.uint16(at: offset + tokenAt - 2))
+      if tokenLength > limits.maximumTokenLength {
+        return .malformed(ParseError(.tokenTooLong(tokenLength), at: tokenAt - 2))
+      }
+      let payloadAt = tokenAt + tokenLength + 2
+      guard available >= payloadAt else { return .incomplete(needed: payloadAt) }
+      let payloadLength = Int(bytes.uint16(at: offset + payloadAt - 2))
+      if payloadLength > limits.maximumPayloadLength {
+        return .malformed(ParseError(.payloadTooLong(payloadLength), at: payloadAt - 2))
+      }
+      if command == 0 && tokenLength == 0 && payloadLength == 0 {
+        return .malformed(ParseError(.emptyNotification, at: 0))
+      }
+      let length = payloadAt + payloadLength
+      return available >= length ? .complete(length) : .incomplete(needed: length)
+    default:
+      return .malformed(ParseError(.unknownCommand(command), at: 0))
+    }
+  }
+
+  /// The fields of one frame: numbers by value, byte strings by position. It borrows nothing.
+  public struct Layout: Sendable, Equatable {
+    public let command: Command
+    public var identifier: UInt32?
+    public var expiration: UInt32?
+    public var priority: UInt8?
+    public var token = Field()
+    public var payload = Field()
+    /// Items came in another order than by rising id.
+    public var hasUnusualItemOrder = false
+    /// There are items with an unknown id, with a length their id does not have, or with an id seen before.
+    public var hasUnknownItems = false
+
+    /// Reads the fields of a frame that `extent(of:at:limits:)` has found complete; `frame` is exactly that frame.
+    @inlinable
+    public init(parsing frame: RawSpan) throws(ParseError) {
+      let command = frame.byte(at: 0)
+      self.command = Command(rawValue: command)
+      if command == 2 {
+        try readItems(frame)
+        return
+      }
+      var offset = 1
+      if command == 1 {
+        identifier = frame.uint32(at: 1)
+        expiration = frame.uint32(at: 5)
+        offset = 9
+      }
+      let tokenLength = Int(frame.uint16(at: offset))
+      let payloadLength = Int(frame.uint16(at: offset + 2 + tokenLength))
+      token = Field(offset: offset + 2, length: tokenLength)
+      payload = Field(offset: offset + 4 + tokenLength, length: payloadLength)
+    }
+
+    @inlinable
+    mutating func readItems(_ frame: RawSpan) throws(ParseError) {
+      let end = frame.byteCount
+      var offset = 5
+      var last: UInt8 = 0
+      while offset < end {
+        guard end - offset >= 3 else { throw ParseError(.itemHeaderCut, at: offset) }
+        let id = frame.byte(at: offset)
+        let length = Int(frame.uint16(at: offset + 1))
+        let data = offset + 3
+        guard end - data >= length else {
+          throw ParseError(.itemOverrun(item: id, length: length), at: offset)
+        }
+        read(item: id, Field(offset: data, length: length), of: frame)
+        if id <= last { hasUnusualItemOrder = true }
+        last = id
+        offset = data + length
+      }
+    }
+
+    @inlinable @inline(__always)
+    mutating func read(item id: UInt8, _ field: Field, of frame: RawSpan) {
+      switch (FrameItem.Identifier(rawValue: id), field.length) {
+      case (.deviceToken, _) where !token.isPresent: token = field
+      case (.payload, _) where !payload.isPresent: payload = field
+      case (.notificationIdentifier, 4) where identifier == nil:
+        identifier = frame.uint32(at: field.offset)
+      case (.expiration, 4) where expiration == nil:
+        expiration = frame.uint32(at: field.offset)
+      case (.priority, 1) where priority == nil: priority = frame.byte(at: field.offset)
+      default: hasUnknownItems = true
+      }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/// Reading integers from borrowed memory.
+///
+/// This file and `ByteWriter` are the only places with unsafe loads and stores. What makes them safe: every load goes
+/// through `RawSpan`'s own bounds check, needs no alignment, and yields a type for which every bit pattern is a value.
+/// An offset outside the span is a mistake of the caller and traps; callers compare lengths from outside first.
+extension RawSpan {
+  /// The byte at `offset`.
+  @inlinable @inline(__always)
+  public func byte(at offset: Int) -> UInt8 {
+    unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+  }
+
+  /// The two bytes at `offset` in network order.
+  @inlinable @inline(__always)
+  public func uint16(at offset: Int) -> UInt16 {
+    UInt16(bigEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self))
+  }
+
+  /// The four bytes at `offset` in network order.
+  @inlinable @inline(__always)
+  public func uint32(at offset: Int) -> UInt32 {
+    UInt32(bigEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self))
+  }
+
+  /// The eight bytes at `offset` in network order.
+  @inlinable @inline(__always)
+  public func uint64(at offset: Int) -> UInt64 {
+    UInt64(bigEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  /// The two bytes at `offset` in little-endian order, or big-endian where the file says so.
+  @inlinable @inline(__always)
+  public func uint16(at offset: Int, bigEndian: Bool) -> UInt16 {
+    let value = uint16(at: offset)
+    return bigEndian ? value : value.byteSwapped
+  }
+
+  /// The four bytes at `offset` in little-endian order, or big-endian where the file says so.
+  @inlinable @inline(__always)
+  public func uint32(at offset: Int, bigEndian: Bool) -> UInt32 {
+    let value = uint32(at: offset)
+    return bigEndian ? value : value.byteSwapped
+  }
+
+  /// The eight bytes at `offset` in little-endian order, or big-endian where the file says so.
+  @inlinable @inline(__always)
+  public func uint64(at offset: Int, bigEndian: Bool) -> UInt64 {
+    let value = uint64(at: offset)
+    return bigEndian ? value : value.byteSwapped
+  }
+
+  /// Whether both spans hold the same bytes.
+  @inlinable
+  public func elementsEqual(_ other: RawSpan) -> Bool {
+    guard byteCount == other.byteCount else { return false }
+    var offset = 0
+    while offset + 8 <= byteCount {
+      if uint64(at: offset) != other.uint64(at: offset) { return false }
+      offset += 8
+    }
+    while offset < byteCount {
+      if byte(at: offset) != other.byte(at: offset) { return false }
+      offset += 1
+    }
+    return true
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// A copy of borrowed bytes, for what must outlive the buffer they stand in.
+  @inlinable
+  public init(copying bytes: RawSpan) {
+    self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+  }
+
+  /// Appends a copy of borrowed bytes.
+  @inlinable
+  public mutating func append(copying bytes: RawSpan) {
+    unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// The array's bytes, borrowed.
+  @inlinable
+  public var rawBytes: RawSpan {
+    @_lifetime(borrow self)
+    // Safe because a byte has no padding and every bit pattern is a value.
+    get { unsafe span.bytes }
+  }
+}

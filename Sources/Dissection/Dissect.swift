@@ -1,0 +1,175 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// How far a dissection has come, for progress.
+public struct DissectionProgress: Sendable {
+  public var bytesRead: Int
+  /// `nil` for pipes.
+  public var size: Int?
+  public var packets: Int
+}
+
+/// What remains to be said when an input has been dissected.
+public struct DissectionOutcome: Sendable {
+  public var summary: SummaryRecord
+  /// What was wrong with the file as a file.
+  public var warnings: [String]
+}
+
+/// Reads inputs one after the other into one sink. Connections are numbered on through all of them; packets are counted
+/// anew in each.
+public struct Dissection<Sink: RecordSink> {
+  private let options: DissectionOptions
+  private let filter: PacketFilter?
+  private var dissector: Dissector<Sink>
+
+  public init(into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil) {
+    self.options = options
+    self.filter = filter
+    dissector = Dissector(sink: sink, options: options)
+  }
+
+  public var summary: SummaryRecord { dissector.summary }
+
+  /// Dissects one input to its end, or until `proceed` returns `false`; it is asked every 4,096 packets.
+  ///
+  /// - Returns: what was wrong with the file; everything before the damage was read.
+  public mutating func read(
+    _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
+  ) throws -> [String] {
+    switch consume input {
+    case .packets(let file): try read(file, source, proceed)
+    case .dump(let dump): try read(dump, source, proceed)
+    }
+  }
+
+  /// Writes the summary.
+  public mutating func finish() { dissector.sink.receive(dissector.summary) }
+
+  // MARK: captures
+
+  private mutating func read(
+    _ file: consuming CaptureFile, _ source: String, _ proceed: (DissectionProgress) -> Bool
+  ) throws -> [String] {
+    var file = file
+    var decoder = PacketDecoder(options: options.capture)
+    var reassembler = TCPReassembler(options: options.capture.reassembly)
+    var announced = file.format != .pcapng
+    if announced { announce(source, file.format, file.linkTypes) }
+    var linkTypes: [LinkType] = file.linkTypes
+    let packetsBefore = dissector.summary.packets
+    var unsupported: Set<LinkType> = []
+    let size = file.size
+    try file.forEachPacket { packet, bytes, bytesRead in
+      if !announced || linkTypes.last != packet.linkType {
+        if !linkTypes.contains(packet.linkType) { linkTypes.append(packet.linkType) }
+      }
+      if !announced {
+        announced = true
+        announce(source, .pcapng, linkTypes)
+      }
+      if packet.number & 4_095 == 0 {
+        guard proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: packet.number)) else { return false }
+      }
+      if let filter, try !filter.matches(packet, bytes) { return true }
+      dissector.summary.packets += 1
+      decoder.decode(packet, bytes) { segment, payload in
+        reassembler.receive(segment, payload, time: packet.time, packet: packet.number, into: &dissector)
+      }
+      if !packet.linkType.isSupported { unsupported.insert(packet.linkType) }
+      return true
+    }
+    if !announced { announce(source, file.format, file.linkTypes) }
+    reassembler.finish(into: &dissector)
+    _ = packetsBefore
+    return file.warnings + unsupported.map { "packets of link type \($0) are not read" }.sorted()
+  }
+
+  private mutating func announce(_ source: String, _ format: CaptureFormat, _ linkTypes: [LinkType]) {
+    dissector.sink.receive(CaptureRecord(source: source, format: format, linkTypes: linkTypes))
+  }
+
+  // MARK: raw dumps
+
+  private mutating func read(
+    _ dump: consuming RawDump, _ source: String, _ proceed: (DissectionProgress) -> Bool
+  ) throws -> [String] {
+    var dump = dump
+    let contents = try options.dumpContents ?? Self.contents(of: dump.beginning, options)
+    announce(source, dump.format, [])
+    dissector.summary.connections += 1
+    let connection = Connection(
+      number: dissector.summary.connections, flow: nil, opened: .none, options: options)
+    connection.startWasCaptured = true
+    connection.service = contents == .feedback ? .feedback : .gateway
+    connection.clientIsHigh = false
+    connection.setReadings()
+    dissector.sink.opened(connection: connection.number, at: .none)
+    var offset = 0
+    let size = dump.size
+    let mark = Mark(time: .none, packet: 0)
+    try dump.forEachPiece { bytes, bytesRead in
+      switch contents {
+      case .gateway:
+        connection.ways.low.bytes += bytes.byteCount
+        dissector.readGateway(bytes, at: offset, mark, connection)
+      case .responses:
+        connection.ways.high.bytes += bytes.byteCount
+        dissector.readResponses(bytes, at: offset, mark, connection)
+      case .feedback:
+        connection.ways.high.bytes += bytes.byteCount
+        dissector.readFeedback(bytes, at: offset, mark, connection)
+      }
+      offset += bytes.byteCount
+      return proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))
+    }
+    dissector.close(connection)
+    return dump.warnings
+  }
+
+  /// Tells what a dump holds: whatever explains most of its beginning as whole records.
+  private static func contents(of beginning: RawSpan, _ options: DissectionOptions) throws -> DumpContents {
+    let sample = beginning.extracting(0..<min(beginning.byteCount, 1 << 16))
+    let scores = [
+      (DumpContents.gateway, explained(sample, GatewayGrammar(limits: options.limits))),
+      (.responses, explained(sample, ResponseGrammar())),
+      (.feedback, explained(sample, FeedbackGrammar(limits: options.limits))),
+    ]
+    guard let best = scores.max(by: { $0.1 < $1.1 }), best.1 > 0 else {
+      throw CaptureError(
+        .notACapture,
+        "neither a packet capture nor a dump of this protocol (no record in its first \(sample.byteCount) bytes); "
+          + "--stream says what a damaged dump holds")
+    }
+    return best.0
+  }
+
+  /// How many of these bytes belong to whole records, searching through damage.
+  private static func explained<G: RecordGrammar>(_ sample: RawSpan, _ grammar: G) -> Int {
+    // Followed from the first byte: right for a dump that begins with a record, whatever the record holds.
+    var aligned = 0
+    walk: while aligned < sample.byteCount {
+      switch grammar.extent(sample, aligned) {
+      case .complete(let length):
+        let record = sample.extracting(aligned..<aligned + length)
+        guard grammar.isTrustworthy(record, followedBy: sample.extracting(aligned + length..<sample.byteCount)) else {
+          break walk
+        }
+        aligned += length
+      default: break walk
+      }
+    }
+    guard aligned < sample.byteCount else { return aligned }
+    // Searched for: right for a dump with damage, and stricter.
+    var found = 0
+    var framer = RecordFramer(grammar: grammar, isAligned: false)
+    let receive: RecordFramer<G>.Receiver = { event, _, _ in
+      if case .record(let record) = event { found += record.byteCount }
+      return nil
+    }
+    framer.feed(sample, at: 0, mark: Mark(time: .none, packet: 0), receive)
+    framer.finish(receive)
+    return found
+  }
+}

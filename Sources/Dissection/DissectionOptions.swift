@@ -1,0 +1,44 @@
+import APNSProtocol
+import PacketCapture
+
+/// What to look for, and the limits on what input can make the dissector hold.
+public struct DissectionOptions: Sendable {
+  /// What a server port means. Connections on other ports are told by their first bytes.
+  public var ports: [UInt16: Service]
+  /// What a raw dump holds; `nil`: told from its bytes.
+  public var dumpContents: DumpContents?
+  public var limits: ProtocolLimits
+  public var capture: CaptureOptions
+  /// Runs of identifiers that are remembered per connection, see `ProviderSession`.
+  public var maximumIdentifierRuns: Int
+  /// Packets per connection whose time is remembered for an error's latency; an older notification's has none.
+  public var maximumWriteTimes: Int
+  /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
+  public var maximumHeldResponses: Int
+
+  public static let knownPorts: [UInt16: Service] = [2195: .gateway, 2196: .feedback]
+
+  public init(
+    ports: [UInt16: Service] = knownPorts, dumpContents: DumpContents? = nil, limits: ProtocolLimits = ProtocolLimits(),
+    capture: CaptureOptions = CaptureOptions(), maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 4_096,
+    maximumHeldResponses: Int = 1_024
+  ) {
+    self.ports = ports
+    self.dumpContents = dumpContents
+    self.limits = limits
+    self.capture = capture
+    self.maximumIdentifierRuns = maximumIdentifierRuns
+    self.maximumWriteTimes = maximumWriteTimes
+    self.maximumHeldResponses = maximumHeldResponses
+  }
+}
+
+/// Which direction of which service a raw dump holds.
+public enum DumpContents: String, Sendable, CaseIterable {
+  /// Provider to gateway.
+  case gateway
+  /// Gateway to provider.
+  case responses
+  /// Feedback service to provider.
+  case feedback
+}

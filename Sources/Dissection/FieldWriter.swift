@@ -1,0 +1,40 @@
+import Bytes
+import PacketCapture
+
+/// Writes the fields of a record, in the order of the contract; what a format makes of them is its own matter.
+///
+/// Field names are compile-time constants, so writing one is a copy of known length.
+protocol FieldWriter: ~Copyable {
+  mutating func begin(_ type: StaticString)
+  mutating func field(_ name: StaticString, _ value: Int)
+  mutating func field(_ name: StaticString, _ value: Bool)
+  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
+  mutating func field(_ name: StaticString, _ text: String)
+  mutating func field(_ name: StaticString, hex bytes: RawSpan)
+  mutating func field(_ name: StaticString, time: Timestamp)
+  mutating func field(_ name: StaticString, payload: RawSpan)
+  mutating func field(_ name: StaticString, _ texts: [String])
+  mutating func field(_ name: StaticString, numbers: [UInt8])
+  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])])
+  /// The fields until `endObject` belong together under this name.
+  mutating func beginObject(_ name: StaticString)
+  mutating func endObject()
+  mutating func end()
+}
+
+extension FieldWriter where Self: ~Copyable {
+  @inline(__always)
+  mutating func field(_ name: StaticString, optional value: Int?) {
+    if let value { field(name, value) }
+  }
+
+  @inline(__always)
+  mutating func field(_ name: StaticString, knownTime time: Timestamp) {
+    if time.isKnown { field(name, time: time) }
+  }
+
+  @inline(__always)
+  mutating func field(_ name: StaticString, packet: Int) {
+    if packet > 0 { field(name, packet) }
+  }
+}

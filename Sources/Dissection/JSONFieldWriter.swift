@@ -1,0 +1,140 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// JSON Lines: one object a line, no white space.
+struct JSONFieldWriter: FieldWriter, ~Copyable {
+  var output: ByteWriter
+  private var times = TimestampFormatter()
+  private var isFirst = true
+
+  init(capacity: Int) { output = ByteWriter(capacity: capacity) }
+
+  mutating func begin(_ type: StaticString) {
+    output.write("{\"type\":\"")
+    output.write(type)
+    output.write(UInt8(ascii: "\""))
+    isFirst = false
+  }
+
+  mutating func end() { output.write("}\n") }
+
+  @inline(__always)
+  private mutating func key(_ name: StaticString) {
+    if !isFirst { output.write(UInt8(ascii: ",")) }
+    isFirst = false
+    output.write(UInt8(ascii: "\""))
+    output.write(name)
+    output.write("\":")
+  }
+
+  mutating func field(_ name: StaticString, _ value: Int) {
+    key(name)
+    output.write(decimal: value)
+  }
+
+  mutating func field(_ name: StaticString, _ value: Bool) {
+    key(name)
+    if value { output.write("true") } else { output.write("false") }
+  }
+
+  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
+    key(name)
+    let (whole, rest) = Int(nanoseconds.magnitude).quotientAndRemainder(dividingBy: 1_000_000)
+    if nanoseconds < 0 { output.write(UInt8(ascii: "-")) }
+    output.write(decimal: whole)
+    output.write(UInt8(ascii: "."))
+    output.write(decimal: UInt32(rest / 1_000), width: 3)
+  }
+
+  mutating func field(_ name: StaticString, _ text: String) {
+    key(name)
+    string(text)
+  }
+
+  mutating func field(_ name: StaticString, hex bytes: RawSpan) {
+    key(name)
+    output.write(UInt8(ascii: "\""))
+    output.write(hex: bytes)
+    output.write(UInt8(ascii: "\""))
+  }
+
+  mutating func field(_ name: StaticString, time: Timestamp) {
+    key(name)
+    output.write(UInt8(ascii: "\""))
+    times.write(time, into: &output)
+    output.write(UInt8(ascii: "\""))
+  }
+
+  /// Valid JSON is embedded as it is; anything else becomes Base64 under another name.
+  mutating func field(_ name: StaticString, payload: RawSpan) {
+    switch JSONText.scan(payload) {
+    case .valid(let isCompact):
+      key(name)
+      // A line feed between two values would end the line.
+      if isCompact { output.write(payload) } else { JSONText.writeCompact(payload, into: &output) }
+    case .invalid:
+      output.write(",\"")
+      output.write(name)
+      output.write("_base64\":\"")
+      output.write(base64: payload)
+      output.write(UInt8(ascii: "\""))
+    }
+  }
+
+  mutating func field(_ name: StaticString, _ texts: [String]) {
+    key(name)
+    list(texts) { $0.string($1) }
+  }
+
+  mutating func field(_ name: StaticString, numbers: [UInt8]) {
+    key(name)
+    list(numbers) { $0.output.write(decimal: Int($1)) }
+  }
+
+  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
+    key(name)
+    list(items) { writer, item in
+      writer.output.write("[")
+      writer.output.write(decimal: Int(item.id))
+      writer.output.write(",\"")
+      writer.output.write(hex: item.data.rawBytes)
+      writer.output.write("\"]")
+    }
+  }
+
+  mutating func beginObject(_ name: StaticString) {
+    key(name)
+    output.write(UInt8(ascii: "{"))
+    isFirst = true
+  }
+
+  mutating func endObject() {
+    output.write(UInt8(ascii: "}"))
+    isFirst = false
+  }
+
+  private mutating func list<T>(_ values: [T], _ write: (inout JSONFieldWriter, T) -> Void) {
+    output.write(UInt8(ascii: "["))
+    for (index, value) in values.enumerated() {
+      if index > 0 { output.write(UInt8(ascii: ",")) }
+      write(&self, value)
+    }
+    output.write(UInt8(ascii: "]"))
+  }
+
+  private mutating func string(_ text: String) {
+    output.write(UInt8(ascii: "\""))
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""): output.write("\\\"")
+      case UInt8(ascii: "\\"): output.write("\\\\")
+      case 0..<0x20:
+        output.write("\\u00")
+        output.write(hex: [byte].rawBytes)
+      default: output.write(byte)
+      }
+    }
+    output.write(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,161 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// The fields of each record in the order of the record contract. A field that was absent on the wire is not written.
+
+extension CaptureRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("capture")
+    output.field("schema", Self.schema)
+    output.field("source", source)
+    output.field("format", format.rawValue)
+    output.field("link_types", linkTypes.map(\.description))
+    output.end()
+  }
+}
+
+extension NotificationRecord {
+  @inline(__always)
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("notification")
+    output.field("connection", place.connection)
+    output.field("index", index)
+    output.field("time", knownTime: place.time)
+    output.field("packet", packet: place.packet)
+    output.field("offset", place.offset)
+    output.field("length", place.length)
+    let layout = notification.layout
+    output.field("command", Int(layout.command.rawValue))
+    output.field("identifier", optional: layout.identifier.map(Int.init))
+    output.field("expiration", optional: layout.expiration.map(Int.init))
+    output.field("priority", optional: layout.priority.map(Int.init))
+    if layout.token.isPresent { output.field("token", hex: notification.token) }
+    if layout.payload.isPresent {
+      output.field("payload_length", layout.payload.length)
+      if layout.payload.length > 0 { output.field("payload", payload: notification.payload) }
+    }
+    if layout.hasUnusualItemOrder || layout.hasUnknownItems { writeUnusualItems(to: &output) }
+    output.end()
+  }
+
+  @inline(never)
+  private func writeUnusualItems(to output: inout some FieldWriter & ~Copyable) {
+    if notification.layout.hasUnknownItems {
+      output.field("items", items: notification.unknownItems.map { ($0.id.rawValue, $0.data) })
+    }
+    if notification.layout.hasUnusualItemOrder {
+      output.field("item_order", numbers: notification.items.map(\.id.rawValue))
+    }
+  }
+}
+
+extension ErrorResponseRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("error_response")
+    output.field("connection", place.connection)
+    output.field("time", knownTime: place.time)
+    output.field("packet", packet: place.packet)
+    output.field("offset", place.offset)
+    output.field("command", Int(response.command))
+    output.field("status", Int(response.status.rawValue))
+    output.field("status_name", response.status.description)
+    output.field("identifier", Int(response.identifier))
+    output.field("notification", optional: notification)
+    output.field("accepted", optional: accepted)
+    output.field("discarded", optional: discarded)
+    if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
+    if candidates > 1 { output.field("candidates", candidates) }
+    output.end()
+  }
+}
+
+extension FeedbackRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("feedback")
+    output.field("connection", place.connection)
+    output.field("index", index)
+    output.field("time", knownTime: place.time)
+    output.field("packet", packet: place.packet)
+    output.field("offset", place.offset)
+    output.field("length", place.length)
+    output.field("timestamp", Int(tuple.timestamp))
+    output.field("token", hex: tuple.token)
+    output.end()
+  }
+}
+
+extension GapRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("gap")
+    output.field("connection", place.connection)
+    output.field("direction", direction.rawValue)
+    output.field("offset", place.offset)
+    output.field("length", place.length)
+    output.field("reason", reason.rawValue)
+    output.field("time", knownTime: place.time)
+    output.field("packet", packet: place.packet)
+    output.end()
+  }
+}
+
+extension MalformedRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("malformed")
+    output.field("connection", place.connection)
+    output.field("direction", direction.rawValue)
+    output.field("packet", packet: place.packet)
+    output.field("offset", place.offset)
+    output.field("length", place.length)
+    output.field("problem", problem)
+    output.field("bytes", hex: bytes.rawBytes)
+    output.end()
+  }
+}
+
+extension ConnectionRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("connection")
+    output.field("connection", connection)
+    output.field("service", service.rawValue)
+    if let client { output.field("client", client.description) }
+    if let server { output.field("server", server.description) }
+    output.field("opened", knownTime: opened)
+    output.field("closed", knownTime: closed)
+    output.field("end", end.rawValue)
+    if let tls {
+      output.beginObject("tls")
+      output.field("decrypted", tls.isDecrypted)
+      if let problem = tls.problem { output.field("problem", problem) }
+      output.endObject()
+    }
+    output.field("client_bytes", clientBytes)
+    output.field("server_bytes", serverBytes)
+    output.field("missing_bytes", missingBytes)
+    output.field("notifications", notifications)
+    output.field("error_responses", errorResponses)
+    output.field("feedback_tuples", feedbackTuples)
+    output.field("accepted", fates.accepted)
+    output.field("rejected", fates.rejected)
+    output.field("discarded", fates.discarded)
+    output.field("unknown", fates.unknown)
+    if conflictingBytes > 0 { output.field("conflicting_bytes", conflictingBytes) }
+    if !limits.isEmpty { output.field("limits", limits.map(\.rawValue)) }
+    output.end()
+  }
+}
+
+extension SummaryRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("summary")
+    output.field("packets", packets)
+    output.field("connections", connections)
+    output.field("notifications", notifications)
+    output.field("error_responses", errorResponses)
+    output.field("feedback_tuples", feedbackTuples)
+    output.field("gaps", gaps)
+    output.field("malformed", malformed)
+    output.field("undecrypted_connections", undecryptedConnections)
+    output.end()
+  }
+}

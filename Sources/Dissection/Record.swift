@@ -1,0 +1,185 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// Which way bytes went: `client` is provider to gateway, or whoever opened the connection.
+public enum Direction: String, Sendable {
+  case client, server
+}
+
+/// What a connection is for.
+public enum Service: String, Sendable {
+  case gateway, feedback, unknown
+}
+
+/// Where a record was found: its connection, its bytes in that direction's stream, the packet with its last byte.
+public struct RecordPlace: Sendable {
+  /// Counts from 1 in the order of the connections' first packets.
+  public var connection: Int
+  public var time: Timestamp
+  /// 0 for raw dumps, which have no packets.
+  public var packet: Int
+  public var offset: Int
+  public var length: Int
+}
+
+/// A file that was opened.
+public struct CaptureRecord: Sendable {
+  public static let schema = 1
+  public var source: String
+  public var format: CaptureFormat
+  public var linkTypes: [LinkType]
+}
+
+/// A notification. A view: it lives as long as the bytes it was found in.
+public struct NotificationRecord: ~Escapable {
+  public let place: RecordPlace
+  /// Counts the decoded notifications of its connection from 0.
+  public let index: Int
+  public let notification: PushNotification
+
+  @_lifetime(copy notification)
+  init(place: RecordPlace, index: Int, notification: consuming PushNotification) {
+    self.place = place
+    self.index = index
+    self.notification = notification
+  }
+}
+
+/// An error response and what it says about the notifications of its connection.
+public struct ErrorResponseRecord: Sendable {
+  public var place: RecordPlace
+  public var response: ErrorResponse
+  /// The notification it names, by index; `nil` when no such one was seen.
+  public var notification: Int?
+  public var accepted: Int?
+  public var discarded: Int?
+  /// From the named notification's last byte to the response's, as the capture saw them.
+  public var latencyNanoseconds: Int64?
+  /// Above 1, the identifier was used more than once and the latest use was taken.
+  public var candidates: Int
+}
+
+/// A feedback tuple. A view, as `NotificationRecord`.
+public struct FeedbackRecord: ~Escapable {
+  public let place: RecordPlace
+  public let index: Int
+  public let tuple: FeedbackTuple
+
+  @_lifetime(copy tuple)
+  init(place: RecordPlace, index: Int, tuple: consuming FeedbackTuple) {
+    self.place = place
+    self.index = index
+    self.tuple = tuple
+  }
+}
+
+/// Bytes that the capture does not hold, or that belong to a record it does not hold whole.
+public struct GapRecord: Sendable {
+  public enum Reason: String, Sendable {
+    /// Sent, and not in the capture.
+    case lost
+    /// Cut off by the snap length.
+    case truncated
+    /// The end of a record that began before the capture.
+    case beforeCapture = "before_capture"
+    /// Captured, and not to be decrypted.
+    case undecrypted
+    /// The beginning of a record that the capture does not end.
+    case captureEnd = "capture_end"
+  }
+
+  public var place: RecordPlace
+  public var direction: Direction
+  public var reason: Reason
+}
+
+/// Bytes that are no record.
+public struct MalformedRecord: Sendable {
+  public var place: RecordPlace
+  public var direction: Direction
+  public var problem: String
+  /// The first bytes, at most 64.
+  public var bytes: [UInt8]
+}
+
+/// A connection as a whole, when it has ended.
+public struct ConnectionRecord: Sendable {
+  public enum End: String, Sendable {
+    case clientFIN = "client_fin"
+    case serverFIN = "server_fin"
+    case clientRST = "client_rst"
+    case serverRST = "server_rst"
+    case captureEnd = "capture_end"
+  }
+
+  public struct TLS: Sendable {
+    public var isDecrypted: Bool
+    /// Why it could not be decrypted, in words.
+    public var problem: String?
+  }
+
+  public var connection: Int
+  public var service: Service
+  public var client: Endpoint?
+  public var server: Endpoint?
+  public var opened: Timestamp
+  /// `.none` while no end was seen.
+  public var closed: Timestamp
+  /// The first FIN or RST: who ended it.
+  public var end: End
+  public var tls: TLS?
+  /// Application bytes in the capture, by direction; those of an undecrypted connection are its TLS bytes.
+  public var clientBytes: Int
+  public var serverBytes: Int
+  /// Bytes known to have been sent that the capture does not hold, both directions.
+  public var missingBytes: Int
+  public var notifications: Int
+  public var errorResponses: Int
+  public var feedbackTuples: Int
+  public var fates: ProviderSession.Fates
+  /// Bytes that were sent twice with different contents; the first ones were used.
+  public var conflictingBytes: Int
+  /// The limits that were hit, by the names of their options.
+  public var limits: [LimitKind]
+}
+
+/// Totals over everything that was read.
+public struct SummaryRecord: Sendable {
+  public var packets = 0
+  public var connections = 0
+  public var notifications = 0
+  public var errorResponses = 0
+  public var feedbackTuples = 0
+  public var gaps = 0
+  public var malformed = 0
+  public var undecryptedConnections = 0
+
+  /// Something was missing, malformed or could not be decrypted.
+  public var isDamaged: Bool { gaps > 0 || malformed > 0 || undecryptedConnections > 0 }
+}
+
+/// Takes records as they are found. `RecordWriter` writes them, `Inspection` counts them.
+public protocol RecordSink {
+  mutating func receive(_ record: CaptureRecord)
+  mutating func receive(_ record: borrowing NotificationRecord)
+  /// An error response at the moment it was seen: what was written after it is not counted yet.
+  mutating func receiveEarly(_ record: ErrorResponseRecord)
+  /// The same when its connection has ended, with final counts.
+  mutating func receive(_ record: ErrorResponseRecord)
+  mutating func receive(_ record: borrowing FeedbackRecord)
+  mutating func receive(_ record: GapRecord)
+  mutating func receive(_ record: MalformedRecord)
+  mutating func receive(_ record: ConnectionRecord)
+  mutating func receive(_ record: SummaryRecord)
+  /// A connection was opened; its record comes when it ends.
+  mutating func opened(connection: Int, at time: Timestamp)
+  /// A piece of a gateway connection's client stream ended this many notifications.
+  mutating func segment(notifications: Int, at time: Timestamp)
+}
+
+extension RecordSink {
+  public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
+  public mutating func opened(connection: Int, at time: Timestamp) {}
+  public mutating func segment(notifications: Int, at time: Timestamp) {}
+}

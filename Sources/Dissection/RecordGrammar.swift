@@ -1,0 +1,209 @@
+import APNSProtocol
+import Bytes
+
+/// Whether a record can start at a place where the bytes themselves have to tell.
+enum Plausibility {
+  case yes
+  case no
+  /// Cannot be told before more bytes are there.
+  case needsMore
+}
+
+/// What `RecordFramer` must know about a stream of records: how long one is, and how to tell one from other bytes.
+protocol RecordGrammar: Sendable {
+  /// How far the record at `offset` reaches, believing its header.
+  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent
+
+  /// Whether a complete record deserves belief although nothing but its position vouches for it. `rest` is what follows
+  /// it, as far as it is there.
+  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool
+
+  /// Whether a record's header can stand at `offset`, where one is expected.
+  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
+
+  /// Whether a record surely starts at `offset` of bytes whose boundaries are not known; all of `bytes` is unexplained.
+  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
+
+  /// Told of every record, so that later decisions can lean on what the stream has shown.
+  mutating func note(_ record: RawSpan)
+}
+
+/// Frames from provider to gateway.
+struct GatewayGrammar: RecordGrammar {
+  /// Tokens longer than this were never seen; only a search uses it, known boundaries allow more.
+  private static let longestCredibleToken = 255
+
+  let limits: ProtocolLimits
+  private var hasSeenSimple = false
+
+  init(limits: ProtocolLimits) { self.limits = limits }
+
+  @inline(__always)
+  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {
+    PushNotification.extent(of: bytes, at: offset, limits: limits)
+  }
+
+  @inline(__always)
+  mutating func note(_ record: RawSpan) { if record.byte(at: 0) == 0 { hasSeenSimple = true } }
+
+  @inline(__always)
+  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool {
+    if rest.byteCount == 0 || rest.byte(at: 0) <= 2 {
+      // The usual case costs one look at the payload's first byte.
+      let command = record.byte(at: 0)
+      if command == 2 { return true }
+      let tokenAt = command == 0 ? 3 : 11
+      let payloadAt = tokenAt + Int(record.uint16(at: tokenAt - 2)) + 2
+      if payloadAt < record.byteCount && record.byte(at: payloadAt) == UInt8(ascii: "{") { return true }
+    }
+    return isTrustworthySlowly(record, rest)
+  }
+
+  @inline(never)
+  private func isTrustworthySlowly(_ record: RawSpan, _ rest: RawSpan) -> Bool {
+    guard let layout = try? PushNotification.Layout(parsing: record) else {
+      // Items that overrun: the frame length is believed if it leads to another frame.
+      return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
+    }
+    let payload = PushNotification(layout: layout, frame: record).payload
+    if payload.byteCount > 0, case .valid = JSONText.scan(payload) { return true }
+    if layout.command == .framed && isExact(layout) && rest.byteCount == 0 { return true }
+    return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
+  }
+
+  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+    let available = bytes.byteCount - offset
+    guard available > 0 else { return atEnd ? .no : .needsMore }
+    switch bytes.byte(at: offset) {
+    case 2:
+      guard available >= 5 else { return atEnd ? .yes : .needsMore }
+      let length = Int(bytes.uint32(at: offset + 1))
+      guard length <= limits.maximumFrameLength else { return .no }
+      guard length > 0, available >= 6 else { return available >= 6 || atEnd ? .yes : .needsMore }
+      return (1...5).contains(bytes.byte(at: offset + 5)) ? .yes : .no
+    case let command where command <= 1:
+      let tokenAt = command == 0 ? 3 : 11
+      guard available >= tokenAt else { return atEnd ? .yes : .needsMore }
+      let length = Int(bytes.uint16(at: offset + tokenAt - 2))
+      return length <= Self.longestCredibleToken && (command == 1 || length > 0) ? .yes : .no
+    default: return .no
+    }
+  }
+
+  /// The frame must parse whole, and be followed by another, carry JSON, or be a command-2 frame without a flaw.
+  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+    switch canStart(bytes, offset, atEnd: false) {
+    case .no: return .no
+    case .needsMore: return atEnd ? .no : .needsMore
+    case .yes: break
+    }
+    let length: Int
+    switch extent(bytes, offset) {
+    case .malformed: return .no
+    case .incomplete: return atEnd || !isCredibleSoFar(bytes, offset) ? .no : .needsMore
+    case .complete(let value): length = value
+    }
+    let record = bytes.extracting(offset..<offset + length)
+    guard let layout = try? PushNotification.Layout(parsing: record) else { return .no }
+    if layout.command == .framed { return isExact(layout) ? .yes : .no }
+    guard layout.token.length > 0 else { return .no }
+    let payload = PushNotification(layout: layout, frame: record).payload
+    if payload.byteCount > 0, case .valid = JSONText.scan(payload) {
+      return layout.command == .simple ? probeSimple(bytes, offset, length, atEnd) : .yes
+    }
+    guard payload.byteCount > 0 else { return .no }
+    if offset + length == bytes.byteCount { return atEnd ? .yes : .needsMore }
+    return canStart(bytes, offset + length, atEnd: atEnd)
+  }
+
+  /// Every field is one of the five, has its own length, comes once, and together they fill the frame.
+  private func isExact(_ layout: PushNotification.Layout) -> Bool {
+    !layout.hasUnknownItems && layout.token.isPresent && layout.payload.isPresent
+      && layout.token.length <= Self.longestCredibleToken
+  }
+
+  /// The end of a command-1 frame whose expiration ends in a zero byte reads as a command-0 frame. It is one only when
+  /// the bytes before it were seen not to be such a beginning, or the neighbours are of command 0 too.
+  private func probeSimple(_ bytes: RawSpan, _ offset: Int, _ length: Int, _ atEnd: Bool) -> Plausibility {
+    if offset >= 8 && bytes.byte(at: offset - 8) != 1 { return .yes }
+    if hasSeenSimple || (offset > 0 && bytes.byte(at: offset - 1) == UInt8(ascii: "}")) { return .yes }
+    let next = offset + length
+    guard next < bytes.byteCount else { return atEnd ? (offset == 0 ? .yes : .no) : .needsMore }
+    return bytes.byte(at: next) == 0 ? .yes : .no
+  }
+
+  /// Whether the items that are already there could belong to a frame: a search must not wait for 128 KiB because of
+  /// five chance bytes.
+  private func isCredibleSoFar(_ bytes: RawSpan, _ start: Int) -> Bool {
+    guard bytes.byte(at: start) == 2 else {
+      let tokenAt = start + (bytes.byte(at: start) == 0 ? 3 : 11)
+      let payloadAt = tokenAt + Int(bytes.uint16(at: tokenAt - 2)) + 2
+      return payloadAt >= bytes.byteCount || bytes.byte(at: payloadAt) != 0
+    }
+    let end = start + 5 + Int(bytes.uint32(at: start + 1))
+    var seen: UInt8 = 0
+    var offset = start + 5
+    while offset + 3 <= min(bytes.byteCount, end) {
+      let id = bytes.byte(at: offset)
+      let length = Int(bytes.uint16(at: offset + 1))
+      let fits =
+        switch id {
+        case 1: length <= Self.longestCredibleToken
+        case 2: true
+        case 3, 4: length == 4
+        case 5: length == 1
+        default: false
+        }
+      guard fits, seen & (1 << id) == 0, offset + 3 + length <= end else { return false }
+      seen |= 1 << id
+      offset += 3 + length
+    }
+    return true
+  }
+}
+
+/// Error responses from gateway to provider.
+struct ResponseGrammar: RecordGrammar {
+  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent { ErrorResponse.extent(of: bytes, at: offset) }
+  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
+  mutating func note(_ record: RawSpan) {}
+
+  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility { probe(bytes, offset, atEnd: atEnd) }
+
+  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+    guard bytes.byte(at: offset) == ErrorResponse.documentedCommand else { return .no }
+    guard bytes.byteCount - offset >= ErrorResponse.length else { return atEnd ? .no : .needsMore }
+    return ErrorResponse.Status(rawValue: bytes.byte(at: offset + 1)).isDocumented ? .yes : .no
+  }
+}
+
+/// Tuples from the feedback service.
+struct FeedbackGrammar: RecordGrammar {
+  let limits: ProtocolLimits
+
+  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {
+    FeedbackTuple.extent(of: bytes, at: offset, limits: limits)
+  }
+  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
+  mutating func note(_ record: RawSpan) {}
+
+  /// A time between 2009, when the service began, and 2038, and a token length that was ever seen.
+  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+    guard bytes.byteCount - offset >= FeedbackTuple.headerLength else { return atEnd ? .no : .needsMore }
+    let time = bytes.uint32(at: offset)
+    let isRecent = (0x495c_0780...0x7fff_ffff).contains(time) || time == 0
+    return isRecent && (1...255).contains(bytes.uint16(at: offset + 4)) ? .yes : .no
+  }
+
+  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+    switch canStart(bytes, offset, atEnd: atEnd) {
+    case .no: return .no
+    case .needsMore: return .needsMore
+    case .yes: break
+    }
+    guard case .complete(let length) = extent(bytes, offset) else { return atEnd ? .no : .needsMore }
+    if length == FeedbackTuple.headerLength + 32, bytes.uint32(at: offset) != 0 { return .yes }
+    guard offset + length < bytes.byteCount else { return atEnd ? .yes : .needsMore }
+    return canStart(bytes, offset + length, atEnd: atEnd)
+  }
+}

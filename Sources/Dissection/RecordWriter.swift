@@ -1,0 +1,42 @@
+import Bytes
+import PacketCapture
+
+/// Where written records go. It returns `false` when nothing more can be written.
+public typealias RecordOutput = (RawSpan) -> Bool
+
+/// Writes records as JSON Lines.
+public final class JSONLinesWriter: RecordSink {
+  private static let flushThreshold = 1 << 17
+  private var fields = JSONFieldWriter(capacity: flushThreshold + 1 << 16)
+  private let output: RecordOutput
+  /// The output took everything so far.
+  public private(set) var isOpen = true
+
+  public init(output: @escaping RecordOutput) { self.output = output }
+
+  public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: borrowing NotificationRecord) {
+    record.write(to: &fields)
+    if fields.output.count >= Self.flushThreshold { flush() }
+  }
+  public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: borrowing FeedbackRecord) {
+    record.write(to: &fields)
+    if fields.output.count >= Self.flushThreshold { flush() }
+  }
+  public func receive(_ record: GapRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: MalformedRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: ConnectionRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: SummaryRecord) { write { record.write(to: &$0) } }
+
+  private func write(_ body: (inout JSONFieldWriter) -> Void) {
+    body(&fields)
+    if fields.output.count >= Self.flushThreshold { flush() }
+  }
+
+  /// Hands everything written to the output.
+  public func flush() {
+    if isOpen && fields.output.count > 0 { isOpen = output(fields.output.bytes) }
+    fields.output.removeAll()
+  }
+}

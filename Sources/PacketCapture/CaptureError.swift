@@ -1,0 +1,26 @@
+/// Why a file could not be read as what it is, or not to its end.
+public struct CaptureError: Error, Sendable, CustomStringConvertible {
+  public enum Kind: Sendable, Equatable {
+    /// The file is missing, is a directory, or may not be read.
+    case cannotOpen
+    /// The bytes are neither a capture nor a dump.
+    case notACapture
+    /// A structure in the file contradicts itself; everything before it was read.
+    case damaged
+    /// The operating system failed while reading.
+    case readFailed
+    /// The filter expression does not compile.
+    case badFilter
+  }
+
+  public var kind: Kind
+  /// One sentence without the file's name, which the caller knows.
+  public var message: String
+
+  public init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+
+  public var description: String { message }
+}

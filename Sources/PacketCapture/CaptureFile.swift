@@ -1,0 +1,146 @@
+import Bytes
+
+/// A packet capture (pcap, pcapng, snoop; gzip or zstd told from the content), read from front to back once.
+///
+/// libpcap is not used for files: it has no access to secrets blocks, refuses mixed link types, cuts nanoseconds and
+/// reads nothing compressed. Memory is one block of 1 MiB, or the largest packet.
+public struct CaptureFile: ~Copyable {
+  private enum Parser {
+    case pcap(PcapParser)
+    case pcapng(PcapngParser)
+    case snoop(SnoopParser)
+  }
+
+  private var input: InputFile
+  private var parser: Parser
+  private var readingWarnings: [String] = []
+
+  public let format: CaptureFormat
+  /// Packets read so far.
+  public private(set) var packetCount = 0
+
+  /// Bytes on disk, `nil` for a pipe; and how many of them were read, for progress.
+  public var size: Int? { input.size }
+  public var bytesRead: Int { input.bytesRead }
+
+  /// Whether a file that begins with these bytes (24, if it has them) is a capture. Throws on a header that is damaged.
+  static func recognises(_ header: RawSpan, options: CaptureOptions) throws(CaptureError) -> Bool {
+    if PcapngParser.matches(header) { return true }
+    if try PcapParser(header: header, options: options) != nil { return true }
+    return try SnoopParser(header: header, options: options) != nil
+  }
+
+  /// Takes over a file whose first bytes it recognises.
+  init(_ input: consuming InputFile, options: CaptureOptions) throws(CaptureError) {
+    if let pcap = try PcapParser(header: input.window, options: options) {
+      (parser, format) = (.pcap(pcap), .pcap)
+      input.consume(PcapParser.headerLength)
+    } else if let snoop = try SnoopParser(header: input.window, options: options) {
+      (parser, format) = (.snoop(snoop), .snoop)
+      input.consume(SnoopParser.headerLength)
+    } else {
+      (parser, format) = (.pcapng(PcapngParser(options: options)), .pcapng)
+    }
+    self.input = input
+  }
+
+  /// Link types in the order they appeared; complete when the file has been read.
+  public var linkTypes: [LinkType] {
+    switch parser {
+    case .pcap(let parser): [parser.linkType]
+    case .snoop(let parser): [parser.linkType]
+    case .pcapng(let parser): parser.linkTypes
+    }
+  }
+
+  /// Embedded TLS secrets; complete when the file has been read, since they may come after the packets they open.
+  public var secrets: [DecryptionSecrets] {
+    if case .pcapng(let parser) = parser { parser.secrets } else { [] }
+  }
+
+  /// What was wrong with the file as a file. Everything before the damage was read.
+  public var warnings: [String] {
+    var warnings = readingWarnings
+    if case .pcapng(let parser) = parser { warnings += parser.warnings }
+    if let warning = input.warning { warnings.append(warning) }
+    return warnings
+  }
+
+  /// Calls `body` with every packet from here to the end, or until it returns `false`.
+  ///
+  /// The bytes are borrowed for the call. Damage ends the reading and becomes a warning; only a failing read, or what
+  /// `body` throws, is thrown.
+  public mutating func forEachPacket(_ body: (Packet, RawSpan, _ bytesRead: Int) throws -> Bool) throws {
+    // The parser is taken out for the time, so that the window may borrow from `input` alone.
+    var counter = packetCount
+    defer { packetCount = counter }
+    let warning: String?
+    switch parser {
+    case .pcap(var pcap):
+      warning = try Self.read(&input, &pcap, &counter, body)
+    case .snoop(var snoop):
+      warning = try Self.read(&input, &snoop, &counter, body)
+    case .pcapng(var pcapng):
+      defer { parser = .pcapng(pcapng) }
+      warning = try Self.read(&input, &pcapng, &counter, body)
+    }
+    if let warning { readingWarnings.append(warning) }
+  }
+
+  /// How a walk over one window ended.
+  private enum Walk {
+    /// The receiver wants no more.
+    case stopped
+    case damaged(CaptureError)
+    case needs(Int)
+    case skip(Int)
+  }
+
+  /// Returns what ended the reading before the end of the file, if anything did.
+  private static func read(
+    _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int,
+    _ body: (Packet, RawSpan, Int) throws -> Bool
+  ) throws -> String? {
+    while true {
+      var offset = 0
+      let end = try walk(
+        input.window, at: &offset, position: input.position, bytesRead: input.bytesRead, &parser, &packetCount, body)
+      input.consume(offset)
+      let rest = input.count
+      switch end {
+      case .stopped: return nil
+      case .damaged(let error): return error.message
+      case .skip(let count):
+        if try !input.skip(count) { return cutShort(packetCount) }
+      case .needs(let count):
+        if try !input.fill(atLeast: count) { return rest > 0 ? cutShort(packetCount) : nil }
+      }
+    }
+  }
+
+  private static func walk(
+    _ window: RawSpan, at offset: inout Int, position: Int, bytesRead: Int, _ parser: inout some CaptureParser,
+    _ packetCount: inout Int, _ body: (Packet, RawSpan, Int) throws -> Bool
+  ) throws -> Walk {
+    while true {
+      let step: CaptureStep
+      do throws(CaptureError) {
+        step = try parser.next(in: window, at: &offset, position: position)
+      } catch {
+        return .damaged(error)
+      }
+      switch step {
+      case .packet(let packet, let range):
+        packetCount += 1
+        if try !body(packet, window.extracting(range), bytesRead) { return .stopped }
+      case .other: continue
+      case .needs(let count): return .needs(count)
+      case .skip(let count): return .skip(count)
+      }
+    }
+  }
+
+  private static func cutShort(_ packetCount: Int) -> String {
+    "the file is cut short in the middle of a record, after packet \(packetCount); what is whole was read"
+  }
+}

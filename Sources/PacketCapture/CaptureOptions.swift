@@ -1,0 +1,53 @@
+/// Limits on what a capture or a dump can make the reader and the reassembler hold.
+public struct CaptureOptions: Sendable {
+  /// Longest packet record in bytes. A longer one is taken for damage and ends the reading of its file.
+  public var maximumPacketLength: Int
+  /// Longest pcapng block that is read; longer ones of other kinds than packets are skipped, longer packets are damage.
+  public var maximumBlockLength: Int
+  /// All decryption secrets blocks of a file together, in bytes; what comes after is skipped with a warning.
+  public var maximumSecretsLength: Int
+  /// Largest hex dump in bytes of text.
+  public var maximumHexDumpLength: Int
+  /// IP datagrams that wait for fragments at a time; the oldest is dropped for a new one.
+  public var maximumFragmentedDatagrams: Int
+  public var reassembly: ReassemblyOptions
+
+  public init(
+    maximumPacketLength: Int = 1 << 20, maximumBlockLength: Int = 16 << 20, maximumSecretsLength: Int = 64 << 20,
+    maximumHexDumpLength: Int = 256 << 20, maximumFragmentedDatagrams: Int = 64,
+    reassembly: ReassemblyOptions = ReassemblyOptions()
+  ) {
+    self.maximumPacketLength = maximumPacketLength
+    self.maximumBlockLength = maximumBlockLength
+    self.maximumSecretsLength = maximumSecretsLength
+    self.maximumHexDumpLength = maximumHexDumpLength
+    self.maximumFragmentedDatagrams = maximumFragmentedDatagrams
+    self.reassembly = reassembly
+  }
+}
+
+/// Limits of TCP reassembly and the patience with which gaps are decided.
+public struct ReassemblyOptions: Sendable {
+  /// Bytes of one direction that may wait for missing ones before them. At the limit the gap is declared.
+  public var maximumBufferedBytes: Int
+  /// The same for all connections together.
+  public var maximumTotalBufferedBytes: Int
+  /// Connections that are followed at a time, ended ones included. At the limit the longest idle one is closed.
+  public var maximumConnections: Int
+  /// Packets of a connection after the peer acknowledged missing bytes before they count as lost: captures record
+  /// packets out of order, an acknowledgement before its data.
+  public var gapPatience: Int
+  /// Segments of a direction whose start was not captured that are held before the lowest of them is taken as the start.
+  public var startPatience: Int
+
+  public init(
+    maximumBufferedBytes: Int = 1 << 20, maximumTotalBufferedBytes: Int = 16 << 20, maximumConnections: Int = 65_536,
+    gapPatience: Int = 16, startPatience: Int = 32
+  ) {
+    self.maximumBufferedBytes = maximumBufferedBytes
+    self.maximumTotalBufferedBytes = maximumTotalBufferedBytes
+    self.maximumConnections = maximumConnections
+    self.gapPatience = gapPatience
+    self.startPatience = startPatience
+  }
+}

@@ -1,0 +1,121 @@
+import CZlib
+import CZstd
+
+/// Turns compressed blocks into bytes, a piece at a time.
+protocol Decompressor: AnyObject {
+  /// Takes the next block of compressed input; the last one has been used up.
+  func supply(_ block: [UInt8], count: Int)
+  /// Writes into `output` from `offset` to its end; returns how many bytes, 0 when it needs input.
+  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
+  /// The input so far ends where a compressed stream ends.
+  var isAtBoundary: Bool { get }
+}
+
+/// gzip (RFC 1952) through zlib; several members in a row count as one stream.
+@safe final class GzipDecompressor: Decompressor {
+  // Safe: allocated in init, freed in deinit, never handed out.
+  private let stream: UnsafeMutablePointer<z_stream>
+  private var input: [UInt8] = []
+  private var consumed = 0
+  private(set) var isAtBoundary = false
+
+  init() throws(CaptureError) {
+    unsafe stream = .allocate(capacity: 1)
+    unsafe stream.initialize(to: z_stream())
+    guard unsafe apnscope_inflate_init(stream) == Z_OK else { throw CaptureError(.readFailed, "zlib does not start") }
+  }
+
+  deinit {
+    unsafe inflateEnd(stream)
+    unsafe stream.deallocate()
+  }
+
+  func supply(_ block: [UInt8], count: Int) {
+    input = Array(block[..<count])
+    consumed = 0
+  }
+
+  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
+    while consumed < input.count && offset < output.count {
+      if isAtBoundary {
+        unsafe inflateReset(stream)
+        isAtBoundary = false
+      }
+      let (status, made) = step(&output, offset)
+      if status == Z_STREAM_END {
+        isAtBoundary = true
+      } else if status != Z_OK && status != Z_BUF_ERROR {
+        throw CaptureError(.damaged, "the gzip contents are damaged")
+      }
+      if made > 0 { return made }
+      if status == Z_BUF_ERROR { break }
+    }
+    // Output may be waiting inside zlib although all input was taken.
+    if consumed == input.count && !isAtBoundary && offset < output.count {
+      let (status, made) = step(&output, offset)
+      if status == Z_STREAM_END { isAtBoundary = true }
+      return made
+    }
+    return 0
+  }
+
+  private func step(_ output: inout [UInt8], _ offset: Int) -> (status: Int32, made: Int) {
+    let available = output.count - offset
+    return unsafe input.withUnsafeMutableBufferPointer { source in
+      unsafe output.withUnsafeMutableBufferPointer { target in
+        // Safe: zlib is given exactly the unread rest of `input` and the free rest of `output`.
+        unsafe stream.pointee.next_in = source.baseAddress.map { unsafe $0 + consumed }
+        unsafe stream.pointee.avail_in = UInt32(source.count - consumed)
+        unsafe stream.pointee.next_out = target.baseAddress.map { unsafe $0 + offset }
+        unsafe stream.pointee.avail_out = UInt32(available)
+        let status = unsafe inflate(stream, Z_NO_FLUSH)
+        consumed = unsafe source.count - Int(stream.pointee.avail_in)
+        return unsafe (status, available - Int(stream.pointee.avail_out))
+      }
+    }
+  }
+}
+
+/// Zstandard (RFC 8878) through libzstd; several frames in a row count as one stream.
+@safe final class ZstdDecompressor: Decompressor {
+  private let stream: OpaquePointer
+  private var input: [UInt8] = []
+  private var consumed = 0
+  private(set) var isAtBoundary = false
+
+  init() throws(CaptureError) {
+    guard let stream = unsafe ZSTD_createDStream() else { throw CaptureError(.readFailed, "libzstd does not start") }
+    unsafe self.stream = stream
+  }
+
+  deinit { unsafe _ = ZSTD_freeDStream(stream) }
+
+  func supply(_ block: [UInt8], count: Int) {
+    input = Array(block[..<count])
+    consumed = 0
+  }
+
+  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
+    guard offset < output.count else { return 0 }
+    while true {
+      let before = consumed
+      var source = unsafe ZSTD_inBuffer()
+      var target = unsafe ZSTD_outBuffer()
+      let status = unsafe input.withUnsafeBufferPointer { inputMemory in
+        unsafe output.withUnsafeMutableBufferPointer { outputMemory in
+          // Safe: both buffers live through the call, and libzstd keeps to their sizes.
+          unsafe source = ZSTD_inBuffer(src: inputMemory.baseAddress, size: inputMemory.count, pos: consumed)
+          unsafe target = ZSTD_outBuffer(dst: outputMemory.baseAddress, size: outputMemory.count, pos: offset)
+          return unsafe ZSTD_decompressStream(stream, &target, &source)
+        }
+      }
+      if ZSTD_isError(status) != 0 {
+        throw CaptureError(.damaged, "the zstd contents are damaged: \(unsafe String(cString: ZSTD_getErrorName(status)))")
+      }
+      consumed = unsafe source.pos
+      let made = unsafe target.pos - offset
+      if made > 0 || consumed > before { isAtBoundary = status == 0 }
+      if made > 0 || consumed == input.count { return made }
+    }
+  }
+}

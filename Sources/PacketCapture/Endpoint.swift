@@ -1,0 +1,72 @@
+import Bytes
+
+/// An IPv4 or IPv6 address; IPv4 is kept as ::ffff:a.b.c.d.
+public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
+  @usableFromInline let high: UInt64
+  @usableFromInline let low: UInt64
+
+  @inlinable init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+  @inlinable init(v4 address: UInt32) { self.init(high: 0, low: 0xffff_0000_0000 | UInt64(address)) }
+
+  public var isV4: Bool { high == 0 && low >> 32 == 0xffff }
+
+  /// Dotted decimal, or the shortest IPv6 text of RFC 5952.
+  public var description: String {
+    if isV4 { return [24, 16, 8, 0].map { String((low >> $0) & 255) }.joined(separator: ".") }
+    let groups = (0..<8).map { UInt16(truncatingIfNeeded: ($0 < 4 ? high : low) >> UInt64(48 - 16 * ($0 % 4))) }
+    // The longest run of two or more zero groups becomes "::", the first of equals.
+    var best = 0..<0
+    var start: Int?
+    for index in 0...8 {
+      if index < 8 && groups[index] == 0 {
+        start = start ?? index
+      } else if let from = start {
+        if index - from > max(1, best.count) { best = from..<index }
+        start = nil
+      }
+    }
+    func text(_ groups: some Sequence<UInt16>) -> String { groups.map { String($0, radix: 16) }.joined(separator: ":") }
+    return best.isEmpty ? text(groups) : text(groups[..<best.lowerBound]) + "::" + text(groups[best.upperBound...])
+  }
+}
+
+/// An address and a TCP port.
+public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+  public var address: IPAddress
+  public var port: UInt16
+
+  @inlinable public init(address: IPAddress, port: UInt16) {
+    self.address = address
+    self.port = port
+  }
+
+  /// `10.0.0.5:55054` or `[fe80::1]:2195`.
+  public var description: String { address.isV4 ? "\(address):\(port)" : "[\(address)]:\(port)" }
+
+  @inlinable static func isOrdered(_ a: Endpoint, _ b: Endpoint) -> Bool {
+    if a.address.high != b.address.high { return a.address.high < b.address.high }
+    if a.address.low != b.address.low { return a.address.low < b.address.low }
+    return a.port <= b.port
+  }
+}
+
+/// The two ends of a TCP connection in a fixed order, so that both directions have the same flow.
+public struct Flow: Sendable, Hashable {
+  public let low: Endpoint
+  public let high: Endpoint
+
+  /// A segment's flow, and whether its sender is the flow's `high` end.
+  @inlinable
+  static func of(source: Endpoint, destination: Endpoint) -> (flow: Flow, fromHigh: Bool) {
+    Endpoint.isOrdered(source, destination)
+      ? (Flow(low: source, high: destination), false) : (Flow(low: destination, high: source), true)
+  }
+
+  @inlinable init(low: Endpoint, high: Endpoint) {
+    self.low = low
+    self.high = high
+  }
+}

@@ -1,0 +1,170 @@
+import Bytes
+import Glibc
+
+/// A file, a pipe or standard input, read in blocks, decompressed when its first bytes say so.
+///
+/// It shows a window of contiguous bytes: `fill` widens it, `consume` moves its start. Memory is one block, or the
+/// largest contiguous piece that was asked for.
+struct InputFile: ~Copyable {
+  static let blockSize = 1 << 20
+
+  private let descriptor: Int32
+  private var decompressor: (any Decompressor)?
+  private var buffer: [UInt8]
+  private var start = 0
+  private var end = 0
+  private var atEnd = false
+
+  /// Bytes on disk; `nil` for pipes.
+  let size: Int?
+  /// Bytes read from disk so far.
+  private(set) var bytesRead = 0
+  /// Offset of the window's start in the (decompressed) contents.
+  private(set) var position = 0
+  /// Set when compressed contents end early or are damaged: what came before is good.
+  private(set) var warning: String?
+
+  /// Opens a file, or standard input for `-`.
+  static func opening(_ path: String) throws(CaptureError) -> InputFile {
+    let (descriptor, size) = try open(path)
+    var file = InputFile(descriptor, size: size)
+    try file.detectCompression()
+    return file
+  }
+
+  private init(_ descriptor: Int32, size: Int?) {
+    self.descriptor = descriptor
+    self.size = size
+    // A little more than a block, so that a record cut by the block's end does not shrink the next read.
+    buffer = [UInt8](repeating: 0, count: Self.blockSize + 1 << 16)
+  }
+
+  private static func open(_ path: String) throws(CaptureError) -> (descriptor: Int32, size: Int?) {
+    let descriptor = path == "-" ? STDIN_FILENO : unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw CaptureError(.cannotOpen, errorText(errno)) }
+    var status = stat()
+    let result = unsafe fstat(descriptor, &status)
+    let kind = status.st_mode & S_IFMT
+    if result == 0 && kind != S_IFDIR { return (descriptor, kind == S_IFREG ? Int(status.st_size) : nil) }
+    let problem = result == 0 ? "is a directory" : errorText(errno)
+    if descriptor != STDIN_FILENO { close(descriptor) }
+    throw CaptureError(.cannotOpen, problem)
+  }
+
+  deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+
+  static func errorText(_ code: Int32) -> String {
+    // Safe: strerror returns a NUL-terminated string that is copied at once.
+    unsafe String(cString: strerror(code))
+  }
+
+  // MARK: the window
+
+  var count: Int { end - start }
+
+  var window: RawSpan {
+    @_lifetime(borrow self)
+    get { buffer.rawBytes.extracting(start..<end) }
+  }
+
+  mutating func consume(_ count: Int) {
+    start += count
+    position += count
+  }
+
+  /// Widens the window to at least `wanted` bytes; `false` when the contents end before. Throws on a read error.
+  mutating func fill(atLeast wanted: Int) throws(CaptureError) -> Bool {
+    if count >= wanted { return true }
+    if start > 0 {
+      let (from, length) = (start, count)
+      unsafe buffer.withUnsafeMutableBytes { memory in
+        guard let base = memory.baseAddress else { return }
+        // Safe: both ranges lie in the buffer, memmove allows them to overlap.
+        _ = unsafe memmove(base, base + from, length)
+      }
+      end = length
+      start = 0
+    }
+    if buffer.count < wanted { buffer.append(contentsOf: [UInt8](repeating: 0, count: wanted - buffer.count)) }
+    while count < wanted && !atEnd { try readMore() }
+    return count >= wanted
+  }
+
+  /// Skips bytes without holding them; `false` when the contents end first.
+  mutating func skip(_ length: Int) throws(CaptureError) -> Bool {
+    var left = length
+    while left > 0 {
+      guard try fill(atLeast: 1) else { return false }
+      let step = min(left, count)
+      consume(step)
+      left -= step
+    }
+    return true
+  }
+
+  // MARK: reading
+
+  private mutating func readMore() throws(CaptureError) {
+    if decompressor == nil {
+      let read = try Self.read(descriptor, into: &buffer, from: end)
+      if read == 0 { atEnd = true }
+      bytesRead += read
+      end += read
+      return
+    }
+    do {
+      while let decompressor {
+        let made = try decompressor.decompress(into: &buffer, from: end)
+        end += made
+        if made > 0 { return }
+        var block = [UInt8](repeating: 0, count: 1 << 18)
+        let read = try Self.read(descriptor, into: &block, from: 0)
+        bytesRead += read
+        if read == 0 {
+          atEnd = true
+          if !decompressor.isAtBoundary { warning = "the compressed contents end early" }
+          return
+        }
+        decompressor.supply(block, count: read)
+      }
+    } catch let error {
+      guard error.kind == .damaged else { throw error }
+      warning = error.message
+      atEnd = true
+    }
+  }
+
+  /// Reads into the block's room behind `start`; 0 at the end of the file.
+  private static func read(
+    _ descriptor: Int32, into block: inout [UInt8], from start: Int
+  ) throws(CaptureError) -> Int {
+    let count = unsafe block.withUnsafeMutableBytes { memory in
+      guard let base = memory.baseAddress, memory.count > start else { return 0 }
+      while true {
+        // Safe: start..<memory.count lies in the block.
+        let count = unsafe Glibc.read(descriptor, base + start, memory.count - start)
+        if count < 0 && errno == EINTR { continue }
+        return count
+      }
+    }
+    guard count >= 0 else { throw CaptureError(.readFailed, errorText(errno)) }
+    return count
+  }
+
+  private mutating func detectCompression() throws(CaptureError) {
+    while count < 4 && !atEnd { try readMore() }
+    guard count >= 4 else { return }
+    let magic = window.uint32(at: 0)
+    if magic >> 16 == 0x1f8b {
+      decompressor = try GzipDecompressor()
+    } else if magic == 0x28b5_2ffd {
+      decompressor = try ZstdDecompressor()
+    }
+    if let decompressor {
+      decompressor.supply(Array(copying: window), count: count)
+      start = 0
+      end = 0
+      atEnd = false
+    }
+  }
+}

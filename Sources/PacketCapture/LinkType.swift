@@ -1,0 +1,45 @@
+/// What the first bytes of a captured packet are: a LINKTYPE value as registered by the Tcpdump Group.
+public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+  public let rawValue: UInt16
+  @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+  /// BSD loopback: a four-byte address family in the byte order of the capturing host.
+  public static let null = LinkType(rawValue: 0)
+  public static let ethernet = LinkType(rawValue: 1)
+  public static let ppp = LinkType(rawValue: 9)
+  public static let pppHDLC = LinkType(rawValue: 50)
+  public static let pppEthernet = LinkType(rawValue: 51)
+  /// Raw IP, version told from the first nibble. 12 and 14 are the values some systems write for it.
+  public static let raw = LinkType(rawValue: 101)
+  /// OpenBSD loopback: the family in network order.
+  public static let loop = LinkType(rawValue: 108)
+  /// Linux "cooked" capture, `tcpdump -i any` of older days.
+  public static let linuxSLL = LinkType(rawValue: 113)
+  public static let ipv4 = LinkType(rawValue: 228)
+  public static let ipv6 = LinkType(rawValue: 229)
+  /// Linux netfilter log: the packet is one of a list of type-length-value entries.
+  public static let nflog = LinkType(rawValue: 239)
+  public static let linuxSLL2 = LinkType(rawValue: 276)
+
+  /// The name the registry gives it, without `LINKTYPE_`; the number for a type that is not read here.
+  public var description: String {
+    switch rawValue {
+    case 0: "NULL"
+    case 1: "EN10MB"
+    case 9: "PPP"
+    case 12, 14, 101: "RAW"
+    case 50: "PPP_HDLC"
+    case 51: "PPP_ETHER"
+    case 108: "LOOP"
+    case 113: "LINUX_SLL"
+    case 228: "IPV4"
+    case 229: "IPV6"
+    case 239: "NFLOG"
+    case 276: "LINUX_SLL2"
+    default: "\(rawValue)"
+    }
+  }
+
+  /// Whether `PacketDecoder` finds IP in it.
+  public var isSupported: Bool { Int(description) == nil }
+}

@@ -1,0 +1,190 @@
+import Bytes
+
+/// pcapng: blocks of `type u32 | length u32 | body | length u32`, in sections that each have their own byte order and
+/// interfaces. Source: draft-ietf-opsawg-pcapng.
+struct PcapngParser: CaptureParser {
+  /// A block type and what it means here; all others are passed over.
+  private enum BlockType {
+    static let sectionHeader: UInt32 = 0x0a0d_0d0a
+    static let interface: UInt32 = 1
+    static let obsoletePacket: UInt32 = 2
+    static let simplePacket: UInt32 = 3
+    static let enhancedPacket: UInt32 = 6
+    static let decryptionSecrets: UInt32 = 10
+  }
+
+  private struct Interface {
+    var linkType: LinkType
+    var snapLength: Int
+    var ticksPerSecond: UInt64 = 1_000_000
+    var offsetSeconds: Int64 = 0
+  }
+
+  private let options: CaptureOptions
+  private var bigEndian = false
+  private var interfaces: [Interface] = []
+  private var number = 0
+  private var secretsLength = 0
+  private(set) var linkTypes: [LinkType] = []
+  private(set) var secrets: [DecryptionSecrets] = []
+  private(set) var warnings: [String] = []
+
+  static func matches(_ header: RawSpan) -> Bool {
+    header.byteCount >= 12 && header.uint32(at: 0) == BlockType.sectionHeader
+      && [0x1a2b_3c4d, 0x4d3c_2b1a].contains(header.uint32(at: 8))
+  }
+
+  init(options: CaptureOptions) { self.options = options }
+
+  mutating func next(in window: RawSpan, at offset: inout Int, position: Int) throws(CaptureError) -> CaptureStep {
+    let available = window.byteCount - offset
+    guard available >= 12 else { return .needs(12) }
+    let type = window.uint32(at: offset, bigEndian: bigEndian)
+    if type == BlockType.sectionHeader {
+      switch window.uint32(at: offset + 8) {
+      case 0x1a2b_3c4d: bigEndian = true
+      case 0x4d3c_2b1a: bigEndian = false
+      default: throw damaged("section header has no byte-order magic", position + offset)
+      }
+    }
+    let length = Int(window.uint32(at: offset + 4, bigEndian: bigEndian))
+    guard length >= 12 else { throw damaged("block has a length of \(length)", position + offset) }
+    // A length that is no multiple of four is a mistake some writers make; the padding is there all the same.
+    let padded = (length + 3) & ~3
+    switch type {
+    case BlockType.sectionHeader, BlockType.interface, BlockType.obsoletePacket, BlockType.simplePacket,
+      BlockType.enhancedPacket:
+      guard length <= options.maximumBlockLength else {
+        throw damaged("block of \(length) bytes is over the limit of \(options.maximumBlockLength)", position + offset)
+      }
+    case BlockType.decryptionSecrets where length <= options.maximumBlockLength: break
+    default: return .skip(padded)
+    }
+    guard available >= padded else { return .needs(padded) }
+    let body = offset + 8..<offset + length - 4
+    let at = position + offset
+    defer { offset += padded }
+    switch type {
+    case BlockType.sectionHeader:
+      try readSection(window, body, at)
+      return .other
+    case BlockType.interface:
+      try readInterface(window, body, at)
+      return .other
+    case BlockType.decryptionSecrets:
+      readSecrets(window, body, at)
+      return .other
+    default: return try readPacket(type, window, body, at)
+    }
+  }
+
+  private mutating func readSection(_ window: RawSpan, _ body: Range<Int>, _ at: Int) throws(CaptureError) {
+    guard body.count >= 16 else { throw damaged("section header is too short", at) }
+    let major = window.uint16(at: body.lowerBound + 4, bigEndian: bigEndian)
+    guard major == 1 else { throw damaged("pcapng version \(major) is not known", at) }
+    interfaces = []
+  }
+
+  private mutating func readInterface(_ window: RawSpan, _ body: Range<Int>, _ at: Int) throws(CaptureError) {
+    guard body.count >= 8 else { throw damaged("interface block is too short", at) }
+    var interface = Interface(
+      linkType: LinkType(rawValue: window.uint16(at: body.lowerBound, bigEndian: bigEndian)),
+      snapLength: Int(window.uint32(at: body.lowerBound + 4, bigEndian: bigEndian)))
+    // Options: code u16 | length u16 | value, padded to four bytes; code 0 ends them.
+    var offset = body.lowerBound + 8
+    while offset + 4 <= body.upperBound {
+      let code = window.uint16(at: offset, bigEndian: bigEndian)
+      let length = Int(window.uint16(at: offset + 2, bigEndian: bigEndian))
+      let value = offset + 4
+      guard code != 0, value + length <= body.upperBound else { break }
+      if code == 9 && length >= 1 {
+        let resolution = window.byte(at: value)
+        if let ticks = Self.ticksPerSecond(resolution) {
+          interface.ticksPerSecond = ticks
+        } else {
+          warn("interface \(interfaces.count) has a time resolution of \(resolution), which is not read; its times are wrong")
+        }
+      } else if code == 14 && length >= 8 {
+        interface.offsetSeconds = Int64(bitPattern: window.uint64(at: value, bigEndian: bigEndian))
+      }
+      offset = value + (length + 3) & ~3
+    }
+    guard interfaces.count < 65_536 else { throw damaged("more than 65,536 interfaces in a section", at) }
+    interfaces.append(interface)
+    if !linkTypes.contains(interface.linkType) { linkTypes.append(interface.linkType) }
+  }
+
+  /// if_tsresol: a negative power of 10, or of 2 with the highest bit set; `nil` when it does not fit 64 bits.
+  private static func ticksPerSecond(_ resolution: UInt8) -> UInt64? {
+    let exponent = Int(resolution & 0x7f)
+    if resolution & 0x80 != 0 { return exponent < 64 ? 1 << UInt64(exponent) : nil }
+    return exponent < 20 ? (0..<exponent).reduce(1) { value, _ in value * 10 } : nil
+  }
+
+  private mutating func readSecrets(_ window: RawSpan, _ body: Range<Int>, _ at: Int) {
+    guard body.count >= 8 else { return warn("secrets block at offset \(at) is too short") }
+    let type = window.uint32(at: body.lowerBound, bigEndian: bigEndian)
+    let length = Int(window.uint32(at: body.lowerBound + 4, bigEndian: bigEndian))
+    guard length <= body.count - 8 else { return warn("secrets block at offset \(at) overruns its block") }
+    guard secretsLength + length <= options.maximumSecretsLength else {
+      return warn("secrets block at offset \(at) is over the limit of \(options.maximumSecretsLength) bytes in all")
+    }
+    secretsLength += length
+    let start = body.lowerBound + 8
+    secrets.append(DecryptionSecrets(type: type, data: Array(copying: window.extracting(start..<start + length))))
+  }
+
+  private mutating func readPacket(
+    _ type: UInt32, _ window: RawSpan, _ body: Range<Int>, _ at: Int
+  ) throws(CaptureError) -> CaptureStep {
+    number += 1
+    let start = body.lowerBound
+    let fixed = type == BlockType.simplePacket ? 4 : 20
+    guard body.count >= fixed else { throw damaged("packet \(number): block is too short", at) }
+    let index =
+      switch type {
+      case BlockType.enhancedPacket: Int(window.uint32(at: start, bigEndian: bigEndian))
+      case BlockType.obsoletePacket: Int(window.uint16(at: start, bigEndian: bigEndian))
+      default: 0
+      }
+    guard index < interfaces.count else {
+      warn("packet \(number) at offset \(at) names interface \(index), which the section does not have")
+      return .other
+    }
+    let interface = interfaces[index]
+    let room = body.count - fixed
+    var time = Timestamp.none
+    let captured: Int
+    let original: Int
+    if type == BlockType.simplePacket {
+      original = Int(window.uint32(at: start, bigEndian: bigEndian))
+      captured = min(original, interface.snapLength == 0 ? room : min(room, interface.snapLength))
+    } else {
+      let high = UInt64(window.uint32(at: start + 4, bigEndian: bigEndian))
+      let low = UInt64(window.uint32(at: start + 8, bigEndian: bigEndian))
+      time = .from(seconds: interface.offsetSeconds, ticks: high << 32 | low, ticksPerSecond: interface.ticksPerSecond)
+      captured = Int(window.uint32(at: start + 12, bigEndian: bigEndian))
+      original = Int(window.uint32(at: start + 16, bigEndian: bigEndian))
+      guard captured <= room else { throw damaged("packet \(number) overruns its block", at) }
+    }
+    let packet = Packet(
+      number: number, time: time, linkType: interface.linkType, originalLength: original, capturedLength: captured)
+    return .packet(packet, start + fixed..<start + fixed + captured)
+  }
+
+  @inline(never)
+  private func damaged(_ what: String, _ at: Int) -> CaptureError {
+    CaptureError(.damaged, "\(what) (offset \(at), after packet \(number))")
+  }
+
+  /// Keeps the first 100 warnings: a file can hold millions of the same mistake.
+  private mutating func warn(_ text: String) {
+    if warnings.count < 100 { warnings.append(text) }
+  }
+}
+
+/// The contents of a pcapng Decryption Secrets Block; type 0x544c534b is an NSS key log.
+public struct DecryptionSecrets: Sendable {
+  public var type: UInt32
+  public var data: [UInt8]
+}

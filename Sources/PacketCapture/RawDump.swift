@@ -1,0 +1,193 @@
+import Bytes
+
+/// One direction of a connection in a file: binary as it was on the wire, or a hex dump of it.
+///
+/// Hex dumps are told from binary by their text: `xxd`, `hexdump -C`, or plain hexadecimal digits. They are decoded
+/// whole, up to `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
+public struct RawDump: ~Copyable {
+  private var input: InputFile
+  private let decoded: [UInt8]
+  public let format: CaptureFormat
+  public private(set) var warnings: [String] = []
+  public var size: Int? { input.size }
+  public var bytesRead: Int { input.bytesRead }
+
+  init(_ input: consuming InputFile, options: CaptureOptions) throws(CaptureError) {
+    // 64 KiB are enough to see whether it is text; binary protocols show a byte that is not in the first dozen.
+    _ = try input.fill(atLeast: 1 << 16)
+    if HexDump.looksLikeHex(input.window) {
+      let fits = try !input.fill(atLeast: options.maximumHexDumpLength + 1)
+      let dump = HexDump(parsing: input.window.extracting(0..<min(input.count, options.maximumHexDumpLength)))
+      decoded = dump.bytes
+      format = .hex
+      if !fits { warnings.append("the hex dump is over the limit of \(options.maximumHexDumpLength) bytes; the rest was not read") }
+      if let line = dump.firstBadLine { warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were passed over") }
+    } else {
+      decoded = []
+      format = .raw
+    }
+    self.input = input
+  }
+
+  public var isEmpty: Bool { format == .hex ? decoded.isEmpty : input.count == 0 }
+
+  /// The first bytes of the stream, up to a block: enough to tell what kind of stream it is.
+  public var beginning: RawSpan {
+    @_lifetime(borrow self)
+    get { format == .hex ? decoded.rawBytes : input.window }
+  }
+
+  /// Calls `body` with the stream, piece by piece, until it ends or `body` returns `false`.
+  public mutating func forEachPiece(_ body: (RawSpan, _ bytesRead: Int) throws -> Bool) throws {
+    if format == .hex {
+      _ = try body(decoded.rawBytes, input.bytesRead)
+      return
+    }
+    while try input.fill(atLeast: 1) {
+      let length = input.count
+      let bytesRead = input.bytesRead
+      if try !body(input.window, bytesRead) { return }
+      input.consume(length)
+    }
+    if let warning = input.warning { warnings.append(warning) }
+  }
+}
+
+/// The bytes that a hex dump shows.
+struct HexDump {
+  private(set) var bytes: [UInt8] = []
+  private(set) var badLines = 0
+  private(set) var firstBadLine: Int?
+
+  /// The offset that the last line of the dump shows, and the line before it, for `*` (hexdump's "same again").
+  private var lastLine: [UInt8] = []
+  private var repeats = false
+
+  /// Text whose first non-blank line is made of hex digits in a shape one of the dump programs writes.
+  static func looksLikeHex(_ bytes: RawSpan) -> Bool {
+    var lines = 0
+    var offset = 0
+    while offset < bytes.byteCount, lines < 8 {
+      let (line, next) = Self.line(bytes, from: offset)
+      offset = next
+      let isCut = next == bytes.byteCount && bytes.byteCount >= 1 << 16
+      if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }) { continue }
+      if isCut && lines > 0 { break }
+      guard let parsed = parse(line) else { return false }
+      if parsed.bytes.isEmpty && parsed.offset == nil && lines == 0 { return false }
+      lines += 1
+    }
+    return lines > 0
+  }
+
+  init(parsing text: RawSpan) {
+    var offset = 0
+    var number = 0
+    while offset < text.byteCount {
+      let (line, next) = Self.line(text, from: offset)
+      offset = next
+      number += 1
+      if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }) { continue }
+      if line == [UInt8(ascii: "*")] {
+        repeats = true
+        continue
+      }
+      guard let parsed = Self.parse(line) else {
+        badLines += 1
+        firstBadLine = firstBadLine ?? number
+        continue
+      }
+      if repeats, let shown = parsed.offset, !lastLine.isEmpty {
+        while bytes.count + lastLine.count <= shown && bytes.count < 1 << 30 { bytes.append(contentsOf: lastLine) }
+      }
+      repeats = false
+      bytes.append(contentsOf: parsed.bytes)
+      if !parsed.bytes.isEmpty { lastLine = parsed.bytes }
+    }
+  }
+
+  private static func line(_ bytes: RawSpan, from start: Int) -> (line: [UInt8], next: Int) {
+    var end = start
+    while end < bytes.byteCount && bytes.byte(at: end) != 0x0a { end += 1 }
+    var last = end
+    if last > start && bytes.byte(at: last - 1) == 0x0d { last -= 1 }
+    return (Array(copying: bytes.extracting(start..<last)), min(end + 1, bytes.byteCount))
+  }
+
+  /// The bytes of one line, and the offset in front of them if it shows one; `nil` when it is no line of a dump.
+  ///
+  /// ```
+  /// 00000010: 7b22 6170 7322 3a7b  {"aps":{                    xxd
+  /// 00000010  7b 22 61 70 73 22 3a 7b  … |{"aps":{|            hexdump -C
+  /// 7b2261707322                                              plain
+  /// ```
+  static func parse(_ line: [UInt8]) -> (offset: Int?, bytes: [UInt8])? {
+    var rest = line[...]
+    while let first = rest.first, first == 0x20 || first == 0x09 { rest = rest.dropFirst() }
+    let word = rest.prefix { isHexDigit($0) }
+    let after = rest.dropFirst(word.count)
+    // xxd: digits and a colon, then groups, then two spaces before the text column.
+    if !word.isEmpty, after.first == UInt8(ascii: ":"), let offset = value(word) {
+      return groups(after.dropFirst()).map { (offset, $0) }
+    }
+    // hexdump -C: seven or more digits and two spaces, or the last line with the offset alone.
+    if word.count >= 7, word.count <= 16, after.starts(with: [0x20, 0x20]), let offset = value(word) {
+      let text = after.firstIndex(of: UInt8(ascii: "|")) ?? after.endIndex
+      return groups(after[..<text], stopAtTwoSpaces: false).map { (offset, $0) }
+    }
+    if word.count == 8, after.allSatisfy({ $0 == 0x20 }), line.count == 8, let offset = value(word), line.first == 0x30 {
+      // An offset alone, as hexdump -C writes last; or four plain bytes that begin with a zero nibble. The caller has
+      // seen lines with offsets only in the first case, and a stream of four bytes holds no record in the second.
+      return (offset, [])
+    }
+    let digits = rest.filter { $0 != 0x20 && $0 != 0x09 && $0 != UInt8(ascii: ":") }
+    guard digits.allSatisfy(isHexDigit), digits.count % 2 == 0 else { return nil }
+    return groups(digits[...]).map { (nil, $0) }
+  }
+
+  /// Pairs of digits, in groups separated by single spaces; two spaces begin the text column.
+  private static func groups(_ text: ArraySlice<UInt8>, stopAtTwoSpaces: Bool = true) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = text
+    while let first = rest.first {
+      if first == 0x20 || first == 0x09 {
+        rest = rest.dropFirst()
+        if stopAtTwoSpaces && rest.first == 0x20 && !bytes.isEmpty { break }
+        continue
+      }
+      guard isHexDigit(first), let second = rest.dropFirst().first, isHexDigit(second) else { return nil }
+      bytes.append(digit(first) << 4 | digit(second))
+      rest = rest.dropFirst(2)
+    }
+    return bytes
+  }
+
+  private static func value(_ digits: ArraySlice<UInt8>) -> Int? {
+    digits.count <= 15 ? digits.reduce(0) { $0 << 4 | Int(digit($1)) } : nil
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8 {
+    byte < 0x40 ? byte - 0x30 : (byte & 0xdf) - 0x41 + 10
+  }
+}
+
+/// A file of either kind, told from its first bytes.
+public enum CaptureInput: ~Copyable {
+  case packets(CaptureFile)
+  case dump(RawDump)
+
+  /// Opens a file, or standard input for `-`. Throws when it cannot be opened, is empty, or has a damaged header.
+  public static func open(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureInput {
+    var input = try InputFile.opening(path)
+    guard try input.fill(atLeast: 1) else { throw CaptureError(.notACapture, "is empty") }
+    _ = try input.fill(atLeast: 24)
+    if try CaptureFile.recognises(input.window, options: options) {
+      return .packets(try CaptureFile(input, options: options))
+    }
+    return .dump(try RawDump(input, options: options))
+  }
+}

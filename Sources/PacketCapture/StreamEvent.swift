@@ -1,0 +1,65 @@
+/// What one direction of a TCP connection carried, in stream order.
+public enum StreamEvent: ~Escapable {
+  /// The next bytes, borrowed for the time of the call.
+  case bytes(RawSpan)
+  /// The next `length` bytes are missing.
+  case gap(length: Int, reason: GapReason)
+  /// Nothing more will come in this direction.
+  case end
+}
+
+/// Why bytes are missing.
+public enum GapReason: String, Sendable {
+  /// Sent, and not in the capture.
+  case lost
+  /// The snap length cut them off.
+  case truncated
+}
+
+/// Where an event stands: in which connection and direction, at which byte, and in which packet.
+public struct StreamPosition: Sendable {
+  /// The reassembler's number for the connection, reused after `.closed`.
+  public var slot: Int
+  public var fromHigh: Bool
+  /// Bytes of this direction before the event.
+  public var offset: Int
+  public var time: Timestamp
+  public var packet: Int
+
+  public init(slot: Int, fromHigh: Bool, offset: Int, time: Timestamp, packet: Int) {
+    self.slot = slot
+    self.fromHigh = fromHigh
+    self.offset = offset
+    self.time = time
+    self.packet = packet
+  }
+}
+
+/// What happened to a connection as a whole.
+public enum ConnectionEvent: Sendable {
+  /// The first packet of a flow.
+  case opened(Flow)
+  /// Who opened the connection is known from its SYN or SYN-ACK. Comes at most once, before any bytes if it can.
+  case initiator(isHigh: Bool)
+  /// A FIN or RST was recorded.
+  case closing(fromHigh: Bool, isReset: Bool)
+  /// The same bytes were sent twice and differ; the first ones were used.
+  case conflict(fromHigh: Bool, offset: Int, length: Int)
+  /// A limit made the reassembler give up waiting for missing bytes, or give up the connection.
+  case limit(LimitKind)
+  /// No more events will come; the slot number may be used again.
+  case closed
+}
+
+/// Which limit was hit; the raw value names the option.
+public enum LimitKind: String, Sendable {
+  case bufferedBytes = "max-buffered-bytes"
+  case totalBufferedBytes = "max-total-buffered-bytes"
+  case connections = "max-connections"
+}
+
+/// Takes what a reassembler emits. A decryptor takes it and emits the same again with plaintext.
+public protocol StreamConsumer {
+  mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition)
+  mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp, packet: Int)
+}

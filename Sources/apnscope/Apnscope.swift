@@ -1,0 +1,20 @@
+import ArgumentParser
+
+@main
+struct Apnscope: ParsableCommand {
+  static let version = "0.1.0"
+
+  static let configuration = CommandConfiguration(
+    commandName: "apnscope",
+    abstract: "Makes the binary provider protocol of the Apple Push Notification service visible and measurable.",
+    discussion: """
+      The protocol (gateway on TCP 2195, feedback on 2196) has no acknowledgement: success is silence, an error arrives \
+      late, and everything written after the bad notification is lost. apnscope reads recordings of it and shows what \
+      was sent, what was refused, and what was lost without anybody noticing.
+
+      Exit codes: 0 done; 64 usage; 65 not a capture, or --strict found damage; 66 cannot open a file; 74 cannot read \
+      or write; 130 interrupted.
+      """,
+    version: version,
+    subcommands: [Decode.self, Inspect.self])
+}

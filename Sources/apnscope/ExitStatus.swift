@@ -1,0 +1,36 @@
+import ArgumentParser
+import Glibc
+import PacketCapture
+
+/// What the shell is told; the numbers are those of sysexits.h where it has one.
+enum ExitStatus {
+  static let damaged = ExitCode(65)
+  static let cannotOpen = ExitCode(66)
+  static let inputOutput = ExitCode(74)
+  static let interrupted = ExitCode(130)
+
+  static func code(for error: CaptureError) -> ExitCode {
+    switch error.kind {
+    case .cannotOpen: cannotOpen
+    case .notACapture, .damaged: damaged
+    case .readFailed: inputOutput
+    case .badFilter: ExitCode(64)
+    }
+  }
+}
+
+/// Writes one line to standard error.
+func complain(_ text: String) {
+  StandardError.write("apnscope: \(text)\n")
+}
+
+/// Standard error, unbuffered. Failures are ignored: there is nowhere to report them.
+enum StandardError {
+  static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
+  static func write(_ text: String) {
+    let bytes = Array(text.utf8)
+    // Safe: the array lives through the call.
+    _ = unsafe Glibc.write(STDERR_FILENO, bytes, bytes.count)
+  }
+}

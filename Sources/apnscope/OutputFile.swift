@@ -1,0 +1,43 @@
+import Bytes
+import Glibc
+
+/// A file descriptor that records are written to.
+final class OutputFile {
+  private let descriptor: Int32
+  /// `errno` of the first write that failed; `EPIPE` when the reader went away, which is no failure.
+  private(set) var failure: Int32?
+
+  /// Standard output.
+  init() { descriptor = STDOUT_FILENO }
+
+  /// Creates or empties a file; `nil` with `errno` set when that fails.
+  init?(creating path: String) {
+    let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard opened >= 0 else { return nil }
+    descriptor = opened
+  }
+
+  deinit { if descriptor != STDOUT_FILENO { close(descriptor) } }
+
+  /// Writes all of it; `false` when nothing more can be written.
+  func write(_ bytes: RawSpan) -> Bool {
+    guard failure == nil else { return false }
+    var offset = 0
+    while offset < bytes.byteCount {
+      let rest = bytes.extracting(offset..<bytes.byteCount)
+      let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if written < 0 {
+        if errno == EINTR { continue }
+        failure = errno
+        return false
+      }
+      offset += written
+    }
+    return true
+  }
+
+  static func errorText(_ code: Int32) -> String {
+    // Safe: strerror returns a NUL-terminated string that is copied at once.
+    unsafe String(cString: strerror(code))
+  }
+}

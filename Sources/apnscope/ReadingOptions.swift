@@ -1,0 +1,140 @@
+import APNSProtocol
+import ArgumentParser
+import Dissection
+import PacketCapture
+
+/// A port and what it means, as typed: `12195=gateway`.
+struct PortMeaning: ExpressibleByArgument {
+  var port: UInt16
+  var service: Service
+
+  init?(argument: String) {
+    let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+    guard parts.count == 2, let port = UInt16(parts[0]), port > 0, let service = Service(rawValue: parts[1]),
+      service != .unknown
+    else { return nil }
+    self.port = port
+    self.service = service
+  }
+}
+
+extension DumpContents: ExpressibleByArgument {}
+
+/// What all commands that read recordings have in common.
+struct ReadingOptions: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp(
+      "Recordings: pcap, pcapng or snoop (also gzip or zstd), a raw or hex dump of one direction, or - for standard input.",
+      valueName: "input"), completion: .file())
+  var inputs: [String]
+
+  @Option(
+    help: ArgumentHelp(
+      "Read only packets that match this libpcap filter expression, as 'host 10.0.0.5 and tcp port 2195'.",
+      valueName: "expression"))
+  var filter: String?
+
+  @Option(
+    name: .customLong("port"),
+    help: ArgumentHelp(
+      "What a server port means: N=gateway or N=feedback. Repeatable. 2195 and 2196 are known; connections on other ports are told by their first bytes.",
+      valueName: "N=service"))
+  var ports: [PortMeaning] = []
+
+  @Option(help: "What a raw or hex dump holds: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes.")
+  var stream: DumpContents?
+
+  @OptionGroup(title: "Limits")
+  var limits: LimitOptions
+
+  func validate() throws {
+    if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
+    if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
+  }
+
+  var dissectionOptions: DissectionOptions {
+    var options = DissectionOptions()
+    for meaning in ports { options.ports[meaning.port] = meaning.service }
+    options.dumpContents = stream
+    limits.apply(to: &options)
+    return options
+  }
+}
+
+/// The limits on what input can make the program hold or wait for.
+struct LimitOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Longest command-2 frame; a longer one is malformed.", valueName: "bytes"))
+  var maxFrameLength = ProtocolLimits().maximumFrameLength
+
+  @Option(help: ArgumentHelp("Longest device token; a longer one is malformed.", valueName: "bytes"))
+  var maxTokenLength = ProtocolLimits().maximumTokenLength
+
+  @Option(help: ArgumentHelp("Longest payload; a longer one is malformed.", valueName: "bytes"))
+  var maxPayloadLength = ProtocolLimits().maximumPayloadLength
+
+  @Option(help: ArgumentHelp("Longest packet; a longer one is taken for damage to the file.", valueName: "bytes"))
+  var maxPacketLength = CaptureOptions().maximumPacketLength
+
+  @Option(help: ArgumentHelp("Longest pcapng block that is read.", valueName: "bytes"))
+  var maxBlockLength = CaptureOptions().maximumBlockLength
+
+  @Option(help: ArgumentHelp("Largest hex dump; the rest is not read.", valueName: "bytes"))
+  var maxHexDumpLength = CaptureOptions().maximumHexDumpLength
+
+  @Option(help: ArgumentHelp("IP datagrams that wait for fragments at a time.", valueName: "count"))
+  var maxFragmentedDatagrams = CaptureOptions().maximumFragmentedDatagrams
+
+  @Option(help: ArgumentHelp("Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes"))
+  var maxBufferedBytes = ReassemblyOptions().maximumBufferedBytes
+
+  @Option(help: ArgumentHelp("The same for all connections together.", valueName: "bytes"))
+  var maxTotalBufferedBytes = ReassemblyOptions().maximumTotalBufferedBytes
+
+  @Option(help: ArgumentHelp("Connections followed at a time; then the longest idle one is ended.", valueName: "count"))
+  var maxConnections = ReassemblyOptions().maximumConnections
+
+  @Option(help: ArgumentHelp("Packets to wait for bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
+  var gapPatience = ReassemblyOptions().gapPatience
+
+  @Option(help: ArgumentHelp("Segments to wait for an earlier start of a connection whose beginning was not captured.", valueName: "packets"))
+  var startPatience = ReassemblyOptions().startPatience
+
+  @Option(help: ArgumentHelp("Runs of identifiers remembered per connection to find what an error response names.", valueName: "count"))
+  var maxIdentifierRuns = DissectionOptions().maximumIdentifierRuns
+
+  @Option(help: ArgumentHelp("Packets per connection whose time is remembered for the latency of errors.", valueName: "count"))
+  var maxWriteTimes = DissectionOptions().maximumWriteTimes
+
+  @Option(help: ArgumentHelp("Error responses of a connection that wait for their final counts.", valueName: "count"))
+  var maxHeldResponses = DissectionOptions().maximumHeldResponses
+
+  func validate() throws {
+    let values: [(String, Int)] = [
+      ("max-frame-length", maxFrameLength), ("max-token-length", maxTokenLength),
+      ("max-payload-length", maxPayloadLength), ("max-packet-length", maxPacketLength),
+      ("max-block-length", maxBlockLength), ("max-hex-dump-length", maxHexDumpLength),
+      ("max-fragmented-datagrams", maxFragmentedDatagrams), ("max-buffered-bytes", maxBufferedBytes),
+      ("max-total-buffered-bytes", maxTotalBufferedBytes), ("max-connections", maxConnections),
+      ("gap-patience", gapPatience), ("start-patience", startPatience), ("max-identifier-runs", maxIdentifierRuns),
+      ("max-write-times", maxWriteTimes), ("max-held-responses", maxHeldResponses),
+    ]
+    for (name, value) in values where value < 1 || value > 1 << 32 {
+      throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
+    }
+  }
+
+  func apply(to options: inout DissectionOptions) {
+    options.limits = ProtocolLimits(
+      maximumFrameLength: maxFrameLength, maximumTokenLength: maxTokenLength, maximumPayloadLength: maxPayloadLength)
+    options.capture.maximumPacketLength = maxPacketLength
+    options.capture.maximumBlockLength = maxBlockLength
+    options.capture.maximumHexDumpLength = maxHexDumpLength
+    options.capture.maximumFragmentedDatagrams = maxFragmentedDatagrams
+    options.capture.reassembly = ReassemblyOptions(
+      maximumBufferedBytes: maxBufferedBytes, maximumTotalBufferedBytes: maxTotalBufferedBytes,
+      maximumConnections: maxConnections, gapPatience: gapPatience, startPatience: startPatience)
+    options.maximumIdentifierRuns = maxIdentifierRuns
+    options.maximumWriteTimes = maxWriteTimes
+    options.maximumHeldResponses = maxHeldResponses
+  }
+}
