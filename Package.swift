@@ -39,6 +39,15 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
+
+    .testTarget(
+      name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes"], resources: [.copy("Vectors")],
+      swiftSettings: settings),
+    .testTarget(name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes"], swiftSettings: settings),
+    .testTarget(
+      name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "APNSProtocol", "Bytes"],
+      swiftSettings: settings),
+    .testTarget(name: "CommandTests", dependencies: ["apnscope"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

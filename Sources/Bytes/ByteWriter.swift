@@ -88,7 +88,8 @@
     used = count + length
   }
 
-  public mutating func write(_ text: some StringProtocol) {
+  /// Writes text that is not known when compiling; a literal goes to `write(_:)`, which copies it in one piece.
+  public mutating func write(text: String) {
     for byte in text.utf8 { write(byte) }
   }
 
@@ -98,23 +99,28 @@
   @inlinable
   public mutating func write(decimal value: UInt64) {
     reserve(20)
-    var digits = 1
-    var limit: UInt64 = 10
+    if value < 10 {
+      unsafe storage.storeBytes(of: 0x30 + UInt8(truncatingIfNeeded: value), toByteOffset: used, as: UInt8.self)
+      used += 1
+      return
+    }
+    var digits = 2
+    var limit: UInt64 = 100
     while value >= limit {
       digits += 1
-      let (next, overflow) = limit.multipliedReportingOverflow(by: 10)
-      if overflow { break }
-      limit = next
+      if digits == 20 { break }
+      limit &*= 10
     }
     var rest = value
-    var position = count + digits
-    while position > count {
+    var position = used + digits
+    while position > used {
       position -= 1
-      let (quotient, remainder) = rest.quotientAndRemainder(dividingBy: 10)
-      unsafe storage.storeBytes(of: 0x30 + UInt8(truncatingIfNeeded: remainder), toByteOffset: position, as: UInt8.self)
+      let quotient = rest / 10
+      unsafe storage.storeBytes(
+        of: 0x30 + UInt8(truncatingIfNeeded: rest &- quotient &* 10), toByteOffset: position, as: UInt8.self)
       rest = quotient
     }
-    used = count + digits
+    used += digits
   }
 
   @inlinable

@@ -19,12 +19,12 @@ public struct DissectionOutcome: Sendable {
 
 /// Reads inputs one after the other into one sink. Connections are numbered on through all of them; packets are counted
 /// anew in each.
-public struct Dissection<Sink: RecordSink> {
+public struct Dissection {
   private let options: DissectionOptions
   private let filter: PacketFilter?
-  private var dissector: Dissector<Sink>
+  private var dissector: Dissector
 
-  public init(into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil) {
+  public init(into sink: any RecordSink, options: DissectionOptions, filter: PacketFilter? = nil) {
     self.options = options
     self.filter = filter
     dissector = Dissector(sink: sink, options: options)

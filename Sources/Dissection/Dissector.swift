@@ -6,16 +6,16 @@ import PacketCapture
 ///
 /// It takes what `TCPReassembler` emits (or the pieces of a raw dump), decides for each connection who the client is
 /// and what the bytes are, cuts them into records, and applies the session rules.
-struct Dissector<Sink: RecordSink>: StreamConsumer {
+struct Dissector: StreamConsumer {
   /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
-  private static var sniffedBytes: Int { 4_096 }
+  private static let sniffedBytes = 4_096
 
-  var sink: Sink
+  let sink: any RecordSink
   let options: DissectionOptions
   var summary = SummaryRecord()
   private var connections: [Connection?] = []
 
-  init(sink: Sink, options: DissectionOptions) {
+  init(sink: any RecordSink, options: DissectionOptions) {
     self.sink = sink
     self.options = options
   }

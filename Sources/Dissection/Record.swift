@@ -160,26 +160,26 @@ public struct SummaryRecord: Sendable {
 }
 
 /// Takes records as they are found. `RecordWriter` writes them, `Inspection` counts them.
-public protocol RecordSink {
-  mutating func receive(_ record: CaptureRecord)
-  mutating func receive(_ record: borrowing NotificationRecord)
+public protocol RecordSink: AnyObject {
+  func receive(_ record: CaptureRecord)
+  func receive(_ record: borrowing NotificationRecord)
   /// An error response at the moment it was seen: what was written after it is not counted yet.
-  mutating func receiveEarly(_ record: ErrorResponseRecord)
+  func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.
-  mutating func receive(_ record: ErrorResponseRecord)
-  mutating func receive(_ record: borrowing FeedbackRecord)
-  mutating func receive(_ record: GapRecord)
-  mutating func receive(_ record: MalformedRecord)
-  mutating func receive(_ record: ConnectionRecord)
-  mutating func receive(_ record: SummaryRecord)
+  func receive(_ record: ErrorResponseRecord)
+  func receive(_ record: borrowing FeedbackRecord)
+  func receive(_ record: GapRecord)
+  func receive(_ record: MalformedRecord)
+  func receive(_ record: ConnectionRecord)
+  func receive(_ record: SummaryRecord)
   /// A connection was opened; its record comes when it ends.
-  mutating func opened(connection: Int, at time: Timestamp)
+  func opened(connection: Int, at time: Timestamp)
   /// A piece of a gateway connection's client stream ended this many notifications.
-  mutating func segment(notifications: Int, at time: Timestamp)
+  func segment(notifications: Int, at time: Timestamp)
 }
 
 extension RecordSink {
-  public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
-  public mutating func opened(connection: Int, at time: Timestamp) {}
-  public mutating func segment(notifications: Int, at time: Timestamp) {}
+  public func receiveEarly(_ record: ErrorResponseRecord) {}
+  public func opened(connection: Int, at time: Timestamp) {}
+  public func segment(notifications: Int, at time: Timestamp) {}
 }

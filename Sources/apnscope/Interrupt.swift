@@ -10,8 +10,8 @@ enum Interrupt {
   static var isRequested: Bool { flag.load(ordering: .relaxed) }
 
   static func watch() {
-    _ = unsafe signal(SIGPIPE, SIG_IGN)
-    _ = unsafe signal(SIGINT) { _ in
+    _ = signal(SIGPIPE, SIG_IGN)
+    _ = signal(SIGINT) { _ in
       if Interrupt.flag.exchange(true, ordering: .relaxed) { _exit(130) }
     }
   }
