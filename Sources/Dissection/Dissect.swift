@@ -10,13 +10,6 @@ public struct DissectionProgress: Sendable {
   public var packets: Int
 }
 
-/// What remains to be said when an input has been dissected.
-public struct DissectionOutcome: Sendable {
-  public var summary: SummaryRecord
-  /// What was wrong with the file as a file.
-  public var warnings: [String]
-}
-
 /// Reads inputs one after the other into one sink. Connections are numbered on through all of them; packets are counted
 /// anew in each.
 public struct Dissection {
@@ -34,14 +27,18 @@ public struct Dissection {
 
   /// Dissects one input to its end, or until `proceed` returns `false`; it is asked every 4,096 packets.
   ///
-  /// - Returns: what was wrong with the file; everything before the damage was read.
+  /// Damage to the file ends the reading and is a warning in the outcome. What is thrown could not be read at all, or
+  /// the filter has no meaning for a packet.
   public mutating func read(
     _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
-  ) throws -> [String] {
-    switch consume input {
-    case .packets(let file): try read(file, source, proceed)
-    case .dump(let dump): try read(dump, source, proceed)
-    }
+  ) throws -> CaptureOutcome {
+    let outcome =
+      switch consume input {
+      case .packets(let file): try read(file, source, proceed)
+      case .dump(let dump): try read(dump, source, proceed)
+      }
+    dissector.sink.receive(outcome)
+    return outcome
   }
 
   /// Writes the summary.
@@ -51,53 +48,60 @@ public struct Dissection {
 
   private mutating func read(
     _ file: consuming CaptureFile, _ source: String, _ proceed: (DissectionProgress) -> Bool
-  ) throws -> [String] {
+  ) throws -> CaptureOutcome {
     var file = file
+    var outcome = CaptureOutcome(source: source, format: file.format, linkTypes: file.linkTypes, size: file.size)
     var decoder = PacketDecoder(options: options.capture)
     var reassembler = TCPReassembler(options: options.capture.reassembly)
-    var announced = file.format != .pcapng
-    if announced { announce(source, file.format, file.linkTypes) }
-    var linkTypes: [LinkType] = file.linkTypes
-    let packetsBefore = dissector.summary.packets
-    var unsupported: Set<LinkType> = []
-    let size = file.size
+    // pcapng names its link types in blocks before the first packet of each interface.
+    var isAnnounced = false
     try file.forEachPacket { packet, bytes, bytesRead in
-      if !announced || linkTypes.last != packet.linkType {
-        if !linkTypes.contains(packet.linkType) { linkTypes.append(packet.linkType) }
+      if outcome.linkTypes.last != packet.linkType && !outcome.linkTypes.contains(packet.linkType) {
+        outcome.linkTypes.append(packet.linkType)
       }
-      if !announced {
-        announced = true
-        announce(source, .pcapng, linkTypes)
+      if !isAnnounced {
+        isAnnounced = true
+        announce(outcome)
+      }
+      outcome.packets += 1
+      if packet.capturedLength < packet.originalLength { outcome.cutPackets += 1 }
+      if packet.time.isKnown {
+        if !outcome.firstTime.isKnown || packet.time < outcome.firstTime { outcome.firstTime = packet.time }
+        if packet.time > outcome.lastTime { outcome.lastTime = packet.time }
       }
       if packet.number & 4_095 == 0 {
-        guard proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: packet.number)) else { return false }
+        let progress = DissectionProgress(bytesRead: bytesRead, size: outcome.size, packets: packet.number)
+        guard proceed(progress) else { return false }
       }
       if let filter, try !filter.matches(packet, bytes) { return true }
       dissector.summary.packets += 1
       decoder.decode(packet, bytes) { segment, payload in
         reassembler.receive(segment, payload, time: packet.time, packet: packet.number, into: &dissector)
       }
-      if !packet.linkType.isSupported { unsupported.insert(packet.linkType) }
       return true
     }
-    if !announced { announce(source, file.format, file.linkTypes) }
+    for linkType in file.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
+    if !isAnnounced { announce(outcome) }
     reassembler.finish(into: &dissector)
-    _ = packetsBefore
-    return file.warnings + unsupported.map { "packets of link type \($0) are not read" }.sorted()
+    let unread = outcome.linkTypes.filter { !$0.isSupported }
+    outcome.warnings = file.warnings + unread.map { "packets of link type \($0) are not read" }
+    return outcome
   }
 
-  private mutating func announce(_ source: String, _ format: CaptureFormat, _ linkTypes: [LinkType]) {
-    dissector.sink.receive(CaptureRecord(source: source, format: format, linkTypes: linkTypes))
+  private mutating func announce(_ outcome: CaptureOutcome) {
+    dissector.sink.receive(
+      CaptureRecord(source: outcome.source, format: outcome.format, linkTypes: outcome.linkTypes))
   }
 
   // MARK: raw dumps
 
   private mutating func read(
     _ dump: consuming RawDump, _ source: String, _ proceed: (DissectionProgress) -> Bool
-  ) throws -> [String] {
+  ) throws -> CaptureOutcome {
     var dump = dump
     let contents = try options.dumpContents ?? Self.contents(of: dump.beginning, options)
-    announce(source, dump.format, [])
+    var outcome = CaptureOutcome(source: source, format: dump.format, size: dump.size)
+    announce(outcome)
     dissector.summary.connections += 1
     let connection = Connection(
       number: dissector.summary.connections, flow: nil, opened: .none, options: options)
@@ -125,7 +129,8 @@ public struct Dissection {
       return proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))
     }
     dissector.close(connection)
-    return dump.warnings
+    outcome.warnings = dump.warnings
+    return outcome
   }
 
   /// Tells what a dump holds: whatever explains most of its beginning as whole records.

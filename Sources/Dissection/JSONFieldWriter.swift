@@ -40,11 +40,7 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
 
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
     key(name)
-    let (whole, rest) = Int(nanoseconds.magnitude).quotientAndRemainder(dividingBy: 1_000_000)
-    if nanoseconds < 0 { output.write(UInt8(ascii: "-")) }
-    output.write(decimal: whole)
-    output.write(UInt8(ascii: "."))
-    output.write(decimal: UInt32(rest / 1_000), width: 3)
+    output.write(milliseconds: nanoseconds)
   }
 
   mutating func field(_ name: StaticString, _ text: String) {

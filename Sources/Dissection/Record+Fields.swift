@@ -90,11 +90,11 @@ extension GapRecord {
     output.begin("gap")
     output.field("connection", place.connection)
     output.field("direction", direction.rawValue)
+    output.field("time", knownTime: place.time)
+    output.field("packet", packet: place.packet)
     output.field("offset", place.offset)
     output.field("length", place.length)
     output.field("reason", reason.rawValue)
-    output.field("time", knownTime: place.time)
-    output.field("packet", packet: place.packet)
     output.end()
   }
 }

@@ -159,6 +159,22 @@ public struct SummaryRecord: Sendable {
   public var isDamaged: Bool { gaps > 0 || malformed > 0 || undecryptedConnections > 0 }
 }
 
+/// What one input was, once it has been read.
+public struct CaptureOutcome: Sendable {
+  public var source: String
+  public var format: CaptureFormat
+  public var linkTypes: [LinkType] = []
+  /// Bytes on disk, `nil` for pipes.
+  public var size: Int?
+  public var packets = 0
+  /// Packets that the snap length cut.
+  public var cutPackets = 0
+  public var firstTime = Timestamp.none
+  public var lastTime = Timestamp.none
+  /// What was wrong with the file as a file; everything before the damage was read.
+  public var warnings: [String] = []
+}
+
 /// Takes records as they are found. `RecordWriter` writes them, `Inspection` counts them.
 public protocol RecordSink: AnyObject {
   func receive(_ record: CaptureRecord)
@@ -172,6 +188,8 @@ public protocol RecordSink: AnyObject {
   func receive(_ record: MalformedRecord)
   func receive(_ record: ConnectionRecord)
   func receive(_ record: SummaryRecord)
+  /// An input has been read.
+  func receive(_ outcome: CaptureOutcome)
   /// A connection was opened; its record comes when it ends.
   func opened(connection: Int, at time: Timestamp)
   /// A piece of a gateway connection's client stream ended this many notifications.
@@ -180,6 +198,7 @@ public protocol RecordSink: AnyObject {
 
 extension RecordSink {
   public func receiveEarly(_ record: ErrorResponseRecord) {}
+  public func receive(_ outcome: CaptureOutcome) {}
   public func opened(connection: Int, at time: Timestamp) {}
   public func segment(notifications: Int, at time: Timestamp) {}
 }

@@ -140,12 +140,10 @@ struct InputFile: ~Copyable {
   ) throws(CaptureError) -> Int {
     let count = unsafe block.withUnsafeMutableBytes { memory in
       guard let base = memory.baseAddress, memory.count > start else { return 0 }
-      while true {
-        // Safe: start..<memory.count lies in the block.
-        let count = unsafe Glibc.read(descriptor, base + start, memory.count - start)
-        if count < 0 && errno == EINTR { continue }
-        return count
-      }
+      // Safe: start..<memory.count lies in the block.
+      let count = unsafe Glibc.read(descriptor, base + start, memory.count - start)
+      // Interrupted by a signal that somebody wanted to interrupt: the input ends here.
+      return count < 0 && errno == EINTR ? 0 : count
     }
     guard count >= 0 else { throw CaptureError(.readFailed, errorText(errno)) }
     return count

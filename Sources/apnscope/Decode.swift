@@ -1,33 +1,121 @@
 import ArgumentParser
 import Dissection
-import PacketCapture
+import Glibc
 
 struct Decode: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
-    case jsonl
+    case jsonl, csv, table
   }
 
   static let configuration = CommandConfiguration(
     abstract: "Turn recordings into structured records.",
-    discussion: "")
+    discussion: """
+      Reads packet captures and raw dumps of gateway and feedback traffic, and writes one record for every \
+      notification, error response, feedback tuple, gap, stretch of malformed bytes and connection, and a summary.
+
+      After a gap or damage it finds the next frame and goes on: every notification that is wholly in the recording is \
+      decoded, nothing is invented, and bytes that were passed over are named. Connections that are TLS are reported as \
+      encrypted.
+
+      Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error.
+
+      Examples:
+        apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
+        tcpdump -i eth0 -w - tcp port 2195 | apnscope decode --format table -
+        apnscope decode --format csv --output records/ capture.pcapng.zst
+      """)
 
   @OptionGroup var reading: ReadingOptions
-  @Option var format = Format.jsonl
-  @Option var output: String?
-  @Flag var strict = false
+
+  @Option(
+    help: "jsonl (one JSON object a line), csv (one table, or one file per record type into a directory), or table (for people).")
+  var format = Format.jsonl
+
+  @Option(
+    help: ArgumentHelp(
+      "Where to write. A directory (with csv) when it exists or ends with a slash. Default: standard output.",
+      valueName: "path"), completion: .file())
+  var output: String?
+
+  @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted.")
+  var strict = false
+
+  private var isDirectory: Bool {
+    guard let output else { return false }
+    var status = stat()
+    return output.hasSuffix("/") || (unsafe stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR)
+  }
+
+  func validate() throws {
+    if isDirectory && format != .csv {
+      throw ValidationError("--output names a directory; only --format csv writes several files.")
+    }
+  }
 
   func run() throws {
     Interrupt.watch()
-    let file = OutputFile()
-    let writer = JSONLinesWriter { file.write($0) }
-    var dissection = Dissection(into: writer, options: reading.dissectionOptions, filter: nil)
-    for i in reading.inputs {
-      do {
-        let w = try dissection.read(CaptureInput.open(i, options: reading.dissectionOptions.capture), source: i) { _ in writer.isOpen }
-        for x in w { complain("\(i): \(x)") }
-      } catch let e as CaptureError { complain("\(i): \(e)"); throw ExitStatus.code(for: e) }
+    let outputs = try Outputs(output, isDirectory: isDirectory)
+    let result: Reading
+    switch format {
+    case .jsonl:
+      let writer = JSONLinesWriter(output: try outputs.open())
+      result = try Reading(reading, into: writer) { writer.isOpen }
+      writer.flush()
+    case .table:
+      let writer = TableWriter(output: try outputs.open())
+      result = try Reading(reading, into: writer) { writer.isOpen }
+      writer.flush()
+    case .csv:
+      let writer =
+        isDirectory
+        ? try CSVWriter { type in try outputs.open("\(type.rawValue).csv") } : CSVWriter(output: try outputs.open())
+      result = try Reading(reading, into: writer) { writer.isOpen }
+      writer.flush()
     }
-    dissection.finish()
-    writer.flush()
+    try outputs.check()
+    let code = result.exitCode(strict: strict)
+    if code != .success { throw code }
+  }
+}
+
+/// The files that a command writes: standard output, one file, or several in a directory.
+final class Outputs {
+  private let path: String?
+  private let isDirectory: Bool
+  private var files: [(name: String, file: OutputFile)] = []
+
+  /// Makes the directory if there is to be one.
+  init(_ path: String?, isDirectory: Bool) throws {
+    self.path = path
+    self.isDirectory = isDirectory
+    if let path, isDirectory, unsafe mkdir(path, 0o755) != 0, errno != EEXIST {
+      complain("\(path): \(OutputFile.errorText(errno))")
+      throw ExitStatus.inputOutput
+    }
+  }
+
+  func open(_ name: String = "") throws -> (RawSpan) -> Bool {
+    guard let path else {
+      let file = OutputFile()
+      files.append(("standard output", file))
+      return { file.write($0) }
+    }
+    let full = isDirectory ? (path.hasSuffix("/") ? path : path + "/") + name : path
+    guard let file = OutputFile(creating: full) else {
+      complain("\(full): \(OutputFile.errorText(errno))")
+      throw ExitStatus.inputOutput
+    }
+    files.append((full, file))
+    return { file.write($0) }
+  }
+
+  /// Throws when something could not be written; a reader that closed the pipe is a success and ends the command.
+  func check() throws {
+    for (name, file) in files {
+      guard let failure = file.failure else { continue }
+      if failure == EPIPE { throw ExitCode.success }
+      complain("\(name): \(OutputFile.errorText(failure))")
+      throw ExitStatus.inputOutput
+    }
   }
 }

@@ -1,2 +1,65 @@
 import ArgumentParser
-struct Inspect: ParsableCommand { }
+import Bytes
+import Dissection
+import FoundationEssentials
+
+struct Inspect: ParsableCommand {
+  enum Format: String, CaseIterable, ExpressibleByArgument {
+    case text, json
+  }
+
+  static let configuration = CommandConfiguration(
+    abstract: "Tell at a glance what is in recordings.",
+    discussion: """
+      Shows on one screen what the files are, who connected, what was sent and how well it was batched, which error \
+      responses came and how many notifications each of them cost, how connections came and went, and a list of \
+      findings: what is worth a look, how often it occurs, and in which packet first.
+
+      It counts the records that 'decode' writes; fates have the same meaning. A notification is recognised when it is \
+      sent again by its token and payload.
+
+      Examples:
+        apnscope inspect capture.pcap
+        apnscope inspect --format json monday.pcapng.gz | jq .findings
+      """)
+
+  @OptionGroup var reading: ReadingOptions
+
+  @Option(help: "text (one screen) or json (everything, for programs).")
+  var format = Format.text
+
+  @Option(help: ArgumentHelp("Connections and error responses that the text lists.", valueName: "count"))
+  var rows = 12
+
+  func validate() throws {
+    if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
+  }
+
+  func run() throws {
+    Interrupt.watch()
+    let inspection = Inspection()
+    let result = try Reading(reading, into: inspection) { true }
+    let report = inspection.finish()
+    let outputs = try Outputs(nil, isDirectory: false)
+    let write = try outputs.open()
+    // Nothing to show when no input could be read.
+    if !report.files.isEmpty {
+      let text: String
+      switch format {
+      case .text: text = InspectionText(report, rows: rows).text
+      case .json: text = try json(report)
+      }
+      _ = write(Array(text.utf8).rawBytes)
+    }
+    try outputs.check()
+    let code = result.exitCode(strict: false)
+    if code != .success { throw code }
+  }
+
+  private func json(_ report: InspectionReport) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    return String(decoding: try encoder.encode(report), as: UTF8.self) + "\n"
+  }
+}

@@ -11,8 +11,11 @@ enum Interrupt {
 
   static func watch() {
     _ = signal(SIGPIPE, SIG_IGN)
-    _ = signal(SIGINT) { _ in
+    // Without SA_RESTART, so that a read that waits for a pipe comes back.
+    var action = sigaction()
+    unsafe action.__sigaction_handler.sa_handler = { _ in
       if Interrupt.flag.exchange(true, ordering: .relaxed) { _exit(130) }
     }
+    _ = unsafe sigaction(SIGINT, &action, nil)
   }
 }

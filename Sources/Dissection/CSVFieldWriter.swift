@@ -1,0 +1,171 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// CSV (RFC 4180, line feeds): a header, then one line a record; a field that is absent is an empty cell.
+///
+/// Fields come in the order of the columns, so a line is written as it goes: a comma for every column passed over.
+struct CSVFieldWriter: FieldWriter, ~Copyable {
+  var output: ByteWriter
+  private let columns: [StaticString]
+  private var column = 0
+  private var prefix: StaticString = ""
+  private var times = TimestampFormatter()
+
+  init(columns: [StaticString], capacity: Int) {
+    self.columns = columns
+    output = ByteWriter(capacity: capacity)
+    for (index, name) in columns.enumerated() {
+      if index > 0 { output.write(",") }
+      output.write(name)
+    }
+    output.write("\n")
+  }
+
+  /// Every column of every type of record, in an order of which each type's own order is a part.
+  static let allColumns: [StaticString] = [
+    "type", "schema", "source", "format", "link_types", "packets", "connections", "connection", "service", "client",
+    "server", "opened", "closed", "end", "tls_decrypted", "tls_problem", "client_bytes", "server_bytes",
+    "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "command", "status", "status_name",
+    "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload", "payload_base64",
+    "items", "item_order", "reason", "problem", "bytes", "notification", "notifications", "error_responses",
+    "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms", "candidates",
+    "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
+  ]
+
+  mutating func begin(_ type: StaticString) {
+    column = 0
+    cell("type")
+    output.write(type)
+  }
+
+  mutating func end() {
+    while column < columns.count {
+      if column > 0 && column < columns.count { output.write(UInt8(ascii: ",")) }
+      column += 1
+    }
+    output.write("\n")
+  }
+
+  /// Moves on to the column of this name.
+  private mutating func cell(_ name: StaticString) {
+    while column < columns.count {
+      if column > 0 { output.write(UInt8(ascii: ",")) }
+      let found = Self.equal(columns[column], prefix, name)
+      column += 1
+      if found { return }
+    }
+    assertionFailure("no column \(prefix)\(name) here")
+  }
+
+  private static func equal(_ column: StaticString, _ prefix: StaticString, _ name: StaticString) -> Bool {
+    let split = prefix.utf8CodeUnitCount
+    guard column.utf8CodeUnitCount == split + name.utf8CodeUnitCount else { return false }
+    // Safe: all three are compile-time constants, read within their lengths.
+    for index in 0..<column.utf8CodeUnitCount {
+      let other = unsafe index < split ? prefix.utf8Start[index] : name.utf8Start[index - split]
+      if unsafe column.utf8Start[index] != other { return false }
+    }
+    return true
+  }
+
+  mutating func field(_ name: StaticString, _ value: Int) {
+    cell(name)
+    output.write(decimal: value)
+  }
+
+  mutating func field(_ name: StaticString, _ value: Bool) {
+    cell(name)
+    if value { output.write("true") } else { output.write("false") }
+  }
+
+  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
+    cell(name)
+    output.write(milliseconds: nanoseconds)
+  }
+
+  mutating func field(_ name: StaticString, _ text: String) {
+    cell(name)
+    quoted(Array(text.utf8).rawBytes)
+  }
+
+  mutating func field(_ name: StaticString, hex bytes: RawSpan) {
+    cell(name)
+    output.write(hex: bytes)
+  }
+
+  mutating func field(_ name: StaticString, time: Timestamp) {
+    cell(name)
+    times.write(time, into: &output)
+  }
+
+  mutating func field(_ name: StaticString, payload: RawSpan) {
+    switch JSONText.scan(payload) {
+    case .valid(let isCompact):
+      cell(name)
+      if isCompact { return quoted(payload) }
+      var compact = ByteWriter(capacity: payload.byteCount)
+      JSONText.writeCompact(payload, into: &compact)
+      quoted(compact.bytes)
+    case .invalid:
+      cell("payload_base64")
+      output.write(base64: payload)
+    }
+  }
+
+  mutating func field(_ name: StaticString, _ texts: [String]) { field(name, texts.joined(separator: " ")) }
+
+  mutating func field(_ name: StaticString, numbers: [UInt8]) {
+    cell(name)
+    for (index, number) in numbers.enumerated() {
+      if index > 0 { output.write(" ") }
+      output.write(decimal: Int(number))
+    }
+  }
+
+  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
+    cell(name)
+    for (index, item) in items.enumerated() {
+      if index > 0 { output.write(" ") }
+      output.write(decimal: Int(item.id))
+      output.write(":")
+      output.write(hex: item.data.rawBytes)
+    }
+  }
+
+  mutating func beginObject(_ name: StaticString) {
+    // The only object in the contract is `tls`; its columns carry its name.
+    prefix = "tls_"
+  }
+
+  mutating func endObject() { prefix = "" }
+
+  private mutating func quoted(_ text: RawSpan) {
+    var needsQuotes = false
+    for offset in 0..<text.byteCount {
+      switch text.byte(at: offset) {
+      case UInt8(ascii: "\""), UInt8(ascii: ","), 0x0a, 0x0d: needsQuotes = true
+      default: break
+      }
+    }
+    guard needsQuotes else { return output.write(text) }
+    output.write(UInt8(ascii: "\""))
+    for offset in 0..<text.byteCount {
+      let byte = text.byte(at: offset)
+      if byte == UInt8(ascii: "\"") { output.write(byte) }
+      output.write(byte)
+    }
+    output.write(UInt8(ascii: "\""))
+  }
+}
+
+extension ByteWriter {
+  /// Milliseconds with three decimals.
+  mutating func write(milliseconds nanoseconds: Int64) {
+    let (whole, rest) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000)
+    if nanoseconds < 0 { write(UInt8(ascii: "-")) }
+    write(decimal: whole)
+    write(UInt8(ascii: "."))
+    write(decimal: UInt32(rest / 1_000), width: 3)
+  }
+}

@@ -1,0 +1,103 @@
+import Bytes
+import PacketCapture
+
+/// Writes records as CSV: all types into one file with every column, or each type into a file of its own.
+public final class CSVWriter: RecordSink {
+  /// The types of records, which are also the names of the files.
+  public enum RecordType: String, CaseIterable, Sendable {
+    case capture, notification, errorResponse = "error_response", feedback, gap, malformed, connection, summary
+  }
+
+  private static let flushThreshold = 1 << 17
+
+  /// One file's writer; a class, because the non-copyable writer has to live in a dictionary.
+  private final class Table {
+    var fields: CSVFieldWriter
+    let output: RecordOutput
+    var isOpen = true
+
+    init(_ columns: [StaticString], _ output: @escaping RecordOutput) {
+      fields = CSVFieldWriter(columns: columns, capacity: CSVWriter.flushThreshold + 1 << 16)
+      self.output = output
+    }
+
+    func flush() {
+      if isOpen && fields.output.count > 0 { isOpen = output(fields.output.bytes) }
+      fields.output.removeAll()
+    }
+  }
+
+  private let tables: [RecordType: Table]
+
+  /// Every type into one file.
+  public init(output: @escaping RecordOutput) {
+    let table = Table(CSVFieldWriter.allColumns, output)
+    tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
+  }
+
+  /// Each type into a file of its own; `file` makes the output for one.
+  public init(files file: (RecordType) throws -> RecordOutput) rethrows {
+    var tables: [RecordType: Table] = [:]
+    for type in RecordType.allCases { tables[type] = Table(Self.columns(of: type), try file(type)) }
+    self.tables = tables
+  }
+
+  /// Every output took everything so far.
+  public var isOpen: Bool { tables.values.allSatisfy(\.isOpen) }
+
+  public func flush() { for table in tables.values { table.flush() } }
+
+  public func receive(_ record: CaptureRecord) { write(.capture) { record.write(to: &$0) } }
+  public func receive(_ record: borrowing NotificationRecord) {
+    guard let table = tables[.notification] else { return }
+    record.write(to: &table.fields)
+    if table.fields.output.count >= Self.flushThreshold { table.flush() }
+  }
+  public func receive(_ record: ErrorResponseRecord) { write(.errorResponse) { record.write(to: &$0) } }
+  public func receive(_ record: borrowing FeedbackRecord) {
+    guard let table = tables[.feedback] else { return }
+    record.write(to: &table.fields)
+    if table.fields.output.count >= Self.flushThreshold { table.flush() }
+  }
+  public func receive(_ record: GapRecord) { write(.gap) { record.write(to: &$0) } }
+  public func receive(_ record: MalformedRecord) { write(.malformed) { record.write(to: &$0) } }
+  public func receive(_ record: ConnectionRecord) { write(.connection) { record.write(to: &$0) } }
+  public func receive(_ record: SummaryRecord) { write(.summary) { record.write(to: &$0) } }
+
+  private func write(_ type: RecordType, _ body: (inout CSVFieldWriter) -> Void) {
+    guard let table = tables[type] else { return }
+    body(&table.fields)
+    if table.fields.output.count >= Self.flushThreshold { table.flush() }
+  }
+
+  /// The columns that one type of record uses.
+  private static func columns(of type: RecordType) -> [StaticString] {
+    switch type {
+    case .capture: ["type", "schema", "source", "format", "link_types"]
+    case .notification:
+      [
+        "type", "connection", "index", "time", "packet", "offset", "length", "command", "identifier", "expiration",
+        "priority", "token", "payload_length", "payload", "payload_base64", "items", "item_order",
+      ]
+    case .errorResponse:
+      [
+        "type", "connection", "time", "packet", "offset", "command", "status", "status_name", "identifier",
+        "notification", "accepted", "discarded", "latency_ms", "candidates",
+      ]
+    case .feedback: ["type", "connection", "index", "time", "packet", "offset", "length", "timestamp", "token"]
+    case .gap: ["type", "connection", "direction", "time", "packet", "offset", "length", "reason"]
+    case .malformed: ["type", "connection", "direction", "packet", "offset", "length", "problem", "bytes"]
+    case .connection:
+      [
+        "type", "connection", "service", "client", "server", "opened", "closed", "end", "tls_decrypted", "tls_problem",
+        "client_bytes", "server_bytes", "missing_bytes", "notifications", "error_responses", "feedback_tuples",
+        "accepted", "rejected", "discarded", "unknown", "conflicting_bytes", "limits",
+      ]
+    case .summary:
+      [
+        "type", "packets", "connections", "notifications", "error_responses", "feedback_tuples", "gaps", "malformed",
+        "undecrypted_connections",
+      ]
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import PacketCapture
+
+/// Where the values of a sample lie. Percentiles are nearest-rank: a value that occurred.
+public struct Distribution: Sendable, Codable {
+  public var count: Int
+  public var min: Double
+  public var mean: Double
+  public var p50: Double
+  public var p95: Double
+  public var max: Double
+}
+
+/// Counts of small whole numbers; larger ones than `highest` are counted as it.
+struct Counts {
+  private var counts: [Int]
+  private(set) var total = 0
+  private var sum = 0
+  private var largest = 0
+
+  init(highest: Int) { counts = [Int](repeating: 0, count: highest + 1) }
+
+  @inline(__always)
+  mutating func add(_ value: Int) {
+    counts[min(value, counts.count - 1)] += 1
+    total += 1
+    sum += value
+    if value > largest { largest = value }
+  }
+
+  var distribution: Distribution? {
+    guard total > 0 else { return nil }
+    func value(_ quantile: Double) -> Double {
+      let rank = Swift.max(1, Int((quantile * Double(total)).rounded(.up)))
+      var seen = 0
+      for (value, count) in counts.enumerated() {
+        seen += count
+        if seen >= rank { return Double(value) }
+      }
+      return Double(largest)
+    }
+    return Distribution(
+      count: total, min: value(0), mean: Double(sum) / Double(total), p50: value(0.5), p95: value(0.95),
+      max: Double(largest))
+  }
+}
+
+/// Values kept one by one, the first million of them.
+struct Samples {
+  private var values: [Double] = []
+
+  mutating func add(_ value: Double) { if values.count < 1 << 20 { values.append(value) } }
+
+  var distribution: Distribution? {
+    guard !values.isEmpty else { return nil }
+    let sorted = values.sorted()
+    func value(_ quantile: Double) -> Double {
+      sorted[Swift.max(0, Int((quantile * Double(sorted.count)).rounded(.up)) - 1)]
+    }
+    return Distribution(
+      count: sorted.count, min: sorted[0], mean: sorted.reduce(0, +) / Double(sorted.count), p50: value(0.5),
+      p95: value(0.95), max: sorted[sorted.count - 1])
+  }
+}
+
+/// How many events fell into each second of the capture's clock; seconds without any are not kept.
+struct PerSecond {
+  private static let maximumSeconds = 1 << 20
+  private var counts: [Int64: Int] = [:]
+  private var second = Int64.min
+  private var count = 0
+  private var end = Int64.min
+
+  @inline(__always)
+  mutating func add(_ events: Int, at time: Timestamp) {
+    // Within the current second nothing is divided or looked up.
+    if time.nanoseconds >= second && time.nanoseconds < end {
+      count += events
+    } else {
+      change(to: time)
+      count = events
+    }
+  }
+
+  @inline(never)
+  private mutating func change(to time: Timestamp) {
+    store()
+    let floor = time.nanoseconds / 1_000_000_000 - (time.nanoseconds % 1_000_000_000 < 0 ? 1 : 0)
+    second = floor &* 1_000_000_000
+    end = second &+ 1_000_000_000
+  }
+
+  private mutating func store() {
+    guard count > 0, counts.count < Self.maximumSeconds || counts[second] != nil else { return }
+    counts[second, default: 0] += count
+    count = 0
+  }
+
+  /// Over the seconds in which anything happened.
+  mutating func distribution() -> Distribution? {
+    store()
+    var samples = Samples()
+    for count in counts.values { samples.add(Double(count)) }
+    return samples.distribution
+  }
+
+  /// The same by minute.
+  mutating func perMinute() -> Distribution? {
+    store()
+    var minutes: [Int64: Int] = [:]
+    for (second, count) in counts { minutes[second / 60_000_000_000, default: 0] += count }
+    var samples = Samples()
+    for count in minutes.values { samples.add(Double(count)) }
+    return samples.distribution
+  }
+}

@@ -1,0 +1,83 @@
+/// What is worth a look in a recording, with how often it occurred and the first packet that shows it.
+struct Findings {
+  /// In the order in which they are listed: what lost notifications first.
+  enum Kind: Int, CaseIterable {
+    case neverResent, resent, lostNotTracked, unknownFate, unresolvedResponse, ambiguousIdentifier, tokenFailedAgain
+    case severalResponses, acknowledgement, foreignCommand
+    case malformed, lostBytes, truncatedBytes, cutRecord, undecryptedBytes, undecryptedConnection, conflict, limitHit
+    case reconnectStorm, unbatched
+    case payloadOver4096, payloadOver2048, notAnObject, unusualTokenLength, knownBad, strangeExpiration, unknownItems
+    case feedbackWithoutTime
+  }
+
+  private var counts = [Int](repeating: 0, count: Kind.allCases.count)
+  private var firstPackets = [Int](repeating: 0, count: Kind.allCases.count)
+
+  mutating func note(_ kind: Kind, count: Int = 1, packet: Int) {
+    counts[kind.rawValue] += count
+    if packet > 0 && (firstPackets[kind.rawValue] == 0 || packet < firstPackets[kind.rawValue]) {
+      firstPackets[kind.rawValue] = packet
+    }
+  }
+
+  var rows: [InspectionReport.FindingRow] {
+    Kind.allCases.compactMap { kind in
+      let count = counts[kind.rawValue]
+      guard count > 0 else { return nil }
+      let packet = firstPackets[kind.rawValue]
+      return InspectionReport.FindingRow(
+        kind: kind.code, count: count, firstPacket: packet > 0 ? packet : nil, text: kind.text(count))
+    }
+  }
+}
+
+extension Findings.Kind {
+  /// The name in JSON: the case's name in snake case.
+  var code: String {
+    "\(self)".reduce(into: "") { text, character in
+      if character.isUppercase || (character.isNumber && text.last?.isNumber == false) { text += "_" }
+      text += character.lowercased()
+    }
+  }
+
+  func text(_ count: Int) -> String {
+    func notifications(_ verb: String) -> String {
+      count == 1 ? "1 notification \(verb == "were" ? "was" : verb)" : "\(count) notifications \(verb)"
+    }
+    func some(_ one: String, _ many: String) -> String { count == 1 ? "1 \(one)" : "\(count) \(many)" }
+    return switch self {
+    case .neverResent: notifications("were") + " written after a rejected one and never seen again"
+    case .resent: notifications("were") + " discarded after a rejection and sent again later"
+    case .lostNotTracked: some("discarded notification", "discarded notifications") + " too many to follow up"
+    case .unknownFate:
+      notifications("were") + " on connections that ended without an error response: accepted or lost, nothing tells"
+    case .unresolvedResponse:
+      some("error response names", "error responses name") + " an identifier that was not seen on its connection"
+    case .ambiguousIdentifier:
+      some("error response names", "error responses name") + " an identifier used more than once; the latest was taken"
+    case .tokenFailedAgain: some("rejection was", "rejections were") + " for a token that had been rejected before"
+    case .severalResponses: some("error response", "error responses") + " came after the first of its connection"
+    case .acknowledgement: some("response", "responses") + " with status 0: no APNs gateway sends these"
+    case .foreignCommand: some("response", "responses") + " with another command than 8: no APNs gateway sends these"
+    case .malformed: some("stretch", "stretches") + " of bytes that are no whole record"
+    case .lostBytes: some("gap", "gaps") + ": bytes were sent that the capture does not hold"
+    case .truncatedBytes: some("packet was", "packets were") + " cut by the snap length"
+    case .cutRecord: some("record is", "records are") + " cut by the beginning or end of the capture"
+    case .undecryptedBytes: some("stretch", "stretches") + " of TLS could not be decrypted"
+    case .undecryptedConnection: some("connection is", "connections are") + " TLS that was not decrypted"
+    case .conflict: some("byte was", "bytes were") + " sent twice with different contents; the first were used"
+    case .limitHit: some("connection", "connections") + " hit a limit of this program"
+    case .reconnectStorm: "\(count) connections were opened within a minute: APNs takes that for an attack"
+    case .unbatched: "nearly every notification has a TCP segment of its own (\(count) segments): batching is off"
+    case .payloadOver4096: some("payload is", "payloads are") + " over 4,096 bytes: rejected by any gateway"
+    case .payloadOver2048: some("payload is", "payloads are") + " over 2,048 bytes: too long except for VoIP certificates"
+    case .notAnObject: some("payload is", "payloads are") + " no JSON object"
+    case .unusualTokenLength: some("token is", "tokens are") + " not 32 bytes long"
+    case .knownBad: some("frame", "frames") + " without a token: a client's way to ask what was accepted"
+    case .strangeExpiration:
+      some("expiration", "expirations") + " before 2001 or at the end of time: a relative number, or a misread -1"
+    case .unknownItems: some("frame has", "frames have") + " items that the protocol does not know"
+    case .feedbackWithoutTime: some("feedback tuple has", "feedback tuples have") + " the time 0"
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Dissection
+import PacketCapture
+
+/// Reads all inputs into a sink, as both reading commands do.
+struct Reading {
+  let summary: SummaryRecord
+  /// Something was wrong with a file as a file.
+  private(set) var hasWarnings = false
+  /// The first failure's code, when an input could not be read.
+  private(set) var failure: ExitCode?
+
+  /// Reads until the inputs end, Ctrl-C is pressed, or `isOpen` says that nobody takes records any more.
+  ///
+  /// An input that cannot be read is complained about, and the others are read all the same.
+  init(_ options: ReadingOptions, into sink: any RecordSink, isOpen: () -> Bool) throws {
+    let filter: PacketFilter?
+    do {
+      filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength) }
+    } catch let error as CaptureError {
+      throw ValidationError(error.message)
+    }
+    let dissectionOptions = options.dissectionOptions
+    var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter)
+    for path in options.inputs where isOpen() && !Interrupt.isRequested {
+      let name = path == "-" ? "standard input" : path
+      var progress = Progress()
+      defer { progress.end() }
+      do {
+        let input = try CaptureInput.open(path, options: dissectionOptions.capture)
+        let outcome = try dissection.read(input, source: path) { state in
+          progress.show(state)
+          return isOpen() && !Interrupt.isRequested
+        }
+        progress.end()
+        for warning in outcome.warnings { complain("\(name): \(warning)") }
+        hasWarnings = hasWarnings || !outcome.warnings.isEmpty
+      } catch let error as CaptureError {
+        progress.end()
+        complain("\(name): \(error.message)")
+        failure = failure ?? ExitStatus.code(for: error)
+      }
+    }
+    dissection.finish()
+    summary = dissection.summary
+  }
+
+  /// What the shell is told, when the output took everything.
+  func exitCode(strict: Bool) -> ExitCode {
+    if Interrupt.isRequested { return ExitStatus.interrupted }
+    if let failure { return failure }
+    return strict && (summary.isDamaged || hasWarnings) ? ExitStatus.damaged : .success
+  }
+}
