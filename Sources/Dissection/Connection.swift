@@ -31,6 +31,8 @@ final class Connection {
   }
 
   let number: Int
+  /// Where its lane is.
+  let slot: Int
   let flow: Flow?
   let opened: Timestamp
   var clientIsHigh: Bool?
@@ -40,12 +42,8 @@ final class Connection {
   var isEncrypted = false
   var ways = (low: Way(), high: Way())
 
-  var gateway: RecordFramer<GatewayGrammar>
   var responses: RecordFramer<ResponseGrammar>
   var feedback: RecordFramer<FeedbackGrammar>
-
-  var session: ProviderSession
-  var writeTimes: WriteTimes
   var seenResponses: [ErrorResponseRecord] = []
   var feedbackTuples = 0
   var errorResponses = 0
@@ -56,15 +54,13 @@ final class Connection {
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
 
-  init(number: Int, flow: Flow?, opened: Timestamp, options: DissectionOptions) {
+  init(number: Int, slot: Int, flow: Flow?, opened: Timestamp, options: DissectionOptions) {
     self.number = number
+    self.slot = slot
     self.flow = flow
     self.opened = opened
-    gateway = RecordFramer(grammar: GatewayGrammar(limits: options.limits), isAligned: true)
     responses = RecordFramer(grammar: ResponseGrammar(), isAligned: true)
     feedback = RecordFramer(grammar: FeedbackGrammar(limits: options.limits), isAligned: true)
-    session = ProviderSession(maximumIdentifierRuns: options.maximumIdentifierRuns)
-    writeTimes = WriteTimes(maximum: options.maximumWriteTimes)
   }
 
   /// Sets how both ways are read, once the client and the service are known.
@@ -79,10 +75,14 @@ final class Connection {
     ways.low.reading = clientIsHigh ? server : client
     ways.high.reading = clientIsHigh ? client : server
     if !startWasCaptured {
-      gateway = RecordFramer(grammar: gateway.grammar, isAligned: false)
       responses = RecordFramer(grammar: responses.grammar, isAligned: false)
       feedback = RecordFramer(grammar: feedback.grammar, isAligned: false)
     }
+  }
+
+  /// Counts captured bytes of one way.
+  func count(_ bytes: Int, fromHigh: Bool) {
+    if fromHigh { ways.high.bytes += bytes } else { ways.low.bytes += bytes }
   }
 
   func direction(fromHigh: Bool) -> Direction { fromHigh == (clientIsHigh ?? false) ? .client : .server }
@@ -94,44 +94,5 @@ final class Connection {
     if clientIsHigh == nil && (low == nil) != (high == nil) { clientIsHigh = low != nil }
     guard let clientIsHigh else { return }
     service = (clientIsHigh ? low : high) ?? .unknown
-  }
-}
-
-/// When notifications were written: one entry per packet that ended at least one, not one per notification.
-///
-/// It answers how long an error response took. The oldest entries are forgotten at the limit.
-struct WriteTimes {
-  private struct Entry {
-    var firstIndex: Int
-    var time: Timestamp
-  }
-
-  private let maximum: Int
-  private var entries: [Entry] = []
-  /// Entries before this one are forgotten.
-  private var head = 0
-
-  init(maximum: Int) { self.maximum = max(1, maximum) }
-
-  mutating func note(_ index: Int, _ time: Timestamp) {
-    if let last = entries.last, last.time == time { return }
-    if entries.count - head >= maximum {
-      head += 1
-      if head >= maximum {
-        entries.removeFirst(head)
-        head = 0
-      }
-    }
-    entries.append(Entry(firstIndex: index, time: time))
-  }
-
-  /// When notification `index` was written; `nil` when that is forgotten or has no time.
-  func time(of index: Int) -> Timestamp? {
-    var (low, high) = (head, entries.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if entries[middle].firstIndex <= index { low = middle + 1 } else { high = middle }
-    }
-    return low > head ? entries[low - 1].time : nil
   }
 }

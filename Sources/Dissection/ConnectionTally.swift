@@ -3,7 +3,9 @@ import Bytes
 import PacketCapture
 
 /// What an inspection keeps of a connection while it is open.
-final class ConnectionTally {
+///
+/// A value in an array, like `GatewayLane`, and for the same reason.
+struct ConnectionTally {
   let number: Int
   let opened: Timestamp
   /// Notifications by command: 0, 1, and 2.
@@ -21,32 +23,110 @@ final class ConnectionTally {
   }
 
   var lastPacket: Int { window.lastPacket }
+
+  @inline(__always)
+  mutating func note(_ record: borrowing NotificationRecord, _ shared: inout SharedTally) {
+    let layout = record.notification.layout
+    let command = layout.command.rawValue
+    commands[command > 1 ? 2 : Int(command)] += 1
+    shared.note(record, layout)
+    let sent = SentNotification(record.notification)
+    if isTerminated {
+      shared.lost.add(sent, packet: record.place.packet)
+    } else if !shared.lost.isEmpty {
+      shared.lost.sentAgain(sent)
+    }
+    window.append(sent, packet: record.place.packet, room: &shared.windowRoom)
+  }
+}
+
+/// What an inspection counts over all connections, notification by notification.
+struct SharedTally {
+  var findings = Findings()
+  var payloadLengths = Counts(highest: 65_535)
+  var perSecond = PerSecond()
+  var lost: LostNotifications
+  /// Places that the connections' windows may still take.
+  var windowRoom: Int
+
+  init(_ limits: Inspection.Limits) {
+    lost = LostNotifications(limit: limits.remembered)
+    windowRoom = limits.totalWindow
+  }
+
+  @inline(__always)
+  mutating func note(_ record: borrowing NotificationRecord, _ layout: PushNotification.Layout) {
+    let payload = record.notification.payload
+    payloadLengths.add(payload.byteCount)
+    if record.place.time.isKnown { perSecond.add(1, at: record.place.time) }
+    let isUsual =
+      layout.token.length == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems && payload.byteCount > 0
+      && payload.byte(at: 0) == UInt8(ascii: "{") && payload.byte(at: payload.byteCount - 1) == UInt8(ascii: "}")
+      && !Self.isStrange(layout.expiration)
+    if !isUsual { noteForm(record, layout) }
+  }
+
+  /// Before 2001, or the end of time.
+  private static func isStrange(_ expiration: UInt32?) -> Bool {
+    guard let expiration else { return false }
+    return expiration != 0 && expiration < 1_000_000_000 || expiration == .max
+  }
+
+  @inline(never)
+  private mutating func noteForm(_ record: borrowing NotificationRecord, _ layout: PushNotification.Layout) {
+    let payload = record.notification.payload
+    let packet = record.place.packet
+    if layout.token.length != 32 {
+      findings.note(layout.token.length == 0 ? .knownBad : .unusualTokenLength, packet: packet)
+    }
+    if payload.byteCount > 2_048 {
+      findings.note(payload.byteCount > 4_096 ? .payloadOver4096 : .payloadOver2048, packet: packet)
+    }
+    if payload.byteCount > 0,
+      payload.byte(at: 0) != UInt8(ascii: "{") || payload.byte(at: payload.byteCount - 1) != UInt8(ascii: "}")
+    {
+      findings.note(.notAnObject, packet: packet)
+    }
+    if Self.isStrange(layout.expiration) { findings.note(.strangeExpiration, packet: packet) }
+    if layout.hasUnknownItems { findings.note(.unknownItems, packet: packet) }
+  }
 }
 
 /// The open connections' tallies by number. Numbers rise, so an array that forgets its ended beginning serves.
 struct Tallies {
   private var first = 1
-  private var tallies: [ConnectionTally?] = []
+  private var tallies: [ConnectionTally] = []
+  private var hasEnded: [Bool] = []
   private var ended = 0
 
   mutating func add(_ tally: ConnectionTally) {
     if tallies.isEmpty { first = tally.number }
     tallies.append(tally)
+    hasEnded.append(false)
   }
 
-  subscript(number: Int) -> ConnectionTally? {
+  /// Where the connection's tally is until the next `add` or `remove`; `nil` when it has ended.
+  @inline(__always)
+  func index(of number: Int) -> Int? {
     let index = number - first
-    return tallies.indices.contains(index) ? tallies[index] : nil
+    return index >= 0 && index < tallies.count && !hasEnded[index] ? index : nil
+  }
+
+  subscript(index: Int) -> ConnectionTally {
+    @inline(__always) get { tallies[index] }
+    @inline(__always) _modify { yield &tallies[index] }
   }
 
   mutating func remove(_ number: Int) -> ConnectionTally? {
-    let index = number - first
-    guard tallies.indices.contains(index), let tally = tallies[index] else { return nil }
-    tallies[index] = nil
+    guard let index = index(of: number) else { return nil }
+    let tally = tallies[index]
+    tallies[index] = ConnectionTally(number: number, opened: .none, window: SentWindow(maximum: 1))
+    hasEnded[index] = true
     ended += 1
     if ended >= 64 && ended * 2 >= tallies.count {
-      let prefix = tallies.prefix { $0 == nil }.count
+      let prefix = hasEnded.prefix { $0 }.count
       tallies.removeFirst(prefix)
+      hasEnded.removeFirst(prefix)
       first += prefix
       ended -= prefix
     }
@@ -71,60 +151,59 @@ struct SentNotification {
     digest = max(1, Self.hash(notification.payload, seed: Self.hash(token, seed: 0x9e37_79b9_7f4a_7c15)))
   }
 
-  /// A multiply-and-fold hash in two independent lanes, sixteen bytes a step each.
+  /// A multiply-and-fold hash in two independent lanes, sixteen bytes each a step; the last bytes are read again
+  /// rather than one by one.
   @inline(__always)
   private static func hash(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
-    func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
-      let product = a.multipliedFullWidth(by: b)
-      return product.high ^ product.low
-    }
     let count = bytes.byteCount
     var first = seed ^ UInt64(truncatingIfNeeded: count)
     var second = seed &* 0xa076_1d64_78bd_642f
+    guard count >= 16 else {
+      for offset in 0..<count { first = (first ^ UInt64(bytes.byte(at: offset))) &* 0x0000_0100_0000_01b3 }
+      return fold(first, second | 1)
+    }
     var offset = 0
     while offset + 32 <= count {
       first = fold(bytes.uint64(at: offset) ^ 0xe703_7ed1_a0b4_28db, bytes.uint64(at: offset + 8) ^ first)
       second = fold(bytes.uint64(at: offset + 16) ^ 0x8ebc_6af0_9c88_c6e3, bytes.uint64(at: offset + 24) ^ second)
       offset += 32
     }
-    while offset + 8 <= count {
-      first = fold(bytes.uint64(at: offset) ^ 0x5899_65cc_7537_4cc3, first)
-      offset += 8
+    if offset + 16 < count {
+      first = fold(bytes.uint64(at: offset) ^ 0x5899_65cc_7537_4cc3, bytes.uint64(at: offset + 8) ^ first)
     }
-    var rest: UInt64 = 0
-    while offset < count {
-      rest = rest << 8 | UInt64(bytes.byte(at: offset))
-      offset += 1
-    }
-    return fold(rest ^ 0x1d8e_4e27_c47d_124f, first ^ second)
+    second = fold(bytes.uint64(at: count - 16) ^ 0x1d8e_4e27_c47d_124f, bytes.uint64(at: count - 8) ^ second)
+    return fold(first ^ 0x5899_65cc_7537_4cc3, second ^ 0xe703_7ed1_a0b4_28db)
+  }
+
+  @inline(__always)
+  private static func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
+    let product = a.multipliedFullWidth(by: b)
+    return product.high ^ product.low
   }
 }
 
 /// The latest notifications of a connection, by index: a ring that grows to its maximum while there is room in all.
 struct SentWindow {
-  private struct Entry {
-    var sent: SentNotification
-    var packet: Int
-  }
-
   private let maximum: Int
-  private var entries: [Entry] = []
-  /// Index of the next notification, and where in the ring it goes once the ring is full.
+  private var entries: [SentNotification] = []
+  /// Index of the next notification, and where in the ring it goes once the ring does not grow any more.
   private var next = 0
+  private var place = 0
   private(set) var lastPacket = 0
   /// Places this window has taken from the room for all.
   private(set) var capacity = 0
 
   init(maximum: Int) { self.maximum = max(1, maximum) }
 
-  mutating func append(_ sent: SentNotification, index: Int, packet: Int, room: inout Int) {
+  @inline(__always)
+  mutating func append(_ sent: SentNotification, packet: Int, room: inout Int) {
     lastPacket = packet
-    let entry = Entry(sent: sent, packet: packet)
-    // The ring may grow only while it has not wrapped, so that place = index modulo count stays right.
+    // The ring may grow only while nothing was overwritten, so that an index tells its place.
     if entries.count == next && entries.count < maximum && (entries.count < capacity || takeRoom(&room)) {
-      entries.append(entry)
+      entries.append(sent)
     } else if !entries.isEmpty {
-      entries[next % entries.count] = entry
+      entries[place] = sent
+      place = place + 1 == entries.count ? 0 : place + 1
     }
     next += 1
   }
@@ -138,18 +217,18 @@ struct SentWindow {
     return true
   }
 
-  private var first: Int { next - entries.count }
+  /// Index of the oldest one that is remembered.
+  var first: Int { next - entries.count }
 
   subscript(index: Int) -> SentNotification? {
-    index >= first && index < next && !entries.isEmpty ? entries[index % entries.count].sent : nil
+    index >= first && index < next && !entries.isEmpty ? entries[index % entries.count] : nil
   }
 
   /// The remembered ones with an index above `lower`, up to `upper`.
-  func forEach(after lower: Int, upTo upper: Int, _ body: (SentNotification, Int) -> Void) {
+  func forEach(after lower: Int, upTo upper: Int, _ body: (SentNotification) -> Void) {
     var index = max(lower + 1, first)
     while index < next && index <= upper {
-      let entry = entries[index % entries.count]
-      body(entry.sent, entry.packet)
+      body(entries[index % entries.count])
       index += 1
     }
   }
@@ -167,10 +246,13 @@ struct LostNotifications {
   private var resent = 0
   private var firstResent = 0
   private var overLimit = 0
+  private let limit: Int
+
+  init(limit: Int) { self.limit = limit }
 
   var isEmpty: Bool { waitingCount == 0 }
 
-  mutating func add(_ sent: SentNotification, packet: Int, limit: Int) {
+  mutating func add(_ sent: SentNotification, packet: Int) {
     guard !sent.isKnownBad else { return }
     guard waiting.count < limit else {
       overLimit += 1
@@ -179,6 +261,9 @@ struct LostNotifications {
     waiting[sent.digest, default: Entry(count: 0, packet: packet)].count += 1
     waitingCount += 1
   }
+
+  /// Notes discarded notifications that are no longer remembered.
+  mutating func addForgotten(_ count: Int) { overLimit += max(0, count) }
 
   mutating func remove(_ sent: SentNotification) {
     guard let entry = waiting[sent.digest] else { return }

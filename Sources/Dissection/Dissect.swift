@@ -12,18 +12,23 @@ public struct DissectionProgress: Sendable {
 
 /// Reads inputs one after the other into one sink. Connections are numbered on through all of them; packets are counted
 /// anew in each.
-public struct Dissection {
+public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
-  private var dissector: Dissector
+  private var dissector: Dissector<Sink>
 
-  public init(into sink: any RecordSink, options: DissectionOptions, filter: PacketFilter? = nil) {
+  public init(into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil) {
     self.options = options
     self.filter = filter
     dissector = Dissector(sink: sink, options: options)
   }
 
-  public var summary: SummaryRecord { dissector.summary }
+  public var summary: SummaryRecord { dissector.output.summary }
+  /// The sink with everything it has taken.
+  public var sink: Sink {
+    get { dissector.output.sink }
+    set { dissector.output.sink = newValue }
+  }
 
   /// Dissects one input to its end, or until `proceed` returns `false`; it is asked every 4,096 packets.
   ///
@@ -32,17 +37,23 @@ public struct Dissection {
   public mutating func read(
     _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
+    try Sink.read(input, source: source, into: &self, proceed: proceed)
+  }
+
+  mutating func readInput(
+    _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
+  ) throws -> CaptureOutcome {
     let outcome =
       switch consume input {
       case .packets(let file): try read(file, source, proceed)
       case .dump(let dump): try read(dump, source, proceed)
       }
-    dissector.sink.receive(outcome)
+    dissector.output.sink.receive(outcome)
     return outcome
   }
 
   /// Writes the summary.
-  public mutating func finish() { dissector.sink.receive(dissector.summary) }
+  public mutating func finish() { dissector.output.sink.receive(dissector.output.summary) }
 
   // MARK: captures
 
@@ -71,25 +82,27 @@ public struct Dissection {
       }
       if packet.number & 4_095 == 0 {
         let progress = DissectionProgress(bytesRead: bytesRead, size: outcome.size, packets: packet.number)
-        guard proceed(progress) else { return false }
+        guard dissector.output.sink.isOpen, proceed(progress) else { return false }
       }
       if let filter, try !filter.matches(packet, bytes) { return true }
-      dissector.summary.packets += 1
+      dissector.output.summary.packets += 1
       decoder.decode(packet, bytes) { segment, payload in
-        reassembler.receive(segment, payload, time: packet.time, packet: packet.number, into: &dissector)
+        reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { event, position in
+          dissector.consume(event, at: position)
+        }
       }
       return true
     }
     for linkType in file.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
     if !isAnnounced { announce(outcome) }
-    reassembler.finish(into: &dissector)
+    reassembler.finish { event, position in dissector.consume(event, at: position) }
     let unread = outcome.linkTypes.filter { !$0.isSupported }
     outcome.warnings = file.warnings + unread.map { "packets of link type \($0) are not read" }
     return outcome
   }
 
   private mutating func announce(_ outcome: CaptureOutcome) {
-    dissector.sink.receive(
+    dissector.output.sink.receive(
       CaptureRecord(source: outcome.source, format: outcome.format, linkTypes: outcome.linkTypes))
   }
 
@@ -102,14 +115,11 @@ public struct Dissection {
     let contents = try options.dumpContents ?? Self.contents(of: dump.beginning, options)
     var outcome = CaptureOutcome(source: source, format: dump.format, size: dump.size)
     announce(outcome)
-    dissector.summary.connections += 1
-    let connection = Connection(
-      number: dissector.summary.connections, flow: nil, opened: .none, options: options)
+    let connection = dissector.open(0, nil, .none)
     connection.startWasCaptured = true
     connection.service = contents == .feedback ? .feedback : .gateway
     connection.clientIsHigh = false
     connection.setReadings()
-    dissector.sink.opened(connection: connection.number, at: .none)
     var offset = 0
     let size = dump.size
     let mark = Mark(time: .none, packet: 0)
@@ -126,7 +136,7 @@ public struct Dissection {
         dissector.readFeedback(bytes, at: offset, mark, connection)
       }
       offset += bytes.byteCount
-      return proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))
+      return dissector.output.sink.isOpen && proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))
     }
     dissector.close(connection)
     outcome.warnings = dump.warnings
@@ -169,12 +179,12 @@ public struct Dissection {
     // Searched for: right for a dump with damage, and stricter.
     var found = 0
     var framer = RecordFramer(grammar: grammar, isAligned: false)
-    let receive: RecordFramer<G>.Receiver = { event, _, _ in
-      if case .record(let record) = event { found += record.byteCount }
-      return nil
+    framer.read(sample, at: 0, mark: Mark(time: .none, packet: 0)) { record, _, _ in
+      found += record.byteCount
+    } damage: { _ in
     }
-    framer.feed(sample, at: 0, mark: Mark(time: .none, packet: 0), receive)
-    framer.finish(receive)
+    framer.finish()
+    framer.readFound { record, _, _ in found += record.byteCount } damage: { _ in }
     return found
   }
 }

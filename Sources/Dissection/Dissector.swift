@@ -6,29 +6,26 @@ import PacketCapture
 ///
 /// It takes what `TCPReassembler` emits (or the pieces of a raw dump), decides for each connection who the client is
 /// and what the bytes are, cuts them into records, and applies the session rules.
-struct Dissector: StreamConsumer {
+struct Dissector<Sink: RecordSink> {
   /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
-  private static let sniffedBytes = 4_096
+  private static var sniffedBytes: Int { 4_096 }
 
-  let sink: any RecordSink
+  var output: RecordOutlet<Sink>
   let options: DissectionOptions
-  var summary = SummaryRecord()
   private var connections: [Connection?] = []
+  /// One for each connection, at the same place.
+  private var lanes: [GatewayLane] = []
 
-  init(sink: any RecordSink, options: DissectionOptions) {
-    self.sink = sink
+  init(sink: Sink, options: DissectionOptions) {
+    output = RecordOutlet(sink: sink)
     self.options = options
   }
 
   // MARK: connections
 
-  mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp, packet: Int) {
+  private mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp) {
     if case .opened(let flow) = event {
-      summary.connections += 1
-      let connection = Connection(number: summary.connections, flow: flow, opened: time, options: options)
-      while connections.count <= slot { connections.append(nil) }
-      connections[slot] = connection
-      sink.opened(connection: connection.number, at: time)
+      _ = open(slot, flow, time)
       return
     }
     guard let connection = connections[slot] else { return }
@@ -45,7 +42,23 @@ struct Dissector: StreamConsumer {
     case .closed:
       close(connection)
       connections[slot] = nil
+      lanes[slot] = GatewayLane(options: options)
     }
+  }
+
+  /// Begins a connection; `flow` is `nil` for a raw dump.
+  mutating func open(_ slot: Int, _ flow: Flow?, _ time: Timestamp) -> Connection {
+    output.summary.connections += 1
+    let connection = Connection(
+      number: output.summary.connections, slot: slot, flow: flow, opened: time, options: options)
+    while connections.count <= slot {
+      connections.append(nil)
+      lanes.append(GatewayLane(options: options))
+    }
+    connections[slot] = connection
+    lanes[slot] = GatewayLane(options: options)
+    output.sink.opened(connection: connection.number, at: time)
+    return connection
   }
 
   mutating func close(_ connection: Connection) {
@@ -53,11 +66,11 @@ struct Dissector: StreamConsumer {
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
     for var response in connection.seenResponses {
-      if let named = response.notification { response.discarded = connection.session.discarded(after: named) }
-      sink.receive(response)
+      if let named = response.notification { response.discarded = lanes[connection.slot].session.discarded(after: named) }
+      output.sink.receive(response)
     }
-    sink.receive(record(of: connection))
-    if connection.isEncrypted { summary.undecryptedConnections += 1 }
+    output.sink.receive(record(of: connection))
+    if connection.isEncrypted { output.summary.undecryptedConnections += 1 }
   }
 
   private func record(of connection: Connection) -> ConnectionRecord {
@@ -78,28 +91,31 @@ struct Dissector: StreamConsumer {
       tls: connection.isEncrypted
         ? ConnectionRecord.TLS(isDecrypted: false, problem: "this version does not decrypt TLS") : nil,
       clientBytes: clientIsHigh ? high.bytes : low.bytes, serverBytes: clientIsHigh ? low.bytes : high.bytes,
-      missingBytes: connection.missingBytes, notifications: connection.session.written,
+      missingBytes: connection.missingBytes, notifications: lanes[connection.slot].session.written,
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
-      fates: connection.session.fates, conflictingBytes: connection.conflictingBytes, limits: connection.limits)
+      fates: lanes[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes, limits: connection.limits)
   }
 
   // MARK: streams
 
   mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
-    guard let connection = connections[position.slot] else { return }
-    let fromHigh = position.fromHigh
-    let mark = Mark(time: position.time, packet: position.packet)
     switch event {
+    case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
     case .bytes(let bytes):
-      if fromHigh { connection.ways.high.bytes += bytes.byteCount } else { connection.ways.low.bytes += bytes.byteCount }
-      read(bytes, at: position.offset, mark, connection, fromHigh)
+      guard let connection = connections[position.slot] else { return }
+      let mark = Mark(time: position.time, packet: position.packet)
+      connection.count(bytes.byteCount, fromHigh: position.fromHigh)
+      read(bytes, at: position.offset, mark, connection, position.fromHigh)
     case .gap(let length, let reason):
+      guard let connection = connections[position.slot] else { return }
+      let mark = Mark(time: position.time, packet: position.packet)
       connection.missingBytes += length
-      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
-      readGap(length, reason, at: position.offset, mark, connection, fromHigh)
+      if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
+      readGap(length, reason, at: position.offset, mark, connection, position.fromHigh)
     case .end:
-      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
-      finish(connection, fromHigh: fromHigh)
+      guard let connection = connections[position.slot] else { return }
+      if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
+      finish(connection, fromHigh: position.fromHigh)
     }
   }
 
@@ -122,98 +138,54 @@ struct Dissector: StreamConsumer {
   }
 
   mutating func readGateway(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    let before = connection.session.written
-    if before == 0 && !connection.startWasCaptured && TLSRecognition.isRecord(bytes) && connection.flow != nil {
+    if !connection.startWasCaptured && TLSRecognition.isRecord(bytes) && lanes[connection.slot].session.written == 0 {
       // A capture that begins inside a TLS record is known at the next one.
       connection.isEncrypted = true
       connection.setReadings()
       return
     }
-    connection.gateway.feed(bytes, at: offset, mark: mark) { event, offset, mark in
-      receiveGateway(event, offset, mark, connection)
-    }
-    let ended = connection.session.written - before
-    if ended > 0 { connection.writeTimes.note(before, mark.time) }
-    sink.segment(notifications: ended, at: mark.time)
-  }
-
-  private mutating func receiveGateway(
-    _ event: borrowing FramedEvent, _ offset: Int, _ mark: Mark, _ connection: Connection
-  ) -> ParseError? {
-    switch event {
-    case .record(let frame):
-      let layout: PushNotification.Layout
-      do { layout = try PushNotification.Layout(parsing: frame) } catch { return error }
-      let index = connection.session.write(identifier: layout.identifier, isKnownBad: layout.token.length == 0)
-      summary.notifications += 1
-      let place = RecordPlace(
-        connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
-      sink.receive(
-        NotificationRecord(place: place, index: index, notification: PushNotification(layout: layout, frame: frame)))
-    case .damage(let cause, let length, let bytes):
-      report(cause, length, bytes, .client, offset, mark, connection)
-    }
-    return nil
+    lanes[connection.slot].read(bytes, at: offset, mark, connection: connection.number, into: &output)
   }
 
   mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    connection.responses.feed(bytes, at: offset, mark: mark) { event, offset, mark in
-      receiveResponse(event, offset, mark, connection)
+    connection.responses.read(bytes, at: offset, mark: mark) { response($0, $1, $2, connection) } damage: {
+      output.report($0, .server, connection.number)
     }
   }
 
-  private mutating func receiveResponse(
-    _ event: borrowing FramedEvent, _ offset: Int, _ mark: Mark, _ connection: Connection
-  ) -> ParseError? {
-    switch event {
-    case .record(let bytes):
-      var position = 0
-      guard let response = try? ErrorResponse(parsing: bytes, at: &position) else { return nil }
-      let verdict = connection.session.receive(response)
-      connection.errorResponses += 1
-      summary.errorResponses += 1
-      let record = ErrorResponseRecord(
-        place: RecordPlace(
-          connection: connection.number, time: mark.time, packet: mark.packet, offset: offset,
-          length: ErrorResponse.length),
-        response: response, notification: verdict.notification, accepted: verdict.accepted,
-        discarded: verdict.notification.map { connection.session.discarded(after: $0) },
-        latencyNanoseconds: verdict.notification.flatMap { connection.writeTimes.time(of: $0) }
-          .flatMap { mark.time.nanoseconds(since: $0) },
-        candidates: verdict.candidates)
-      sink.receiveEarly(record)
-      if connection.seenResponses.count < options.maximumHeldResponses {
-        connection.seenResponses.append(record)
-      } else {
-        sink.receive(record)
-      }
-    case .damage(let cause, let length, let bytes):
-      report(cause, length, bytes, .server, offset, mark, connection)
+  private mutating func response(_ bytes: RawSpan, _ offset: Int, _ mark: Mark, _ connection: Connection) {
+    var position = 0
+    guard let response = try? ErrorResponse(parsing: bytes, at: &position) else { return }
+    let (verdict, latency) = lanes[connection.slot].receive(response, at: mark.time)
+    connection.errorResponses += 1
+    output.summary.errorResponses += 1
+    let record = ErrorResponseRecord(
+      place: RecordPlace(
+        connection: connection.number, time: mark.time, packet: mark.packet, offset: offset,
+        length: ErrorResponse.length),
+      response: response, notification: verdict.notification, accepted: verdict.accepted,
+      discarded: verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) },
+      latencyNanoseconds: latency, candidates: verdict.candidates)
+    output.sink.receiveEarly(record)
+    if connection.seenResponses.count < options.maximumHeldResponses {
+      connection.seenResponses.append(record)
+    } else {
+      output.sink.receive(record)
     }
-    return nil
   }
 
   mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    connection.feedback.feed(bytes, at: offset, mark: mark) { event, offset, mark in
-      receiveFeedback(event, offset, mark, connection)
+    connection.feedback.read(bytes, at: offset, mark: mark) { tuple($0, $1, $2, connection) } damage: {
+      output.report($0, .server, connection.number)
     }
   }
 
-  private mutating func receiveFeedback(
-    _ event: borrowing FramedEvent, _ offset: Int, _ mark: Mark, _ connection: Connection
-  ) -> ParseError? {
-    switch event {
-    case .record(let bytes):
-      let place = RecordPlace(
-        connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: bytes.byteCount)
-      sink.receive(
-        FeedbackRecord(place: place, index: connection.feedbackTuples, tuple: FeedbackTuple(record: bytes)))
-      connection.feedbackTuples += 1
-      summary.feedbackTuples += 1
-    case .damage(let cause, let length, let bytes):
-      report(cause, length, bytes, .server, offset, mark, connection)
-    }
-    return nil
+  private mutating func tuple(_ bytes: RawSpan, _ offset: Int, _ mark: Mark, _ connection: Connection) {
+    let place = RecordPlace(
+      connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: bytes.byteCount)
+    output.sink.receive(FeedbackRecord(place: place, index: connection.feedbackTuples, tuple: FeedbackTuple(record: bytes)))
+    connection.feedbackTuples += 1
+    output.summary.feedbackTuples += 1
   }
 
   // MARK: gaps, ends, damage
@@ -223,23 +195,18 @@ struct Dissector: StreamConsumer {
   ) {
     switch reading(connection, fromHigh) {
     case .gateway:
-      connection.gateway.gap(at: offset, length: length) { event, offset, mark in
-        receiveGateway(event, offset, mark, connection)
-      }
+      lanes[connection.slot].gap(at: offset, length: length, mark, connection: connection.number, into: &output)
     case .responses:
-      connection.responses.gap(at: offset, length: length) { event, offset, mark in
-        receiveResponse(event, offset, mark, connection)
-      }
+      connection.responses.gap(at: offset, length: length)
+      readFoundResponses(connection)
     case .feedback:
-      connection.feedback.gap(at: offset, length: length) { event, offset, mark in
-        receiveFeedback(event, offset, mark, connection)
-      }
+      connection.feedback.gap(at: offset, length: length)
+      readFoundFeedback(connection)
     case .opaque, .undecided: break
     }
     // What other protocols lost is none of our business.
     guard connection.service != .unknown else { return }
-    summary.gaps += 1
-    sink.receive(
+    output.receive(
       GapRecord(
         place: RecordPlace(
           connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: length),
@@ -249,38 +216,26 @@ struct Dissector: StreamConsumer {
   mutating func finish(_ connection: Connection, fromHigh: Bool) {
     switch reading(connection, fromHigh) {
     case .gateway:
-      let before = connection.session.written
-      connection.gateway.finish { event, offset, mark in receiveGateway(event, offset, mark, connection) }
-      if connection.session.written > before { connection.writeTimes.note(before, connection.closed) }
+      let mark = Mark(time: connection.closed, packet: 0)
+      lanes[connection.slot].finish(mark, connection: connection.number, into: &output)
     case .responses:
-      connection.responses.finish { event, offset, mark in receiveResponse(event, offset, mark, connection) }
+      connection.responses.finish()
+      readFoundResponses(connection)
     case .feedback:
-      connection.feedback.finish { event, offset, mark in receiveFeedback(event, offset, mark, connection) }
+      connection.feedback.finish()
+      readFoundFeedback(connection)
     case .opaque, .undecided: break
     }
   }
 
-  @inline(never)
-  private mutating func report(
-    _ cause: DamageCause, _ length: Int, _ bytes: RawSpan, _ direction: Direction, _ offset: Int, _ mark: Mark,
-    _ connection: Connection
-  ) {
-    let place = RecordPlace(
-      connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: length)
-    let problem: String
-    switch cause {
-    case .beforeCapture, .captureEnd:
-      summary.gaps += 1
-      var isBefore = false
-      if case .beforeCapture = cause { isBefore = true }
-      sink.receive(GapRecord(place: place, direction: direction, reason: isBefore ? .beforeCapture : .captureEnd))
-      return
-    case .cut: problem = "part of a record that a gap cut"
-    case .malformed(let parseProblem): problem = parseProblem.description
+  private mutating func readFoundResponses(_ connection: Connection) {
+    connection.responses.readFound { response($0, $1, $2, connection) } damage: {
+      output.report($0, .server, connection.number)
     }
-    summary.malformed += 1
-    sink.receive(
-      MalformedRecord(place: place, direction: direction, problem: problem, bytes: Array(copying: bytes)))
+  }
+
+  private mutating func readFoundFeedback(_ connection: Connection) {
+    connection.feedback.readFound { tuple($0, $1, $2, connection) } damage: { output.report($0, .server, connection.number) }
   }
 
   // MARK: deciding what a connection is
@@ -318,6 +273,7 @@ struct Dissector: StreamConsumer {
       connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
     }
     connection.setReadings()
+    if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
     for isHigh in [fromHigh, !fromHigh] {
       let held = isHigh ? connection.ways.high.held : connection.ways.low.held
       if isHigh { connection.ways.high.held = [] } else { connection.ways.low.held = [] }
@@ -349,7 +305,7 @@ struct Dissector: StreamConsumer {
     }
     let bytes = first.rawBytes
     if mayBe(client: true),
-      take(connection.gateway.grammar.probe(bytes, 0, atEnd: isFinal), .gateway, fromClient: true)
+      take(GatewayGrammar(limits: options.limits).probe(bytes, 0, atEnd: isFinal), .gateway, fromClient: true)
     {
       return .yes
     }

@@ -175,30 +175,47 @@ public struct CaptureOutcome: Sendable {
   public var warnings: [String] = []
 }
 
-/// Takes records as they are found. `RecordWriter` writes them, `Inspection` counts them.
-public protocol RecordSink: AnyObject {
-  func receive(_ record: CaptureRecord)
-  func receive(_ record: borrowing NotificationRecord)
+/// Takes records as they are found. The writers write them, `Inspection` counts them.
+public protocol RecordSink {
+  mutating func receive(_ record: CaptureRecord)
+  mutating func receive(_ record: borrowing NotificationRecord)
   /// An error response at the moment it was seen: what was written after it is not counted yet.
-  func receiveEarly(_ record: ErrorResponseRecord)
+  mutating func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.
-  func receive(_ record: ErrorResponseRecord)
-  func receive(_ record: borrowing FeedbackRecord)
-  func receive(_ record: GapRecord)
-  func receive(_ record: MalformedRecord)
-  func receive(_ record: ConnectionRecord)
-  func receive(_ record: SummaryRecord)
+  mutating func receive(_ record: ErrorResponseRecord)
+  mutating func receive(_ record: borrowing FeedbackRecord)
+  mutating func receive(_ record: GapRecord)
+  mutating func receive(_ record: MalformedRecord)
+  mutating func receive(_ record: ConnectionRecord)
+  mutating func receive(_ record: SummaryRecord)
   /// An input has been read.
-  func receive(_ outcome: CaptureOutcome)
+  mutating func receive(_ outcome: CaptureOutcome)
   /// A connection was opened; its record comes when it ends.
-  func opened(connection: Int, at time: Timestamp)
+  mutating func opened(connection: Int, at time: Timestamp)
   /// A piece of a gateway connection's client stream ended this many notifications.
-  func segment(notifications: Int, at time: Timestamp)
+  mutating func segment(notifications: Int, at time: Timestamp)
+  /// Whether records are still wanted; `false` ends the reading.
+  var isOpen: Bool { get }
+
+  /// Reads one input into `dissection`. There is nothing to implement: it is a requirement, and not only an extension's
+  /// method, because a witness is compiled for its own type. So every sink of this module gets the whole path from
+  /// packet to record specialised, which a generic call from another module would not be (a factor of three).
+  static func read(
+    _ input: consuming CaptureInput, source: String, into dissection: inout Dissection<Self>,
+    proceed: (DissectionProgress) -> Bool
+  ) throws -> CaptureOutcome
 }
 
 extension RecordSink {
-  public func receiveEarly(_ record: ErrorResponseRecord) {}
-  public func receive(_ outcome: CaptureOutcome) {}
-  public func opened(connection: Int, at time: Timestamp) {}
-  public func segment(notifications: Int, at time: Timestamp) {}
+  public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
+  public mutating func receive(_ outcome: CaptureOutcome) {}
+  public mutating func opened(connection: Int, at time: Timestamp) {}
+  public mutating func segment(notifications: Int, at time: Timestamp) {}
+
+  public static func read(
+    _ input: consuming CaptureInput, source: String, into dissection: inout Dissection<Self>,
+    proceed: (DissectionProgress) -> Bool
+  ) throws -> CaptureOutcome {
+    try dissection.readInput(input, source: source, proceed: proceed)
+  }
 }

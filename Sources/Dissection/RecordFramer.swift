@@ -20,23 +20,45 @@ enum DamageCause {
   case captureEnd
 }
 
-/// What a framer finds, in stream order.
-enum FramedEvent: ~Escapable {
-  /// A whole record. The receiver answers with an error when its inside is no good.
-  case record(RawSpan)
-  /// `length` bytes that belong to no whole record, of which `bytes` are the first ones.
-  case damage(DamageCause, length: Int, bytes: RawSpan)
+/// Bytes that belong to no whole record.
+struct Damage {
+  var cause: DamageCause
+  var offset: Int
+  var length: Int
+  /// The first ones.
+  var bytes: [UInt8]
+  var mark: Mark
 }
 
 /// Cuts one direction's bytes into records, and finds the next record after a gap or damage.
 ///
-/// While boundaries are known (aligned), records are handed out from the borrowed bytes; only a record that is spread
-/// over several pieces is copied. After damage it searches: it collects bytes until the grammar is sure of a record. A
-/// header seen before a gap already tells where the next record starts; that place is believed before any search.
+/// While boundaries are known (aligned), records are handed out as places in the borrowed bytes; only a record that is
+/// spread over several pieces is copied. After damage it searches: it collects bytes until the grammar is sure of a
+/// record. A header seen before a gap already tells where the next record starts; that place is believed before any
+/// search.
 struct RecordFramer<Grammar: RecordGrammar> {
+  /// What comes next in the stream.
+  enum Step {
+    /// A record at this place of the bytes that are being read.
+    case record(Range<Int>)
+    /// A record that came in several pieces; `takeAssembled` hands it out.
+    case assembled
+    /// A record that a search found.
+    case recovered([UInt8], offset: Int, mark: Mark)
+    case damage(Damage)
+    /// All bytes are read or kept.
+    case done
+  }
+
   private enum Mode {
     case aligned
     case searching(DamageCause)
+  }
+
+  /// What a search found, until it is asked for.
+  private enum Found {
+    case record([UInt8], offset: Int, mark: Mark)
+    case damage(Damage)
   }
 
   /// Bytes of a damaged region that are shown.
@@ -48,8 +70,14 @@ struct RecordFramer<Grammar: RecordGrammar> {
   private var mode: Mode
   /// Bytes not yet explained: a record's beginning (aligned), or what is searched.
   private var pending: [UInt8] = []
+  /// `pending` has bytes. A flag, because it is asked for every record.
+  private var hasPending = false
+  /// Boundaries are known, nothing is kept and nothing waits to be handed out.
+  private var isStraight: Bool
+  /// A search has found something that was not handed out yet.
+  private var hasFound = false
   /// Stream offset of `pending[0]`.
-  private var start = 0
+  private(set) var start = 0
   /// Aligned: bytes the record in `pending` needs before it is worth looking again.
   private var needed = 0
   /// Searching: the first place in `pending` that is still to be looked at, and the place where a record is expected.
@@ -58,75 +86,121 @@ struct RecordFramer<Grammar: RecordGrammar> {
   /// Searching: which packet brought `pending` up to which stream offset.
   private var marks: [(end: Int, mark: Mark)] = []
   private var latest = Mark(time: .none, packet: 0)
+  private var found: [Found] = []
+  private var foundHead = 0
 
   /// - Parameter isAligned: the first byte begins a record, because the connection's beginning was captured.
   init(grammar: Grammar, isAligned: Bool) {
     self.grammar = grammar
     mode = isAligned ? .aligned : .searching(.beforeCapture)
+    isStraight = isAligned
   }
 
-  typealias Receiver = (_ event: borrowing FramedEvent, _ offset: Int, _ mark: Mark) -> ParseError?
+  private mutating func updateStraight() { isStraight = isAligned && !hasPending && !hasFound }
 
   // MARK: bytes
 
-  mutating func feed(_ bytes: RawSpan, at offset: Int, mark: Mark, _ receive: Receiver) {
-    latest = mark
-    guard case .aligned = mode else { return search(adding: bytes, at: offset, mark, receive) }
-    var position = 0
-    let count = bytes.byteCount
-    while !pending.isEmpty {
-      let take = min(needed - pending.count, count - position)
-      pending.append(copying: bytes.extracting(position..<position + take))
-      position += take
-      if pending.count < needed { return }
-      switch grammar.extent(pending.rawBytes, 0) {
-      case .incomplete(let more): needed = more
-      case .malformed(let error):
-        return beginSearch(.malformed(error.problem), bytes, position, offset, mark, receive)
-      case .complete:
-        let record = pending
-        let rest = bytes.extracting(position..<count)
-        guard grammar.isTrustworthy(record.rawBytes, followedBy: rest) else {
-          return beginSearch(.malformed(.incomplete), bytes, position, offset, mark, receive)
-        }
-        hand(over: record.rawBytes, at: start, mark, receive)
-        pending.removeAll(keepingCapacity: true)
-      }
+  /// The end of the record that begins at `position`, if boundaries are known and it is there whole; otherwise `nil`,
+  /// and `next` tells what is the matter. It is the hot path: no enum, no copy.
+  @inline(__always)
+  mutating func endOfRecord(_ bytes: RawSpan, at position: Int) -> Int? {
+    guard isStraight, position < bytes.byteCount, case .complete(let length) = grammar.extent(bytes, position) else {
+      return nil
     }
-    while position < count {
+    let end = position + length
+    let record = bytes.extracting(position..<end)
+    guard grammar.isTrustworthy(record, followedBy: bytes.extracting(end..<bytes.byteCount)) else { return nil }
+    grammar.note(firstByte: bytes.byte(at: position))
+    return end
+  }
+
+  /// The next thing in `bytes` from `position` on, which moves behind it; call it until it is `.done`.
+  ///
+  /// - Parameter offset: stream offset of the first of `bytes`.
+  mutating func next(_ bytes: RawSpan, _ position: inout Int, at offset: Int, mark: Mark) -> Step {
+    if let end = endOfRecord(bytes, at: position) {
+      defer { position = end }
+      return .record(position..<end)
+    }
+    let step = nextSlowly(bytes, &position, at: offset, mark)
+    updateStraight()
+    return step
+  }
+
+  @inline(never)
+  private mutating func nextSlowly(
+    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: Mark
+  ) -> Step {
+    latest = mark
+    if hasFound { return handOutFound() }
+    guard position < bytes.byteCount else { return .done }
+    guard case .aligned = mode else { return search(bytes, &position, offset, mark) }
+    if !hasPending {
       switch grammar.extent(bytes, position) {
-      case .complete(let length):
-        let record = bytes.extracting(position..<position + length)
-        guard grammar.isTrustworthy(record, followedBy: bytes.extracting(position + length..<count)) else {
-          return beginSearch(.malformed(.incomplete), bytes, position, offset, mark, receive)
-        }
-        hand(over: record, at: offset + position, mark, receive)
-        position += length
       case .incomplete(let more):
         start = offset + position
         needed = more
-        pending.append(copying: bytes.extracting(position..<count))
-        return
-      case .malformed(let error):
-        return beginSearch(.malformed(error.problem), bytes, position, offset, mark, receive)
+        pending.append(copying: bytes.extracting(position..<bytes.byteCount))
+        hasPending = true
+        position = bytes.byteCount
+        return .done
+      case .malformed(let error): return beginSearch(.malformed(error.problem), bytes, &position, offset, mark)
+      case .complete: return beginSearch(.malformed(.incomplete), bytes, &position, offset, mark)
       }
     }
+    while position < bytes.byteCount {
+      let take = min(needed - pending.count, bytes.byteCount - position)
+      pending.append(copying: bytes.extracting(position..<position + take))
+      position += take
+      if pending.count < needed { return .done }
+      switch grammar.extent(pending.rawBytes, 0) {
+      case .incomplete(let more): needed = more
+      case .malformed(let error): return beginSearch(.malformed(error.problem), bytes, &position, offset, mark)
+      case .complete:
+        let rest = bytes.extracting(position..<bytes.byteCount)
+        guard grammar.isTrustworthy(pending.rawBytes, followedBy: rest) else {
+          return beginSearch(.malformed(.incomplete), bytes, &position, offset, mark)
+        }
+        grammar.note(firstByte: pending[0])
+        return .assembled
+      }
+    }
+    return .done
   }
 
-  @inline(__always)
-  private mutating func hand(over record: RawSpan, at offset: Int, _ mark: Mark, _ receive: Receiver) {
-    if let error = receive(.record(record), offset, mark) {
-      let shown = record.extracting(0..<min(record.byteCount, Self.shownBytes))
-      _ = receive(.damage(.malformed(error.problem), length: record.byteCount, bytes: shown), offset, mark)
-    } else {
-      grammar.note(record)
+  /// The record after `.assembled`. Give it back with `recycle`, so that its memory is used again.
+  mutating func takeAssembled() -> (bytes: [UInt8], offset: Int) {
+    var bytes: [UInt8] = []
+    swap(&bytes, &pending)
+    hasPending = false
+    updateStraight()
+    return (bytes, start)
+  }
+
+  mutating func recycle(_ bytes: consuming [UInt8]) {
+    guard pending.isEmpty else { return }
+    pending = bytes
+    pending.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func handOutFound() -> Step {
+    let next = found[foundHead]
+    foundHead += 1
+    if foundHead == found.count {
+      found = []
+      foundHead = 0
+      hasFound = false
+    }
+    switch next {
+    case .record(let bytes, let offset, let mark): return .recovered(bytes, offset: offset, mark: mark)
+    case .damage(let damage): return .damage(damage)
     }
   }
 
   // MARK: gaps and the end
 
-  /// Notes that `length` bytes from `offset` are missing.
-  mutating func gap(at offset: Int, length: Int, _ receive: Receiver) {
+  /// Notes that `length` bytes from `offset` are missing; then `nextFound` tells what became of what was kept.
+  mutating func gap(at offset: Int, length: Int) {
     var next: Int?
     if case .aligned = mode, !pending.isEmpty, case .incomplete(let total) = grammar.extent(pending.rawBytes, 0) {
       next = start + total
@@ -134,10 +208,11 @@ struct RecordFramer<Grammar: RecordGrammar> {
       if !isLengthKnown(total) { next = nil }
     }
     if case .searching = mode, let expected { next = start + expected }
-    explainRest(.cut, receive)
+    explainRest(.cut)
     mode = .searching(.cut)
     start = offset + length
     expected = next.flatMap { $0 >= start ? $0 - start : nil }
+    updateStraight()
   }
 
   /// Whether the bytes needed are the whole record and not just more of its header.
@@ -148,15 +223,20 @@ struct RecordFramer<Grammar: RecordGrammar> {
     return false
   }
 
-  /// Explains what is left: whole records inside it are still found, the rest is named.
-  mutating func finish(_ receive: Receiver) {
-    explainRest(.captureEnd, receive)
+  /// Explains what is left: whole records inside it are still found, the rest is named. Then ask `nextFound`.
+  mutating func finish() {
+    explainRest(.captureEnd)
     mode = .searching(.cut)
+    updateStraight()
   }
 
-  private mutating func explainRest(_ cause: DamageCause, _ receive: Receiver) {
+  /// What a gap or the end made known; `.done` when that is all.
+  mutating func nextFound() -> Step { hasFound ? handOutFound() : .done }
+
+  private mutating func explainRest(_ cause: DamageCause) {
     defer {
       pending = []
+      hasPending = false
       marks = []
       expected = nil
       cursor = 0
@@ -167,39 +247,48 @@ struct RecordFramer<Grammar: RecordGrammar> {
       mode = .searching(cause)
       cursor = 1
     }
-    work(receive, atEnd: true)
+    work(atEnd: true)
     guard !pending.isEmpty else { return }
-    let shown = pending.rawBytes.extracting(0..<min(pending.count, Self.shownBytes))
     // What began the search says more than what ended it.
     var reported = cause
     if case .searching(let earlier) = mode {
       if case .captureEnd = earlier {} else { reported = earlier }
     }
-    _ = receive(.damage(reported, length: pending.count, bytes: shown), start, latest)
+    note(reported, start..<start + pending.count, pending[...], latest)
   }
 
   // MARK: searching
 
   private mutating func beginSearch(
-    _ cause: DamageCause, _ bytes: RawSpan, _ position: Int, _ offset: Int, _ mark: Mark, _ receive: Receiver
-  ) {
-    if pending.isEmpty { start = offset + position }
+    _ cause: DamageCause, _ bytes: RawSpan, _ position: inout Int, _ offset: Int, _ mark: Mark
+  ) -> Step {
+    if !hasPending { start = offset + position }
     mode = .searching(cause)
     cursor = 1
     expected = nil
-    marks = pending.isEmpty ? [] : [(start + pending.count, mark)]
-    search(adding: bytes.extracting(position..<bytes.byteCount), at: offset + position, mark, receive)
+    marks = hasPending ? [(start + pending.count, mark)] : []
+    return search(bytes, &position, offset, mark)
   }
 
-  private mutating func search(adding bytes: RawSpan, at offset: Int, _ mark: Mark, _ receive: Receiver) {
-    if pending.isEmpty { start = offset }
-    pending.append(copying: bytes)
+  private mutating func search(_ bytes: RawSpan, _ position: inout Int, _ offset: Int, _ mark: Mark) -> Step {
+    if !hasPending { start = offset + position }
+    pending.append(copying: bytes.extracting(position..<bytes.byteCount))
+    hasPending = true
+    position = bytes.byteCount
     marks.append((offset + bytes.byteCount, mark))
-    work(receive, atEnd: false)
+    work(atEnd: false)
+    return nextFound()
+  }
+
+  private mutating func note(_ cause: DamageCause, _ range: Range<Int>, _ bytes: ArraySlice<UInt8>, _ mark: Mark) {
+    let shown = Array(bytes.prefix(min(range.count, Self.shownBytes)))
+    found.append(
+      .damage(Damage(cause: cause, offset: range.lowerBound, length: range.count, bytes: shown, mark: mark)))
+    hasFound = true
   }
 
   /// Explains as much of `pending` as can be; what remains is left in `pending` with everything else set for it.
-  private mutating func work(_ receive: Receiver, atEnd: Bool) {
+  private mutating func work(atEnd: Bool) {
     let buffer = pending
     let count = buffer.count
     var position = 0
@@ -211,10 +300,8 @@ struct RecordFramer<Grammar: RecordGrammar> {
         // A long search is reported in parts, so that what it holds stays bounded.
         let stop = found ?? (cursor - position > Self.longestRegion ? cursor : position)
         if stop > position {
-          let shown = buffer.rawBytes.extracting(position..<min(stop, position + Self.shownBytes))
-          _ = receive(
-            .damage(cause.insideRecords, length: stop - position, bytes: shown), start + position,
-            mark(endingAt: start + stop))
+          note(
+            cause.insideRecords, start + position..<start + stop, buffer[position...], mark(endingAt: start + stop))
           position = stop
         }
         guard found != nil else { return }
@@ -239,7 +326,10 @@ struct RecordFramer<Grammar: RecordGrammar> {
             cursor = position + 1
             continue
           }
-          hand(over: record, at: start + position, mark(endingAt: start + end), receive)
+          found.append(
+            .record(Array(copying: record), offset: start + position, mark: mark(endingAt: start + end)))
+          hasFound = true
+          grammar.note(firstByte: record.byte(at: 0))
           position = end
         }
       }
@@ -250,6 +340,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
   private mutating func forget(_ count: Int, of buffer: [UInt8]) {
     guard count > 0 || isAligned else { return }
     pending = Array(buffer[count...])
+    hasPending = !pending.isEmpty
     start += count
     cursor = max(0, cursor - count)
     expected = expected.map { $0 - count }
@@ -288,6 +379,38 @@ struct RecordFramer<Grammar: RecordGrammar> {
   }
 
   private func mark(endingAt end: Int) -> Mark { marks.first { $0.end >= end }?.mark ?? latest }
+}
+
+extension RecordFramer {
+  /// Reads all of `bytes`, for streams in which speed does not matter.
+  mutating func read(
+    _ bytes: RawSpan, at offset: Int, mark: Mark, _ record: (RawSpan, _ offset: Int, Mark) -> Void,
+    damage: (Damage) -> Void
+  ) {
+    var position = 0
+    while true {
+      switch next(bytes, &position, at: offset, mark: mark) {
+      case .record(let range): record(bytes.extracting(range), offset + range.lowerBound, mark)
+      case .assembled:
+        let assembled = takeAssembled()
+        record(assembled.bytes.rawBytes, assembled.offset, mark)
+      case .recovered(let bytes, let offset, let mark): record(bytes.rawBytes, offset, mark)
+      case .damage(let found): damage(found)
+      case .done: return
+      }
+    }
+  }
+
+  /// Takes what a gap or the end made known.
+  mutating func readFound(_ record: (RawSpan, _ offset: Int, Mark) -> Void, damage: (Damage) -> Void) {
+    while true {
+      switch nextFound() {
+      case .recovered(let bytes, let offset, let mark): record(bytes.rawBytes, offset, mark)
+      case .damage(let found): damage(found)
+      default: return
+      }
+    }
+  }
 }
 
 extension DamageCause {

@@ -25,7 +25,7 @@ protocol RecordGrammar: Sendable {
   func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
 
   /// Told of every record, so that later decisions can lean on what the stream has shown.
-  mutating func note(_ record: RawSpan)
+  mutating func note(firstByte: UInt8)
 }
 
 /// Frames from provider to gateway.
@@ -44,7 +44,7 @@ struct GatewayGrammar: RecordGrammar {
   }
 
   @inline(__always)
-  mutating func note(_ record: RawSpan) { if record.byte(at: 0) == 0 { hasSeenSimple = true } }
+  mutating func note(firstByte: UInt8) { if firstByte == 0 { hasSeenSimple = true } }
 
   @inline(__always)
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool {
@@ -166,7 +166,7 @@ struct GatewayGrammar: RecordGrammar {
 struct ResponseGrammar: RecordGrammar {
   func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent { ErrorResponse.extent(of: bytes, at: offset) }
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
-  mutating func note(_ record: RawSpan) {}
+  mutating func note(firstByte: UInt8) {}
 
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility { probe(bytes, offset, atEnd: atEnd) }
 
@@ -185,7 +185,7 @@ struct FeedbackGrammar: RecordGrammar {
     FeedbackTuple.extent(of: bytes, at: offset, limits: limits)
   }
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
-  mutating func note(_ record: RawSpan) {}
+  mutating func note(firstByte: UInt8) {}
 
   /// A time between 2009, when the service began, and 2038, and a token length that was ever seen.
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {

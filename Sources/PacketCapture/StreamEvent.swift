@@ -6,6 +6,8 @@ public enum StreamEvent: ~Escapable {
   case gap(length: Int, reason: GapReason)
   /// Nothing more will come in this direction.
   case end
+  /// Something about the connection as a whole.
+  case connection(ConnectionEvent)
 }
 
 /// Why bytes are missing.
@@ -33,6 +35,11 @@ public struct StreamPosition: Sendable {
     self.time = time
     self.packet = packet
   }
+
+  /// The place of an event that concerns no direction.
+  static func whole(_ slot: Int, _ time: Timestamp, _ packet: Int) -> StreamPosition {
+    StreamPosition(slot: slot, fromHigh: false, offset: 0, time: time, packet: packet)
+  }
 }
 
 /// What happened to a connection as a whole.
@@ -58,8 +65,8 @@ public enum LimitKind: String, Sendable {
   case connections = "max-connections"
 }
 
-/// Takes what a reassembler emits. A decryptor takes it and emits the same again with plaintext.
-public protocol StreamConsumer {
-  mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition)
-  mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp, packet: Int)
-}
+/// Takes what a reassembler emits; the event's bytes are borrowed for the call. A decryptor takes this and emits the
+/// same again with plaintext.
+///
+/// A closure and not a protocol: who makes it is compiled for its own types, across the border of this module.
+public typealias StreamReceiver = (_ event: borrowing StreamEvent, _ position: StreamPosition) -> Void

@@ -47,56 +47,56 @@ public struct TCPReassembler {
 
   /// Takes one segment; what it makes known is emitted before this returns.
   public mutating func receive(
-    _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, into consumer: inout some StreamConsumer
+    _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver
   ) {
-    if lingeringHead < lingering.count { closeLingering(now: time, &consumer) }
+    if lingeringHead < lingering.count { closeLingering(now: time, emit) }
     let (flow, fromHigh) = Flow.of(source: segment.source, destination: segment.destination)
     let hash = table.hash(flow)
     let slot: Int
     if let found = table.find(hash, { connections[$0].flow == flow }) {
       slot = found
-      if isNewConnection(segment, slot, fromHigh) { reopen(slot, flow, time, packet, &consumer) }
+      if isNewConnection(segment, slot, fromHigh) { reopen(slot, flow, time, packet, emit) }
     } else {
-      slot = open(flow, hash, time, packet, &consumer)
+      slot = open(flow, hash, time, packet, emit)
     }
     connections[slot].lastPacket = packet
     if connections[slot].isClosed { return }
 
     let half = 2 * slot + (fromHigh ? 1 : 0)
     let position = StreamPosition(slot: slot, fromHigh: fromHigh, offset: 0, time: time, packet: packet)
-    if segment.flags.contains(.syn) { noteSYN(segment, half, position, &consumer) }
+    if segment.flags.contains(.syn) { noteSYN(segment, half, position, emit) }
     if segment.flags.contains(.ack) { noteAcknowledgement(segment.acknowledgement, ofHalf: half ^ 1) }
     if segment.flags.contains(.rst) {
       if isAcceptable(reset: segment, half) {
         connections[slot].wasReset = true
         lingering.append(Lingering(slot: slot, opened: openedAt[slot], time: time))
-        consumer.consume(.closing(fromHigh: fromHigh, isReset: true), slot: slot, time: time, packet: packet)
+        emit(.connection(.closing(fromHigh: fromHigh, isReset: true)), position)
       }
       return
     }
     if segment.payloadLength > 0 {
-      receiveData(segment, payload, half, position, &consumer)
+      receiveData(segment, payload, half, position, emit)
     } else if halves[half].start == .unknown && !halves[half].hasHint {
       halves[half].base = segment.sequence
       halves[half].hasHint = true
     }
     if segment.flags.contains(.fin) {
       noteFIN(segment, half)
-      consumer.consume(.closing(fromHigh: fromHigh, isReset: false), slot: slot, time: time, packet: packet)
+      emit(.connection(.closing(fromHigh: fromHigh, isReset: false)), position)
     }
-    settle(half, position, &consumer)
+    settle(half, position, emit)
     var other = position
     other.fromHigh.toggle()
-    if !halves[half ^ 1].waiting.isEmpty { settle(half ^ 1, other, &consumer) }
-    if halves[half].hasEnded && halves[half ^ 1].hasEnded { close(slot, time, packet, &consumer) }
+    if !halves[half ^ 1].waiting.isEmpty { settle(half ^ 1, other, emit) }
+    if halves[half].hasEnded && halves[half ^ 1].hasEnded { close(slot, time, packet, emit) }
   }
 
   /// Ends everything: what still waits is emitted with the gaps before it.
-  public mutating func finish(into consumer: inout some StreamConsumer) {
+  public mutating func finish(_ emit: StreamReceiver) {
     for slot in connections.indices.sorted(by: { openedAt[$0] < openedAt[$1] })
     where !connections[slot].isClosed && !connections[slot].isFree {
-      flush(slot, .none, connections[slot].lastPacket, &consumer)
-      close(slot, .none, connections[slot].lastPacket, &consumer)
+      flush(slot, .none, connections[slot].lastPacket, emit)
+      close(slot, .none, connections[slot].lastPacket, emit)
     }
     self = TCPReassembler(options: options)
   }
@@ -127,9 +127,9 @@ public struct TCPReassembler {
   }
 
   private mutating func open(
-    _ flow: Flow, _ hash: UInt64, _ time: Timestamp, _ packet: Int, _ consumer: inout some StreamConsumer
+    _ flow: Flow, _ hash: UInt64, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) -> Int {
-    if freeSlots.isEmpty && connections.count >= max(1, options.maximumConnections) { evict(time, packet, &consumer) }
+    if freeSlots.isEmpty && connections.count >= max(1, options.maximumConnections) { evict(time, packet, emit) }
     let slot: Int
     let connection = Connection(flow: flow, hash: hash, lastPacket: packet)
     if let free = freeSlots.popLast() {
@@ -146,43 +146,43 @@ public struct TCPReassembler {
       halves.append(HalfStream())
     }
     table.insert(hash, slot: slot)
-    consumer.consume(.opened(flow), slot: slot, time: time, packet: packet)
+    emit(.connection(.opened(flow)), .whole(slot, time, packet))
     return slot
   }
 
   private mutating func reopen(
-    _ slot: Int, _ flow: Flow, _ time: Timestamp, _ packet: Int, _ consumer: inout some StreamConsumer
+    _ slot: Int, _ flow: Flow, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) {
     if !connections[slot].isClosed {
-      flush(slot, time, packet, &consumer)
-      close(slot, time, packet, &consumer)
+      flush(slot, time, packet, emit)
+      close(slot, time, packet, emit)
     }
     connections[slot] = Connection(flow: flow, hash: connections[slot].hash, lastPacket: packet)
     openedAt[slot] = packet
     halves[2 * slot] = HalfStream()
     halves[2 * slot + 1] = HalfStream()
-    consumer.consume(.opened(flow), slot: slot, time: time, packet: packet)
+    emit(.connection(.opened(flow)), .whole(slot, time, packet))
   }
 
-  private mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ consumer: inout some StreamConsumer) {
+  private mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     connections[slot].isClosed = true
     for half in [2 * slot, 2 * slot + 1] {
       totalWaiting -= halves[half].waitingBytes
       halves[half].waiting = []
       halves[half].waitingBytes = 0
     }
-    consumer.consume(.closed, slot: slot, time: time, packet: packet)
+    emit(.connection(.closed), .whole(slot, time, packet))
   }
 
-  private mutating func closeLingering(now: Timestamp, _ consumer: inout some StreamConsumer) {
+  private mutating func closeLingering(now: Timestamp, _ emit: StreamReceiver) {
     while lingeringHead < lingering.count {
       let entry = lingering[lingeringHead]
       if let waited = now.nanoseconds(since: entry.time), waited < Self.lingerNanoseconds { break }
       lingeringHead += 1
       let slot = entry.slot
       guard openedAt[slot] == entry.opened, !connections[slot].isClosed, !connections[slot].isFree else { continue }
-      flush(slot, now, connections[slot].lastPacket, &consumer)
-      close(slot, now, connections[slot].lastPacket, &consumer)
+      flush(slot, now, connections[slot].lastPacket, emit)
+      close(slot, now, connections[slot].lastPacket, emit)
     }
     if lingeringHead > 1_024 && lingeringHead * 2 > lingering.count {
       lingering.removeFirst(lingeringHead)
@@ -191,7 +191,7 @@ public struct TCPReassembler {
   }
 
   /// Frees one slot: of sixteen neighbours an ended one, else the one that was silent longest.
-  private mutating func evict(_ time: Timestamp, _ packet: Int, _ consumer: inout some StreamConsumer) {
+  private mutating func evict(_ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     var victim = sweep % connections.count
     for step in 0..<min(16, connections.count) {
       let slot = (sweep + step) % connections.count
@@ -200,9 +200,9 @@ public struct TCPReassembler {
     }
     sweep = (sweep + 16) % connections.count
     if !connections[victim].isClosed {
-      consumer.consume(.limit(.connections), slot: victim, time: time, packet: packet)
-      flush(victim, time, packet, &consumer)
-      close(victim, time, packet, &consumer)
+      emit(.connection(.limit(.connections)), .whole(victim, time, packet))
+      flush(victim, time, packet, emit)
+      close(victim, time, packet, emit)
     }
     table.remove(connections[victim].hash, slot: victim)
     connections[victim].isFree = true
@@ -212,12 +212,12 @@ public struct TCPReassembler {
   // MARK: flags
 
   private mutating func noteSYN(
-    _ segment: TCPSegment, _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ segment: TCPSegment, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     if !connections[position.slot].initiatorIsKnown {
       connections[position.slot].initiatorIsKnown = true
       let isHigh = segment.flags.contains(.ack) ? !position.fromHigh : position.fromHigh
-      consumer.consume(.initiator(isHigh: isHigh), slot: position.slot, time: position.time, packet: position.packet)
+      emit(.connection(.initiator(isHigh: isHigh)), position)
     }
     let first = segment.sequence.advanced(by: 1)
     switch halves[half].start {
@@ -276,7 +276,7 @@ public struct TCPReassembler {
 
   private mutating func receiveData(
     _ segment: TCPSegment, _ payload: RawSpan, _ half: Int, _ position: StreamPosition,
-    _ consumer: inout some StreamConsumer
+    _ emit: StreamReceiver
   ) {
     let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
     if halves[half].start != .known {
@@ -293,21 +293,21 @@ public struct TCPReassembler {
     guard abs(offset - next) < Self.farthest else { return }
 
     if halves[half].start == .known && offset == next && halves[half].waiting.isEmpty {
-      deliver(payload, half, position, &consumer)
+      deliver(payload, half, position, emit)
     } else if halves[half].start == .known && offset < next {
       let end = offset + payload.byteCount
       // One byte just before the expected one is a keep-alive; its contents mean nothing.
-      if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, half, position, &consumer) }
+      if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, half, position, emit) }
       if end > next {
         let rest = payload.extracting(next - offset..<payload.byteCount)
         if halves[half].waiting.isEmpty {
-          deliver(rest, half, position, &consumer)
+          deliver(rest, half, position, emit)
         } else {
-          wait(rest, next, half, position, &consumer)
+          wait(rest, next, half, position, emit)
         }
       }
     } else {
-      wait(payload, offset, half, position, &consumer)
+      wait(payload, offset, half, position, emit)
     }
     if payload.byteCount < segment.payloadLength {
       halves[half].truncatedUntil = max(halves[half].truncatedUntil, offset + segment.payloadLength)
@@ -316,64 +316,60 @@ public struct TCPReassembler {
 
   @inline(__always)
   private mutating func deliver(
-    _ bytes: RawSpan, _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ bytes: RawSpan, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     guard bytes.byteCount > 0 else { return }
     var position = position
     position.offset = halves[half].next
     halves[half].recent.note(bytes, at: position.offset)
     halves[half].next += bytes.byteCount
-    consumer.consume(.bytes(bytes), at: position)
+    emit(.bytes(bytes), position)
   }
 
   private mutating func wait(
-    _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     let held = halves[half].hold(bytes, at: offset, time: position.time, packet: position.packet)
     totalWaiting += held.added
     if held.conflicts > 0 {
-      consumer.consume(
-        .conflict(fromHigh: position.fromHigh, offset: held.firstConflict, length: held.conflicts), slot: position.slot,
-        time: position.time, packet: position.packet)
+      emit(.connection(.conflict(fromHigh: position.fromHigh, offset: held.firstConflict, length: held.conflicts)), position)
     }
   }
 
   private func reportConflicts(
-    _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     let conflicts = halves[half].recent.conflicts(bytes, at: offset)
     guard conflicts.length > 0 else { return }
-    consumer.consume(
-      .conflict(fromHigh: position.fromHigh, offset: conflicts.first, length: conflicts.length), slot: position.slot,
-      time: position.time, packet: position.packet)
+    emit(.connection(.conflict(fromHigh: position.fromHigh, offset: conflicts.first, length: conflicts.length)), position)
   }
 
   /// Emits what has become deliverable in one direction, and decides gaps that have waited long enough.
-  private mutating func settle(_ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer) {
+  private mutating func settle(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     if halves[half].start == .held {
       halves[half].patience += 1
       let isLong = halves[half].patience >= options.startPatience
-      guard isLong || overLimit(half, position, &consumer) else { return }
+      guard isLong || overLimit(half, position, emit) else { return }
       halves[half].settleStart()
     }
-    drain(half, position, &consumer)
+    drain(half, position, emit)
     guard let first = halves[half].waiting.first else {
-      endIfFinished(half, position, &consumer)
+      endIfFinished(half, position, emit)
       return
     }
     if halves[half].acknowledged >= first.offset {
       halves[half].patience += 1
-      if halves[half].patience < options.gapPatience && !overLimit(half, position, &consumer) { return }
-    } else if !overLimit(half, position, &consumer) {
+      if halves[half].patience < options.gapPatience && !overLimit(half, position, emit) { return }
+    } else if !overLimit(half, position, emit) {
       return
     }
-    declareGap(upTo: first.offset, half, position, &consumer)
-    drain(half, position, &consumer)
-    endIfFinished(half, position, &consumer)
+    declareGap(upTo: first.offset, half, position, emit)
+    drain(half, position, emit)
+    endIfFinished(half, position, emit)
   }
 
   private func overLimit(
-    _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) -> Bool {
     let kind: LimitKind
     if halves[half].waitingBytes > options.maximumBufferedBytes {
@@ -383,12 +379,12 @@ public struct TCPReassembler {
     } else {
       return false
     }
-    consumer.consume(.limit(kind), slot: position.slot, time: position.time, packet: position.packet)
+    emit(.connection(.limit(kind)), position)
     return true
   }
 
   /// Delivers what waits at the next offset, and gaps that the snap length made.
-  private mutating func drain(_ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer) {
+  private mutating func drain(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     while halves[half].start == .known {
       if let first = halves[half].waiting.first, first.offset <= halves[half].next {
         halves[half].waiting.removeFirst()
@@ -400,10 +396,10 @@ public struct TCPReassembler {
         var its = position
         its.time = first.time
         its.packet = first.packet
-        deliver(first.bytes.rawBytes.extracting(skip..<first.bytes.count), half, its, &consumer)
+        deliver(first.bytes.rawBytes.extracting(skip..<first.bytes.count), half, its, emit)
       } else if halves[half].next < halves[half].truncatedUntil {
         let stop = min(halves[half].truncatedUntil, halves[half].waiting.first?.offset ?? .max)
-        emitGap(stop - halves[half].next, .truncated, half, position, &consumer)
+        emitGap(stop - halves[half].next, .truncated, half, position, emit)
       } else {
         return
       }
@@ -411,53 +407,53 @@ public struct TCPReassembler {
   }
 
   private mutating func declareGap(
-    upTo offset: Int, _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    upTo offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     halves[half].patience = 0
     let length = offset - halves[half].next
-    if length > 0 { emitGap(length, .lost, half, position, &consumer) }
+    if length > 0 { emitGap(length, .lost, half, position, emit) }
   }
 
   private mutating func emitGap(
-    _ length: Int, _ reason: GapReason, _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ length: Int, _ reason: GapReason, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     var position = position
     position.offset = halves[half].next
     halves[half].next += length
-    consumer.consume(.gap(length: length, reason: reason), at: position)
+    emit(.gap(length: length, reason: reason), position)
   }
 
   private mutating func endIfFinished(
-    _ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer
+    _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     guard !halves[half].hasEnded, halves[half].finOffset >= 0, halves[half].finOffset <= halves[half].next else {
       return
     }
-    emitEnd(half, position, &consumer)
+    emitEnd(half, position, emit)
   }
 
-  private mutating func emitEnd(_ half: Int, _ position: StreamPosition, _ consumer: inout some StreamConsumer) {
+  private mutating func emitEnd(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     halves[half].hasEnded = true
     var position = position
     position.offset = halves[half].next
-    consumer.consume(.end, at: position)
+    emit(.end, position)
   }
 
   /// Emits all that waits in both directions, with the gaps before it and the one the peer's acknowledgement shows.
-  private mutating func flush(_ slot: Int, _ time: Timestamp, _ packet: Int, _ consumer: inout some StreamConsumer) {
+  private mutating func flush(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     for half in [2 * slot, 2 * slot + 1] where !halves[half].hasEnded {
       let position = StreamPosition(slot: slot, fromHigh: half & 1 == 1, offset: 0, time: time, packet: packet)
       halves[half].settleStart()
-      drain(half, position, &consumer)
+      drain(half, position, emit)
       while let first = halves[half].waiting.first {
-        declareGap(upTo: first.offset, half, position, &consumer)
-        drain(half, position, &consumer)
+        declareGap(upTo: first.offset, half, position, emit)
+        drain(half, position, emit)
       }
       // An acknowledged byte that nothing explains is a FIN that was not captured.
       let fin = halves[half].finOffset
       let end = fin >= 0 ? fin : halves[half].acknowledged
-      if end - halves[half].next > (fin >= 0 ? 0 : 1) { declareGap(upTo: end, half, position, &consumer) }
-      emitEnd(half, position, &consumer)
+      if end - halves[half].next > (fin >= 0 ? 0 : 1) { declareGap(upTo: end, half, position, emit) }
+      emitEnd(half, position, emit)
     }
   }
 }

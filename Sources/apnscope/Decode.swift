@@ -55,25 +55,24 @@ struct Decode: ParsableCommand {
   func run() throws {
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
-    let result: Reading
+    let code: ExitCode
     switch format {
     case .jsonl:
       let writer = JSONLinesWriter(output: try outputs.open())
-      result = try Reading(reading, into: writer) { writer.isOpen }
+      code = try Reading(reading, into: writer).exitCode(strict: strict)
       writer.flush()
     case .table:
       let writer = TableWriter(output: try outputs.open())
-      result = try Reading(reading, into: writer) { writer.isOpen }
+      code = try Reading(reading, into: writer).exitCode(strict: strict)
       writer.flush()
     case .csv:
       let writer =
         isDirectory
         ? try CSVWriter { type in try outputs.open("\(type.rawValue).csv") } : CSVWriter(output: try outputs.open())
-      result = try Reading(reading, into: writer) { writer.isOpen }
+      code = try Reading(reading, into: writer).exitCode(strict: strict)
       writer.flush()
     }
     try outputs.check()
-    let code = result.exitCode(strict: strict)
     if code != .success { throw code }
   }
 }

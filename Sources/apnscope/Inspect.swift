@@ -37,9 +37,8 @@ struct Inspect: ParsableCommand {
 
   func run() throws {
     Interrupt.watch()
-    let inspection = Inspection()
-    let result = try Reading(reading, into: inspection) { true }
-    let report = inspection.finish()
+    var result = try Reading(reading, into: Inspection())
+    let report = result.sink.finish()
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()
     // Nothing to show when no input could be read.

@@ -3,17 +3,19 @@ import Dissection
 import PacketCapture
 
 /// Reads all inputs into a sink, as both reading commands do.
-struct Reading {
+struct Reading<Sink: RecordSink> {
+  /// The sink with everything it has taken.
+  var sink: Sink
   let summary: SummaryRecord
   /// Something was wrong with a file as a file.
   private(set) var hasWarnings = false
   /// The first failure's code, when an input could not be read.
   private(set) var failure: ExitCode?
 
-  /// Reads until the inputs end, Ctrl-C is pressed, or `isOpen` says that nobody takes records any more.
+  /// Reads until the inputs end, Ctrl-C is pressed, or the sink wants no more.
   ///
   /// An input that cannot be read is complained about, and the others are read all the same.
-  init(_ options: ReadingOptions, into sink: any RecordSink, isOpen: () -> Bool) throws {
+  init(_ options: ReadingOptions, into sink: Sink) throws {
     let filter: PacketFilter?
     do {
       filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength) }
@@ -22,7 +24,7 @@ struct Reading {
     }
     let dissectionOptions = options.dissectionOptions
     var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter)
-    for path in options.inputs where isOpen() && !Interrupt.isRequested {
+    for path in options.inputs where dissection.sink.isOpen && !Interrupt.isRequested {
       let name = path == "-" ? "standard input" : path
       var progress = Progress()
       defer { progress.end() }
@@ -30,7 +32,7 @@ struct Reading {
         let input = try CaptureInput.open(path, options: dissectionOptions.capture)
         let outcome = try dissection.read(input, source: path) { state in
           progress.show(state)
-          return isOpen() && !Interrupt.isRequested
+          return !Interrupt.isRequested
         }
         progress.end()
         for warning in outcome.warnings { complain("\(name): \(warning)") }
@@ -43,6 +45,7 @@ struct Reading {
     }
     dissection.finish()
     summary = dissection.summary
+    self.sink = dissection.sink
   }
 
   /// What the shell is told, when the output took everything.

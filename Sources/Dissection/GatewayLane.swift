@@ -1,0 +1,167 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// The part of a connection that every notification touches: its client stream's framer, and the session.
+///
+/// It is a value in an array of the dissector and not a property of `Connection`, because access to a class is checked
+/// at run time, which would cost more than decoding a notification does.
+struct GatewayLane {
+  private var framer: RecordFramer<GatewayGrammar>
+  private(set) var session: ProviderSession
+  private var writeTimes: WriteTimes
+
+  init(options: DissectionOptions) {
+    framer = RecordFramer(grammar: GatewayGrammar(limits: options.limits), isAligned: true)
+    session = ProviderSession(maximumIdentifierRuns: options.maximumIdentifierRuns)
+    writeTimes = WriteTimes(maximum: options.maximumWriteTimes)
+  }
+
+  /// The beginning of the stream was not captured.
+  mutating func beginAnywhere() { framer = RecordFramer(grammar: framer.grammar, isAligned: false) }
+
+  // MARK: notifications
+
+  /// Decodes what these bytes complete.
+  ///
+  /// - Parameter offset: stream offset of the first byte.
+  mutating func read<Sink>(
+    _ bytes: RawSpan, at offset: Int, _ mark: Mark, connection: Int, into output: inout RecordOutlet<Sink>
+  ) {
+    let before = session.written
+    var position = 0
+    while true {
+      if let end = framer.endOfRecord(bytes, at: position) {
+        decode(bytes.extracting(position..<end), at: offset + position, mark, connection, &output)
+        position = end
+      } else if position == bytes.byteCount
+        || !readSlowly(bytes, &position, at: offset, mark, connection, &output)
+      {
+        break
+      }
+    }
+    noteWritten(since: before, mark, &output)
+  }
+
+  /// Takes one step that is not simply the next record; `false` when all bytes are read.
+  @inline(never)
+  private mutating func readSlowly<Sink>(
+    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: Mark, _ connection: Int,
+    _ output: inout RecordOutlet<Sink>
+  ) -> Bool {
+    switch framer.next(bytes, &position, at: offset, mark: mark) {
+    case .done: return false
+    case .record(let range):
+      decode(bytes.extracting(range), at: offset + range.lowerBound, mark, connection, &output)
+    case .assembled:
+      let record = framer.takeAssembled()
+      decode(record.bytes.rawBytes, at: record.offset, mark, connection, &output)
+      framer.recycle(record.bytes)
+    case .recovered(let record, let offset, let mark): decode(record.rawBytes, at: offset, mark, connection, &output)
+    case .damage(let damage): output.report(damage, .client, connection)
+    }
+    return true
+  }
+
+  /// Notes that `length` bytes from `offset` are missing.
+  mutating func gap<Sink>(
+    at offset: Int, length: Int, _ mark: Mark, connection: Int, into output: inout RecordOutlet<Sink>
+  ) {
+    framer.gap(at: offset, length: length)
+    readFound(mark, connection, &output)
+  }
+
+  /// Notes that nothing more comes.
+  mutating func finish<Sink>(_ mark: Mark, connection: Int, into output: inout RecordOutlet<Sink>) {
+    framer.finish()
+    readFound(mark, connection, &output)
+  }
+
+  /// Takes from the framer what a gap or the end made known.
+  private mutating func readFound<Sink>(_ mark: Mark, _ connection: Int, _ output: inout RecordOutlet<Sink>) {
+    let before = session.written
+    while true {
+      switch framer.nextFound() {
+      case .recovered(let record, let offset, let mark): decode(record.rawBytes, at: offset, mark, connection, &output)
+      case .damage(let damage): output.report(damage, .client, connection)
+      default: return noteWritten(since: before, mark, &output)
+      }
+    }
+  }
+
+  @inline(__always)
+  private mutating func decode<Sink>(
+    _ frame: RawSpan, at offset: Int, _ mark: Mark, _ connection: Int, _ output: inout RecordOutlet<Sink>
+  ) {
+    let layout: PushNotification.Layout
+    do throws(ParseError) {
+      layout = try PushNotification.Layout(parsing: frame)
+    } catch {
+      output.report(malformed: error.problem, frame, at: offset, mark, connection)
+      return
+    }
+    let index = session.write(identifier: layout.identifier, isKnownBad: layout.token.length == 0)
+    let place = RecordPlace(
+      connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
+    output.sink.receive(
+      NotificationRecord(place: place, index: index, notification: PushNotification(layout: layout, frame: frame)))
+  }
+
+  /// Notes when the notifications of one piece were written.
+  private mutating func noteWritten<Sink>(since before: Int, _ mark: Mark, _ output: inout RecordOutlet<Sink>) {
+    let ended = session.written - before
+    output.summary.notifications += ended
+    if ended > 0 { writeTimes.note(before, mark.time) }
+    output.sink.segment(notifications: ended, at: mark.time)
+  }
+
+  // MARK: responses
+
+  /// Applies an error response; returns what it says, and how long it took.
+  mutating func receive(
+    _ response: ErrorResponse, at time: Timestamp
+  ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64?) {
+    let verdict = session.receive(response)
+    let written = verdict.notification.flatMap { writeTimes.time(of: $0) }
+    return (verdict, written.flatMap { time.nanoseconds(since: $0) })
+  }
+}
+
+/// When notifications were written: one entry per packet that ended at least one, not one per notification.
+///
+/// It answers how long an error response took. The oldest entries are forgotten at the limit.
+struct WriteTimes {
+  private struct Entry {
+    var firstIndex: Int
+    var time: Timestamp
+  }
+
+  private let maximum: Int
+  private var entries: [Entry] = []
+  /// Entries before this one are forgotten.
+  private var head = 0
+
+  init(maximum: Int) { self.maximum = max(1, maximum) }
+
+  mutating func note(_ index: Int, _ time: Timestamp) {
+    if let last = entries.last, last.time == time { return }
+    if entries.count - head >= maximum {
+      head += 1
+      if head >= maximum {
+        entries.removeFirst(head)
+        head = 0
+      }
+    }
+    entries.append(Entry(firstIndex: index, time: time))
+  }
+
+  /// When notification `index` was written; `nil` when that is forgotten or has no time.
+  func time(of index: Int) -> Timestamp? {
+    var (low, high) = (head, entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].firstIndex <= index { low = middle + 1 } else { high = middle }
+    }
+    return low > head ? entries[low - 1].time : nil
+  }
+}
