@@ -157,23 +157,28 @@ struct IdentifierHistory: Sendable {
 
     var next: UInt32 { firstIdentifier &+ step &* UInt32(truncatingIfNeeded: count) }
 
-    /// The latest position in this run that carries `identifier`.
-    func latestPosition(of identifier: UInt32) -> Int? {
-      if step == 0 || count == 1 { return identifier == firstIdentifier ? count - 1 : nil }
+    /// Where in this run `identifier` stands: the latest position, and at how many positions it does.
+    ///
+    /// A run that goes round modulo 2³² carries an identifier again. With the `zeros` zero bits at the end of the step
+    /// taken off `position × step = distance`, the odd rest of the step has an inverse, and the position is known
+    /// modulo 2^(32 - zeros).
+    func positions(of identifier: UInt32) -> (latest: Int, count: Int)? {
       let distance = identifier &- firstIdentifier
-      // Counting up, or the same difference counted down.
-      for (distance, step) in [(distance, step), (0 &- distance, 0 &- step)] {
-        let (position, remainder) = distance.quotientAndRemainder(dividingBy: step)
-        if remainder == 0 && Int(position) < count { return Int(position) }
-      }
-      // A step in the wrong byte order wraps around and needs the search.
-      guard step & 0xffff == 0 else { return nil }
-      var candidate = next
-      for position in stride(from: count - 1, through: 0, by: -1) {
-        candidate &-= step
-        if candidate == identifier { return position }
-      }
-      return nil
+      if step == 0 { return distance == 0 ? (count - 1, count) : nil }
+      let zeros = step.trailingZeroBitCount
+      guard distance.trailingZeroBitCount >= zeros else { return nil }
+      let period = 1 << (32 - zeros)
+      let earliest = Int((distance >> zeros) &* Self.inverse(ofOdd: step >> zeros)) & (period - 1)
+      guard earliest < count else { return nil }
+      let repeats = (count - 1 - earliest) / period
+      return (earliest + repeats * period, repeats + 1)
+    }
+
+    /// The number that times `odd` is 1 modulo 2³². `odd` itself is right in three bits, and each step doubles them.
+    private static func inverse(ofOdd odd: UInt32) -> UInt32 {
+      var inverse = odd
+      for _ in 0..<4 { inverse = inverse &* (2 &- odd &* inverse) }
+      return inverse
     }
   }
 
@@ -199,14 +204,14 @@ struct IdentifierHistory: Sendable {
     runs.append(Run(firstIdentifier: identifier, step: 0, firstIndex: index, count: 1))
   }
 
-  /// The latest notification with this identifier, and in how many runs the identifier occurs.
+  /// The latest notification with this identifier, and how many have it.
   func find(_ identifier: UInt32) -> (index: Int?, candidates: Int) {
     var latest: Int?
     var candidates = 0
     for run in runs.reversed() {
-      guard let position = run.latestPosition(of: identifier) else { continue }
-      candidates += 1
-      if latest == nil { latest = run.firstIndex + position }
+      guard let found = run.positions(of: identifier) else { continue }
+      candidates += found.count
+      if latest == nil { latest = run.firstIndex + found.latest }
     }
     return (latest, candidates)
   }
