@@ -10,8 +10,8 @@
 /// - status 0 (sent by mock servers) accepts what it names and everything before, and discards nothing;
 /// - a later response that names a later notification proves that those between were taken after all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
-/// - identifier 0 can mean "failed before the identifier was read": with an empty-token frame on the connection, it
-///   names that one;
+/// - identifier 0 in a rejection can mean "failed before the identifier was read": with an empty-token frame on the
+///   connection, it names that one;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
@@ -30,6 +30,7 @@ public struct ProviderSession: Sendable {
     /// The notification it names; `nil` when none such was written.
     public var notification: Int?
     /// How many notifications before it (status 10 and 0: including it) count as accepted; `nil` when it names none.
+    /// One that was rejected before does not.
     public var accepted: Int?
     /// How many written notifications the identifier fits. Above 1 the naming is a judgement (the latest was taken).
     public var candidates: Int
@@ -68,7 +69,7 @@ public struct ProviderSession: Sendable {
   /// Applies an error response.
   public mutating func receive(_ response: ErrorResponse) -> Verdict {
     var (named, candidates) = history.find(response.identifier)
-    if response.identifier == 0, let firstKnownBad,
+    if !response.status.acceptsNamed, response.identifier == 0, let firstKnownBad,
       named == nil || response.status == .missingDeviceToken || response.status == .invalidTokenSize
     {
       (named, candidates) = (firstKnownBad, max(1, candidates))
@@ -77,19 +78,11 @@ public struct ProviderSession: Sendable {
       unresolvedResponses += 1
       return Verdict(notification: nil, accepted: nil, candidates: 0)
     }
-    switch response.status {
-    case .noError, .shutdown:
-      settled = max(settled, named + 1)
-      if response.status == .shutdown { isTerminated = true }
-    default:
-      settled = max(settled, named + 1)
-      rejections.insert(named)
-      isTerminated = true
-    }
-    let isAccepted = response.status == .noError || response.status == .shutdown
-    return Verdict(
-      notification: named, accepted: named + (isAccepted ? 1 : 0) - rejections.count(before: named),
-      candidates: candidates)
+    settled = max(settled, named + 1)
+    if !response.status.acceptsNamed { rejections.insert(named) }
+    if response.status != .noError { isTerminated = true }
+    let end = named + (response.status.acceptsNamed ? 1 : 0)
+    return Verdict(notification: named, accepted: end - rejections.count(before: end), candidates: candidates)
   }
 
   /// The fates as they stand now. Before the connection has ended, `unknown` includes what is merely under way.
@@ -106,6 +99,11 @@ public struct ProviderSession: Sendable {
   public func discarded(after notification: Int) -> Int {
     isTerminated && notification + 1 == settled ? written - settled : 0
   }
+}
+
+extension ErrorResponse.Status {
+  /// The notification that the response names was accepted, not rejected.
+  fileprivate var acceptsNamed: Bool { self == .noError || self == .shutdown }
 }
 
 /// The rejected notifications of one connection, by number.
