@@ -108,27 +108,33 @@ extension ErrorResponse.Status {
 
 /// The rejected notifications of one connection, by number.
 ///
-/// The documented service rejects one and closes; mock servers were seen to answer many. The latest 4,096 are kept, so
-/// that a response repeated for one of them counts once; older ones are only counted.
+/// The documented service rejects one and closes; mock servers were seen to answer many. At most 4,096 are kept, so that
+/// memory is bounded; the lowest are forgotten first and only counted. A response that names one below the highest
+/// forgotten counts as a repeated one, so that no notification is ever counted twice.
 private struct Rejections: Sendable {
   private static let maximumKept = 4_096
   private var kept: [Int] = []
   private var forgotten = 0
+  /// Above the highest forgotten one.
+  private var floor = 0
 
   var count: Int { forgotten + kept.count }
 
   mutating func insert(_ index: Int) {
+    guard index >= floor else { return }
     let position = insertionPoint(index)
     if position < kept.count && kept[position] == index { return }
     kept.insert(index, at: position)
     if kept.count > Self.maximumKept {
       let half = Self.maximumKept / 2
+      floor = kept[half - 1] + 1
       kept.removeFirst(half)
       forgotten += half
     }
   }
 
-  func count(before index: Int) -> Int { forgotten + insertionPoint(index) }
+  /// Below `floor` it is no longer known which ones, and as many as can be are taken to lie before `index`.
+  func count(before index: Int) -> Int { index < floor ? min(index, forgotten) : forgotten + insertionPoint(index) }
 
   /// The first position whose number is not below `index`; new ones are nearly always the highest.
   private func insertionPoint(_ index: Int) -> Int {
