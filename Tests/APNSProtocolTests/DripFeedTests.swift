@@ -9,7 +9,8 @@ struct DripFeedTests {
     for place in vector.places { expectPrefixesAreIncomplete(vector.kind, Array(vector.bytes[place])) }
   }
 
-  @Test("Every prefix of a generated record asks for more", arguments: RecordKind.allCases, 1...20 as ClosedRange<UInt64>)
+  @Test(
+    "Every prefix of a generated record asks for more", arguments: RecordKind.allCases, 1...20 as ClosedRange<UInt64>)
   func generatedPrefixes(kind: RecordKind, seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<4 { expectPrefixesAreIncomplete(kind, random.record(kind)) }
@@ -37,7 +38,9 @@ struct DripFeedTests {
     }
   }
 
-  @Test("A stream in pieces gives the records of the single ones", arguments: RecordKind.allCases, 1...10 as ClosedRange<UInt64>)
+  @Test(
+    "A stream in pieces gives the records of the single ones", arguments: RecordKind.allCases,
+    1...10 as ClosedRange<UInt64>)
   func joined(kind: RecordKind, seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let single = (0..<30).map { _ in random.record(kind) }

@@ -61,7 +61,8 @@ struct IdentifierTests {
     for identifier in absent { #expect(talk.named(by: identifier).notification == nil) }
   }
 
-  @Test("A constant identifier fits every notification; the last one is taken", arguments: [0, 1, 0xffff_ffff] as [UInt32])
+  @Test(
+    "A constant identifier fits every notification; the last one is taken", arguments: [0, 1, 0xffff_ffff] as [UInt32])
   func constant(identifier: UInt32) {
     var talk = Conversation()
     talk.write(repeatElement(identifier, count: 40))
@@ -95,7 +96,8 @@ struct IdentifierTests {
   @Test(
     "Evenly spaced identifiers with any step",
     arguments: [
-      1, 2, 3, 10, 0xffff_ffff, 0xffff_fffe, 0x8000_0000, 0x4000_0000, 0xc000_0000, 0x0100_0000, 0x0300_0000, 0x1000_0000,
+      1, 2, 3, 10, 0xffff_ffff, 0xffff_fffe, 0x8000_0000, 0x4000_0000, 0xc000_0000, 0x0100_0000, 0x0300_0000,
+      0x1000_0000,
       0x6000_0001, 0x9e37_79b9, 0x7fff_ffff, 0x5555_5555, 0x6000_0000, 0x0001_0000,
     ] as [UInt32])
   func evenlySpaced(step: UInt32) {

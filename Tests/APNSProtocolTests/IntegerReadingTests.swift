@@ -8,9 +8,15 @@ extension [UInt8] {
   fileprivate func uint16(at offset: Int) -> UInt16 { rawBytes.uint16(at: offset) }
   fileprivate func uint32(at offset: Int) -> UInt32 { rawBytes.uint32(at: offset) }
   fileprivate func uint64(at offset: Int) -> UInt64 { rawBytes.uint64(at: offset) }
-  fileprivate func uint16(at offset: Int, bigEndian: Bool) -> UInt16 { rawBytes.uint16(at: offset, bigEndian: bigEndian) }
-  fileprivate func uint32(at offset: Int, bigEndian: Bool) -> UInt32 { rawBytes.uint32(at: offset, bigEndian: bigEndian) }
-  fileprivate func uint64(at offset: Int, bigEndian: Bool) -> UInt64 { rawBytes.uint64(at: offset, bigEndian: bigEndian) }
+  fileprivate func uint16(at offset: Int, bigEndian: Bool) -> UInt16 {
+    rawBytes.uint16(at: offset, bigEndian: bigEndian)
+  }
+  fileprivate func uint32(at offset: Int, bigEndian: Bool) -> UInt32 {
+    rawBytes.uint32(at: offset, bigEndian: bigEndian)
+  }
+  fileprivate func uint64(at offset: Int, bigEndian: Bool) -> UInt64 {
+    rawBytes.uint64(at: offset, bigEndian: bigEndian)
+  }
   fileprivate func spanEquals(_ other: [UInt8]) -> Bool { rawBytes.elementsEqual(other.rawBytes) }
 }
 

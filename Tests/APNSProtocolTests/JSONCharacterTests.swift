@@ -12,9 +12,10 @@ struct JSONCharacterTests {
 
   @Test("The first and last character of every length of UTF-8, and those beside the surrogates")
   func boundaries() {
-    for scalar in ["\u{7f}", "\u{80}", "\u{7ff}", "\u{800}", "\u{d7ff}", "\u{e000}", "\u{feff}", "\u{ffff}", "\u{10000}",
-      "\u{10ffff}", "\u{fffe}", "\u{1f600}"]
-    {
+    for scalar in [
+      "\u{7f}", "\u{80}", "\u{7ff}", "\u{800}", "\u{d7ff}", "\u{e000}", "\u{feff}", "\u{ffff}", "\u{10000}",
+      "\u{10ffff}", "\u{fffe}", "\u{1f600}",
+    ] {
       for padding in 0...9 {
         let bytes = inString(Array(repeating: 0x78, count: padding) + Array(scalar.utf8) + [0x78])
         #expect(scan(bytes) == .valid(isCompact: true))
@@ -43,7 +44,9 @@ struct JSONCharacterTests {
     #expect(scan(bytes) == .invalid)
   }
 
-  @Test("Two bytes of any value in a string: valid exactly when they are UTF-8", arguments: 0x80...0xff as ClosedRange<UInt8>)
+  @Test(
+    "Two bytes of any value in a string: valid exactly when they are UTF-8",
+    arguments: 0x80...0xff as ClosedRange<UInt8>)
   func pairs(first: UInt8) {
     for second in 0x80...0xff as ClosedRange<UInt8> {
       let isCharacter = String(validating: [first, second], as: UTF8.self) != nil

@@ -28,8 +28,9 @@ struct JSONTextTests {
   @Test(
     "What is no JSON text",
     arguments: [
-      "", " ", "\n", ",", ":", "{", "}", "[", "]", "{]", "[}", "{}}", "[]]", "[[]", "{{}}", "{\"a\"}", "{\"a\":}", "{:1}",
-      "{1:2}", "{\"a\":1,}", "[1,]", "[,1]", "[,]", "{,}", "[1,,2]", "{\"a\":1,,\"b\":2}", "{\"a\":1 \"b\":2}", "[1 2]",
+      "", " ", "\n", ",", ":", "{", "}", "[", "]", "{]", "[}", "{}}", "[]]", "[[]", "{{}}", "{\"a\"}", "{\"a\":}",
+      "{:1}", "{1:2}", "{\"a\":1,}", "[1,]", "[,1]", "[,]", "{,}", "[1,,2]", "{\"a\":1,,\"b\":2}", "{\"a\":1 \"b\":2}",
+      "[1 2]",
       "{\"a\"::1}", "{\"a\",1}", "[\"a\":1]", "1 2", "1,2", "{} {}", "[][]", "\"a\"\"b\"", "{}x", "x{}", "'a'", "{a:1}",
       "[1}", "{\"a\":1]", "[{]}", "[{}", "{\"a\":[}", "{\"a\":[1,{]}}", "/* c */1", "1//c", "{null:1}", "[1;2]",
       "{true:1}", "{[]:1}", "{\"a\":1:2}", "{\"a\" \"b\"}",
@@ -92,8 +93,8 @@ struct JSONTextTests {
   @Test(
     "What is no escape",
     arguments: [
-      #"\a"#, #"\v"#, #"\0"#, #"\x41"#, #"\'"#, #"\U0041"#, #"\u"#, #"\u0"#, #"\u00"#, #"\u004"#, #"\u004g"#, #"\uG041"#,
-      #"\u 041"#, #"\u{41}"#, #"\B"#, #"\N"#, #"\ "#, #"\é"#, #"\\\a"#, #"\u+041"#, #"\u-041"#, "\\\n",
+      #"\a"#, #"\v"#, #"\0"#, #"\x41"#, #"\'"#, #"\U0041"#, #"\u"#, #"\u0"#, #"\u00"#, #"\u004"#, #"\u004g"#,
+      #"\uG041"#, #"\u 041"#, #"\u{41}"#, #"\B"#, #"\N"#, #"\ "#, #"\é"#, #"\\\a"#, #"\u+041"#, #"\u-041"#, "\\\n",
     ])
   func noEscape(escape: String) {
     for count in 0...9 {
@@ -109,13 +110,15 @@ struct JSONTextTests {
     }
   }
 
-  @Test("Every single byte in a string, at every place of the eight read at once", arguments: 0...255 as ClosedRange<UInt8>)
+  @Test(
+    "Every single byte in a string, at every place of the eight read at once", arguments: 0...255 as ClosedRange<UInt8>)
   func byteInString(byte: UInt8) {
     // Control characters must be escaped; above 0x7f a single byte is no UTF-8; a quote or backslash breaks the string.
     let isAllowed = byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     for before in 0...9 {
       for after in 0...9 {
-        let text = Array("\"".utf8) + Array(repeating: 0x78, count: before) + [byte]
+        let text =
+          Array("\"".utf8) + Array(repeating: 0x78, count: before) + [byte]
           + Array(repeating: 0x78, count: after) + Array("\"".utf8)
         let verdict = Self.scan(text)
         #expect(verdict == (isAllowed ? .valid(isCompact: true) : .invalid), "\(before) before, \(after) after")
@@ -145,8 +148,8 @@ struct JSONTextTests {
       #expect(Self.scan(text(100_000)) == .invalid)
     }
     // What was closed no longer counts.
-    let wide = "[" + Array(repeating: String(repeating: "[", count: 511) + String(repeating: "]", count: 511), count: 3)
-      .joined(separator: ",") + "]"
+    let deep = String(repeating: "[", count: 511) + String(repeating: "]", count: 511)
+    let wide = "[\(deep),\(deep),\(deep)]"
     #expect(Self.scan(wide) == .valid(isCompact: true))
   }
 
@@ -166,9 +169,8 @@ struct JSONTextTests {
     }
   }
 
-  @Test("No prefix of an object is valid", arguments: Vector.of(.notification).flatMap { $0.expect.notifications ?? [] }.filter(\.payloadIsJson).map(\.payloadHex))
-  func prefixes(payload: String) {
-    let bytes = [UInt8](hex: payload)
+  @Test("No prefix of an object is valid", arguments: Vector.jsonPayloads)
+  func prefixes(bytes: [UInt8]) {
     #expect(Self.scan(bytes) != .invalid)
     for count in 0..<bytes.count { #expect(Self.scan(Array(bytes.prefix(count))) == .invalid) }
   }

@@ -120,7 +120,8 @@ struct LimitTests {
 
   @Test("One or two bytes at the end of a frame are a cut item header", arguments: [1, 2])
   func itemHeaderCut(left: Int) throws {
-    let bytes = Array(hex: "02 000000") + [UInt8(5 + left)] + Array(hex: "03 0002 aaaa") + Array(repeating: 1, count: left)
+    let bytes =
+      Array(hex: "02 000000") + [UInt8(5 + left)] + Array(hex: "03 0002 aaaa") + Array(repeating: 1, count: left)
     let error = #expect(throws: ParseError.self) { try RecordKind.notification.parse(whole: bytes) }
     #expect(error?.problem == .itemHeaderCut)
     #expect(error?.offset == 10)

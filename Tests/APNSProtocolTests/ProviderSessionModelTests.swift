@@ -1,7 +1,7 @@
 import APNSProtocol
 import Testing
 
-/// The rules of `ProviderSession` said in the plainest way: one fate per notification, every list searched from the end.
+/// The rules of `ProviderSession` said in the plainest way: one fate per notification, the list searched from the end.
 struct SessionModel {
   enum Fate { case unknown, accepted, rejected, discarded }
 
@@ -60,7 +60,9 @@ struct ProviderSessionModelTests {
     case counter, littleEndianCounter, batches, random, fewValues, constant, descending, alternating, mixed
   }
 
-  @Test("The books balance at every step, and every verdict is the model's", arguments: Numbering.allCases, 1...25 as ClosedRange<UInt64>)
+  @Test(
+    "The books balance at every step, and every verdict is the model's", arguments: Numbering.allCases,
+    1...25 as ClosedRange<UInt64>)
   func law(numbering: Numbering, seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var session = ProviderSession()

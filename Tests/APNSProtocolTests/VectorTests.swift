@@ -73,6 +73,10 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
     return lines.map { try! decoder.decode(Vector.self, from: Data($0.utf8)) }
   }()
 
+  /// The payloads of all vectors that are JSON.
+  static let jsonPayloads: [[UInt8]] = of(.notification).flatMap { $0.expect.notifications ?? [] }
+    .filter(\.payloadIsJson).map { Array(hex: $0.payloadHex) }
+
   static func of(_ kind: RecordKind) -> [Vector] { all.filter { $0.kind == kind } }
 }
 
