@@ -10,8 +10,8 @@
 /// - status 0 (sent by mock servers) accepts what it names and everything before, and discards nothing;
 /// - a later response that names a later notification proves that those between were taken after all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
-/// - identifier 0 can mean "failed before the identifier was read": with an empty-token frame on the connection, it
-///   names that one;
+/// - identifier 0 in a rejection can mean "failed before the identifier was read": with an empty-token frame on the
+///   connection, it names that one;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
@@ -30,6 +30,7 @@ public struct ProviderSession: Sendable {
     /// The notification it names; `nil` when none such was written.
     public var notification: Int?
     /// How many notifications before it (status 10 and 0: including it) count as accepted; `nil` when it names none.
+    /// One that was rejected before does not.
     public var accepted: Int?
     /// How many written notifications the identifier fits. Above 1 the naming is a judgement (the latest was taken).
     public var candidates: Int
@@ -68,7 +69,7 @@ public struct ProviderSession: Sendable {
   /// Applies an error response.
   public mutating func receive(_ response: ErrorResponse) -> Verdict {
     var (named, candidates) = history.find(response.identifier)
-    if response.identifier == 0, let firstKnownBad,
+    if !response.status.acceptsNamed, response.identifier == 0, let firstKnownBad,
       named == nil || response.status == .missingDeviceToken || response.status == .invalidTokenSize
     {
       (named, candidates) = (firstKnownBad, max(1, candidates))
@@ -77,19 +78,11 @@ public struct ProviderSession: Sendable {
       unresolvedResponses += 1
       return Verdict(notification: nil, accepted: nil, candidates: 0)
     }
-    switch response.status {
-    case .noError, .shutdown:
-      settled = max(settled, named + 1)
-      if response.status == .shutdown { isTerminated = true }
-    default:
-      settled = max(settled, named + 1)
-      rejections.insert(named)
-      isTerminated = true
-    }
-    let isAccepted = response.status == .noError || response.status == .shutdown
-    return Verdict(
-      notification: named, accepted: named + (isAccepted ? 1 : 0) - rejections.count(before: named),
-      candidates: candidates)
+    settled = max(settled, named + 1)
+    if !response.status.acceptsNamed { rejections.insert(named) }
+    if response.status != .noError { isTerminated = true }
+    let end = named + (response.status.acceptsNamed ? 1 : 0)
+    return Verdict(notification: named, accepted: end - rejections.count(before: end), candidates: candidates)
   }
 
   /// The fates as they stand now. Before the connection has ended, `unknown` includes what is merely under way.
@@ -108,29 +101,40 @@ public struct ProviderSession: Sendable {
   }
 }
 
+extension ErrorResponse.Status {
+  /// The notification that the response names was accepted, not rejected.
+  fileprivate var acceptsNamed: Bool { self == .noError || self == .shutdown }
+}
+
 /// The rejected notifications of one connection, by number.
 ///
-/// The documented service rejects one and closes; mock servers were seen to answer many. The latest 4,096 are kept, so
-/// that a response repeated for one of them counts once; older ones are only counted.
+/// The documented service rejects one and closes; mock servers were seen to answer many. At most 4,096 are kept, so that
+/// memory is bounded; the lowest are forgotten first and only counted. A response that names one below the highest
+/// forgotten counts as a repeated one, so that no notification is ever counted twice.
 private struct Rejections: Sendable {
   private static let maximumKept = 4_096
   private var kept: [Int] = []
   private var forgotten = 0
+  /// Above the highest forgotten one.
+  private var floor = 0
 
   var count: Int { forgotten + kept.count }
 
   mutating func insert(_ index: Int) {
+    guard index >= floor else { return }
     let position = insertionPoint(index)
     if position < kept.count && kept[position] == index { return }
     kept.insert(index, at: position)
     if kept.count > Self.maximumKept {
       let half = Self.maximumKept / 2
+      floor = kept[half - 1] + 1
       kept.removeFirst(half)
       forgotten += half
     }
   }
 
-  func count(before index: Int) -> Int { forgotten + insertionPoint(index) }
+  /// Below `floor` it is no longer known which ones, and as many as can be are taken to lie before `index`.
+  func count(before index: Int) -> Int { index < floor ? min(index, forgotten) : forgotten + insertionPoint(index) }
 
   /// The first position whose number is not below `index`; new ones are nearly always the highest.
   private func insertionPoint(_ index: Int) -> Int {
@@ -157,23 +161,28 @@ struct IdentifierHistory: Sendable {
 
     var next: UInt32 { firstIdentifier &+ step &* UInt32(truncatingIfNeeded: count) }
 
-    /// The latest position in this run that carries `identifier`.
-    func latestPosition(of identifier: UInt32) -> Int? {
-      if step == 0 || count == 1 { return identifier == firstIdentifier ? count - 1 : nil }
+    /// Where in this run `identifier` stands: the latest position, and at how many positions it does.
+    ///
+    /// A run that goes round modulo 2³² carries an identifier again. With the `zeros` zero bits at the end of the step
+    /// taken off `position × step = distance`, the odd rest of the step has an inverse, and the position is known
+    /// modulo 2^(32 - zeros).
+    func positions(of identifier: UInt32) -> (latest: Int, count: Int)? {
       let distance = identifier &- firstIdentifier
-      // Counting up, or the same difference counted down.
-      for (distance, step) in [(distance, step), (0 &- distance, 0 &- step)] {
-        let (position, remainder) = distance.quotientAndRemainder(dividingBy: step)
-        if remainder == 0 && Int(position) < count { return Int(position) }
-      }
-      // A step in the wrong byte order wraps around and needs the search.
-      guard step & 0xffff == 0 else { return nil }
-      var candidate = next
-      for position in stride(from: count - 1, through: 0, by: -1) {
-        candidate &-= step
-        if candidate == identifier { return position }
-      }
-      return nil
+      if step == 0 { return distance == 0 ? (count - 1, count) : nil }
+      let zeros = step.trailingZeroBitCount
+      guard distance.trailingZeroBitCount >= zeros else { return nil }
+      let period = 1 << (32 - zeros)
+      let earliest = Int((distance >> zeros) &* Self.inverse(ofOdd: step >> zeros)) & (period - 1)
+      guard earliest < count else { return nil }
+      let repeats = (count - 1 - earliest) / period
+      return (earliest + repeats * period, repeats + 1)
+    }
+
+    /// The number that times `odd` is 1 modulo 2³². `odd` itself is right in three bits, and each step doubles them.
+    private static func inverse(ofOdd odd: UInt32) -> UInt32 {
+      var inverse = odd
+      for _ in 0..<4 { inverse = inverse &* (2 &- odd &* inverse) }
+      return inverse
     }
   }
 
@@ -199,14 +208,14 @@ struct IdentifierHistory: Sendable {
     runs.append(Run(firstIdentifier: identifier, step: 0, firstIndex: index, count: 1))
   }
 
-  /// The latest notification with this identifier, and in how many runs the identifier occurs.
+  /// The latest notification with this identifier, and how many have it.
   func find(_ identifier: UInt32) -> (index: Int?, candidates: Int) {
     var latest: Int?
     var candidates = 0
     for run in runs.reversed() {
-      guard let position = run.latestPosition(of: identifier) else { continue }
-      candidates += 1
-      if latest == nil { latest = run.firstIndex + position }
+      guard let found = run.positions(of: identifier) else { continue }
+      candidates += found.count
+      if latest == nil { latest = run.firstIndex + found.latest }
     }
     return (latest, candidates)
   }

@@ -76,7 +76,7 @@ extension PushNotification {
     mutating func readItems(_ frame: RawSpan) throws(ParseError) {
       let end = frame.byteCount
       var offset = 5
-      var last: UInt8 = 0
+      var last = -1
       while offset < end {
         guard end - offset >= 3 else { throw ParseError(.itemHeaderCut, at: offset) }
         let id = frame.byte(at: offset)
@@ -86,8 +86,8 @@ extension PushNotification {
           throw ParseError(.itemOverrun(item: id, length: length), at: offset)
         }
         read(item: id, Field(offset: data, length: length), of: frame)
-        if id <= last { hasUnusualItemOrder = true }
-        last = id
+        if Int(id) <= last { hasUnusualItemOrder = true }
+        last = Int(id)
         offset = data + length
       }
     }

@@ -1,0 +1,298 @@
+import APNSProtocol
+import Testing
+
+/// One connection told as a conversation: what is written, what the gateway says, what follows from it.
+struct Conversation {
+  var session: ProviderSession
+
+  init(maximumIdentifierRuns: Int = 32_768) {
+    session = ProviderSession(maximumIdentifierRuns: maximumIdentifierRuns)
+  }
+
+  mutating func write(_ identifiers: some Sequence<UInt32>) {
+    for identifier in identifiers { _ = session.write(identifier: identifier, isKnownBad: false) }
+  }
+
+  mutating func writeWithoutIdentifier(_ count: Int) {
+    for _ in 0..<count { _ = session.write(identifier: nil, isKnownBad: false) }
+  }
+
+  mutating func writeKnownBad(identifier: UInt32?) { _ = session.write(identifier: identifier, isKnownBad: true) }
+
+  @discardableResult
+  mutating func receive(_ status: ErrorResponse.Status, _ identifier: UInt32) -> ProviderSession.Verdict {
+    session.receive(ErrorResponse(status: status, identifier: identifier))
+  }
+
+  /// What a response would name, without applying it.
+  func named(by identifier: UInt32) -> ProviderSession.Verdict {
+    var copy = session
+    return copy.receive(ErrorResponse(status: .invalidToken, identifier: identifier))
+  }
+
+  var fates: [Int] { [session.fates.accepted, session.fates.rejected, session.fates.discarded, session.fates.unknown] }
+}
+
+extension ProviderSession.Verdict {
+  init(_ notification: Int?, accepted: Int?, candidates: Int = 1) {
+    self = ProviderSession().verdictTemplate
+    self.notification = notification
+    self.accepted = accepted
+    self.candidates = candidates
+  }
+}
+
+extension ProviderSession {
+  /// `Verdict` has no public initializer; a response that names nothing yields one to fill in.
+  fileprivate var verdictTemplate: Verdict {
+    var empty = ProviderSession()
+    return empty.receive(ErrorResponse(status: .none, identifier: 0))
+  }
+}
+
+/// The expected fates are written as [accepted, rejected, discarded, unknown].
+@Suite("Provider session: conversations")
+struct ProviderSessionTests {
+  @Test("Notifications are numbered in the order they are written, and nothing is known of them")
+  func writing() {
+    var session = ProviderSession()
+    #expect(session.write(identifier: 9, isKnownBad: false) == 0)
+    #expect(session.write(identifier: nil, isKnownBad: false) == 1)
+    #expect(session.write(identifier: 9, isKnownBad: true) == 2)
+    #expect(session.written == 3)
+    #expect(session.fates.unknown == 3 && session.fates.accepted == 0)
+    #expect(!session.isTerminated)
+  }
+
+  @Test(
+    "A rejection: all before it accepted, all after it discarded",
+    arguments: [1, 2, 3, 4, 5, 6, 7, 8, 128, 255, 44] as [UInt8])
+  func rejection(status: UInt8) {
+    var talk = Conversation()
+    talk.write(1...10)
+    #expect(talk.receive(.init(rawValue: status), 4) == .init(3, accepted: 3))
+    #expect(talk.fates == [3, 1, 6, 0])
+    #expect(talk.session.isTerminated)
+    #expect(talk.session.discarded(after: 3) == 6)
+  }
+
+  @Test("The first and the last notification can be rejected too")
+  func edges() {
+    var first = Conversation()
+    first.write(1...5)
+    #expect(first.receive(.invalidToken, 1) == .init(0, accepted: 0))
+    #expect(first.fates == [0, 1, 4, 0])
+
+    var last = Conversation()
+    last.write(1...5)
+    #expect(last.receive(.invalidToken, 5) == .init(4, accepted: 4))
+    #expect(last.fates == [4, 1, 0, 0])
+    #expect(last.session.discarded(after: 4) == 0)
+  }
+
+  @Test("The error comes late: what was written meanwhile, before and after it is read, is discarded")
+  func lateError() {
+    var talk = Conversation()
+    talk.write(1...826)
+    #expect(talk.receive(.invalidToken, 26) == .init(25, accepted: 25))
+    #expect(talk.fates == [25, 1, 800, 0])
+    talk.write(827...900)
+    #expect(talk.fates == [25, 1, 874, 0])
+    #expect(talk.session.discarded(after: 25) == 874)
+  }
+
+  @Test("Status 10 is the opposite: it names the last accepted one")
+  func shutdown() {
+    var talk = Conversation()
+    talk.write(1...10)
+    #expect(talk.receive(.shutdown, 4) == .init(3, accepted: 4))
+    #expect(talk.fates == [4, 0, 6, 0])
+    #expect(talk.session.discarded(after: 3) == 6)
+    talk.write(11...12)
+    #expect(talk.fates == [4, 0, 8, 0])
+  }
+
+  @Test("Status 0 accepts what it names and all before, and discards nothing")
+  func acknowledgement() {
+    var talk = Conversation()
+    talk.write(1...10)
+    #expect(talk.receive(.noError, 4) == .init(3, accepted: 4))
+    #expect(talk.fates == [4, 0, 0, 6])
+    #expect(!talk.session.isTerminated)
+    #expect(talk.session.discarded(after: 3) == 0)
+  }
+
+  @Test("Identifier 0 names nothing when nobody used it: all stays open")
+  func identifierZero() {
+    var talk = Conversation()
+    talk.write(1...10)
+    #expect(talk.receive(.processingError, 0) == .init(nil, accepted: nil, candidates: 0))
+    #expect(talk.fates == [0, 0, 0, 10])
+    #expect(talk.session.unresolvedResponses == 1)
+    #expect(!talk.session.isTerminated)
+  }
+
+  @Test("An identifier nobody used names nothing, whatever the status", arguments: [0, 7, 8, 10] as [UInt8])
+  func unknownIdentifier(status: UInt8) {
+    var talk = Conversation()
+    talk.write(1...10)
+    #expect(talk.receive(.init(rawValue: status), 77) == .init(nil, accepted: nil, candidates: 0))
+    #expect(talk.receive(.init(rawValue: status), 11) == .init(nil, accepted: nil, candidates: 0))
+    #expect(talk.session.unresolvedResponses == 2)
+    #expect(talk.fates == [0, 0, 0, 10])
+    // A later response that does name one settles them.
+    #expect(talk.receive(.invalidToken, 10) == .init(9, accepted: 9))
+    #expect(talk.fates == [9, 1, 0, 0])
+    #expect(talk.session.unresolvedResponses == 2)
+  }
+
+  @Test("A response before anything was written names nothing")
+  func nothingWritten() {
+    var talk = Conversation()
+    #expect(talk.receive(.invalidToken, 0).notification == nil)
+    talk.write(0...4)
+    #expect(talk.fates == [0, 0, 0, 5])
+  }
+
+  @Test("Command 0 and a close: no response can name anything, all stays open")
+  func noIdentifiers() {
+    var talk = Conversation()
+    talk.writeWithoutIdentifier(50)
+    #expect(talk.fates == [0, 0, 0, 50])
+    // Without an identifier of its own a notification is not number 0.
+    #expect(talk.receive(.invalidToken, 0).notification == nil)
+    #expect(talk.fates == [0, 0, 0, 50])
+  }
+
+  @Test("Commands are mixed: those without identifier count, but are never named")
+  func mixedCommands() {
+    var talk = Conversation()
+    talk.write([1])
+    talk.writeWithoutIdentifier(1)
+    talk.write([2])
+    talk.writeWithoutIdentifier(2)
+    talk.write([3, 4])
+    #expect(talk.receive(.invalidToken, 3) == .init(5, accepted: 5))
+    #expect(talk.fates == [5, 1, 1, 0])
+  }
+
+  // MARK: the known-bad frame
+
+  @Test("The answer to a deliberately bad closing frame proves all before it accepted")
+  func knownBadClosingFrame() {
+    var talk = Conversation()
+    talk.write(1...30)
+    talk.writeKnownBad(identifier: 31)
+    #expect(talk.fates == [0, 0, 0, 31])
+    #expect(talk.receive(.missingDeviceToken, 31) == .init(30, accepted: 30))
+    #expect(talk.fates == [30, 1, 0, 0])
+  }
+
+  @Test(
+    "Identifier 0 names the empty-token frame when nobody used 0", arguments: [1, 2, 4, 5, 7, 8, 128, 255] as [UInt8])
+  func identifierZeroWithKnownBad(status: UInt8) {
+    var talk = Conversation()
+    talk.write(1...30)
+    talk.writeKnownBad(identifier: nil)
+    talk.write(32...33)
+    #expect(talk.receive(.init(rawValue: status), 0) == .init(30, accepted: 30))
+    #expect(talk.fates == [30, 1, 2, 0])
+  }
+
+  @Test("Identifier 0 was used and a token was empty: the status decides which one is meant")
+  func identifierZeroUsedAndKnownBad() {
+    var talk = Conversation()
+    talk.write(0...9)
+    talk.writeKnownBad(identifier: 10)
+    #expect(talk.named(by: 10).notification == 10)
+    var token = talk
+    #expect(token.receive(.missingDeviceToken, 0).notification == 10)
+    var size = talk
+    #expect(size.receive(.invalidTokenSize, 0).notification == 10)
+    var payload = talk
+    #expect(payload.receive(.invalidPayloadSize, 0).notification == 0)
+  }
+
+  @Test("An empty token cannot be accepted, so neither shutdown nor status 0 names it by identifier 0")
+  func knownBadIsNotAccepted() {
+    for status in [ErrorResponse.Status.shutdown, .noError] {
+      var talk = Conversation()
+      talk.write(1...5)
+      talk.writeKnownBad(identifier: nil)
+      #expect(talk.receive(status, 0) == .init(nil, accepted: nil, candidates: 0))
+      #expect(talk.fates == [0, 0, 0, 6])
+    }
+  }
+
+  // MARK: several responses on one connection
+
+  @Test("A mock server that answers everything")
+  func everythingAnswered() {
+    var talk = Conversation()
+    for identifier in 1...20 as ClosedRange<UInt32> {
+      talk.write([identifier])
+      let index = Int(identifier) - 1
+      if identifier % 5 == 0 {
+        // Every fifth is bad, so identifier / 5 - 1 were rejected before.
+        #expect(talk.receive(.invalidToken, identifier) == .init(index, accepted: index - (index / 5)))
+      } else {
+        #expect(talk.receive(.noError, identifier) == .init(index, accepted: index + 1 - (index / 5)))
+      }
+    }
+    #expect(talk.fates == [16, 4, 0, 0])
+  }
+
+  @Test("A later response that names a later one proves those between were taken after all")
+  func laterResponse() {
+    var talk = Conversation()
+    talk.write(1...10)
+    talk.receive(.invalidToken, 3)
+    #expect(talk.fates == [2, 1, 7, 0])
+    #expect(talk.receive(.invalidToken, 7) == .init(6, accepted: 5))
+    #expect(talk.fates == [5, 2, 3, 0])
+    #expect(talk.session.discarded(after: 2) == 0)
+    #expect(talk.session.discarded(after: 6) == 3)
+  }
+
+  @Test("A response that names an earlier one after a later one")
+  func earlierResponse() {
+    var talk = Conversation()
+    talk.write(1...10)
+    talk.receive(.invalidToken, 7)
+    #expect(talk.receive(.invalidToken, 3) == .init(2, accepted: 2))
+    #expect(talk.fates == [5, 2, 3, 0])
+  }
+
+  @Test("The same response twice counts once")
+  func repeatedResponse() {
+    var talk = Conversation()
+    talk.write(1...10)
+    let first = talk.receive(.invalidToken, 3)
+    #expect(talk.receive(.invalidToken, 3) == first)
+    #expect(talk.fates == [2, 1, 7, 0])
+  }
+
+  @Test("What was rejected stays rejected when a server accepts it later, and is not counted as accepted")
+  func contradiction() {
+    for status in [ErrorResponse.Status.noError, .shutdown] {
+      var talk = Conversation()
+      talk.write(1...10)
+      talk.receive(.invalidToken, 6)
+      #expect(talk.receive(status, 6) == .init(5, accepted: 5))
+      #expect(talk.fates == [5, 1, 4, 0])
+    }
+  }
+
+  @Test("Thousands of rejections on one connection: repeated ones never count twice")
+  func manyRejections() {
+    var talk = Conversation()
+    talk.write(1...10_000)
+    for identifier in 1...10_000 as ClosedRange<UInt32> { talk.receive(.invalidToken, identifier) }
+    #expect(talk.fates == [0, 10_000, 0, 0])
+    for identifier in [1, 2, 5_000, 9_000, 10_000] as [UInt32] {
+      let verdict = talk.receive(.invalidToken, identifier)
+      #expect(verdict == .init(Int(identifier) - 1, accepted: 0))
+      #expect(talk.fates == [0, 10_000, 0, 0])
+    }
+  }
+}
