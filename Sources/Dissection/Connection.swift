@@ -4,17 +4,6 @@ import PacketCapture
 
 /// One connection while it is dissected: who is who, how each direction is read, what the notifications' fates are.
 final class Connection {
-  /// How one direction's bytes are read.
-  enum Reading {
-    /// Too few bytes were seen to tell.
-    case undecided
-    case gateway
-    case responses
-    case feedback
-    /// TLS without keys, or another protocol: bytes are only counted.
-    case opaque
-  }
-
   /// Bytes that came before their direction's reading was decided.
   struct Held {
     var bytes: [UInt8]
@@ -24,10 +13,8 @@ final class Connection {
 
   /// Both are kept per end of the flow: index 0 is what the flow's low end sent.
   struct Way {
-    var reading = Reading.undecided
     var held: [Held] = []
     var heldCount = 0
-    var bytes = 0
   }
 
   let number: Int
@@ -63,26 +50,19 @@ final class Connection {
     feedback = RecordFramer(grammar: FeedbackGrammar(limits: options.limits), isAligned: true)
   }
 
-  /// Sets how both ways are read, once the client and the service are known.
-  func setReadings() {
-    guard let clientIsHigh else { return }
-    let (client, server): (Reading, Reading) =
+  /// How both ways are read, once the client and the service are known.
+  func readings() -> (low: GatewayLane.Reading, high: GatewayLane.Reading) {
+    let (client, server): (GatewayLane.Reading, GatewayLane.Reading) =
       switch service {
       case .gateway where !isEncrypted: (.gateway, .responses)
       case .feedback where !isEncrypted: (.opaque, .feedback)
       default: (.opaque, .opaque)
       }
-    ways.low.reading = clientIsHigh ? server : client
-    ways.high.reading = clientIsHigh ? client : server
     if !startWasCaptured {
       responses = RecordFramer(grammar: responses.grammar, isAligned: false)
       feedback = RecordFramer(grammar: feedback.grammar, isAligned: false)
     }
-  }
-
-  /// Counts captured bytes of one way.
-  func count(_ bytes: Int, fromHigh: Bool) {
-    if fromHigh { ways.high.bytes += bytes } else { ways.low.bytes += bytes }
+    return clientIsHigh ?? false ? (low: server, high: client) : (low: client, high: server)
   }
 
   func direction(fromHigh: Bool) -> Direction { fromHigh == (clientIsHigh ?? false) ? .client : .server }

@@ -141,6 +141,7 @@ struct SentNotification {
   let tokenPrefix: UInt64
   var isKnownBad: Bool { tokenPrefix == 0 && digest == 0 }
 
+  @inline(__always)
   init(_ notification: borrowing PushNotification) {
     let token = notification.token
     if token.byteCount == 0 {
@@ -148,37 +149,7 @@ struct SentNotification {
       return
     }
     tokenPrefix = token.byteCount >= 8 ? token.uint64(at: 0) : UInt64(token.byte(at: 0)) << 56
-    digest = max(1, Self.hash(notification.payload, seed: Self.hash(token, seed: 0x9e37_79b9_7f4a_7c15)))
-  }
-
-  /// A multiply-and-fold hash in two independent lanes, sixteen bytes each a step; the last bytes are read again
-  /// rather than one by one.
-  @inline(__always)
-  private static func hash(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
-    let count = bytes.byteCount
-    var first = seed ^ UInt64(truncatingIfNeeded: count)
-    var second = seed &* 0xa076_1d64_78bd_642f
-    guard count >= 16 else {
-      for offset in 0..<count { first = (first ^ UInt64(bytes.byte(at: offset))) &* 0x0000_0100_0000_01b3 }
-      return fold(first, second | 1)
-    }
-    var offset = 0
-    while offset + 32 <= count {
-      first = fold(bytes.uint64(at: offset) ^ 0xe703_7ed1_a0b4_28db, bytes.uint64(at: offset + 8) ^ first)
-      second = fold(bytes.uint64(at: offset + 16) ^ 0x8ebc_6af0_9c88_c6e3, bytes.uint64(at: offset + 24) ^ second)
-      offset += 32
-    }
-    if offset + 16 < count {
-      first = fold(bytes.uint64(at: offset) ^ 0x5899_65cc_7537_4cc3, bytes.uint64(at: offset + 8) ^ first)
-    }
-    second = fold(bytes.uint64(at: count - 16) ^ 0x1d8e_4e27_c47d_124f, bytes.uint64(at: count - 8) ^ second)
-    return fold(first ^ 0x5899_65cc_7537_4cc3, second ^ 0xe703_7ed1_a0b4_28db)
-  }
-
-  @inline(__always)
-  private static func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
-    let product = a.multipliedFullWidth(by: b)
-    return product.high ^ product.low
+    digest = max(1, ContentDigest(notification.payload, seed: ContentDigest(token).value).value)
   }
 }
 

@@ -116,24 +116,17 @@ public struct Dissection<Sink: RecordSink> {
     var outcome = CaptureOutcome(source: source, format: dump.format, size: dump.size)
     announce(outcome)
     let connection = dissector.open(0, nil, .none)
-    connection.startWasCaptured = true
     connection.service = contents == .feedback ? .feedback : .gateway
-    connection.clientIsHigh = false
-    connection.setReadings()
+    dissector.beginDump(connection)
     var offset = 0
     let size = dump.size
     let mark = Mark(time: .none, packet: 0)
     try dump.forEachPiece { bytes, bytesRead in
+      dissector.count(bytes.byteCount, connection, fromClient: contents == .gateway)
       switch contents {
-      case .gateway:
-        connection.ways.low.bytes += bytes.byteCount
-        dissector.readGateway(bytes, at: offset, mark, connection)
-      case .responses:
-        connection.ways.high.bytes += bytes.byteCount
-        dissector.readResponses(bytes, at: offset, mark, connection)
-      case .feedback:
-        connection.ways.high.bytes += bytes.byteCount
-        dissector.readFeedback(bytes, at: offset, mark, connection)
+      case .gateway: dissector.readGateway(bytes, at: offset, mark, connection)
+      case .responses: dissector.readResponses(bytes, at: offset, mark, connection)
+      case .feedback: dissector.readFeedback(bytes, at: offset, mark, connection)
       }
       offset += bytes.byteCount
       return dissector.output.sink.isOpen && proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))

@@ -42,7 +42,7 @@ struct Dissector<Sink: RecordSink> {
     case .closed:
       close(connection)
       connections[slot] = nil
-      lanes[slot] = GatewayLane(options: options)
+      lanes[slot] = GatewayLane(connection: 0, options: options)
     }
   }
 
@@ -53,12 +53,23 @@ struct Dissector<Sink: RecordSink> {
       number: output.summary.connections, slot: slot, flow: flow, opened: time, options: options)
     while connections.count <= slot {
       connections.append(nil)
-      lanes.append(GatewayLane(options: options))
+      lanes.append(GatewayLane(connection: 0, options: options))
     }
     connections[slot] = connection
-    lanes[slot] = GatewayLane(options: options)
+    lanes[slot] = GatewayLane(connection: connection.number, options: options)
     output.sink.opened(connection: connection.number, at: time)
     return connection
+  }
+
+  /// A raw dump needs no deciding: its low end is the client, and it begins with a record.
+  mutating func beginDump(_ connection: Connection) {
+    connection.startWasCaptured = true
+    connection.clientIsHigh = false
+    lanes[connection.slot].readings = connection.readings()
+  }
+
+  mutating func count(_ bytes: Int, _ connection: Connection, fromClient: Bool) {
+    lanes[connection.slot].count(bytes, fromHigh: !fromClient)
   }
 
   mutating func close(_ connection: Connection) {
@@ -76,7 +87,7 @@ struct Dissector<Sink: RecordSink> {
   private func record(of connection: Connection) -> ConnectionRecord {
     // With nothing else to go by, the server is the end with the lower port.
     let clientIsHigh = connection.clientIsHigh ?? connection.flow.map { $0.high.port > $0.low.port } ?? false
-    let (low, high) = (connection.ways.low, connection.ways.high)
+    let (low, high) = lanes[connection.slot].byteCounts
     let end: ConnectionRecord.End =
       switch connection.firstClosing {
       case nil: .captureEnd
@@ -90,7 +101,7 @@ struct Dissector<Sink: RecordSink> {
       opened: connection.opened, closed: connection.closed, end: end,
       tls: connection.isEncrypted
         ? ConnectionRecord.TLS(isDecrypted: false, problem: "this version does not decrypt TLS") : nil,
-      clientBytes: clientIsHigh ? high.bytes : low.bytes, serverBytes: clientIsHigh ? low.bytes : high.bytes,
+      clientBytes: clientIsHigh ? high : low, serverBytes: clientIsHigh ? low : high,
       missingBytes: connection.missingBytes, notifications: lanes[connection.slot].session.written,
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
       fates: lanes[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes, limits: connection.limits)
@@ -102,10 +113,14 @@ struct Dissector<Sink: RecordSink> {
     switch event {
     case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
     case .bytes(let bytes):
-      guard let connection = connections[position.slot] else { return }
       let mark = Mark(time: position.time, packet: position.packet)
-      connection.count(bytes.byteCount, fromHigh: position.fromHigh)
-      read(bytes, at: position.offset, mark, connection, position.fromHigh)
+      lanes[position.slot].count(bytes.byteCount, fromHigh: position.fromHigh)
+      // The usual case touches nothing but the lane.
+      if lanes[position.slot].canReadOn, lanes[position.slot].reading(fromHigh: position.fromHigh) == .gateway {
+        lanes[position.slot].read(bytes, at: position.offset, mark, into: &output)
+      } else if let connection = connections[position.slot] {
+        read(bytes, at: position.offset, mark, connection, position.fromHigh)
+      }
     case .gap(let length, let reason):
       guard let connection = connections[position.slot] else { return }
       let mark = Mark(time: position.time, packet: position.packet)
@@ -119,8 +134,8 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  private func reading(_ connection: Connection, _ fromHigh: Bool) -> Connection.Reading {
-    fromHigh ? connection.ways.high.reading : connection.ways.low.reading
+  private func reading(_ connection: Connection, _ fromHigh: Bool) -> GatewayLane.Reading {
+    lanes[connection.slot].reading(fromHigh: fromHigh)
   }
 
   private mutating func read(
@@ -141,10 +156,10 @@ struct Dissector<Sink: RecordSink> {
     if !connection.startWasCaptured && TLSRecognition.isRecord(bytes) && lanes[connection.slot].session.written == 0 {
       // A capture that begins inside a TLS record is known at the next one.
       connection.isEncrypted = true
-      connection.setReadings()
+      lanes[connection.slot].readings = connection.readings()
       return
     }
-    lanes[connection.slot].read(bytes, at: offset, mark, connection: connection.number, into: &output)
+    lanes[connection.slot].read(bytes, at: offset, mark, into: &output)
   }
 
   mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
@@ -195,7 +210,7 @@ struct Dissector<Sink: RecordSink> {
   ) {
     switch reading(connection, fromHigh) {
     case .gateway:
-      lanes[connection.slot].gap(at: offset, length: length, mark, connection: connection.number, into: &output)
+      lanes[connection.slot].gap(at: offset, length: length, mark, into: &output)
     case .responses:
       connection.responses.gap(at: offset, length: length)
       readFoundResponses(connection)
@@ -217,7 +232,7 @@ struct Dissector<Sink: RecordSink> {
     switch reading(connection, fromHigh) {
     case .gateway:
       let mark = Mark(time: connection.closed, packet: 0)
-      lanes[connection.slot].finish(mark, connection: connection.number, into: &output)
+      lanes[connection.slot].finish(mark, into: &output)
     case .responses:
       connection.responses.finish()
       readFoundResponses(connection)
@@ -272,7 +287,7 @@ struct Dissector<Sink: RecordSink> {
     if connection.clientIsHigh == nil {
       connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
     }
-    connection.setReadings()
+    lanes[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
     for isHigh in [fromHigh, !fromHigh] {
       let held = isHigh ? connection.ways.high.held : connection.ways.low.held

@@ -2,20 +2,50 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// The part of a connection that every notification touches: its client stream's framer, and the session.
+/// The part of a connection that every packet and notification touches: its client stream's framer, the session, and
+/// how its ways are read.
 ///
 /// It is a value in an array of the dissector and not a property of `Connection`, because access to a class is checked
 /// at run time, which would cost more than decoding a notification does.
 struct GatewayLane {
+  /// How one direction's bytes are read.
+  enum Reading {
+    /// Too few bytes were seen to tell.
+    case undecided
+    case gateway
+    case responses
+    case feedback
+    /// TLS without keys, or another protocol: bytes are only counted.
+    case opaque
+  }
+
   private var framer: RecordFramer<GatewayGrammar>
   private(set) var session: ProviderSession
   private var writeTimes: WriteTimes
 
-  init(options: DissectionOptions) {
+  /// The connection's number in records.
+  let connection: Int
+  /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
+  var readings = (low: Reading.undecided, high: Reading.undecided)
+  private(set) var byteCounts = (low: 0, high: 0)
+
+  init(connection: Int, options: DissectionOptions) {
+    self.connection = connection
     framer = RecordFramer(grammar: GatewayGrammar(limits: options.limits), isAligned: true)
     session = ProviderSession(maximumIdentifierRuns: options.maximumIdentifierRuns)
     writeTimes = WriteTimes(maximum: options.maximumWriteTimes)
   }
+
+  @inline(__always)
+  func reading(fromHigh: Bool) -> Reading { fromHigh ? readings.high : readings.low }
+
+  @inline(__always)
+  mutating func count(_ bytes: Int, fromHigh: Bool) {
+    if fromHigh { byteCounts.high += bytes } else { byteCounts.low += bytes }
+  }
+
+  /// A notification was found, so nothing about this stream is in doubt.
+  var canReadOn: Bool { session.written > 0 }
 
   /// The beginning of the stream was not captured.
   mutating func beginAnywhere() { framer = RecordFramer(grammar: framer.grammar, isAligned: false) }
@@ -26,16 +56,16 @@ struct GatewayLane {
   ///
   /// - Parameter offset: stream offset of the first byte.
   mutating func read<Sink>(
-    _ bytes: RawSpan, at offset: Int, _ mark: Mark, connection: Int, into output: inout RecordOutlet<Sink>
+    _ bytes: RawSpan, at offset: Int, _ mark: Mark, into output: inout RecordOutlet<Sink>
   ) {
     let before = session.written
     var position = 0
     while true {
       if let end = framer.endOfRecord(bytes, at: position) {
-        decode(bytes.extracting(position..<end), at: offset + position, mark, connection, &output)
+        Self.decode(bytes.extracting(position..<end), at: offset + position, mark, connection, &session, &output)
         position = end
       } else if position == bytes.byteCount
-        || !readSlowly(bytes, &position, at: offset, mark, connection, &output)
+        || !readSlowly(bytes, &position, at: offset, mark, &output)
       {
         break
       }
@@ -46,18 +76,15 @@ struct GatewayLane {
   /// Takes one step that is not simply the next record; `false` when all bytes are read.
   @inline(never)
   private mutating func readSlowly<Sink>(
-    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: Mark, _ connection: Int,
-    _ output: inout RecordOutlet<Sink>
+    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: Mark, _ output: inout RecordOutlet<Sink>
   ) -> Bool {
     switch framer.next(bytes, &position, at: offset, mark: mark) {
     case .done: return false
     case .record(let range):
-      decode(bytes.extracting(range), at: offset + range.lowerBound, mark, connection, &output)
+      Self.decode(bytes.extracting(range), at: offset + range.lowerBound, mark, connection, &session, &output)
     case .assembled:
-      let record = framer.takeAssembled()
-      decode(record.bytes.rawBytes, at: record.offset, mark, connection, &output)
-      framer.recycle(record.bytes)
-    case .recovered(let record, let offset, let mark): decode(record.rawBytes, at: offset, mark, connection, &output)
+      Self.decodeAssembled(&framer, mark, connection, &session, &output)
+    case .recovered(let record, let offset, let mark): Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
     case .damage(let damage): output.report(damage, .client, connection)
     }
     return true
@@ -65,33 +92,35 @@ struct GatewayLane {
 
   /// Notes that `length` bytes from `offset` are missing.
   mutating func gap<Sink>(
-    at offset: Int, length: Int, _ mark: Mark, connection: Int, into output: inout RecordOutlet<Sink>
+    at offset: Int, length: Int, _ mark: Mark, into output: inout RecordOutlet<Sink>
   ) {
     framer.gap(at: offset, length: length)
-    readFound(mark, connection, &output)
+    readFound(mark, &output)
   }
 
   /// Notes that nothing more comes.
-  mutating func finish<Sink>(_ mark: Mark, connection: Int, into output: inout RecordOutlet<Sink>) {
+  mutating func finish<Sink>(_ mark: Mark, into output: inout RecordOutlet<Sink>) {
     framer.finish()
-    readFound(mark, connection, &output)
+    readFound(mark, &output)
   }
 
   /// Takes from the framer what a gap or the end made known.
-  private mutating func readFound<Sink>(_ mark: Mark, _ connection: Int, _ output: inout RecordOutlet<Sink>) {
+  private mutating func readFound<Sink>(_ mark: Mark, _ output: inout RecordOutlet<Sink>) {
     let before = session.written
     while true {
       switch framer.nextFound() {
-      case .recovered(let record, let offset, let mark): decode(record.rawBytes, at: offset, mark, connection, &output)
+      case .recovered(let record, let offset, let mark): Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
       case .damage(let damage): output.report(damage, .client, connection)
       default: return noteWritten(since: before, mark, &output)
       }
     }
   }
 
+  /// Hands one frame to the session and the sink. Static, so that the frame may be borrowed from the framer.
   @inline(__always)
-  private mutating func decode<Sink>(
-    _ frame: RawSpan, at offset: Int, _ mark: Mark, _ connection: Int, _ output: inout RecordOutlet<Sink>
+  private static func decode<Sink>(
+    _ frame: RawSpan, at offset: Int, _ mark: Mark, _ connection: Int, _ session: inout ProviderSession,
+    _ output: inout RecordOutlet<Sink>
   ) {
     let layout: PushNotification.Layout
     do throws(ParseError) {
@@ -105,6 +134,14 @@ struct GatewayLane {
       connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
     output.sink.receive(
       NotificationRecord(place: place, index: index, notification: PushNotification(layout: layout, frame: frame)))
+  }
+
+  private static func decodeAssembled<Sink>(
+    _ framer: inout RecordFramer<GatewayGrammar>, _ mark: Mark, _ connection: Int, _ session: inout ProviderSession,
+    _ output: inout RecordOutlet<Sink>
+  ) {
+    decode(framer.assembled, at: framer.start, mark, connection, &session, &output)
+    framer.dropAssembled()
   }
 
   /// Notes when the notifications of one piece were written.

@@ -12,7 +12,7 @@ public struct Inspection: RecordSink {
     /// Notifications of one connection that are remembered to recognise them when they are sent again.
     public var window = 8_192
     /// The same for all connections together.
-    public var totalWindow = 1 << 20
+    public var totalWindow = 1 << 18
     /// Lost notifications, and rejected tokens, that are remembered.
     public var remembered = 1 << 18
     public init() {}
@@ -45,6 +45,7 @@ public struct Inspection: RecordSink {
     if time.isKnown { opens.add(1, at: time) }
   }
 
+  @inline(__always)
   public mutating func receive(_ record: borrowing NotificationRecord) {
     guard let index = tallies.index(of: record.place.connection) else { return }
     tallies[index].note(record, &shared)

@@ -41,7 +41,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
   enum Step {
     /// A record at this place of the bytes that are being read.
     case record(Range<Int>)
-    /// A record that came in several pieces; `takeAssembled` hands it out.
+    /// A record that came in several pieces: `assembled`, which begins at `start`.
     case assembled
     /// A record that a search found.
     case recovered([UInt8], offset: Int, mark: Mark)
@@ -168,19 +168,16 @@ struct RecordFramer<Grammar: RecordGrammar> {
     return .done
   }
 
-  /// The record after `.assembled`. Give it back with `recycle`, so that its memory is used again.
-  mutating func takeAssembled() -> (bytes: [UInt8], offset: Int) {
-    var bytes: [UInt8] = []
-    swap(&bytes, &pending)
-    hasPending = false
-    updateStraight()
-    return (bytes, start)
+  /// The record after `.assembled`, until `dropAssembled`.
+  var assembled: RawSpan {
+    @_lifetime(borrow self)
+    get { pending.rawBytes }
   }
 
-  mutating func recycle(_ bytes: consuming [UInt8]) {
-    guard pending.isEmpty else { return }
-    pending = bytes
+  mutating func dropAssembled() {
     pending.removeAll(keepingCapacity: true)
+    hasPending = false
+    updateStraight()
   }
 
   private mutating func handOutFound() -> Step {
@@ -392,8 +389,8 @@ extension RecordFramer {
       switch next(bytes, &position, at: offset, mark: mark) {
       case .record(let range): record(bytes.extracting(range), offset + range.lowerBound, mark)
       case .assembled:
-        let assembled = takeAssembled()
-        record(assembled.bytes.rawBytes, assembled.offset, mark)
+        record(assembled, start, mark)
+        dropAssembled()
       case .recovered(let bytes, let offset, let mark): record(bytes.rawBytes, offset, mark)
       case .damage(let found): damage(found)
       case .done: return
