@@ -46,10 +46,20 @@ extension PushNotification {
     public var priority: UInt8?
     public var token = Field()
     public var payload = Field()
+    /// What is odd about the items. One byte and not two flags: a copy of a layout then reads what was written in the
+    /// same width, which a processor can forward.
+    @usableFromInline var oddities: UInt8 = 0
+
     /// Items came in another order than by rising id.
-    public var hasUnusualItemOrder = false
+    @inlinable public var hasUnusualItemOrder: Bool {
+      get { oddities & 1 != 0 }
+      set { oddities = newValue ? oddities | 1 : oddities & ~1 }
+    }
     /// There are items with an unknown id, with a length their id does not have, or with an id seen before.
-    public var hasUnknownItems = false
+    @inlinable public var hasUnknownItems: Bool {
+      get { oddities & 2 != 0 }
+      set { oddities = newValue ? oddities | 2 : oddities & ~2 }
+    }
 
     /// Reads the fields of a frame that `extent(of:at:limits:)` has found complete; `frame` is exactly that frame.
     @inlinable @inline(__always)

@@ -60,13 +60,19 @@ struct GatewayLane {
   ) {
     let before = session.written
     var position = 0
+    if framer.completeBeginning(bytes, &position) {
+      Self.decodeAssembled(&framer, mark, connection, &session, &output)
+    }
     while true {
       if let end = framer.endOfRecord(bytes, at: position) {
-        Self.decode(bytes.extracting(position..<end), at: offset + position, mark, connection, &session, &output)
+        Self.decode(
+          bytes.extracting(position..<end), at: offset + position, mark, connection, &session, &output)
         position = end
-      } else if position == bytes.byteCount
-        || !readSlowly(bytes, &position, at: offset, mark, &output)
-      {
+      } else if framer.isStraight && position == bytes.byteCount {
+        break
+      } else if framer.keepBeginning(bytes, at: position, offset: offset, mark: mark) {
+        break
+      } else if !readSlowly(bytes, &position, at: offset, mark, &output) {
         break
       }
     }
@@ -174,6 +180,7 @@ struct WriteTimes {
   }
 
   private let maximum: Int
+  private var lastTime = Timestamp.none
   private var entries: [Entry] = []
   /// Entries before this one are forgotten.
   private var head = 0
@@ -181,7 +188,8 @@ struct WriteTimes {
   init(maximum: Int) { self.maximum = max(1, maximum) }
 
   mutating func note(_ index: Int, _ time: Timestamp) {
-    if let last = entries.last, last.time == time { return }
+    if time == lastTime && !entries.isEmpty { return }
+    lastTime = time
     if entries.count - head >= maximum {
       head += 1
       if head >= maximum {

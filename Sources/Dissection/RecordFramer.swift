@@ -73,7 +73,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
   /// `pending` has bytes. A flag, because it is asked for every record.
   private var hasPending = false
   /// Boundaries are known, nothing is kept and nothing waits to be handed out.
-  private var isStraight: Bool
+  private(set) var isStraight: Bool
   /// A search has found something that was not handed out yet.
   private var hasFound = false
   /// Stream offset of `pending[0]`.
@@ -114,6 +114,41 @@ struct RecordFramer<Grammar: RecordGrammar> {
     return end
   }
 
+  /// Keeps the beginning of a record that `bytes` do not end; `false` when that is not what stands there.
+  @inline(__always)
+  mutating func keepBeginning(_ bytes: RawSpan, at position: Int, offset: Int, mark: Mark) -> Bool {
+    guard isStraight, case .incomplete(let more) = grammar.extent(bytes, position) else { return false }
+    start = offset + position
+    needed = more
+    pending.append(copying: bytes.extracting(position..<bytes.byteCount))
+    hasPending = true
+    isStraight = false
+    latest = mark
+    return true
+  }
+
+  /// Completes the record of which the beginning is kept, and moves `position` behind it; `false` when the bytes end
+  /// before it does, or it is not to be believed: `next` deals with both.
+  @inline(__always)
+  mutating func completeBeginning(_ bytes: RawSpan, _ position: inout Int) -> Bool {
+    guard hasPending, !hasFound, isAligned else { return false }
+    while true {
+      let take = needed - pending.count
+      guard take <= bytes.byteCount - position else { return false }
+      pending.append(copying: bytes.extracting(position..<position + take))
+      position += take
+      switch grammar.extent(pending.rawBytes, 0) {
+      case .incomplete(let more): needed = more
+      case .malformed: return false
+      case .complete:
+        let rest = bytes.extracting(position..<bytes.byteCount)
+        guard grammar.isTrustworthy(pending.rawBytes, followedBy: rest) else { return false }
+        grammar.note(firstByte: pending[0])
+        return true
+      }
+    }
+  }
+
   /// The next thing in `bytes` from `position` on, which moves behind it; call it until it is `.done`.
   ///
   /// - Parameter offset: stream offset of the first of `bytes`.
@@ -133,8 +168,8 @@ struct RecordFramer<Grammar: RecordGrammar> {
   ) -> Step {
     latest = mark
     if hasFound { return handOutFound() }
-    guard position < bytes.byteCount else { return .done }
-    guard case .aligned = mode else { return search(bytes, &position, offset, mark) }
+    guard position < bytes.byteCount || hasPending else { return .done }
+    guard case .aligned = mode else { return position < bytes.byteCount ? search(bytes, &position, offset, mark) : .done }
     if !hasPending {
       switch grammar.extent(bytes, position) {
       case .incomplete(let more):
@@ -148,7 +183,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
       case .complete: return beginSearch(.malformed(.incomplete), bytes, &position, offset, mark)
       }
     }
-    while position < bytes.byteCount {
+    while true {
       let take = min(needed - pending.count, bytes.byteCount - position)
       pending.append(copying: bytes.extracting(position..<position + take))
       position += take
@@ -165,7 +200,6 @@ struct RecordFramer<Grammar: RecordGrammar> {
         return .assembled
       }
     }
-    return .done
   }
 
   /// The record after `.assembled`, until `dropAssembled`.

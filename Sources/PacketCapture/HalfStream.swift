@@ -50,6 +50,24 @@ struct HalfStream {
     next + sequence.distance(from: base.advanced(by: next))
   }
 
+  /// Nothing is missing, waiting or ending: the next bytes in order can pass through.
+  var isSmooth: Bool { start == .known && waiting.isEmpty && finOffset < 0 && truncatedUntil <= next }
+
+  /// Notes what the peer has acknowledged, if it can be about this stream.
+  mutating func acknowledge(_ number: SequenceNumber, within farthest: Int) {
+    let offset = offset(of: number)
+    if offset > acknowledged && offset - next < farthest { acknowledged = offset }
+  }
+
+  /// Takes a segment that is whole and next in order, and returns its offset; `nil` when it is not.
+  mutating func takeNext(_ sequence: SequenceNumber, _ payload: RawSpan, ofLength length: Int) -> Int? {
+    guard payload.byteCount == length, sequence == base.advanced(by: next) else { return nil }
+    let offset = next
+    recent.note(payload, at: offset)
+    next += length
+    return offset
+  }
+
   /// Keeps bytes that cannot be delivered yet. Where something waits already the first bytes stay; returns how many
   /// bytes of the new ones differ from them, and the first place where they do.
   mutating func hold(

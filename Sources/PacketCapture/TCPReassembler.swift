@@ -55,7 +55,9 @@ public struct TCPReassembler {
     let slot: Int
     if let found = table.find(hash, { connections[$0].flow == flow }) {
       slot = found
-      if isNewConnection(segment, slot, fromHigh) { reopen(slot, flow, time, packet, emit) }
+      if (segment.flags.contains(.syn) || connections[slot].isClosed) && isNewConnection(segment, slot, fromHigh) {
+        reopen(slot, flow, time, packet, emit)
+      }
     } else {
       slot = open(flow, hash, time, packet, emit)
     }
@@ -63,7 +65,17 @@ public struct TCPReassembler {
     if connections[slot].isClosed { return }
 
     let half = 2 * slot + (fromHigh ? 1 : 0)
-    let position = StreamPosition(slot: slot, fromHigh: fromHigh, offset: 0, time: time, packet: packet)
+    var position = StreamPosition(slot: slot, fromHigh: fromHigh, offset: 0, time: time, packet: packet)
+    // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
+    if segment.flags.isOrdinary && halves[half].isSmooth && halves[half ^ 1].isSmooth {
+      halves[half ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
+      if segment.payloadLength == 0 { return }
+      if let offset = halves[half].takeNext(segment.sequence, payload, ofLength: segment.payloadLength) {
+        position.offset = offset
+        emit(.bytes(payload), position)
+        return
+      }
+    }
     if segment.flags.contains(.syn) { noteSYN(segment, half, position, emit) }
     if segment.flags.contains(.ack) { noteAcknowledgement(segment.acknowledgement, ofHalf: half ^ 1) }
     if segment.flags.contains(.rst) {
@@ -248,10 +260,7 @@ public struct TCPReassembler {
       halves[half].hasHint = true
       return
     }
-    let offset = halves[half].offset(of: number)
-    if offset > halves[half].acknowledged && offset - halves[half].next < Self.farthest {
-      halves[half].acknowledged = offset
-    }
+    halves[half].acknowledge(number, within: Self.farthest)
   }
 
   private func isAcceptable(reset segment: TCPSegment, _ half: Int) -> Bool {

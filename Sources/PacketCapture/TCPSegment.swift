@@ -22,6 +22,9 @@ public struct TCPSegment: Sendable {
     public static let syn = Flags(rawValue: 2)
     public static let rst = Flags(rawValue: 4)
     public static let ack = Flags(rawValue: 16)
+
+    /// An acknowledgement, perhaps with PSH, URG, ECE or CWR, that opens and closes nothing.
+    var isOrdinary: Bool { rawValue & 0b1_0111 == 0b1_0000 }
   }
 
   public var source: Endpoint
