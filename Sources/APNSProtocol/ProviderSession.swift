@@ -188,10 +188,39 @@ struct IdentifierHistory: Sendable {
 
   private var runs: [Run] = []
   private let maximumRuns: Int
+  /// What continues the last run: then nothing but a count changes, and that is kept here until the run ends.
+  private var nextIdentifier: UInt32 = 0
+  private var nextIndex = -1
+  private var step: UInt32 = 0
+  private var unrecorded = 0
 
   init(maximumRuns: Int) { self.maximumRuns = max(1, maximumRuns) }
 
   mutating func append(_ identifier: UInt32, at index: Int) {
+    if identifier == nextIdentifier && index == nextIndex {
+      nextIdentifier &+= step
+      nextIndex += 1
+      unrecorded += 1
+    } else {
+      appendOther(identifier, at: index)
+    }
+  }
+
+  @inline(never)
+  private mutating func appendOther(_ identifier: UInt32, at index: Int) {
+    if let last = runs.indices.last {
+      runs[last].count += unrecorded
+      unrecorded = 0
+    }
+    extend(identifier, at: index)
+    guard let run = runs.last, run.count > 1 else {
+      nextIndex = -1
+      return
+    }
+    (nextIdentifier, nextIndex, step) = (run.next, run.firstIndex + run.count, run.step)
+  }
+
+  private mutating func extend(_ identifier: UInt32, at index: Int) {
     if let last = runs.indices.last, runs[last].firstIndex + runs[last].count == index {
       if runs[last].count == 1 {
         runs[last].step = identifier &- runs[last].firstIdentifier
@@ -212,7 +241,8 @@ struct IdentifierHistory: Sendable {
   func find(_ identifier: UInt32) -> (index: Int?, candidates: Int) {
     var latest: Int?
     var candidates = 0
-    for run in runs.reversed() {
+    for (position, var run) in runs.enumerated().reversed() {
+      if position == runs.count - 1 { run.count += unrecorded }
       guard let found = run.positions(of: identifier) else { continue }
       candidates += found.count
       if latest == nil { latest = run.firstIndex + found.latest }

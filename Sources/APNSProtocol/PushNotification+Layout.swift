@@ -67,7 +67,7 @@ extension PushNotification {
       let command = frame.byte(at: 0)
       self.command = Command(rawValue: command)
       if command == 2 {
-        try readItems(frame)
+        if !readUsualItems(frame) { try readItems(frame) }
         return
       }
       var offset = 1
@@ -80,6 +80,32 @@ extension PushNotification {
       let payloadLength = Int(frame.uint16(at: offset + 2 + tokenLength))
       token = Field(offset: offset + 2, length: tokenLength)
       payload = Field(offset: offset + 4 + tokenLength, length: payloadLength)
+    }
+
+    /// Reads the items that nearly every client writes, 1 to 5 in this order and no others; `false`, with nothing
+    /// changed, when these are not they. Without it the five rounds of `readItems` cost more than all else of a frame.
+    ///
+    /// ```
+    /// 01 length token | 02 length payload | 03 0004 identifier | 04 0004 expiration | 05 0001 priority
+    /// ```
+    @inlinable @inline(__always)
+    mutating func readUsualItems(_ frame: RawSpan) -> Bool {
+      let end = frame.byteCount
+      guard end >= 5 + 3 + 3 + 18, frame.byte(at: 5) == 1 else { return false }
+      let tokenLength = Int(frame.uint16(at: 6))
+      let second = 8 &+ tokenLength
+      let third = end &- 18
+      guard second &+ 3 <= third, frame.byte(at: second) == 2,
+        second &+ 3 &+ Int(frame.uint16(at: second &+ 1)) == third,
+        frame.uint32(at: third) >> 8 == 0x03_0004, frame.uint32(at: third &+ 7) >> 8 == 0x04_0004,
+        frame.uint32(at: third &+ 14) >> 8 == 0x05_0001
+      else { return false }
+      token = Field(offset: 8, length: tokenLength)
+      payload = Field(offset: second &+ 3, length: third &- second &- 3)
+      identifier = frame.uint32(at: third &+ 3)
+      expiration = frame.uint32(at: third &+ 10)
+      priority = frame.byte(at: third &+ 17)
+      return true
     }
 
     @inlinable @inline(__always)
