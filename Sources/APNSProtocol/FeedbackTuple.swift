@@ -31,7 +31,7 @@ public struct FeedbackTuple: ~Escapable {
   @inlinable
   @_lifetime(copy record)
   public init(record: RawSpan) {
-    self.init(timestamp: record.uint32(at: 0), token: record.extracting(unchecked: 6..<record.byteCount))
+    self.init(timestamp: record.uint32(at: 0), token: record.extracting(6..<record.byteCount))
   }
 
   /// Parses the tuple at `offset` and moves `offset` behind it; throws `.incomplete` when the bytes end first.
@@ -46,7 +46,7 @@ public struct FeedbackTuple: ~Escapable {
     case .incomplete(let needed): throw ParseError(.incomplete, at: needed)
     case .malformed(let error): throw error
     }
-    self.init(record: bytes.extracting(unchecked: offset..<offset + length))
+    self.init(record: bytes.extracting(offset..<offset + length))
     offset += length
   }
 

@@ -38,7 +38,7 @@ extension PushNotification {
     var offset = 5
     while offset + 3 <= frame.byteCount {
       let length = Int(frame.uint16(at: offset + 1))
-      let data = frame.extracting(unchecked: offset + 3..<offset + 3 + length)
+      let data = frame.extracting(offset + 3..<offset + 3 + length)
       items.append(FrameItem(id: .init(rawValue: frame.byte(at: offset)), data: Array(copying: data)))
       offset += 3 + length
     }

@@ -36,7 +36,7 @@ public struct PushNotification: ~Escapable {
     case .incomplete(let needed): throw ParseError(.incomplete, at: needed)
     case .malformed(let error): throw error
     }
-    let frame = bytes.extracting(unchecked: offset..<offset + length)
+    let frame = bytes.extracting(offset..<offset + length)
     self.init(layout: try Layout(parsing: frame), frame: frame)
     offset += length
   }
@@ -52,14 +52,14 @@ public struct PushNotification: ~Escapable {
   @inlinable
   public var token: RawSpan {
     @_lifetime(copy self)
-    get { frame.extracting(unchecked: layout.token.offset..<layout.token.offset + layout.token.length) }
+    get { frame.extracting(layout.token.range) }
   }
 
   /// The payload bytes, usually JSON; empty when the frame has none (see `layout.payload`).
   @inlinable
   public var payload: RawSpan {
     @_lifetime(copy self)
-    get { frame.extracting(unchecked: layout.payload.offset..<layout.payload.offset + layout.payload.length) }
+    get { frame.extracting(layout.payload.range) }
   }
 
   /// A frame that cannot be accepted because its token is empty.
@@ -98,12 +98,6 @@ extension PushNotification {
     @inlinable public var offset: Int { Int(start) }
     @inlinable public var length: Int { Int(count) }
     @inlinable public var isPresent: Bool { start != 0 }
+    @inlinable public var range: Range<Int> { offset..<offset + length }
   }
-}
-
-/// `extracting` traps on a bad range; a `Layout` can only hold ranges that were checked when it was made.
-extension RawSpan {
-  @inlinable @inline(__always)
-  @_lifetime(copy self)
-  func extracting(unchecked range: Range<Int>) -> RawSpan { extracting(range) }
 }

@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 import PacketCapture
 
@@ -48,7 +49,8 @@ public final class CSVWriter: RecordSink {
   public func flush() { for table in tables.values { table.flush() } }
 
   public func receive(_ record: CaptureRecord) { write(.capture) { record.write(to: &$0) } }
-  public func receive(_ record: borrowing NotificationRecord) {
+  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let record = NotificationRecord(layout, frame, at: place, index: index)
     guard let table = tables[.notification] else { return }
     record.write(to: &table.fields)
     if table.fields.output.count >= Self.flushThreshold { table.flush() }

@@ -25,18 +25,21 @@ struct ConnectionTally {
   var lastPacket: Int { window.lastPacket }
 
   @inline(__always)
-  mutating func note(_ record: borrowing NotificationRecord, _ shared: inout SharedTally) {
-    let layout = record.notification.layout
+  mutating func note(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ shared: inout SharedTally
+  ) {
     let command = layout.command.rawValue
     commands[command > 1 ? 2 : Int(command)] += 1
-    shared.note(record, layout)
-    let sent = SentNotification(record.notification)
+    let token = frame.extracting(layout.token.range)
+    let payload = frame.extracting(layout.payload.range)
+    shared.note(layout, token, payload, place)
+    let sent = SentNotification(token: token, payload: payload)
     if isTerminated {
-      shared.lost.add(sent, packet: record.place.packet)
+      shared.lost.add(sent, packet: place.packet)
     } else if !shared.lost.isEmpty {
       shared.lost.sentAgain(sent)
     }
-    window.append(sent, packet: record.place.packet, room: &shared.windowRoom)
+    window.append(sent, packet: place.packet, room: &shared.windowRoom)
   }
 }
 
@@ -55,15 +58,21 @@ struct SharedTally {
   }
 
   @inline(__always)
-  mutating func note(_ record: borrowing NotificationRecord, _ layout: PushNotification.Layout) {
-    let payload = record.notification.payload
+  mutating func note(
+    _ layout: PushNotification.Layout, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace
+  ) {
     payloadLengths.add(payload.byteCount)
-    if record.place.time.isKnown { perSecond.add(1, at: record.place.time) }
+    if place.time.isKnown { perSecond.add(1, at: place.time) }
     let isUsual =
-      layout.token.length == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems && payload.byteCount > 0
-      && payload.byte(at: 0) == UInt8(ascii: "{") && payload.byte(at: payload.byteCount - 1) == UInt8(ascii: "}")
+      token.byteCount == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems && Self.looksLikeObject(payload)
       && !Self.isStrange(layout.expiration)
-    if !isUsual { noteForm(record, layout) }
+    if !isUsual { noteForm(layout, token, payload, packet: place.packet) }
+  }
+
+  @inline(__always)
+  private static func looksLikeObject(_ payload: RawSpan) -> Bool {
+    payload.byteCount > 0 && payload.byte(at: 0) == UInt8(ascii: "{")
+      && payload.byte(at: payload.byteCount - 1) == UInt8(ascii: "}")
   }
 
   /// Before 2001, or the end of time.
@@ -73,20 +82,14 @@ struct SharedTally {
   }
 
   @inline(never)
-  private mutating func noteForm(_ record: borrowing NotificationRecord, _ layout: PushNotification.Layout) {
-    let payload = record.notification.payload
-    let packet = record.place.packet
-    if layout.token.length != 32 {
-      findings.note(layout.token.length == 0 ? .knownBad : .unusualTokenLength, packet: packet)
-    }
+  private mutating func noteForm(
+    _ layout: PushNotification.Layout, _ token: RawSpan, _ payload: RawSpan, packet: Int
+  ) {
+    if token.byteCount != 32 { findings.note(token.byteCount == 0 ? .knownBad : .unusualTokenLength, packet: packet) }
     if payload.byteCount > 2_048 {
       findings.note(payload.byteCount > 4_096 ? .payloadOver4096 : .payloadOver2048, packet: packet)
     }
-    if payload.byteCount > 0,
-      payload.byte(at: 0) != UInt8(ascii: "{") || payload.byte(at: payload.byteCount - 1) != UInt8(ascii: "}")
-    {
-      findings.note(.notAnObject, packet: packet)
-    }
+    if payload.byteCount > 0 && !Self.looksLikeObject(payload) { findings.note(.notAnObject, packet: packet) }
     if Self.isStrange(layout.expiration) { findings.note(.strangeExpiration, packet: packet) }
     if layout.hasUnknownItems { findings.note(.unknownItems, packet: packet) }
   }
@@ -142,14 +145,13 @@ struct SentNotification {
   var isKnownBad: Bool { tokenPrefix == 0 && digest == 0 }
 
   @inline(__always)
-  init(_ notification: borrowing PushNotification) {
-    let token = notification.token
+  init(token: RawSpan, payload: RawSpan) {
     if token.byteCount == 0 {
       (digest, tokenPrefix) = (0, 0)
       return
     }
     tokenPrefix = token.byteCount >= 8 ? token.uint64(at: 0) : UInt64(token.byte(at: 0)) << 56
-    digest = max(1, ContentDigest(notification.payload, seed: ContentDigest(token).value).value)
+    digest = max(1, ContentDigest(payload, seed: ContentDigest(token).value).value)
   }
 }
 

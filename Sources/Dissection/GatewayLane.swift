@@ -138,8 +138,7 @@ struct GatewayLane {
     let index = session.write(identifier: layout.identifier, isKnownBad: layout.token.length == 0)
     let place = RecordPlace(
       connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
-    output.sink.receive(
-      NotificationRecord(place: place, index: index, notification: PushNotification(layout: layout, frame: frame)))
+    output.sink.receive(layout, frame, at: place, index: index)
   }
 
   private static func decodeAssembled<Sink>(

@@ -14,7 +14,7 @@ public struct Inspection: RecordSink {
     /// The same for all connections together.
     public var totalWindow = 1 << 18
     /// Lost notifications, and rejected tokens, that are remembered.
-    public var remembered = 1 << 18
+    public var remembered = 1 << 16
     public init() {}
   }
 
@@ -46,9 +46,9 @@ public struct Inspection: RecordSink {
   }
 
   @inline(__always)
-  public mutating func receive(_ record: borrowing NotificationRecord) {
-    guard let index = tallies.index(of: record.place.connection) else { return }
-    tallies[index].note(record, &shared)
+  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    guard let tally = tallies.index(of: place.connection) else { return }
+    tallies[tally].note(layout, frame, place, &shared)
   }
 
   public mutating func segment(notifications: Int, at time: Timestamp) {

@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 import PacketCapture
 
@@ -15,7 +16,8 @@ public final class JSONLinesWriter: RecordSink {
   public init(output: @escaping RecordOutput) { self.output = output }
 
   public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: borrowing NotificationRecord) {
+  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let record = NotificationRecord(layout, frame, at: place, index: index)
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }
   }

@@ -27,7 +27,8 @@ public final class TableWriter: RecordSink {
     text.write(text: Self.columns("time (UTC)", "conn", "packet", "record", "details"))
   }
 
-  public func receive(_ record: borrowing NotificationRecord) {
+  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let record = NotificationRecord(layout, frame, at: place, index: index)
     let layout = record.notification.layout
     var parts = ["#\(record.index)", "command \(layout.command.rawValue)"]
     if let identifier = layout.identifier { parts.append("id \(identifier)") }
