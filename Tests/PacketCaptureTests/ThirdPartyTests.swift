@@ -1,0 +1,90 @@
+import Foundation
+import PacketCapture
+import Testing
+
+/// Compares with what others read from captures of other projects.
+///
+/// The environment variable APNSCOPE_THIRD_PARTY names a folder with captures and `expected.json`. That holds, for every
+/// capture, the packet count and for every TCP stream and direction what tshark follows (`follow_tcp`) and what a second,
+/// independent reassembly makes of it (`own`, the first bytes win, with a list of gaps). Where the two differ `own` counts:
+/// tshark gives up on streams whose first packet is not the first in the capture.
+@Suite(.enabled(if: ThirdParty.folder != nil)) struct ThirdPartyTests {
+  @Test(arguments: ThirdParty.expected.keys.sorted())
+  func packetsAndStreamsAreTheOnesOthersRead(capture: String) throws {
+    let expected = try #require(ThirdParty.expected[capture])
+    let path = try #require(ThirdParty.folder) + "/" + capture
+    guard expected.tshark_exit == 0 || expected.packets > 0 else {
+      // tshark refuses the file: so do we, or there is nothing in it.
+      let contents = try? CaptureContents(of: path)
+      #expect(contents?.packets.isEmpty ?? true)
+      return
+    }
+    let contents = try CaptureContents(of: path)
+    #expect(contents.packets.count == expected.packets)
+    #expect(contents.streams.violations.isEmpty)
+    // Both name streams by their two ends, in the order of their first packets.
+    var ours: [Set<String>: [StreamLog.Connection]] = [:]
+    for connection in contents.streams.connections {
+      ours[["\(connection.flow.low)", "\(connection.flow.high)"], default: []].append(connection)
+    }
+    #expect(contents.streams.connections.count == expected.tcp_streams)
+    var directions: [(name: String, ours: StreamLog.Direction, theirs: ThirdParty.Direction)] = []
+    for (number, stream) in (expected.streams ?? [:]).sorted(by: { Int($0.key) ?? 0 < Int($1.key) ?? 0 }) {
+      let ends = Set(stream.directions.map(\.node))
+      guard let connection = ours[ends]?.first else {
+        Issue.record("no connection for stream \(number) of \(ends)")
+        continue
+      }
+      ours[ends]?.removeFirst()
+      for direction in stream.directions {
+        let fromHigh = direction.node == "\(connection.flow.high)"
+        directions.append(("\(number) \(direction.node)", fromHigh ? connection.high : connection.low, direction))
+      }
+    }
+    let digests = directions.isEmpty ? [] : try sha256(directions.map(\.ours.bytes))
+    for (direction, digest) in zip(directions, digests) {
+      let name = Comment(rawValue: "stream \(direction.name), \(direction.ours.bytes.count) bytes")
+      #expect(digest == direction.theirs.own?.first_wins ?? direction.theirs.follow_tcp.sha256_no_placeholders, name)
+      if let gaps = direction.theirs.own?.gaps {
+        #expect(direction.ours.gaps.filter { $0.reason == .lost }.map { [$0.offset, $0.length] } == gaps, name)
+      }
+    }
+  }
+}
+
+/// The folder's `expected.json`.
+enum ThirdParty {
+  struct Capture: Decodable {
+    var tshark_exit: Int
+    var packets: Int
+    var tcp_streams: Int
+    var streams: [String: Stream]?
+  }
+
+  struct Stream: Decodable { var directions: [Direction] }
+
+  struct Direction: Decodable {
+    var node: String
+    var follow_tcp: Followed
+    var own: Own?
+  }
+
+  struct Followed: Decodable { var sha256_no_placeholders: String }
+
+  struct Own: Decodable {
+    var gaps: [[Int]]
+    var first_wins: String
+  }
+
+  static let folder = ProcessInfo.processInfo.environment["APNSCOPE_THIRD_PARTY"]
+
+  static let expected: [String: Capture] = {
+    guard let folder else { return [:] }
+    do {
+      return try JSONDecoder().decode(
+        [String: Capture].self, from: Data(contentsOf: URL(fileURLWithPath: folder + "/expected.json")))
+    } catch {
+      fatalError("expected.json: \(error)")
+    }
+  }()
+}
