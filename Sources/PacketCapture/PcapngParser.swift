@@ -11,6 +11,8 @@ struct PcapngParser: CaptureParser {
     static let simplePacket: UInt32 = 3
     static let enhancedPacket: UInt32 = 6
     static let decryptionSecrets: UInt32 = 10
+    /// Not packets, but Wireshark gives them a frame number: systemd journal entries, custom blocks and system calls.
+    static let numbered: Set<UInt32> = [9, 0xbad, 0x4000_0bad, 0x204, 0x208, 0x213, 0x216, 0x221]
   }
 
   private struct Interface {
@@ -58,7 +60,9 @@ struct PcapngParser: CaptureParser {
         throw damaged("block of \(length) bytes is over the limit of \(options.maximumBlockLength)", position + offset)
       }
     case BlockType.decryptionSecrets where length <= options.maximumBlockLength: break
-    default: return .skip(padded)
+    default:
+      if BlockType.numbered.contains(type) { number += 1 }
+      return .skip(padded)
     }
     guard available >= padded else { return .needs(padded) }
     let body = offset + 8..<offset + length - 4
