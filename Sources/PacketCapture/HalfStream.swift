@@ -47,8 +47,8 @@ struct HalfStream {
   var cuts: [Range<Int>] = []
   /// Offset of the FIN, if one was seen.
   var finOffset: Int?
-  /// Highest offset the peer has acknowledged.
-  var acknowledged = 0
+  /// Highest offset the peer has acknowledged, if it was heard at all.
+  var acknowledged: Int?
   /// Packets seen since the peer acknowledged the missing bytes in front of `waiting`, or since data is held.
   var patience = 0
   var hasEnded = false
@@ -160,7 +160,7 @@ struct HalfStream {
     base = base.advanced(by: distance)
     for index in waiting.indices { waiting[index].offset -= distance }
     for index in cuts.indices { cuts[index] = cuts[index].lowerBound - distance..<cuts[index].upperBound - distance }
-    acknowledged = max(0, acknowledged - distance)
+    if let offset = acknowledged { acknowledged = offset - distance }
     if let offset = finOffset { finOffset = max(0, offset - distance) }
   }
 }

@@ -60,6 +60,9 @@ public struct TCPReassembler {
 
   public init(options: ReassemblyOptions = ReassemblyOptions()) { self.options = options }
 
+  /// Memory that waiting pieces take at the moment, as the limits count it.
+  var bufferedCost: Int { totalCost }
+
   /// Takes one segment; what it makes known is emitted before this returns.
   public mutating func receive(
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, into consumer: inout some StreamConsumer
@@ -259,13 +262,13 @@ public struct TCPReassembler {
     if halves[half].start == .unknown && !halves[half].hasHint {
       halves[half].base = segment.acknowledgement
       halves[half].hasHint = true
+      halves[half].acknowledged = 0
       return
     }
     let offset = halves[half].offset(of: segment.acknowledgement)
     if offset == 1 && halves[half].start == .unknown && halves[half].hintMayBeKeepAlive { return passKeepAlive(half) }
-    if offset > halves[half].acknowledged && offset - halves[half].next < Self.farthest {
-      halves[half].acknowledged = offset
-    }
+    if let highest = halves[half].acknowledged, highest >= offset { return }
+    if offset - halves[half].next < Self.farthest { halves[half].acknowledged = offset }
   }
 
   /// A segment without data before any with data tells where the stream stands.
@@ -280,7 +283,7 @@ public struct TCPReassembler {
   }
 
   private mutating func passKeepAlive(_ half: Int) {
-    halves[half].base = halves[half].base.advanced(by: 1)
+    halves[half].moveBase(by: 1)
     halves[half].hintMayBeKeepAlive = false
   }
 
@@ -439,11 +442,12 @@ public struct TCPReassembler {
     drain(half, position, &consumer)
     var isCounted = false
     while let first = halves[half].firstPending {
-      if halves[half].acknowledged >= first && !isCounted {
+      let isAcknowledged = halves[half].acknowledged.map { $0 >= first } ?? false
+      if isAcknowledged && !isCounted {
         halves[half].patience += 1
         isCounted = true
       }
-      if halves[half].acknowledged < first || halves[half].patience < options.gapPatience {
+      if !isAcknowledged || halves[half].patience < options.gapPatience {
         guard let exceeded = exceededLimit(half) else { break }
         limit = exceeded
       }
@@ -528,10 +532,9 @@ public struct TCPReassembler {
         drain(half, position, &consumer)
       }
       // An acknowledged byte that nothing explains is a FIN that was not captured.
-      let end = halves[half].finOffset ?? halves[half].acknowledged - 1
-      if end > halves[half].next {
-        declareGap(upTo: halves[half].finOffset ?? end + 1, half, position, &consumer)
-      }
+      let acknowledged = halves[half].acknowledged ?? 0
+      let end = halves[half].finOffset ?? (acknowledged > halves[half].next + 1 ? acknowledged : 0)
+      if end > halves[half].next { declareGap(upTo: end, half, position, &consumer) }
       emitEnd(half, position, &consumer)
     }
   }
