@@ -111,9 +111,10 @@ public struct CaptureFile: ~Copyable {
       case .stopped: return nil
       case .damaged(let error): return error.message
       case .skip(let count):
-        if try !input.skip(count) { return cutShort(packetCount) }
+        if try !input.skip(count) { return input.warning == nil ? cutShort(packetCount) : nil }
       case .needs(let count):
-        if try !input.fill(atLeast: count) { return rest > 0 ? cutShort(packetCount) : nil }
+        // Compressed contents that end early have their own warning.
+        if try !input.fill(atLeast: count) { return rest > 0 && input.warning == nil ? cutShort(packetCount) : nil }
       }
     }
   }

@@ -28,6 +28,10 @@ struct StreamLog: StreamConsumer {
     var conflicts: [(fromHigh: Bool, offset: Int, length: Int)] = []
     var limits: [LimitKind] = []
     var isClosed = false
+
+    /// Both ends, as tshark writes them.
+    var ends: Set<String> { ["\(flow.low)", "\(flow.high)"] }
+    func direction(from end: String) -> Direction { end == "\(flow.high)" ? high : low }
   }
 
   private(set) var connections: [Connection] = []
@@ -84,6 +88,9 @@ struct StreamLog: StreamConsumer {
       current[slot] = nil
     }
   }
+
+  /// Connections by their ends, in the order of their first packets: so tshark numbers its streams.
+  var connectionsByEnds: [Set<String>: [Connection]] { Dictionary(grouping: connections, by: \.ends) }
 
   /// Call after `finish`.
   mutating func checkAllClosed() {

@@ -23,11 +23,7 @@ import Testing
     let packets = contents.packets.count + (ThirdParty.numberedByOthers[capture] ?? 0)
     #expect(packets == ThirdParty.readByUsAlone[capture] ?? expected.packets)
     #expect(contents.streams.violations.isEmpty)
-    // Both name streams by their two ends, in the order of their first packets.
-    var ours: [Set<String>: [StreamLog.Connection]] = [:]
-    for connection in contents.streams.connections {
-      ours[["\(connection.flow.low)", "\(connection.flow.high)"], default: []].append(connection)
-    }
+    var ours = contents.streams.connectionsByEnds
     #expect(contents.streams.connections.count == expected.tcp_streams - (ThirdParty.splitByOthers[capture] ?? 0))
     var directions: [(name: String, ours: StreamLog.Direction, theirs: ThirdParty.Direction)] = []
     for (number, stream) in (expected.streams ?? [:]).sorted(by: { Int($0.key) ?? 0 < Int($1.key) ?? 0 }) {
@@ -40,8 +36,7 @@ import Testing
       }
       ours[ends]?.removeFirst()
       for direction in stream.directions {
-        let fromHigh = direction.node == "\(connection.flow.high)"
-        directions.append(("\(number) \(direction.node)", fromHigh ? connection.high : connection.low, direction))
+        directions.append(("\(number) \(direction.node)", connection.direction(from: direction.node), direction))
       }
     }
     let digests = directions.isEmpty ? [] : try sha256(directions.map(\.ours.bytes))
