@@ -36,6 +36,13 @@ struct PcapngParser: CaptureParser {
       && [0x1a2b_3c4d, 0x4d3c_2b1a].contains(header.uint32(at: 8))
   }
 
+  /// Throws when the first section is of a version that cannot be read. Later ones end the reading.
+  static func checkVersion(_ header: RawSpan) throws(CaptureError) {
+    guard header.byteCount >= 14 else { return }
+    let major = header.uint16(at: 12, bigEndian: header.uint32(at: 8) == 0x1a2b_3c4d)
+    guard major == 1 else { throw CaptureError(.notACapture, "pcapng version \(major) is not known") }
+  }
+
   init(options: CaptureOptions) { self.options = options }
 
   mutating func next(in window: RawSpan, at offset: inout Int, position: Int) throws(CaptureError) -> CaptureStep {
