@@ -154,8 +154,8 @@ public struct PacketDecoder {
     var offset = start + 40
     Self.passExtensions(bytes, &next, &offset)
     guard next == 44 else {
-      if next == 6 && offset <= bytes.byteCount { Self.decodeTCP(bytes, offset, end - offset, source, destination, body) }
-      return
+      guard next == 6, offset <= bytes.byteCount else { return }
+      return Self.decodeTCP(bytes, offset, end - offset, source, destination, body)
     }
     // next header u8 | 0 u8 | offset 13 bits, 0, "more follow" | identification u32
     guard offset + 8 <= bytes.byteCount else { return }

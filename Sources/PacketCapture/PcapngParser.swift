@@ -113,7 +113,7 @@ struct PcapngParser: CaptureParser {
         if let ticks = Self.ticksPerSecond(resolution) {
           interface.ticksPerSecond = ticks
         } else {
-          warn("interface \(interfaces.count) has a time resolution of \(resolution), which is not read; its times are wrong")
+          warn("interface \(interfaces.count): a time resolution of \(resolution) is not read; its times are wrong")
         }
       } else if code == 14 && length >= 8 {
         interface.offsetSeconds = Int64(bitPattern: window.uint64(at: value, bigEndian: bigEndian))

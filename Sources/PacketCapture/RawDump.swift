@@ -22,7 +22,7 @@ public struct RawDump: ~Copyable {
       decoded = dump.bytes
       format = .hex
       if !fits {
-        warnings.append("the hex dump is over the limit of \(options.maximumHexDumpLength) bytes; the rest was not read")
+        warnings.append("the hex dump is over the limit of \(limit) bytes; the rest was not read")
       }
       if let line = dump.firstBadLine {
         warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were passed over")
@@ -81,6 +81,7 @@ struct HexDump {
       let isCut = next == bytes.byteCount && bytes.byteCount >= 1 << 16
       if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }) { continue }
       if isCut && lines > 0 { break }
+      if lines > 0 && line == [UInt8(ascii: "*")] { continue }
       // A line that the block cut may end within a byte.
       guard let parsed = parse(line) ?? (isCut ? parse(line.dropLast()) : nil) else { return false }
       if parsed.bytes.isEmpty && lines == 0 { return false }
@@ -141,8 +142,8 @@ struct HexDump {
     while let first = rest.first, first == 0x20 || first == 0x09 { rest = rest.dropFirst() }
     let word = rest.prefix { isHexDigit($0) }
     let after = rest.dropFirst(word.count)
-    // xxd: digits and a colon, then groups, then two spaces before the text column.
-    if !word.isEmpty, after.first == UInt8(ascii: ":"), let offset = value(word) {
+    // xxd: digits, a colon and a space, then groups, then two spaces before the text column.
+    if !word.isEmpty, after.starts(with: [UInt8(ascii: ":"), 0x20]), let offset = value(word) {
       return groups(after.dropFirst()).map { (offset, $0) }
     }
     // hexdump -C: seven or more digits and two spaces.

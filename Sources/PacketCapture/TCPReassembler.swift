@@ -204,7 +204,8 @@ public struct TCPReassembler {
         continue
       }
       let silence = time.nanoseconds(since: reset.time)
-      guard silence.map({ $0 >= Self.lingerNanoseconds }) ?? (packet - reset.packet >= Self.lingerPackets) else { break }
+      let isSilent = silence.map { $0 >= Self.lingerNanoseconds } ?? (packet - reset.packet >= Self.lingerPackets)
+      guard isSilent else { break }
       lingeringHead += 1
       flush(slot, time, connections[slot].lastPacket, &consumer)
       close(slot, time, connections[slot].lastPacket, &consumer)

@@ -18,7 +18,8 @@ struct ReassemblyLawTests {
       random = SplitMix64(seed: seed)
       stream = random.bytes(length)
       // Most streams cross 2^32 or 2^31, where signed and unsigned distances differ.
-      let edges: [UInt32] = [0, .max, 1 << 31, .max - 1_500, (1 << 31) - 1_500, UInt32(truncatingIfNeeded: random.next())]
+      let anywhere = UInt32(truncatingIfNeeded: random.next())
+      let edges: [UInt32] = [0, .max, 1 << 31, .max - 1_500, (1 << 31) - 1_500, anywhere]
       start = edges.randomElement(using: &random) ?? 0
     }
 

@@ -1,7 +1,8 @@
 import Bytes
 import PacketCapture
 
-/// Keeps everything a reassembler emits, and what it must never emit: bytes out of order or twice, events behind an end.
+/// Keeps everything a reassembler emits, and what it must never emit: bytes out of order or twice, events behind an
+/// end.
 struct StreamLog: StreamConsumer {
   struct Gap: Equatable {
     var offset: Int
@@ -78,7 +79,8 @@ struct StreamLog: StreamConsumer {
       if connections[index].initiatorIsHigh != nil { violations.append("two initiators") }
       connections[index].initiatorIsHigh = isHigh
     case .closing(let fromHigh, let isReset): connections[index].closings.append((fromHigh, isReset))
-    case .conflict(let fromHigh, let offset, let length): connections[index].conflicts.append((fromHigh, offset, length))
+    case .conflict(let fromHigh, let offset, let length):
+      connections[index].conflicts.append((fromHigh, offset, length))
     case .limit(let kind): connections[index].limits.append(kind)
     case .closed:
       if !connections[index].low.hasEnded || !connections[index].high.hasEnded {

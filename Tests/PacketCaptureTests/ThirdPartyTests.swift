@@ -4,10 +4,10 @@ import Testing
 
 /// Compares with what others read from captures of other projects.
 ///
-/// The environment variable APNSCOPE_THIRD_PARTY names a folder with captures and `expected.json`. That holds, for every
-/// capture, the packet count and for every TCP stream and direction what tshark follows (`follow_tcp`) and what a second,
-/// independent reassembly makes of it (`own`, the first bytes win, with a list of gaps). Where the two differ `own` counts:
-/// tshark gives up on streams whose first packet is not the first in the capture.
+/// The environment variable APNSCOPE_THIRD_PARTY names a folder with captures and `expected.json`. That holds, for
+/// every capture, the packet count and for every TCP stream and direction what tshark follows (`follow_tcp`) and what a
+/// second, independent reassembly makes of it (`own`: the first bytes win, with a list of gaps). Where the two differ
+/// `own` counts: tshark gives up on streams whose first packet is not the first in the capture.
 @Suite(.enabled(if: ThirdParty.folder != nil)) struct ThirdPartyTests {
   @Test(arguments: ThirdParty.expected.keys.sorted())
   func packetsAndStreamsAreTheOnesOthersRead(capture: String) throws {
