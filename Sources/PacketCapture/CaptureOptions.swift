@@ -28,8 +28,8 @@ public struct CaptureOptions: Sendable {
 
 /// Limits of TCP reassembly and the patience with which gaps are decided.
 public struct ReassemblyOptions: Sendable {
-  /// Bytes of one direction that may wait for missing ones before them, with 96 for every piece. At the limit the gap is
-  /// declared.
+  /// Bytes of one direction that may wait for missing ones before them, 96 more for every piece. At the limit the gap
+  /// is declared.
   public var maximumBufferedBytes: Int
   /// The same for all connections together.
   public var maximumTotalBufferedBytes: Int

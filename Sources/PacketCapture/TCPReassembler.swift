@@ -91,7 +91,7 @@ public struct TCPReassembler {
       return
     }
     noteAcknowledgement(segment, ofHalf: half ^ 1)
-    if connections[slot].reset != nil { noteLife(segment, slot, half, position) }
+    if connections[slot].isLingering { noteLife(segment, slot, half, position) }
     if segment.payloadLength > 0 {
       receiveData(segment, payload, half, position, &consumer)
     } else if halves[half].start == .unknown {
@@ -101,10 +101,16 @@ public struct TCPReassembler {
       noteFIN(segment, half)
       consumer.consume(.closing(fromHigh: fromHigh, isReset: false), slot: slot, time: time, packet: packet)
     }
-    settle(half, position, &consumer)
-    var other = position
-    other.fromHigh.toggle()
-    if halves[half ^ 1].waitingCost > 0 { settle(half ^ 1, other, &consumer) }
+    if halves[half].waitingCost > 0 || halves[half].start == .held {
+      settle(half, position, &consumer)
+    } else if halves[half].finOffset != nil {
+      endIfFinished(half, position, &consumer)
+    }
+    if halves[half ^ 1].waitingCost > 0 {
+      var other = position
+      other.fromHigh.toggle()
+      settle(half ^ 1, other, &consumer)
+    }
     if halves[half].hasEnded && halves[half ^ 1].hasEnded { close(slot, time, packet, &consumer) }
   }
 
@@ -258,6 +264,7 @@ public struct TCPReassembler {
     if halves[half].synBase == nil { halves[half].synBase = first }
   }
 
+  @inline(__always)
   private mutating func noteAcknowledgement(_ segment: TCPSegment, ofHalf half: Int) {
     guard segment.flags.contains(.ack) else { return }
     if halves[half].start == .unknown && !halves[half].hasHint {

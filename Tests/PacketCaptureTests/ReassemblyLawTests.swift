@@ -221,7 +221,7 @@ struct ReassemblyCopyTests {
     var address: UInt?
     mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
       switch event {
-      case .bytes(let bytes): address = unsafe bytes.withUnsafeBytes { unsafe UInt(bitPattern: $0.baseAddress) }
+      case .bytes(let bytes): address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
       case .gap, .end: break
       }
     }
@@ -242,7 +242,7 @@ struct ReassemblyCopyTests {
       let payload = data.rawBytes.extracting(range)
       reassembler.receive(segment, payload, time: .none, packet: 1, into: &keeper)
       if !range.isEmpty {
-        let expected = unsafe payload.withUnsafeBytes { unsafe UInt(bitPattern: $0.baseAddress) }
+        let expected = unsafe payload.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         #expect(keeper.address == expected)
       }
     }
