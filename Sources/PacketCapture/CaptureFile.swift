@@ -25,7 +25,10 @@ public struct CaptureFile: ~Copyable {
 
   /// Whether a file that begins with these bytes (24, if it has them) is a capture. Throws on a header that is damaged.
   static func recognises(_ header: RawSpan, options: CaptureOptions) throws(CaptureError) -> Bool {
-    if PcapngParser.matches(header) { return true }
+    if PcapngParser.matches(header) {
+      try PcapngParser.checkVersion(header)
+      return true
+    }
     if try PcapParser(header: header, options: options) != nil { return true }
     return try SnoopParser(header: header, options: options) != nil
   }
@@ -77,8 +80,10 @@ public struct CaptureFile: ~Copyable {
     let warning: String?
     switch parser {
     case .pcap(var pcap):
+      defer { parser = .pcap(pcap) }
       warning = try Self.read(&input, &pcap, &counter, body)
     case .snoop(var snoop):
+      defer { parser = .snoop(snoop) }
       warning = try Self.read(&input, &snoop, &counter, body)
     case .pcapng(var pcapng):
       defer { parser = .pcapng(pcapng) }
@@ -111,9 +116,10 @@ public struct CaptureFile: ~Copyable {
       case .stopped: return nil
       case .damaged(let error): return error.message
       case .skip(let count):
-        if try !input.skip(count) { return cutShort(packetCount) }
+        if try !input.skip(count) { return input.warning == nil ? cutShort(packetCount) : nil }
       case .needs(let count):
-        if try !input.fill(atLeast: count) { return rest > 0 ? cutShort(packetCount) : nil }
+        // Compressed contents that end early have their own warning.
+        if try !input.fill(atLeast: count) { return rest > 0 && input.warning == nil ? cutShort(packetCount) : nil }
       }
     }
   }

@@ -28,7 +28,8 @@ public struct CaptureOptions: Sendable {
 
 /// Limits of TCP reassembly and the patience with which gaps are decided.
 public struct ReassemblyOptions: Sendable {
-  /// Bytes of one direction that may wait for missing ones before them. At the limit the gap is declared.
+  /// Bytes of one direction that may wait for missing ones before them, 96 more for every piece. At the limit the gap
+  /// is declared.
   public var maximumBufferedBytes: Int
   /// The same for all connections together.
   public var maximumTotalBufferedBytes: Int
@@ -37,7 +38,7 @@ public struct ReassemblyOptions: Sendable {
   /// Packets of a connection after the peer acknowledged missing bytes before they count as lost: captures record
   /// packets out of order, an acknowledgement before its data.
   public var gapPatience: Int
-  /// Segments of a direction whose start was not captured that are held before the lowest of them is taken as the start.
+  /// Segments of a direction whose start was not captured that are held before the lowest of them counts as the start.
   public var startPatience: Int
 
   public init(

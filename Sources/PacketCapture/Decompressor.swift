@@ -110,7 +110,8 @@ protocol Decompressor: AnyObject {
         }
       }
       if ZSTD_isError(status) != 0 {
-        throw CaptureError(.damaged, "the zstd contents are damaged: \(unsafe String(cString: ZSTD_getErrorName(status)))")
+        let reason = unsafe String(cString: ZSTD_getErrorName(status))
+        throw CaptureError(.damaged, "the zstd contents are damaged: \(reason)")
       }
       consumed = unsafe source.pos
       let made = unsafe target.pos - offset

@@ -2,7 +2,8 @@ import Bytes
 
 /// Puts IP datagrams back together from their fragments; the first bytes for a place win.
 ///
-/// Bounded: at most `maximumDatagrams` wait at a time (the oldest gives way), none above 64 KiB.
+/// Bounded: at most `maximumDatagrams` wait at a time (the oldest gives way), none above 64 KiB. A datagram that is not
+/// complete after a minute is given up (RFC 8200 §4.5): its identification comes round again.
 struct FragmentReassembler {
   struct Piece {
     var source: IPAddress
@@ -11,6 +12,9 @@ struct FragmentReassembler {
     /// Where its bytes belong in the datagram's payload.
     var offset: Int
     var isLast: Bool
+    /// What the payload begins with; only the first fragment knows.
+    var nextHeader: UInt8
+    var time: Timestamp
   }
 
   private struct Key: Hashable {
@@ -20,54 +24,69 @@ struct FragmentReassembler {
   }
 
   private struct Datagram {
+    var started: Timestamp
     var bytes: [UInt8] = []
+    /// Sorted, neither overlapping nor touching.
     var filled: [Range<Int>] = []
     var length: Int?
+    var nextHeader: UInt8 = 0
+
+    init(started: Timestamp) { self.started = started }
 
     mutating func add(_ piece: Piece, _ data: RawSpan) {
       let range = piece.offset..<piece.offset + data.byteCount
       if piece.isLast && length == nil { length = range.upperBound }
+      if piece.offset == 0 && filled.first?.lowerBound != 0 { nextHeader = piece.nextHeader }
       if bytes.count < range.upperBound {
         bytes.append(contentsOf: [UInt8](repeating: 0, count: range.upperBound - bytes.count))
       }
-      for offset in range where !filled.contains(where: { $0.contains(offset) }) {
-        bytes[offset] = data.byte(at: offset - range.lowerBound)
+      let first = filled.firstIndex { $0.upperBound >= range.lowerBound } ?? filled.count
+      var (last, merged, cursor) = (first, range, range.lowerBound)
+      while last < filled.count, filled[last].lowerBound <= range.upperBound {
+        copy(data, piece.offset, cursor..<max(cursor, filled[last].lowerBound))
+        cursor = max(cursor, filled[last].upperBound)
+        merged = min(merged.lowerBound, filled[last].lowerBound)..<max(merged.upperBound, filled[last].upperBound)
+        last += 1
       }
-      filled.append(range)
+      copy(data, piece.offset, cursor..<max(cursor, range.upperBound))
+      filled.replaceSubrange(first..<last, with: [merged])
+    }
+
+    private mutating func copy(_ data: RawSpan, _ start: Int, _ range: Range<Int>) {
+      for offset in range { bytes[offset] = data.byte(at: offset - start) }
     }
 
     var isComplete: Bool {
-      guard let length else { return false }
-      var end = 0
-      for range in filled.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-        if range.lowerBound > end { return false }
-        end = max(end, range.upperBound)
-      }
-      return end >= length
+      guard let length, let first = filled.first else { return false }
+      return first.lowerBound == 0 && first.upperBound >= length
     }
   }
 
-  /// Pieces of one datagram; more are an attack or damage.
+  /// Pieces of one datagram that do not touch; more are an attack or damage.
   private static let maximumPieces = 512
+  private static let patienceNanoseconds: Int64 = 60_000_000_000
   private let maximumDatagrams: Int
   private var waiting: [Key: Datagram] = [:]
   private var order: [Key] = []
 
   init(maximumDatagrams: Int) { self.maximumDatagrams = max(1, maximumDatagrams) }
 
-  /// Adds a fragment; returns the datagram's payload when this one completes it.
-  mutating func add(_ piece: Piece, _ data: RawSpan) -> [UInt8]? {
+  /// Adds a fragment; returns the datagram's payload, and what it begins with, when this one completes it.
+  mutating func add(_ piece: Piece, _ data: RawSpan) -> (nextHeader: UInt8, bytes: [UInt8])? {
     guard piece.offset + data.byteCount <= 65_535, data.byteCount > 0 else { return nil }
     let key = Key(source: piece.source, destination: piece.destination, identification: piece.identification)
-    if waiting[key] == nil {
+    if let known = waiting[key] {
+      let age = piece.time.nanoseconds(since: known.started) ?? 0
+      if age > Self.patienceNanoseconds { waiting[key] = Datagram(started: piece.time) }
+    } else {
       if order.count >= maximumDatagrams { waiting[order.removeFirst()] = nil }
       order.append(key)
     }
-    var datagram = waiting.removeValue(forKey: key) ?? Datagram()
+    var datagram = waiting.removeValue(forKey: key) ?? Datagram(started: piece.time)
     datagram.add(piece, data)
     if datagram.isComplete || datagram.filled.count > Self.maximumPieces {
       order.removeAll { $0 == key }
-      return datagram.isComplete ? Array(datagram.bytes.prefix(datagram.length ?? 0)) : nil
+      return datagram.isComplete ? (datagram.nextHeader, Array(datagram.bytes.prefix(datagram.length ?? 0))) : nil
     }
     waiting[key] = datagram
     return nil

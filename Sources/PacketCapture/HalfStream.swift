@@ -21,26 +21,34 @@ struct HalfStream {
     var time: Timestamp
     var packet: Int
     var end: Int { offset + bytes.count }
+    /// What it counts against the limits: a piece of one byte takes memory too.
+    var cost: Int { bytes.count + HalfStream.pieceOverhead }
   }
+
+  /// Memory that a waiting piece takes beside its bytes.
+  static let pieceOverhead = 96
 
   var start = Start.unknown
   /// Sequence number of stream offset 0.
   var base = SequenceNumber(rawValue: 0)
-  /// `base` was told by a SYN.
-  var sawSYN = false
+  /// Where a SYN says the stream begins. That is `base`, unless the SYN was recorded long after its data.
+  var synBase: SequenceNumber?
   /// `base` was told by the peer's acknowledgement or by a segment without data.
   var hasHint = false
+  /// It was a segment without data, which may have been a keep-alive: those stand one byte before the next one.
+  var hintMayBeKeepAlive = false
   /// Offset of the next byte to deliver.
   var next = 0
   /// Sorted, without overlaps, all behind `next`.
   var waiting: [Waiting] = []
-  var waitingBytes = 0
-  /// Up to here, bytes that are neither delivered nor waiting were cut by the snap length.
-  var truncatedUntil = 0
-  /// Offset of the FIN, or -1.
-  var finOffset = -1
-  /// Highest offset the peer has acknowledged.
-  var acknowledged = 0
+  /// What `waiting` and `cuts` count against the limits; 0 only when there are none.
+  var waitingCost = 0
+  /// Ranges that the snap length cut, sorted, without overlaps; bytes that wait in one of them still count.
+  var cuts: [Range<Int>] = []
+  /// Offset of the FIN, if one was seen.
+  var finOffset: Int?
+  /// Highest offset the peer has acknowledged, if it was heard at all.
+  var acknowledged: Int?
   /// Packets seen since the peer acknowledged the missing bytes in front of `waiting`, or since data is held.
   var patience = 0
   var hasEnded = false
@@ -51,44 +59,48 @@ struct HalfStream {
   }
 
   /// Nothing is missing, waiting or ending: the next bytes in order can pass through.
-  var isSmooth: Bool { start == .known && waiting.isEmpty && finOffset < 0 && truncatedUntil <= next }
+  var isSmooth: Bool { start == .known && waitingCost == 0 && finOffset == nil }
 
   /// Notes what the peer has acknowledged, if it can be about this stream.
   mutating func acknowledge(_ number: SequenceNumber, within farthest: Int) {
     let offset = offset(of: number)
-    if offset > acknowledged && offset - next < farthest { acknowledged = offset }
+    if let acknowledged, acknowledged >= offset { return }
+    if offset - next < farthest { acknowledged = offset }
   }
 
   /// Takes a segment that is whole and next in order, and returns its offset; `nil` when it is not.
   mutating func takeNext(_ sequence: SequenceNumber, _ payload: RawSpan, ofLength length: Int) -> Int? {
-    guard payload.byteCount == length, sequence == base.advanced(by: next) else { return nil }
+    guard payload.byteCount == length, sequence == base.advanced(by: next), !hasEnded else { return nil }
     let offset = next
     recent.note(payload, at: offset)
     next += length
     return offset
   }
 
+  /// The first offset behind `next` of which something is known.
+  var firstPending: Int? {
+    guard let cut = cuts.first?.lowerBound else { return waiting.first?.offset }
+    return min(cut, waiting.first?.offset ?? cut)
+  }
+
   /// Keeps bytes that cannot be delivered yet. Where something waits already the first bytes stay; returns how many
   /// bytes of the new ones differ from them, and the first place where they do.
   mutating func hold(
     _ bytes: RawSpan, at offset: Int, time: Timestamp, packet: Int
-  ) -> (added: Int, conflicts: Int, firstConflict: Int) {
+  ) -> (conflicts: Int, firstConflict: Int) {
     let end = offset + bytes.byteCount
     var cursor = offset
-    var added = 0
     var conflicts = 0
     var firstConflict = 0
     var index = firstWaiting(endingAfter: offset)
     while cursor < end {
       guard index < waiting.count, waiting[index].offset < end else {
         insert(bytes.extracting(cursor - offset..<bytes.byteCount), at: cursor, index, time, packet)
-        added += end - cursor
         break
       }
       if cursor < waiting[index].offset {
         let stop = waiting[index].offset
         insert(bytes.extracting(cursor - offset..<stop - offset), at: cursor, index, time, packet)
-        added += stop - cursor
         cursor = stop
         index += 1
       }
@@ -102,12 +114,42 @@ struct HalfStream {
       }
       index += 1
     }
-    waitingBytes += added
-    return (added, conflicts, firstConflict)
+    return (conflicts, firstConflict)
+  }
+
+  /// Notes that the snap length cut these bytes off.
+  mutating func noteCut(_ range: Range<Int>) {
+    var range = range
+    var index = cuts.count
+    while index > 0, cuts[index - 1].lowerBound > range.lowerBound { index -= 1 }
+    if index > 0, cuts[index - 1].upperBound >= range.lowerBound { index -= 1 }
+    var last = index
+    while last < cuts.count, cuts[last].lowerBound <= range.upperBound {
+      range = min(range.lowerBound, cuts[last].lowerBound)..<max(range.upperBound, cuts[last].upperBound)
+      last += 1
+    }
+    waitingCost += (1 - (last - index)) * Self.pieceOverhead
+    cuts.replaceSubrange(index..<last, with: [range])
+  }
+
+  /// Forgets cuts that lie before `next`.
+  mutating func dropPassedCuts() {
+    let passed = cuts.prefix { $0.upperBound <= next }.count
+    guard passed > 0 else { return }
+    cuts.removeFirst(passed)
+    waitingCost -= passed * Self.pieceOverhead
+  }
+
+  mutating func removeFirstWaiting() -> Waiting {
+    let first = waiting.removeFirst()
+    waitingCost -= first.cost
+    return first
   }
 
   private mutating func insert(_ bytes: RawSpan, at offset: Int, _ index: Int, _ time: Timestamp, _ packet: Int) {
-    waiting.insert(Waiting(offset: offset, bytes: Array(copying: bytes), time: time, packet: packet), at: index)
+    let piece = Waiting(offset: offset, bytes: Array(copying: bytes), time: time, packet: packet)
+    waitingCost += piece.cost
+    waiting.insert(piece, at: index)
   }
 
   private func firstWaiting(endingAfter offset: Int) -> Int {
@@ -125,15 +167,20 @@ struct HalfStream {
     guard start != .known else { return }
     start = .known
     patience = 0
-    var lowest = waiting.first?.offset ?? 0
+    var lowest = firstPending ?? min(0, finOffset ?? 0)
     // The peer's expectation counts only if it can be about this data: a little before it.
     if hasHint && lowest >= 0 && lowest <= 1 << 20 { lowest = 0 }
-    guard lowest != 0 else { return }
-    base = base.advanced(by: lowest)
-    for index in waiting.indices { waiting[index].offset -= lowest }
-    acknowledged = max(0, acknowledged - lowest)
-    if finOffset >= 0 { finOffset = max(0, finOffset - lowest) }
-    truncatedUntil = max(0, truncatedUntil - lowest)
+    moveBase(by: lowest)
+  }
+
+  /// Makes the stream begin `distance` bytes later, while nothing was delivered.
+  mutating func moveBase(by distance: Int) {
+    guard distance != 0 else { return }
+    base = base.advanced(by: distance)
+    for index in waiting.indices { waiting[index].offset -= distance }
+    for index in cuts.indices { cuts[index] = cuts[index].lowerBound - distance..<cuts[index].upperBound - distance }
+    if let offset = acknowledged { acknowledged = offset - distance }
+    if let offset = finOffset { finOffset = max(0, offset - distance) }
   }
 }
 

@@ -85,8 +85,11 @@ struct InputFile: ~Copyable {
       end = length
       start = 0
     }
-    if buffer.count < wanted { buffer.append(contentsOf: [UInt8](repeating: 0, count: wanted - buffer.count)) }
-    while count < wanted && !atEnd { try readMore() }
+    while count < wanted && !atEnd {
+      // By doubling: what is wanted may be a limit, far above what there is.
+      if end == buffer.count { buffer.append(contentsOf: repeatElement(0, count: min(wanted - end, buffer.count))) }
+      try readMore()
+    }
     return count >= wanted
   }
 

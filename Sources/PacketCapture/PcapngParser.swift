@@ -11,6 +11,8 @@ struct PcapngParser: CaptureParser {
     static let simplePacket: UInt32 = 3
     static let enhancedPacket: UInt32 = 6
     static let decryptionSecrets: UInt32 = 10
+    /// Not packets, but Wireshark gives them a frame number: systemd journal entries, custom blocks and system calls.
+    static let numbered: Set<UInt32> = [9, 0xbad, 0x4000_0bad, 0x204, 0x208, 0x213, 0x216, 0x221]
   }
 
   private struct Interface {
@@ -32,6 +34,13 @@ struct PcapngParser: CaptureParser {
   static func matches(_ header: RawSpan) -> Bool {
     header.byteCount >= 12 && header.uint32(at: 0) == BlockType.sectionHeader
       && [0x1a2b_3c4d, 0x4d3c_2b1a].contains(header.uint32(at: 8))
+  }
+
+  /// Throws when the first section is of a version that cannot be read. Later ones end the reading.
+  static func checkVersion(_ header: RawSpan) throws(CaptureError) {
+    guard header.byteCount >= 14 else { return }
+    let major = header.uint16(at: 12, bigEndian: header.uint32(at: 8) == 0x1a2b_3c4d)
+    guard major == 1 else { throw CaptureError(.notACapture, "pcapng version \(major) is not known") }
   }
 
   init(options: CaptureOptions) { self.options = options }
@@ -58,7 +67,9 @@ struct PcapngParser: CaptureParser {
         throw damaged("block of \(length) bytes is over the limit of \(options.maximumBlockLength)", position + offset)
       }
     case BlockType.decryptionSecrets where length <= options.maximumBlockLength: break
-    default: return .skip(padded)
+    default:
+      if BlockType.numbered.contains(type) { number += 1 }
+      return .skip(padded)
     }
     guard available >= padded else { return .needs(padded) }
     let body = offset + 8..<offset + length - 4
@@ -102,7 +113,7 @@ struct PcapngParser: CaptureParser {
         if let ticks = Self.ticksPerSecond(resolution) {
           interface.ticksPerSecond = ticks
         } else {
-          warn("interface \(interfaces.count) has a time resolution of \(resolution), which is not read; its times are wrong")
+          warn("interface \(interfaces.count): a time resolution of \(resolution) is not read; its times are wrong")
         }
       } else if code == 14 && length >= 8 {
         interface.offsetSeconds = Int64(bitPattern: window.uint64(at: value, bigEndian: bigEndian))

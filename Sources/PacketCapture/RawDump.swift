@@ -17,11 +17,17 @@ public struct RawDump: ~Copyable {
     _ = try input.fill(atLeast: 1 << 16)
     if HexDump.looksLikeHex(input.window) {
       let fits = try !input.fill(atLeast: options.maximumHexDumpLength + 1)
-      let dump = HexDump(parsing: input.window.extracting(0..<min(input.count, options.maximumHexDumpLength)))
+      let limit = options.maximumHexDumpLength
+      let dump = HexDump(parsing: input.window.extracting(0..<min(input.count, limit)), maximumLength: limit)
       decoded = dump.bytes
       format = .hex
-      if !fits { warnings.append("the hex dump is over the limit of \(options.maximumHexDumpLength) bytes; the rest was not read") }
-      if let line = dump.firstBadLine { warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were passed over") }
+      if !fits {
+        warnings.append("the hex dump is over the limit of \(limit) bytes; the rest was not read")
+      }
+      if let line = dump.firstBadLine {
+        warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were passed over")
+      }
+      if let warning = input.warning { warnings.append(warning) }
     } else {
       decoded = []
       format = .raw
@@ -59,8 +65,10 @@ struct HexDump {
   private(set) var badLines = 0
   private(set) var firstBadLine: Int?
 
-  /// The offset that the last line of the dump shows, and the line before it, for `*` (hexdump's "same again").
+  /// The line before `*` (hexdump's "same again").
   private var lastLine: [UInt8] = []
+  /// Lines begin with offsets, so that digits alone are one too: hexdump's last line.
+  private var hasOffsets = false
   private var repeats = false
 
   /// Text whose first non-blank line is made of hex digits in a shape one of the dump programs writes.
@@ -73,14 +81,18 @@ struct HexDump {
       let isCut = next == bytes.byteCount && bytes.byteCount >= 1 << 16
       if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }) { continue }
       if isCut && lines > 0 { break }
-      guard let parsed = parse(line) else { return false }
-      if parsed.bytes.isEmpty && parsed.offset == nil && lines == 0 { return false }
+      if lines > 0 && line == [UInt8(ascii: "*")] { continue }
+      // A line that the block cut may end within a byte.
+      guard let parsed = parse(line) ?? (isCut ? parse(line.dropLast()) : nil) else { return false }
+      if parsed.bytes.isEmpty && lines == 0 { return false }
       lines += 1
     }
     return lines > 0
   }
 
-  init(parsing text: RawSpan) {
+  /// `maximumLength` bounds what three lines with a `*` can claim.
+  init(parsing text: RawSpan, maximumLength: Int) {
+    var firstOffset: Int?
     var offset = 0
     var number = 0
     while offset < text.byteCount {
@@ -92,13 +104,17 @@ struct HexDump {
         repeats = true
         continue
       }
-      guard let parsed = Self.parse(line) else {
+      guard let parsed = (hasOffsets ? Self.offsetAlone(line) : nil) ?? Self.parse(line) else {
         badLines += 1
         firstBadLine = firstBadLine ?? number
         continue
       }
-      if repeats, let shown = parsed.offset, !lastLine.isEmpty {
-        while bytes.count + lastLine.count <= shown && bytes.count < 1 << 30 { bytes.append(contentsOf: lastLine) }
+      if let shown = parsed.offset {
+        hasOffsets = true
+        // A dump of a part of a file does not begin at 0.
+        firstOffset = firstOffset ?? shown
+        let end = min(shown - (firstOffset ?? 0), maximumLength)
+        while repeats, !lastLine.isEmpty, bytes.count + lastLine.count <= end { bytes.append(contentsOf: lastLine) }
       }
       repeats = false
       bytes.append(contentsOf: parsed.bytes)
@@ -121,28 +137,30 @@ struct HexDump {
   /// 00000010  7b 22 61 70 73 22 3a 7b  … |{"aps":{|            hexdump -C
   /// 7b2261707322                                              plain
   /// ```
-  static func parse(_ line: [UInt8]) -> (offset: Int?, bytes: [UInt8])? {
-    var rest = line[...]
+  static func parse(_ line: some Collection<UInt8>) -> (offset: Int?, bytes: [UInt8])? {
+    var rest = Array(line)[...]
     while let first = rest.first, first == 0x20 || first == 0x09 { rest = rest.dropFirst() }
     let word = rest.prefix { isHexDigit($0) }
     let after = rest.dropFirst(word.count)
-    // xxd: digits and a colon, then groups, then two spaces before the text column.
-    if !word.isEmpty, after.first == UInt8(ascii: ":"), let offset = value(word) {
+    // xxd: digits, a colon and a space, then groups, then two spaces before the text column.
+    if !word.isEmpty, after.starts(with: [UInt8(ascii: ":"), 0x20]), let offset = value(word) {
       return groups(after.dropFirst()).map { (offset, $0) }
     }
-    // hexdump -C: seven or more digits and two spaces, or the last line with the offset alone.
+    // hexdump -C: seven or more digits and two spaces.
     if word.count >= 7, word.count <= 16, after.starts(with: [0x20, 0x20]), let offset = value(word) {
       let text = after.firstIndex(of: UInt8(ascii: "|")) ?? after.endIndex
       return groups(after[..<text], stopAtTwoSpaces: false).map { (offset, $0) }
     }
-    if word.count == 8, after.allSatisfy({ $0 == 0x20 }), line.count == 8, let offset = value(word), line.first == 0x30 {
-      // An offset alone, as hexdump -C writes last; or four plain bytes that begin with a zero nibble. The caller has
-      // seen lines with offsets only in the first case, and a stream of four bytes holds no record in the second.
-      return (offset, [])
-    }
     let digits = rest.filter { $0 != 0x20 && $0 != 0x09 && $0 != UInt8(ascii: ":") }
     guard digits.allSatisfy(isHexDigit), digits.count % 2 == 0 else { return nil }
     return groups(digits[...]).map { (nil, $0) }
+  }
+
+  /// What `hexdump -C` writes last: the length of the whole.
+  private static func offsetAlone(_ line: [UInt8]) -> (offset: Int?, bytes: [UInt8])? {
+    let word = line.prefix { isHexDigit($0) }
+    guard word.count >= 7, word.count == line.count, let offset = value(word) else { return nil }
+    return (offset, [])
   }
 
   /// Pairs of digits, in groups separated by single spaces; two spaces begin the text column.

@@ -13,18 +13,32 @@ public struct TCPReassembler {
     var initiatorIsKnown = false
     /// All events were emitted; the flow is kept so that late packets do not open it again.
     var isClosed = false
-    var wasReset = false
     var isFree = false
+    /// The RST that ended it, unless its sender went on: then somebody else had sent it.
+    var reset: Reset?
+    /// It stands in `lingering`.
+    var isLingering = false
+  }
+
+  private struct Reset {
+    var fromHigh: Bool
+    /// Where it stood in its sender's stream; `nil` when that had not begun.
+    var offset: Int?
+    /// When the connection was heard of last.
+    var time: Timestamp
+    var packet: Int
   }
 
   private struct Lingering {
     var slot: Int
     var opened: Int
-    var time: Timestamp
   }
 
-  /// A connection after a RST is closed this much later: packets are not always recorded in order.
+  /// A connection after a RST is closed when it was silent for this long: packets are not always recorded in order, and
+  /// the peer goes on sending for a while.
   private static let lingerNanoseconds: Int64 = 2_000_000_000
+  /// The same for captures without times.
+  private static let lingerPackets = 1_000
   /// Segments further away than this from what is expected belong to something else.
   private static let farthest = 1 << 30
   /// How far in front of the expected bytes a RST may stand to count.
@@ -36,7 +50,8 @@ public struct TCPReassembler {
   /// Two a connection: the direction from the flow's low end, then from its high end.
   private var halves: [HalfStream] = []
   private var freeSlots: [Int] = []
-  private var totalWaiting = 0
+  /// What waits in all halves, as it counts against the limit.
+  private var totalCost = 0
   private var lingering: [Lingering] = []
   private var lingeringHead = 0
   private var sweep = 0
@@ -45,11 +60,14 @@ public struct TCPReassembler {
 
   public init(options: ReassemblyOptions = ReassemblyOptions()) { self.options = options }
 
+  /// Memory that waiting pieces take at the moment, as the limits count it.
+  var bufferedCost: Int { totalCost }
+
   /// Takes one segment; what it makes known is emitted before this returns.
   public mutating func receive(
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver
   ) {
-    if lingeringHead < lingering.count { closeLingering(now: time, emit) }
+    if lingeringHead < lingering.count { closeLingering(time, packet, emit) }
     let (flow, fromHigh) = Flow.of(source: segment.source, destination: segment.destination)
     let hash = table.hash(flow)
     let slot: Int
@@ -67,7 +85,9 @@ public struct TCPReassembler {
     let half = 2 * slot + (fromHigh ? 1 : 0)
     var position = StreamPosition(slot: slot, fromHigh: fromHigh, offset: 0, time: time, packet: packet)
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
-    if segment.flags.isOrdinary && halves[half].isSmooth && halves[half ^ 1].isSmooth {
+    if segment.flags.isOrdinary && halves[half].isSmooth && halves[half ^ 1].isSmooth
+      && !connections[slot].isLingering
+    {
       halves[half ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
       if segment.payloadLength == 0 { return }
       if let offset = halves[half].takeNext(segment.sequence, payload, ofLength: segment.payloadLength) {
@@ -77,29 +97,34 @@ public struct TCPReassembler {
       }
     }
     if segment.flags.contains(.syn) { noteSYN(segment, half, position, emit) }
-    if segment.flags.contains(.ack) { noteAcknowledgement(segment.acknowledgement, ofHalf: half ^ 1) }
     if segment.flags.contains(.rst) {
       if isAcceptable(reset: segment, half) {
-        connections[slot].wasReset = true
-        lingering.append(Lingering(slot: slot, opened: openedAt[slot], time: time))
-        emit(.connection(.closing(fromHigh: fromHigh, isReset: true)), position)
+        noteAcknowledgement(segment, ofHalf: half ^ 1)
+        noteReset(segment, half, position, emit)
       }
       return
     }
+    noteAcknowledgement(segment, ofHalf: half ^ 1)
+    if connections[slot].isLingering { noteLife(segment, slot, half, position) }
     if segment.payloadLength > 0 {
       receiveData(segment, payload, half, position, emit)
-    } else if halves[half].start == .unknown && !halves[half].hasHint {
-      halves[half].base = segment.sequence
-      halves[half].hasHint = true
+    } else if halves[half].start == .unknown {
+      noteEmpty(segment, half)
     }
     if segment.flags.contains(.fin) {
       noteFIN(segment, half)
       emit(.connection(.closing(fromHigh: fromHigh, isReset: false)), position)
     }
-    settle(half, position, emit)
-    var other = position
-    other.fromHigh.toggle()
-    if !halves[half ^ 1].waiting.isEmpty { settle(half ^ 1, other, emit) }
+    if halves[half].waitingCost > 0 || halves[half].start == .held {
+      settle(half, position, emit)
+    } else if halves[half].finOffset != nil {
+      endIfFinished(half, position, emit)
+    }
+    if halves[half ^ 1].waitingCost > 0 {
+      var other = position
+      other.fromHigh.toggle()
+      settle(half ^ 1, other, emit)
+    }
     if halves[half].hasEnded && halves[half ^ 1].hasEnded { close(slot, time, packet, emit) }
   }
 
@@ -128,13 +153,15 @@ public struct TCPReassembler {
         let first = half.waiting.first?.offset ?? 0
         return !(0...(1 << 20)).contains(first - distance)
       case .known:
-        if half.sawSYN { return distance != 0 }
+        if let known = half.synBase { return segment.sequence.advanced(by: 1) != known }
         return !(-(1 << 20)...0).contains(distance)
       }
     }
-    // Data far from where an ended connection stopped: its successor's SYN was not captured.
     guard connections[slot].isClosed, segment.payloadLength > 0, !segment.flags.contains(.rst) else { return false }
     let offset = half.offset(of: segment.sequence)
+    // New data from the end that is said to have reset the connection: it had not.
+    if connections[slot].reset?.fromHigh == fromHigh && offset + segment.payloadLength > half.next { return true }
+    // Data far from where an ended connection stopped: its successor's SYN was not captured.
     return half.start == .unknown || abs(offset - half.next) > 1 << 20
   }
 
@@ -179,22 +206,29 @@ public struct TCPReassembler {
   private mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     connections[slot].isClosed = true
     for half in [2 * slot, 2 * slot + 1] {
-      totalWaiting -= halves[half].waitingBytes
+      totalCost -= halves[half].waitingCost
+      halves[half].waitingCost = 0
       halves[half].waiting = []
-      halves[half].waitingBytes = 0
+      halves[half].cuts = []
     }
     emit(.connection(.closed), .whole(slot, time, packet))
   }
 
-  private mutating func closeLingering(now: Timestamp, _ emit: StreamReceiver) {
+  private mutating func closeLingering(_ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     while lingeringHead < lingering.count {
-      let entry = lingering[lingeringHead]
-      if let waited = now.nanoseconds(since: entry.time), waited < Self.lingerNanoseconds { break }
+      let (slot, opened) = (lingering[lingeringHead].slot, lingering[lingeringHead].opened)
+      let isOurs = openedAt[slot] == opened && !connections[slot].isClosed && !connections[slot].isFree
+      guard isOurs, let reset = connections[slot].reset else {
+        if isOurs { connections[slot].isLingering = false }
+        lingeringHead += 1
+        continue
+      }
+      let silence = time.nanoseconds(since: reset.time)
+      let isSilent = silence.map { $0 >= Self.lingerNanoseconds } ?? (packet - reset.packet >= Self.lingerPackets)
+      guard isSilent else { break }
       lingeringHead += 1
-      let slot = entry.slot
-      guard openedAt[slot] == entry.opened, !connections[slot].isClosed, !connections[slot].isFree else { continue }
-      flush(slot, now, connections[slot].lastPacket, emit)
-      close(slot, now, connections[slot].lastPacket, emit)
+      flush(slot, time, connections[slot].lastPacket, emit)
+      close(slot, time, connections[slot].lastPacket, emit)
     }
     if lingeringHead > 1_024 && lingeringHead * 2 > lingering.count {
       lingering.removeFirst(lingeringHead)
@@ -232,42 +266,88 @@ public struct TCPReassembler {
       emit(.connection(.initiator(isHigh: isHigh)), position)
     }
     let first = segment.sequence.advanced(by: 1)
-    switch halves[half].start {
-    case .known: break
-    case .unknown:
-      // The peer's acknowledgements were counted from the hint; an acknowledged SYN is one less.
-      if halves[half].hasHint {
-        halves[half].acknowledged = max(0, halves[half].acknowledged - first.distance(from: halves[half].base))
+    if halves[half].start != .known {
+      // What was counted from a hint, or from data that came first, is counted from here now.
+      if halves[half].start == .held || halves[half].hasHint {
+        halves[half].moveBase(by: first.distance(from: halves[half].base))
       }
-      halves[half].base = first
-      halves[half].start = .known
-    case .held:
-      let shift = first.distance(from: halves[half].base)
-      for index in halves[half].waiting.indices { halves[half].waiting[index].offset -= shift }
-      halves[half].acknowledged = max(0, halves[half].acknowledged - shift)
-      if halves[half].finOffset >= 0 { halves[half].finOffset = max(0, halves[half].finOffset - shift) }
-      halves[half].truncatedUntil = max(0, halves[half].truncatedUntil - shift)
       halves[half].base = first
       halves[half].start = .known
       halves[half].patience = 0
     }
-    halves[half].sawSYN = true
+    if halves[half].synBase == nil { halves[half].synBase = first }
   }
 
-  private mutating func noteAcknowledgement(_ number: SequenceNumber, ofHalf half: Int) {
+  @inline(__always)
+  private mutating func noteAcknowledgement(_ segment: TCPSegment, ofHalf half: Int) {
+    guard segment.flags.contains(.ack) else { return }
     if halves[half].start == .unknown && !halves[half].hasHint {
-      halves[half].base = number
+      halves[half].base = segment.acknowledgement
       halves[half].hasHint = true
+      halves[half].acknowledged = 0
       return
     }
-    halves[half].acknowledge(number, within: Self.farthest)
+    let offset = halves[half].offset(of: segment.acknowledgement)
+    if offset == 1 && halves[half].start == .unknown && halves[half].hintMayBeKeepAlive { return passKeepAlive(half) }
+    if let highest = halves[half].acknowledged, highest >= offset { return }
+    if offset - halves[half].next < Self.farthest { halves[half].acknowledged = offset }
   }
 
+  /// A segment without data before any with data tells where the stream stands.
+  private mutating func noteEmpty(_ segment: TCPSegment, _ half: Int) {
+    if !halves[half].hasHint {
+      halves[half].base = segment.sequence
+      halves[half].hasHint = true
+      halves[half].hintMayBeKeepAlive = true
+    } else if halves[half].hintMayBeKeepAlive && segment.sequence == halves[half].base.advanced(by: 1) {
+      passKeepAlive(half)
+    }
+  }
+
+  private mutating func passKeepAlive(_ half: Int) {
+    halves[half].moveBase(by: 1)
+    halves[half].hintMayBeKeepAlive = false
+  }
+
+  // MARK: resets
+
   private func isAcceptable(reset segment: TCPSegment, _ half: Int) -> Bool {
-    guard halves[half].start == .known else { return true }
+    guard halves[half].start == .known else {
+      // What answers a SYN acknowledges it (RFC 9293 §3.10.7.3); anything else is older, or forged.
+      let peer = halves[half ^ 1]
+      guard peer.start == .known, segment.flags.contains(.ack) else { return true }
+      return (0...max(peer.next, peer.waiting.last?.end ?? 0) + 1).contains(peer.offset(of: segment.acknowledgement))
+    }
     let offset = halves[half].offset(of: segment.sequence)
     let highest = halves[half].waiting.last?.end ?? halves[half].next
     return offset >= halves[half].next - 1 && offset <= highest + Self.resetWindow
+  }
+
+  private mutating func noteReset(
+    _ segment: TCPSegment, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+  ) {
+    let slot = position.slot
+    let offset = halves[half].start == .known ? halves[half].offset(of: segment.sequence) : nil
+    if connections[slot].reset == nil {
+      connections[slot].reset = Reset(
+        fromHigh: position.fromHigh, offset: offset, time: position.time, packet: position.packet)
+      if !connections[slot].isLingering {
+        connections[slot].isLingering = true
+        lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
+      }
+    }
+    emit(.connection(.closing(fromHigh: position.fromHigh, isReset: true)), position)
+  }
+
+  /// A segment after a RST: the connection is not silent yet, and not reset at all if the RST's sender has new data.
+  private mutating func noteLife(_ segment: TCPSegment, _ slot: Int, _ half: Int, _ position: StreamPosition) {
+    guard let reset = connections[slot].reset else { return }
+    connections[slot].reset?.time = max(reset.time, position.time)
+    connections[slot].reset?.packet = position.packet
+    guard reset.fromHigh == position.fromHigh else { return }
+    let end = halves[half].offset(of: segment.sequence) + segment.payloadLength
+    let isNew = reset.offset.map { segment.payloadLength > 0 && end > $0 } ?? (segment.payloadLength > 0)
+    if segment.flags.contains(.syn) || isNew { connections[slot].reset = nil }
   }
 
   private mutating func noteFIN(_ segment: TCPSegment, _ half: Int) {
@@ -276,7 +356,7 @@ public struct TCPReassembler {
       halves[half].start = .held
     }
     let offset = halves[half].offset(of: segment.sequence) + segment.payloadLength
-    guard halves[half].finOffset < 0, abs(offset - halves[half].next) < Self.farthest else { return }
+    guard halves[half].finOffset == nil, abs(offset - halves[half].next) < Self.farthest else { return }
     if halves[half].start == .known && offset < halves[half].next { return }
     halves[half].finOffset = offset
   }
@@ -288,7 +368,13 @@ public struct TCPReassembler {
     _ emit: StreamReceiver
   ) {
     let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
+    if halves[half].hasEnded { return }
     if halves[half].start != .known {
+      if halves[half].start == .unknown && halves[half].hintMayBeKeepAlive
+        && sequence == halves[half].base.advanced(by: 1)
+      {
+        passKeepAlive(half)
+      }
       let isExpected = halves[half].waiting.isEmpty && halves[half].hasHint && sequence == halves[half].base
       if isExpected {
         halves[half].start = .known
@@ -319,8 +405,15 @@ public struct TCPReassembler {
       wait(payload, offset, half, position, emit)
     }
     if payload.byteCount < segment.payloadLength {
-      halves[half].truncatedUntil = max(halves[half].truncatedUntil, offset + segment.payloadLength)
+      noteCut(offset + payload.byteCount..<offset + segment.payloadLength, half)
     }
+  }
+
+  private mutating func noteCut(_ range: Range<Int>, _ half: Int) {
+    guard halves[half].start != .known || range.upperBound > halves[half].next else { return }
+    let before = halves[half].waitingCost
+    halves[half].noteCut(range)
+    totalCost += halves[half].waitingCost - before
   }
 
   @inline(__always)
@@ -338,8 +431,9 @@ public struct TCPReassembler {
   private mutating func wait(
     _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
+    let before = halves[half].waitingCost
     let held = halves[half].hold(bytes, at: offset, time: position.time, packet: position.packet)
-    totalWaiting += held.added
+    totalCost += halves[half].waitingCost - before
     if held.conflicts > 0 {
       emit(.connection(.conflict(fromHigh: position.fromHigh, offset: held.firstConflict, length: held.conflicts)), position)
     }
@@ -355,50 +449,47 @@ public struct TCPReassembler {
 
   /// Emits what has become deliverable in one direction, and decides gaps that have waited long enough.
   private mutating func settle(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
+    var limit: LimitKind?
     if halves[half].start == .held {
       halves[half].patience += 1
-      let isLong = halves[half].patience >= options.startPatience
-      guard isLong || overLimit(half, position, emit) else { return }
+      limit = exceededLimit(half)
+      guard limit != nil || halves[half].patience >= options.startPatience else { return }
       halves[half].settleStart()
     }
     drain(half, position, emit)
-    guard let first = halves[half].waiting.first else {
-      endIfFinished(half, position, emit)
-      return
+    var isCounted = false
+    while let first = halves[half].firstPending {
+      let isAcknowledged = halves[half].acknowledged.map { $0 >= first } ?? false
+      if isAcknowledged && !isCounted {
+        halves[half].patience += 1
+        isCounted = true
+      }
+      if !isAcknowledged || halves[half].patience < options.gapPatience {
+        guard let exceeded = exceededLimit(half) else { break }
+        limit = exceeded
+      }
+      declareGap(upTo: first, half, position, emit)
+      drain(half, position, emit)
     }
-    if halves[half].acknowledged >= first.offset {
-      halves[half].patience += 1
-      if halves[half].patience < options.gapPatience && !overLimit(half, position, emit) { return }
-    } else if !overLimit(half, position, emit) {
-      return
+    if let limit {
+      emit(.connection(.limit(limit)), position)
     }
-    declareGap(upTo: first.offset, half, position, emit)
-    drain(half, position, emit)
-    endIfFinished(half, position, emit)
+    if halves[half].firstPending == nil { endIfFinished(half, position, emit) }
   }
 
-  private func overLimit(
-    _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
-  ) -> Bool {
-    let kind: LimitKind
-    if halves[half].waitingBytes > options.maximumBufferedBytes {
-      kind = .bufferedBytes
-    } else if totalWaiting > options.maximumTotalBufferedBytes && halves[half].waitingBytes > 0 {
-      kind = .totalBufferedBytes
-    } else {
-      return false
-    }
-    emit(.connection(.limit(kind)), position)
-    return true
+  private func exceededLimit(_ half: Int) -> LimitKind? {
+    if halves[half].waitingCost > options.maximumBufferedBytes { return .bufferedBytes }
+    return totalCost > options.maximumTotalBufferedBytes && halves[half].waitingCost > 0 ? .totalBufferedBytes : nil
   }
 
   /// Delivers what waits at the next offset, and gaps that the snap length made.
   private mutating func drain(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
-    while halves[half].start == .known {
-      if let first = halves[half].waiting.first, first.offset <= halves[half].next {
-        halves[half].waiting.removeFirst()
-        halves[half].waitingBytes -= first.bytes.count
-        totalWaiting -= first.bytes.count
+    guard halves[half].waitingCost > 0, halves[half].start == .known else { return }
+    let before = halves[half].waitingCost
+    while true {
+      halves[half].dropPassedCuts()
+      if let offset = halves[half].waiting.first?.offset, offset <= halves[half].next {
+        let first = halves[half].removeFirstWaiting()
         halves[half].patience = 0
         let skip = halves[half].next - first.offset
         guard skip < first.bytes.count else { continue }
@@ -406,13 +497,14 @@ public struct TCPReassembler {
         its.time = first.time
         its.packet = first.packet
         deliver(first.bytes.rawBytes.extracting(skip..<first.bytes.count), half, its, emit)
-      } else if halves[half].next < halves[half].truncatedUntil {
-        let stop = min(halves[half].truncatedUntil, halves[half].waiting.first?.offset ?? .max)
+      } else if let cut = halves[half].cuts.first, cut.lowerBound <= halves[half].next {
+        let stop = min(cut.upperBound, halves[half].waiting.first?.offset ?? .max)
         emitGap(stop - halves[half].next, .truncated, half, position, emit)
       } else {
-        return
+        break
       }
     }
+    totalCost -= before - halves[half].waitingCost
   }
 
   private mutating func declareGap(
@@ -435,9 +527,7 @@ public struct TCPReassembler {
   private mutating func endIfFinished(
     _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
-    guard !halves[half].hasEnded, halves[half].finOffset >= 0, halves[half].finOffset <= halves[half].next else {
-      return
-    }
+    guard let fin = halves[half].finOffset, fin <= halves[half].next, !halves[half].hasEnded else { return }
     emitEnd(half, position, emit)
   }
 
@@ -454,14 +544,14 @@ public struct TCPReassembler {
       let position = StreamPosition(slot: slot, fromHigh: half & 1 == 1, offset: 0, time: time, packet: packet)
       halves[half].settleStart()
       drain(half, position, emit)
-      while let first = halves[half].waiting.first {
-        declareGap(upTo: first.offset, half, position, emit)
+      while let first = halves[half].firstPending {
+        declareGap(upTo: first, half, position, emit)
         drain(half, position, emit)
       }
       // An acknowledged byte that nothing explains is a FIN that was not captured.
-      let fin = halves[half].finOffset
-      let end = fin >= 0 ? fin : halves[half].acknowledged
-      if end - halves[half].next > (fin >= 0 ? 0 : 1) { declareGap(upTo: end, half, position, emit) }
+      let acknowledged = halves[half].acknowledged ?? 0
+      let end = halves[half].finOffset ?? (acknowledged > halves[half].next + 1 ? acknowledged : 0)
+      if end > halves[half].next { declareGap(upTo: end, half, position, emit) }
       emitEnd(half, position, emit)
     }
   }

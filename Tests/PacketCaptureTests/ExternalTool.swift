@@ -1,0 +1,65 @@
+import Foundation
+
+/// A program of the machine that a test compares with.
+enum ExternalTool {
+  /// The program's full path, `nil` when it is not installed.
+  static func path(of name: String) -> String? {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  static func isInstalled(_ name: String) -> Bool { path(of: name) != nil }
+
+  /// Runs the program and returns its standard output. Throws when it is missing or fails.
+  static func run(_ name: String, _ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
+    guard let path = path(of: name) else { throw Failure.missing(name) }
+    return try withTemporaryFolder { folder in
+      // Files, not pipes: a pipe that nobody empties would stop the program.
+      let (source, target) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
+      try Data(input).write(to: source)
+      try Data().write(to: target)
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: path)
+      process.arguments = arguments
+      process.standardInput = try FileHandle(forReadingFrom: source)
+      process.standardOutput = try FileHandle(forWritingTo: target)
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      process.waitUntilExit()
+      guard process.terminationStatus == 0 else { throw Failure.status(name, process.terminationStatus) }
+      return [UInt8](try Data(contentsOf: target))
+    }
+  }
+
+  enum Failure: Error {
+    case missing(String)
+    case status(String, Int32)
+  }
+}
+
+/// Gives `body` a folder that is gone afterwards.
+func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("apnscope-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  return try body(folder)
+}
+
+/// Gives `body` the path of a file with these bytes.
+func withFile<T>(_ bytes: [UInt8], _ body: (String) throws -> T) throws -> T {
+  try withTemporaryFolder { folder in
+    let file = folder.appendingPathComponent("file")
+    try Data(bytes).write(to: file)
+    return try body(file.path)
+  }
+}
+
+/// The SHA-256 of each, in lower-case hexadecimal.
+func sha256(_ contents: [[UInt8]]) throws -> [String] {
+  try withTemporaryFolder { folder in
+    let files = contents.indices.map { folder.appendingPathComponent("\($0)") }
+    for (file, bytes) in zip(files, contents) { try Data(bytes).write(to: file) }
+    let output = try ExternalTool.run("sha256sum", files.map(\.path))
+    return String(decoding: output, as: UTF8.self).split(separator: "\n").map { String($0.prefix(64)) }
+  }
+}
