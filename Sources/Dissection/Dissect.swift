@@ -30,7 +30,7 @@ public struct Dissection<Sink: RecordSink> {
     set { dissector.output.sink = newValue }
   }
 
-  /// Dissects one input to its end, or until `proceed` returns `false`; it is asked every 4,096 packets.
+  /// Dissects one input to its end, or until `proceed` returns `false`; it is asked after every block.
   ///
   /// Damage to the file ends the reading and is a warning in the outcome. What is thrown could not be read at all, or
   /// the filter has no meaning for a packet.
@@ -60,44 +60,34 @@ public struct Dissection<Sink: RecordSink> {
   private mutating func read(
     _ file: consuming CaptureFile, _ source: String, _ proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
-    var file = file
     var outcome = CaptureOutcome(source: source, format: file.format, linkTypes: file.linkTypes, size: file.size)
-    var decoder = PacketDecoder(options: options.capture)
+    let reader = SegmentReader(file, options: options.capture, filter: filter)
     var reassembler = TCPReassembler(options: options.capture.reassembly)
     // pcapng names its link types in blocks before the first packet of each interface.
     var isAnnounced = false
-    try file.forEachPacket { packet, bytes, bytesRead in
-      if outcome.linkTypes.last != packet.linkType && !outcome.linkTypes.contains(packet.linkType) {
-        outcome.linkTypes.append(packet.linkType)
-      }
-      if !isAnnounced {
+    let end = try reader.forEachBatch { batch in
+      for linkType in batch.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
+      if !isAnnounced && batch.packets > 0 {
         isAnnounced = true
         announce(outcome)
       }
-      outcome.packets += 1
-      if packet.capturedLength < packet.originalLength { outcome.cutPackets += 1 }
-      if packet.time.isKnown {
-        if !outcome.firstTime.isKnown || packet.time < outcome.firstTime { outcome.firstTime = packet.time }
-        if packet.time > outcome.lastTime { outcome.lastTime = packet.time }
-      }
-      if packet.number & 4_095 == 0 {
-        let progress = DissectionProgress(bytesRead: bytesRead, size: outcome.size, packets: packet.number)
-        guard dissector.output.sink.isOpen, proceed(progress) else { return false }
-      }
-      if let filter, try !filter.matches(packet, bytes) { return true }
-      dissector.output.summary.packets += 1
-      decoder.decode(packet, bytes) { segment, payload in
-        reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { event, position in
+      outcome.add(batch)
+      dissector.output.summary.packets += batch.matchingPackets
+      batch.forEachSegment { segment, payload, time, packet in
+        reassembler.receive(segment, payload, time: time, packet: packet) { event, position in
           dissector.consume(event, at: position)
         }
       }
-      return true
+      let progress = DissectionProgress(bytesRead: batch.bytesRead, size: outcome.size, packets: outcome.packets)
+      return dissector.output.sink.isOpen && proceed(progress)
     }
-    for linkType in file.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
+    for linkType in end?.linkTypes ?? [] where !outcome.linkTypes.contains(linkType) {
+      outcome.linkTypes.append(linkType)
+    }
     if !isAnnounced { announce(outcome) }
     reassembler.finish { event, position in dissector.consume(event, at: position) }
     let unread = outcome.linkTypes.filter { !$0.isSupported }
-    outcome.warnings = file.warnings + unread.map { "packets of link type \($0) are not read" }
+    outcome.warnings = (end?.warnings ?? []) + unread.map { "packets of link type \($0) are not read" }
     return outcome
   }
 

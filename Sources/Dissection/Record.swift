@@ -173,6 +173,13 @@ public struct CaptureOutcome: Sendable {
   public var lastTime = Timestamp.none
   /// What was wrong with the file as a file; everything before the damage was read.
   public var warnings: [String] = []
+
+  mutating func add(_ batch: borrowing SegmentBatch) {
+    packets += batch.packets
+    cutPackets += batch.cutPackets
+    if batch.firstTime.isKnown && (!firstTime.isKnown || batch.firstTime < firstTime) { firstTime = batch.firstTime }
+    if batch.lastTime > lastTime { lastTime = batch.lastTime }
+  }
 }
 
 /// Takes records as they are found. The writers write them, `Inspection` counts them.

@@ -14,6 +14,13 @@ public struct CaptureFile: ~Copyable {
   private var input: InputFile
   private var parser: Parser
   private var readingWarnings: [String] = []
+  /// What the last batch ended for.
+  private var unmet = Unmet()
+
+  private struct Unmet {
+    var needs = 0
+    var skip = 0
+  }
 
   public let format: CaptureFormat
   /// Packets read so far.
@@ -143,6 +150,74 @@ public struct CaptureFile: ~Copyable {
       case .needs(let count): return .needs(count)
       case .skip(let count): return .skip(count)
       }
+    }
+  }
+
+  // MARK: batches
+
+  /// Reads the next block's segments into `batch` and gives the block away with them; `false` when that was the last.
+  mutating func readBatch(
+    _ batch: inout SegmentBatch, _ decoder: inout PacketDecoder, _ filter: PacketFilter?
+  ) throws -> Bool {
+    var counter = packetCount
+    defer { packetCount = counter }
+    let warning: String?
+    let hasMore: Bool
+    switch parser {
+    case .pcap(var pcap):
+      (hasMore, warning) = try Self.readBatch(&input, &pcap, &counter, &unmet, &batch, &decoder, filter)
+      parser = .pcap(pcap)
+    case .snoop(var snoop):
+      (hasMore, warning) = try Self.readBatch(&input, &snoop, &counter, &unmet, &batch, &decoder, filter)
+      parser = .snoop(snoop)
+    case .pcapng(var pcapng):
+      defer { parser = .pcapng(pcapng) }
+      (hasMore, warning) = try Self.readBatch(&input, &pcapng, &counter, &unmet, &batch, &decoder, filter)
+    }
+    if let warning { readingWarnings.append(warning) }
+    return hasMore
+  }
+
+  private static func readBatch(
+    _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ unmet: inout Unmet,
+    _ batch: inout SegmentBatch, _ decoder: inout PacketDecoder, _ filter: PacketFilter?
+  ) throws -> (hasMore: Bool, warning: String?) {
+    // What the last batch ended for is read now and not then: a pipe's batch must not wait for what follows it.
+    let rest = input.count
+    if unmet.skip > 0, try !input.skip(unmet.skip) { return (false, cutShort(packetCount)) }
+    if unmet.needs > 0, try !input.fill(atLeast: unmet.needs) {
+      return (false, rest > 0 ? cutShort(packetCount) : nil)
+    }
+    unmet = Unmet()
+    var offset = 0
+    let end = try walk(
+      input.window, startingAt: input.windowStart, ofBlock: input.blockLength, at: &offset, position: input.position,
+      bytesRead: input.bytesRead, &parser, &packetCount, &batch, &decoder, filter)
+    input.consume(offset)
+    batch.bytesRead = input.bytesRead
+    input.giveAway(&batch.block)
+    switch end {
+    case .stopped: return (false, nil)
+    case .damaged(let error): return (false, error.message)
+    case .skip(let count): unmet.skip = count
+    case .needs(let count): unmet.needs = count
+    }
+    return (true, nil)
+  }
+
+  private static func walk(
+    _ window: RawSpan, startingAt windowStart: Int, ofBlock blockLength: Int, at offset: inout Int, position: Int,
+    bytesRead: Int, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ batch: inout SegmentBatch,
+    _ decoder: inout PacketDecoder, _ filter: PacketFilter?
+  ) throws -> Walk {
+    try walk(window, at: &offset, position: position, bytesRead: bytesRead, &parser, &packetCount) { packet, bytes, _ in
+      batch.note(packet)
+      if let filter, try !filter.matches(packet, bytes) { return true }
+      batch.matchingPackets += 1
+      decoder.decode(packet, bytes) { segment, payload in
+        batch.add(segment, payload, in: packet, window, at: windowStart, blockLength: blockLength)
+      }
+      return true
     }
   }
 

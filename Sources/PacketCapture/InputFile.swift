@@ -67,6 +67,21 @@ struct InputFile: ~Copyable {
     get { buffer.rawBytes.extracting(start..<end) }
   }
 
+  /// Where the window begins in the block, for who takes the block over.
+  var windowStart: Int { start }
+  var blockLength: Int { buffer.count }
+
+  /// Gives the block away and goes on in `block`, to which what is left of the window is copied: less than a record.
+  mutating func giveAway(_ block: inout [UInt8]) {
+    let rest = start..<end
+    let wanted = max(Self.blockSize + 1 << 16, rest.count)
+    if block.count < wanted { block = [UInt8](repeating: 0, count: wanted) }
+    block.replaceSubrange(0..<rest.count, with: buffer[rest])
+    swap(&block, &buffer)
+    start = 0
+    end = rest.count
+  }
+
   mutating func consume(_ count: Int) {
     start += count
     position += count

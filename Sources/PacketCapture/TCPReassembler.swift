@@ -289,8 +289,7 @@ public struct TCPReassembler {
     }
     let offset = halves[half].offset(of: segment.acknowledgement)
     if offset == 1 && halves[half].start == .unknown && halves[half].hintMayBeKeepAlive { return passKeepAlive(half) }
-    if let highest = halves[half].acknowledged, highest >= offset { return }
-    if offset - halves[half].next < Self.farthest { halves[half].acknowledged = offset }
+    halves[half].acknowledge(segment.acknowledgement, within: Self.farthest)
   }
 
   /// A segment without data before any with data tells where the stream stands.

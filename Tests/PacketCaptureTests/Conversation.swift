@@ -72,12 +72,12 @@ struct Conversation {
       acknowledgement: SequenceNumber(rawValue: acknowledgement?.start ?? 0).advanced(by: acknowledgement?.number ?? 0),
       flags: acknowledgement == nil ? flags : flags.union(.ack), payloadLength: wireLength ?? data.count)
     let moment = hasTimes ? Timestamp(nanoseconds: Int64(time * 1e9)) : .none
-    reassembler.receive(segment, data.rawBytes, time: moment, packet: packet, into: &log)
+    reassembler.receive(segment, data.rawBytes, time: moment, packet: packet) { log.consume($0, at: $1) }
   }
 
   /// The capture ends.
   mutating func finish() {
-    reassembler.finish(into: &log)
+    reassembler.finish { log.consume($0, at: $1) }
     log.checkAllClosed()
   }
 }

@@ -217,20 +217,9 @@ struct ReassemblyLawTests {
 
 /// In-order bytes are the caller's own memory, not a copy.
 struct ReassemblyCopyTests {
-  private struct AddressKeeper: StreamConsumer {
-    var address: UInt?
-    mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
-      switch event {
-      case .bytes(let bytes): address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-      case .gap, .end: break
-      }
-    }
-    mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp, packet: Int) {}
-  }
-
   @Test func bytesInOrderPassWithoutACopy() {
     var reassembler = TCPReassembler()
-    var keeper = AddressKeeper()
+    var address: UInt?
     let data = [UInt8](repeating: 1, count: 10_000)
     let segments: [(UInt32, TCPSegment.Flags, Range<Int>)] = [
       (9, .syn, 0..<0), (10, .ack, 0..<5_000), (5_010, .ack, 5_000..<10_000),
@@ -240,10 +229,12 @@ struct ReassemblyCopyTests {
         source: Conversation.client, destination: Conversation.server, sequence: SequenceNumber(rawValue: sequence),
         acknowledgement: SequenceNumber(rawValue: 0), flags: flags, payloadLength: range.count)
       let payload = data.rawBytes.extracting(range)
-      reassembler.receive(segment, payload, time: .none, packet: 1, into: &keeper)
+      reassembler.receive(segment, payload, time: .none, packet: 1) { event, _ in
+        if case .bytes(let bytes) = event { address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
+      }
       if !range.isEmpty {
         let expected = unsafe payload.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-        #expect(keeper.address == expected)
+        #expect(address == expected)
       }
     }
   }

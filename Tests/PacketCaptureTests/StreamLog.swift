@@ -3,7 +3,7 @@ import PacketCapture
 
 /// Keeps everything a reassembler emits, and what it must never emit: bytes out of order or twice, events behind an
 /// end.
-struct StreamLog: StreamConsumer {
+struct StreamLog {
   struct Gap: Equatable {
     var offset: Int
     var length: Int
@@ -40,6 +40,7 @@ struct StreamLog: StreamConsumer {
   private var current: [Int: Int] = [:]
 
   mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
+    if case .connection(let change) = event { return consume(copy change, slot: position.slot) }
     guard let index = current[position.slot] else {
       violations.append("an event for slot \(position.slot), where nothing is open")
       return
@@ -59,10 +60,11 @@ struct StreamLog: StreamConsumer {
       if length <= 0 { violations.append("a gap of \(length) bytes") }
       connections[index][keyPath: way].gaps.append(Gap(offset: position.offset, length: length, reason: reason))
     case .end: connections[index][keyPath: way].hasEnded = true
+    case .connection: break
     }
   }
 
-  mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp, packet: Int) {
+  private mutating func consume(_ event: ConnectionEvent, slot: Int) {
     if case .opened(let flow) = event {
       if current[slot] != nil { violations.append("slot \(slot) opened twice") }
       current[slot] = connections.count
@@ -125,11 +127,11 @@ struct CaptureContents {
       if let filter, try !filter.matches(packet, bytes) { return true }
       packets.append(packet)
       decoder.decode(packet, bytes) { segment, payload in
-        reassembler.receive(segment, payload, time: packet.time, packet: packet.number, into: &streams)
+        reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { streams.consume($0, at: $1) }
       }
       return true
     }
-    reassembler.finish(into: &streams)
+    reassembler.finish { streams.consume($0, at: $1) }
     streams.checkAllClosed()
     (self.packets, self.streams) = (packets, streams)
     (warnings, linkTypes, secrets) = (file.warnings, file.linkTypes, file.secrets)
