@@ -61,8 +61,7 @@ public struct Dissection<Sink: RecordSink> {
     _ file: consuming CaptureFile, _ source: String, _ proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
     var outcome = CaptureOutcome(source: source, format: file.format, linkTypes: file.linkTypes, size: file.size)
-    let reader = SegmentReader(file, options: options.capture, filter: filter)
-    var reassembler = TCPReassembler(options: options.capture.reassembly)
+    let reader = StreamReader(file, options: options.capture, filter: filter)
     // pcapng names its link types in blocks before the first packet of each interface.
     var isAnnounced = false
     let end = try reader.forEachBatch { batch in
@@ -73,11 +72,7 @@ public struct Dissection<Sink: RecordSink> {
       }
       outcome.add(batch)
       dissector.output.summary.packets += batch.matchingPackets
-      batch.forEachSegment { segment, payload, time, packet in
-        reassembler.receive(segment, payload, time: time, packet: packet) { event, position in
-          dissector.consume(event, at: position)
-        }
-      }
+      batch.forEachEvent { event, position in dissector.consume(event, at: position) }
       let progress = DissectionProgress(bytesRead: batch.bytesRead, size: outcome.size, packets: outcome.packets)
       return dissector.output.sink.isOpen && proceed(progress)
     }
@@ -85,7 +80,7 @@ public struct Dissection<Sink: RecordSink> {
       outcome.linkTypes.append(linkType)
     }
     if !isAnnounced { announce(outcome) }
-    reassembler.finish { event, position in dissector.consume(event, at: position) }
+    dissector.endAll()
     let unread = outcome.linkTypes.filter { !$0.isSupported }
     outcome.warnings = (end?.warnings ?? []) + unread.map { "packets of link type \($0) are not read" }
     return outcome

@@ -72,6 +72,14 @@ struct Dissector<Sink: RecordSink> {
     lanes[connection.slot].count(bytes, fromHigh: !fromClient)
   }
 
+  /// Ends what is still open, in the order of the connections: the reading was interrupted.
+  mutating func endAll() {
+    for connection in connections.compactMap({ $0 }).sorted(by: { $0.number < $1.number }) {
+      close(connection)
+      connections[connection.slot] = nil
+    }
+  }
+
   mutating func close(_ connection: Connection) {
     decideFinally(connection)
     finish(connection, fromHigh: false)

@@ -174,7 +174,7 @@ public struct CaptureOutcome: Sendable {
   /// What was wrong with the file as a file; everything before the damage was read.
   public var warnings: [String] = []
 
-  mutating func add(_ batch: borrowing SegmentBatch) {
+  mutating func add(_ batch: borrowing EventBatch) {
     packets += batch.packets
     cutPackets += batch.cutPackets
     if batch.firstTime.isKnown && (!firstTime.isKnown || batch.firstTime < firstTime) { firstTime = batch.firstTime }

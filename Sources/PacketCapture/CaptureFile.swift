@@ -155,9 +155,10 @@ public struct CaptureFile: ~Copyable {
 
   // MARK: batches
 
-  /// Reads the next block's segments into `batch` and gives the block away with them; `false` when that was the last.
+  /// Reads the next block's streams into `batch` and gives the block away with them; `false` when that was the last.
   mutating func readBatch(
-    _ batch: inout SegmentBatch, _ decoder: inout PacketDecoder, _ filter: PacketFilter?
+    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
   ) throws -> Bool {
     var counter = packetCount
     defer { packetCount = counter }
@@ -165,14 +166,14 @@ public struct CaptureFile: ~Copyable {
     let hasMore: Bool
     switch parser {
     case .pcap(var pcap):
-      (hasMore, warning) = try Self.readBatch(&input, &pcap, &counter, &unmet, &batch, &decoder, filter)
+      (hasMore, warning) = try Self.readBatch(&input, &pcap, &counter, &unmet, &batch, &decoder, &reassembler, filter)
       parser = .pcap(pcap)
     case .snoop(var snoop):
-      (hasMore, warning) = try Self.readBatch(&input, &snoop, &counter, &unmet, &batch, &decoder, filter)
+      (hasMore, warning) = try Self.readBatch(&input, &snoop, &counter, &unmet, &batch, &decoder, &reassembler, filter)
       parser = .snoop(snoop)
     case .pcapng(var pcapng):
       defer { parser = .pcapng(pcapng) }
-      (hasMore, warning) = try Self.readBatch(&input, &pcapng, &counter, &unmet, &batch, &decoder, filter)
+      (hasMore, warning) = try Self.readBatch(&input, &pcapng, &counter, &unmet, &batch, &decoder, &reassembler, filter)
     }
     if let warning { readingWarnings.append(warning) }
     return hasMore
@@ -180,7 +181,8 @@ public struct CaptureFile: ~Copyable {
 
   private static func readBatch(
     _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ unmet: inout Unmet,
-    _ batch: inout SegmentBatch, _ decoder: inout PacketDecoder, _ filter: PacketFilter?
+    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
   ) throws -> (hasMore: Bool, warning: String?) {
     // What the last batch ended for is read now and not then: a pipe's batch must not wait for what follows it.
     let rest = input.count
@@ -189,13 +191,14 @@ public struct CaptureFile: ~Copyable {
       return (false, rest > 0 ? cutShort(packetCount) : nil)
     }
     unmet = Unmet()
+    // Also when the walk throws: the events so far have their bytes in this block.
+    defer { input.giveAway(&batch.block) }
     var offset = 0
     let end = try walk(
       input.window, startingAt: input.windowStart, ofBlock: input.blockLength, at: &offset, position: input.position,
-      bytesRead: input.bytesRead, &parser, &packetCount, &batch, &decoder, filter)
+      bytesRead: input.bytesRead, &parser, &packetCount, &batch, &decoder, &reassembler, filter)
     input.consume(offset)
     batch.bytesRead = input.bytesRead
-    input.giveAway(&batch.block)
     switch end {
     case .stopped: return (false, nil)
     case .damaged(let error): return (false, error.message)
@@ -207,15 +210,18 @@ public struct CaptureFile: ~Copyable {
 
   private static func walk(
     _ window: RawSpan, startingAt windowStart: Int, ofBlock blockLength: Int, at offset: inout Int, position: Int,
-    bytesRead: Int, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ batch: inout SegmentBatch,
-    _ decoder: inout PacketDecoder, _ filter: PacketFilter?
+    bytesRead: Int, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ batch: inout EventBatch,
+    _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
   ) throws -> Walk {
     try walk(window, at: &offset, position: position, bytesRead: bytesRead, &parser, &packetCount) { packet, bytes, _ in
       batch.note(packet)
       if let filter, try !filter.matches(packet, bytes) { return true }
       batch.matchingPackets += 1
       decoder.decode(packet, bytes) { segment, payload in
-        batch.add(segment, payload, in: packet, window, at: windowStart, blockLength: blockLength)
+        reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { event, position in
+          batch.add(event, position, in: window, at: windowStart, blockLength: blockLength)
+        }
       }
       return true
     }

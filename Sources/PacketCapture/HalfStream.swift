@@ -69,8 +69,10 @@ struct HalfStream {
   }
 
   /// Takes a segment that is whole and next in order, and returns its offset; `nil` when it is not.
-  mutating func takeNext(_ sequence: SequenceNumber, _ payload: RawSpan, ofLength length: Int) -> Int? {
-    guard payload.byteCount == length, sequence == base.advanced(by: next), !hasEnded else { return nil }
+  @inline(__always)
+  mutating func takeNext(_ segment: borrowing TCPSegment, _ payload: RawSpan) -> Int? {
+    let length = segment.payloadLength
+    guard payload.byteCount == length, segment.sequence == base.advanced(by: next), !hasEnded else { return nil }
     let offset = next
     recent.note(payload, at: offset)
     next += length

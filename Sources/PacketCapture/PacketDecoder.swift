@@ -221,7 +221,8 @@ public struct PacketDecoder {
       sequence: SequenceNumber(rawValue: bytes.uint32(at: start + 4)),
       acknowledgement: SequenceNumber(rawValue: bytes.uint32(at: start + 8)),
       flags: TCPSegment.Flags(rawValue: bytes.byte(at: start + 13)), payloadLength: length - headerLength)
-    let payload = min(start + headerLength, bytes.byteCount)
-    body(segment, bytes.extracting(payload..<min(start + length, bytes.byteCount)))
+    let payloadStart = min(start + headerLength, bytes.byteCount)
+    let payload = bytes.extracting(payloadStart..<min(start + length, bytes.byteCount))
+    body(segment, payload)
   }
 }

@@ -90,7 +90,7 @@ public struct TCPReassembler {
     {
       halves[half ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
       if segment.payloadLength == 0 { return }
-      if let offset = halves[half].takeNext(segment.sequence, payload, ofLength: segment.payloadLength) {
+      if let offset = halves[half].takeNext(segment, payload) {
         position.offset = offset
         emit(.bytes(payload), position)
         return
