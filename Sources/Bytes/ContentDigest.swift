@@ -1,8 +1,8 @@
 /// A 64-bit digest of bytes that tells contents apart, and keeps up with memory; it is no protection against somebody
 /// who wants two contents to have the same one.
 ///
-/// Multiply and fold in two independent lanes, sixteen bytes each a step; the last sixteen bytes are read again rather
-/// than one by one.
+/// Multiply and fold in four independent lanes, sixteen bytes each a step, so that no multiplication waits for another;
+/// the last sixteen bytes are read again rather than one by one.
 public struct ContentDigest {
   public let value: UInt64
 
@@ -17,27 +17,36 @@ public struct ContentDigest {
   @inlinable @inline(__always)
   static func digest(_ bytes: RawSpan, _ seed: UInt64) -> UInt64 {
     let count = bytes.byteCount
-    var first = seed ^ UInt64(truncatingIfNeeded: count)
-    var second = seed &* 0xa076_1d64_78bd_642f
+    var a = seed ^ UInt64(truncatingIfNeeded: count)
     if count < 16 {
-      for offset in 0..<count { first = (first ^ UInt64(bytes.byte(at: offset))) &* 0x0000_0100_0000_01b3 }
-      return fold(first, second | 1)
+      for offset in 0..<count { a = (a ^ UInt64(bytes.byte(at: offset))) &* 0x0000_0100_0000_01b3 }
+      return fold(a, seed | 1)
     }
     // Safe: every load below ends at or before `count`, needs no alignment, and any bits are an integer.
     return unsafe bytes.withUnsafeBytes { memory in
-      guard let base = memory.baseAddress else { return first }
-      func word(_ offset: Int) -> UInt64 { unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+      guard let base = memory.baseAddress else { return a }
+      func step(_ lane: UInt64, _ offset: Int, _ key: UInt64) -> UInt64 {
+        let low = unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        let high = unsafe base.loadUnaligned(fromByteOffset: offset &+ 8, as: UInt64.self)
+        return fold(low ^ key, high ^ lane)
+      }
+      var b = seed &* 0xa076_1d64_78bd_642f
+      var c = seed ^ 0x8ebc_6af0_9c88_c6e3
+      var d = ~seed
       var offset = 0
-      while offset &+ 32 <= count {
-        first = fold(word(offset) ^ 0xe703_7ed1_a0b4_28db, word(offset &+ 8) ^ first)
-        second = fold(word(offset &+ 16) ^ 0x8ebc_6af0_9c88_c6e3, word(offset &+ 24) ^ second)
-        offset = offset &+ 32
+      while offset &+ 64 <= count {
+        a = step(a, offset, 0xe703_7ed1_a0b4_28db)
+        b = step(b, offset &+ 16, 0x8ebc_6af0_9c88_c6e3)
+        c = step(c, offset &+ 32, 0x5899_65cc_7537_4cc3)
+        d = step(d, offset &+ 48, 0x1d8e_4e27_c47d_124f)
+        offset = offset &+ 64
       }
-      if offset &+ 16 < count {
-        first = fold(word(offset) ^ 0x5899_65cc_7537_4cc3, word(offset &+ 8) ^ first)
-      }
-      second = fold(word(count &- 16) ^ 0x1d8e_4e27_c47d_124f, word(count &- 8) ^ second)
-      return fold(first ^ 0x5899_65cc_7537_4cc3, second ^ 0xe703_7ed1_a0b4_28db)
+      let rest = count &- offset
+      if rest > 16 { a = step(a, offset, 0xe703_7ed1_a0b4_28db) }
+      if rest > 32 { b = step(b, offset &+ 16, 0x8ebc_6af0_9c88_c6e3) }
+      if rest > 48 { c = step(c, offset &+ 32, 0x5899_65cc_7537_4cc3) }
+      d = step(d, count &- 16, 0xa076_1d64_78bd_642f)
+      return fold(a ^ b &* 3, c ^ d)
     }
   }
 

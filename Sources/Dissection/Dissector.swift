@@ -122,11 +122,11 @@ struct Dissector<Sink: RecordSink> {
     case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
     case .bytes(let bytes):
       let mark = Mark(time: position.time, packet: position.packet)
-      lanes[position.slot].count(bytes.byteCount, fromHigh: position.fromHigh)
       // The usual case touches nothing but the lane.
-      if lanes[position.slot].canReadOn, lanes[position.slot].reading(fromHigh: position.fromHigh) == .gateway {
-        lanes[position.slot].read(bytes, at: position.offset, mark, into: &output)
-      } else if let connection = connections[position.slot] {
+      if lanes[position.slot].readOn(bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output) {
+        return
+      }
+      if let connection = connections[position.slot] {
         read(bytes, at: position.offset, mark, connection, position.fromHigh)
       }
     case .gap(let length, let reason):

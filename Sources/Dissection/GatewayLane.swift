@@ -44,13 +44,22 @@ struct GatewayLane {
     if fromHigh { byteCounts.high += bytes } else { byteCounts.low += bytes }
   }
 
-  /// A notification was found, so nothing about this stream is in doubt.
-  var canReadOn: Bool { session.written > 0 }
-
   /// The beginning of the stream was not captured.
   mutating func beginAnywhere() { framer = RecordFramer(grammar: framer.grammar, isAligned: false) }
 
   // MARK: notifications
+
+  /// Counts the bytes, and decodes them if they are a provider's in whose stream a notification was found already, so
+  /// that nothing about it is in doubt; `false` when they are not.
+  @inline(__always)
+  mutating func readOn<Sink>(
+    _ bytes: RawSpan, at offset: Int, fromHigh: Bool, _ mark: Mark, into output: inout RecordOutlet<Sink>
+  ) -> Bool {
+    count(bytes.byteCount, fromHigh: fromHigh)
+    guard session.written > 0, reading(fromHigh: fromHigh) == .gateway else { return false }
+    read(bytes, at: offset, mark, into: &output)
+    return true
+  }
 
   /// Decodes what these bytes complete.
   ///

@@ -6,7 +6,7 @@ import Glibc
 /// It shows a window of contiguous bytes: `fill` widens it, `consume` moves its start. Memory is one block, or the
 /// largest contiguous piece that was asked for.
 struct InputFile: ~Copyable {
-  static let blockSize = 1 << 18
+  static let blockSize = 1 << 19
 
   private let descriptor: Int32
   private var decompressor: (any Decompressor)?
