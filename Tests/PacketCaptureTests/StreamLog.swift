@@ -40,7 +40,13 @@ struct StreamLog {
   private var current: [Int: Int] = [:]
 
   mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
-    if case .connection(let change) = event { return consume(copy change, slot: position.slot) }
+    switch event {
+    case .connection(let change): note(copy change, slot: position.slot)
+    default: keep(event, at: position)
+    }
+  }
+
+  private mutating func keep(_ event: borrowing StreamEvent, at position: StreamPosition) {
     guard let index = current[position.slot] else {
       violations.append("an event for slot \(position.slot), where nothing is open")
       return
@@ -64,7 +70,7 @@ struct StreamLog {
     }
   }
 
-  private mutating func consume(_ event: ConnectionEvent, slot: Int) {
+  private mutating func note(_ event: ConnectionEvent, slot: Int) {
     if case .opened(let flow) = event {
       if current[slot] != nil { violations.append("slot \(slot) opened twice") }
       current[slot] = connections.count
