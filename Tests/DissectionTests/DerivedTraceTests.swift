@@ -92,7 +92,8 @@ struct DerivedTraceTests {
     #expect(hex.captures[0].format == .hex)
     #expect(hex.responses.map(\.response) == raw.responses.map(\.response))
     let named: [(UInt8, UInt32)] = [(8, 25), (10, .max), (42, 7), (255, 0)]
-    #expect(raw.responses.map(\.response) == named.map { ErrorResponse(status: .init(rawValue: $0.0), identifier: $0.1) })
+    let expected = named.map { ErrorResponse(status: .init(rawValue: $0.0), identifier: $0.1) }
+    #expect(raw.responses.map(\.response) == expected)
     #expect(raw.responses.map(\.place.offset) == [0, 6, 12, 18])
   }
 
