@@ -328,17 +328,21 @@ struct Dissector<Sink: RecordSink> {
     }
     let bytes = first.rawBytes
     if mayBe(client: true),
-      take(GatewayGrammar(limits: options.limits).probe(bytes, 0, atEnd: isFinal), .gateway, fromClient: true)
+      take(
+        GatewayGrammar(limits: options.limits)
+          .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal), .gateway, fromClient: true)
     {
       return .yes
     }
     if mayBe(client: false) {
       if first.count <= ErrorResponse.length,
-        take(ResponseGrammar().probe(bytes, 0, atEnd: isFinal), .gateway, fromClient: false)
+        take(ResponseGrammar().canStart(bytes, 0, atEnd: isFinal), .gateway, fromClient: false)
       {
         return .yes
       }
-      if take(connection.feedback.grammar.probe(bytes, 0, atEnd: isFinal), .feedback, fromClient: false) { return .yes }
+      let tuple = connection.feedback.grammar
+        .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal)
+      if take(tuple, .feedback, fromClient: false) { return .yes }
     }
     return needsMore && !isFinal ? .needsMore : .no
   }

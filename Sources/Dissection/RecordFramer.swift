@@ -400,13 +400,21 @@ struct RecordFramer<Grammar: RecordGrammar> {
     var candidate = max(cursor, from)
     defer { cursor = candidate }
     while candidate < buffer.byteCount {
-      switch grammar.probe(region, candidate - from, atEnd: atEnd) {
+      switch grammar.probe(region, candidate - from, beginsBetween: beginsBetween, atEnd: atEnd) {
       case .yes: return candidate
       case .no: candidate += 1
       case .needsMore: return nil
       }
     }
     return nil
+  }
+
+  /// What is searched began where a record ended: only a gap, or the capture's beginning, cuts records.
+  private var beginsBetween: Bool {
+    switch mode {
+    case .aligned, .searching(.malformed), .searching(.captureEnd): true
+    case .searching(.cut), .searching(.beforeCapture): false
+    }
   }
 
   private func mark(endingAt end: Int) -> Mark { marks.first { $0.end >= end }?.mark ?? latest }

@@ -22,7 +22,9 @@ protocol RecordGrammar: Sendable {
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
 
   /// Whether a record surely starts at `offset` of bytes whose boundaries are not known; all of `bytes` is unexplained.
-  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
+  ///
+  /// - Parameter beginsBetween: the first of `bytes` lies in no record that began before it.
+  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility
 
   /// Told of every record, so that later decisions can lean on what the stream has shown.
   mutating func note(firstByte: UInt8)
@@ -32,6 +34,9 @@ protocol RecordGrammar: Sendable {
 struct GatewayGrammar: RecordGrammar {
   /// Tokens longer than this were never seen; only a search uses it, known boundaries allow more.
   private static let longestCredibleToken = 255
+
+  /// A record with the longest payload that was ever allowed.
+  private static let longestUsualRecord = 4_608
 
   let limits: ProtocolLimits
   private var hasSeenSimple = false
@@ -51,7 +56,11 @@ struct GatewayGrammar: RecordGrammar {
     if rest.byteCount == 0 || rest.byte(at: 0) <= 2 {
       // The usual case costs one look at the payload's first byte.
       let command = record.byte(at: 0)
-      if command == 2 { return true }
+      if command == 2 {
+        // A wrong frame length often leads into the items, where 0 and 1 abound.
+        if rest.byteCount == 0 || rest.byte(at: 0) == 2 { return true }
+        return isTrustworthySlowly(record, rest)
+      }
       let tokenAt = command == 0 ? 3 : 11
       let payloadAt = tokenAt + Int(record.uint16(at: tokenAt - 2)) + 2
       if payloadAt < record.byteCount && record.byte(at: payloadAt) == UInt8(ascii: "{") { return true }
@@ -68,6 +77,7 @@ struct GatewayGrammar: RecordGrammar {
     let payload = PushNotification(layout: layout, frame: record).payload
     if payload.byteCount > 0, case .valid = JSONText.scan(payload) { return true }
     if layout.command == .framed && isExact(layout) && rest.byteCount == 0 { return true }
+    if layout.command != .framed, holdsRecord(record, 0, record.byteCount, atEnd: true) == .yes { return false }
     return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
   }
 
@@ -91,7 +101,7 @@ struct GatewayGrammar: RecordGrammar {
   }
 
   /// The frame must parse whole, and be followed by another, carry JSON, or be a command-2 frame without a flaw.
-  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
     switch canStart(bytes, offset, atEnd: false) {
     case .no: return .no
     case .needsMore: return atEnd ? .no : .needsMore
@@ -108,10 +118,18 @@ struct GatewayGrammar: RecordGrammar {
     if layout.command == .framed { return isExact(layout) ? .yes : .no }
     guard layout.token.length > 0 else { return .no }
     let payload = PushNotification(layout: layout, frame: record).payload
-    if payload.byteCount > 0, case .valid = JSONText.scan(payload) {
-      return layout.command == .simple ? probeSimple(bytes, offset, length, atEnd) : .yes
-    }
     guard payload.byteCount > 0 else { return .no }
+    let isJSON = if case .valid = JSONText.scan(payload) { true } else { false }
+    if layout.command == .enhanced && isJSON { return .yes }
+    switch holdsRecord(bytes, offset, length, atEnd: atEnd) {
+    case .yes: return .no
+    case .needsMore: return .needsMore
+    case .no: break
+    }
+    if layout.command == .simple {
+      let answer = probeSimple(bytes, offset, length, isJSON, beginsBetween, atEnd)
+      if isJSON || answer != .yes { return answer }
+    }
     if offset + length == bytes.byteCount { return atEnd ? .yes : .needsMore }
     return canStart(bytes, offset + length, atEnd: atEnd)
   }
@@ -124,12 +142,42 @@ struct GatewayGrammar: RecordGrammar {
 
   /// The end of a command-1 frame whose expiration ends in a zero byte reads as a command-0 frame. It is one only when
   /// the bytes before it were seen not to be such a beginning, or the neighbours are of command 0 too.
-  private func probeSimple(_ bytes: RawSpan, _ offset: Int, _ length: Int, _ atEnd: Bool) -> Plausibility {
-    if offset >= 8 && bytes.byte(at: offset - 8) != 1 { return .yes }
+  private func probeSimple(
+    _ bytes: RawSpan, _ offset: Int, _ length: Int, _ isJSON: Bool, _ beginsBetween: Bool, _ atEnd: Bool
+  ) -> Plausibility {
+    if isJSON, offset < 8 ? beginsBetween : bytes.byte(at: offset - 8) != 1 { return .yes }
     if hasSeenSimple || (offset > 0 && bytes.byte(at: offset - 1) == UInt8(ascii: "}")) { return .yes }
     let next = offset + length
     guard next < bytes.byteCount else { return atEnd ? (offset == 0 ? .yes : .no) : .needsMore }
     return bytes.byte(at: next) == 0 ? .yes : .no
+  }
+
+  /// Whether a record that is beyond doubt begins inside the one of command 0 or 1 at `start`.
+  ///
+  /// The identifier `00 00 00 6d` near the end of a command-2 frame reads as a command-0 record whose token covers the
+  /// beginning of the next frame, and its payload may even be that frame's. Only a beginning near `start` is looked
+  /// for, so that a long region stays cheap.
+  private func holdsRecord(_ bytes: RawSpan, _ start: Int, _ length: Int, atEnd: Bool) -> Plausibility {
+    for offset in start + 1..<start + min(length, Self.longestCredibleToken) {
+      let command = bytes.byte(at: offset)
+      guard command == 1 || command == 2, canStart(bytes, offset, atEnd: true) == .yes else { continue }
+      switch extent(bytes, offset) {
+      case .complete(let length) where length <= Self.longestUsualRecord:
+        let record = bytes.extracting(offset..<offset + length)
+        guard let layout = try? PushNotification.Layout(parsing: record) else { continue }
+        if command == 2 {
+          if isExact(layout) { return .yes }
+        } else if layout.token.length > 0, layout.payload.length > 0,
+          case .valid = JSONText.scan(PushNotification(layout: layout, frame: record).payload)
+        {
+          return .yes
+        }
+      case .incomplete(let needed) where needed <= Self.longestUsualRecord && !atEnd:
+        if command == 2, bytes.byteCount - offset < 5 || isCredibleSoFar(bytes, offset) { return .needsMore }
+      default: continue
+      }
+    }
+    return .no
   }
 
   /// Whether the items that are already there could belong to a frame: a search must not wait for 128 KiB because of
@@ -168,9 +216,11 @@ struct ResponseGrammar: RecordGrammar {
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
   mutating func note(firstByte: UInt8) {}
 
-  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility { probe(bytes, offset, atEnd: atEnd) }
+  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+    probe(bytes, offset, beginsBetween: true, atEnd: atEnd)
+  }
 
-  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
     guard bytes.byte(at: offset) == ErrorResponse.documentedCommand else { return .no }
     guard bytes.byteCount - offset >= ErrorResponse.length else { return atEnd ? .no : .needsMore }
     return ErrorResponse.Status(rawValue: bytes.byte(at: offset + 1)).isDocumented ? .yes : .no
@@ -195,7 +245,7 @@ struct FeedbackGrammar: RecordGrammar {
     return isRecent && (1...255).contains(bytes.uint16(at: offset + 4)) ? .yes : .no
   }
 
-  func probe(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
     switch canStart(bytes, offset, atEnd: atEnd) {
     case .no: return .no
     case .needsMore: return .needsMore

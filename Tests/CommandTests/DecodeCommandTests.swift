@@ -1,0 +1,200 @@
+import Foundation
+import Testing
+
+@Suite("decode")
+struct DecodeCommandTests {
+  @Test("Records go to standard output, and nothing else") func decodes() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let outcome = try command.run("decode", "plain-error.pcap")
+      #expect(outcome.status == 0)
+      #expect(outcome.errors == "")
+      let baseline = Command.traces.appending(path: "plain-error.pcap.jsonl")
+      #expect(outcome.output == (try String(contentsOf: baseline, encoding: .utf8)))
+    }
+  }
+
+  // MARK: what cannot be read
+
+  @Test("A missing file, a directory: cannot open", arguments: [("missing.pcap", "No such file"), (".", "directory")])
+  func cannotOpen(input: String, problem: String) throws {
+    try Command.inFolder { command in
+      let outcome = try command.run("decode", input)
+      #expect(outcome.status == 66)
+      #expect(outcome.errors.hasPrefix("apnscope: \(input): "))
+      #expect(outcome.errors.contains(problem))
+      #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
+  }
+
+  @Test(
+    "An empty file, and one of something else: not a capture", arguments: ["", "Dear diary, today I wrote no capture."])
+  func notACapture(text: String) throws {
+    try Command.inFolder { command in
+      try command.write(Array(text.utf8), "diary.txt")
+      let outcome = try command.run("decode", "diary.txt")
+      #expect(outcome.status == 65)
+      #expect(outcome.errors.hasPrefix("apnscope: diary.txt: "))
+    }
+  }
+
+  @Test("Several inputs, one of them missing: the others are read, and the code tells") func oneMissing() throws {
+    try Command.inFolder { command in
+      try command.trace("responses.bin", as: "a")
+      try command.trace("feedback-plain.hex", as: "b")
+      let outcome = try command.run("decode", "a", "missing", "b")
+      #expect(outcome.status == 66)
+      #expect(outcome.errors.hasPrefix("apnscope: missing: "))
+      #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"error_response""#) } == 4)
+      #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"feedback""#) } == 20)
+      // Connections are numbered on through all inputs, and one summary ends them all.
+      #expect(outcome.lines.contains { $0.hasPrefix(#"{"type":"feedback","connection":2,"#) })
+      #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"summary""#) } == 1)
+    }
+  }
+
+  @Test("Standard input is an input") func standardInput() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcapng")
+      let outcome = try command.run("decode", "-", input: command.folder.appending(path: "plain-error.pcapng").path)
+      #expect(outcome.status == 0)
+      #expect(outcome.lines.count { $0.contains(#""type":"notification""#) } == 66)
+      let piped = try command.shell(#"gzip -c plain-error.pcapng | "$apnscope" decode - "#)
+      #expect(piped.status == 0)
+      #expect(piped.output == outcome.output)
+    }
+  }
+
+  // MARK: strictness
+
+  @Test(
+    "--strict tells by its code what was damaged, and changes nothing else",
+    arguments: [
+      ("plain-error.pcap", 0), ("snap-length-120.pcap", 65), ("garbage-inside.bin", 65), ("mid-stream.pcap.zst", 65),
+      ("tls-gateway.pcap", 65), ("cut-in-packet.pcap", 65),
+    ] as [(String, Int32)])
+  func strict(trace: String, code: Int32) throws {
+    try Command.inFolder { command in
+      try command.trace(trace)
+      let (usual, strict) = (try command.run("decode", trace), try command.run("decode", "--strict", trace))
+      #expect(usual.status == 0)
+      #expect(strict.status == code)
+      #expect(strict.output == usual.output)
+    }
+  }
+
+  @Test("A file cut short is warned about") func warning() throws {
+    try Command.inFolder { command in
+      try command.trace("cut-in-packet.pcap")
+      let outcome = try command.run("decode", "cut-in-packet.pcap")
+      #expect(outcome.errors.hasPrefix("apnscope: cut-in-packet.pcap: the file is cut short"))
+    }
+  }
+
+  // MARK: output
+
+  @Test("A reader that goes away is no error") func closedPipe() throws {
+    try Command.inFolder { command in
+      try command.trace("loss-reorder.pcap.gz", as: "a")
+      for format in ["jsonl", "csv", "table"] {
+        // More than a pipe holds, so that a write must fail.
+        let line = #""$apnscope" decode --format \#(format) a a a a a a | head -1; echo "${PIPESTATUS[0]}""#
+        let outcome = try command.shell(line)
+        #expect(outcome.lines.count == 2)
+        #expect(outcome.lines.last == "0")
+        #expect(outcome.errors == "")
+      }
+    }
+  }
+
+  @Test("What cannot be written is an error of input and output", arguments: ["missing/records.jsonl", "/dev/full"])
+  func unwritable(path: String) throws {
+    try Command.inFolder { command in
+      try command.trace("responses.bin")
+      let outcome = try command.run("decode", "--output", path, "responses.bin")
+      #expect(outcome.status == 74)
+      #expect(outcome.errors.hasPrefix("apnscope: \(path): "))
+    }
+  }
+
+  @Test("A full standard output is an error of input and output", arguments: ["decode", "inspect"])
+  func full(subcommand: String) throws {
+    try Command.inFolder { command in
+      try command.trace("responses.bin")
+      let outcome = try command.shell(#""$apnscope" \#(subcommand) responses.bin >/dev/full"#)
+      #expect(outcome.status == 74)
+      #expect(outcome.errors.hasPrefix("apnscope: standard output: "))
+    }
+  }
+
+  @Test("--output names a file") func outputFile() throws {
+    try Command.inFolder { command in
+      try command.trace("responses.bin")
+      let outcome = try command.run("decode", "--output", "records.jsonl", "responses.bin")
+      #expect(outcome.status == 0)
+      #expect(outcome.output == "")
+      #expect(try command.read("records.jsonl") == (try command.run("decode", "responses.bin").output))
+    }
+  }
+
+  // MARK: formats
+
+  @Test("CSV into a directory: one file for each type") func csvDirectory() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let outcome = try command.run("decode", "--format", "csv", "--output", "records/", "plain-error.pcap")
+      #expect(outcome.status == 0)
+      #expect(outcome.output == "")
+      let counts = [
+        "capture": 1, "notification": 66, "error_response": 1, "feedback": 0, "gap": 0, "malformed": 0,
+        "connection": 2, "summary": 1,
+      ]
+      for (type, count) in counts {
+        let lines = try command.read("records/\(type).csv").split(separator: "\n")
+        #expect(lines.count == count + 1, "\(type)")
+        #expect(lines[0].hasPrefix("type,"))
+        #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("\(type),") })
+      }
+      // The directory is there now, so the slash is not needed.
+      #expect(try command.run("decode", "--format", "csv", "--output", "records", "plain-error.pcap").status == 0)
+      #expect(try command.run("decode", "--output", "records", "plain-error.pcap").status == 64)
+    }
+  }
+
+  @Test("The table is for people: one line a record") func table() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let outcome = try command.run("decode", "--format", "table", "plain-error.pcap")
+      #expect(outcome.status == 0)
+      // The file, the columns' names, 66 notifications, 1 error, 2 connections, the summary.
+      #expect(outcome.lines.count == 72)
+      #expect(outcome.output.contains("status 8 (invalid token)  id 8  names #7  7 accepted  26 discarded"))
+    }
+  }
+
+  // MARK: filters and ports
+
+  @Test("--filter keeps what matches; an expression without meaning is a usage error") func filter() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let outcome = try command.run("decode", "--filter", "tcp port 40056", "plain-error.pcap")
+      #expect(outcome.status == 0)
+      #expect(outcome.lines.count { $0.contains(#""type":"notification""#) } == 32)
+      #expect(outcome.lines.count { $0.contains(#""type":"connection""#) } == 1)
+      let bad = try command.run("decode", "--filter", "tcp prot 40056", "plain-error.pcap")
+      #expect(bad.status == 64)
+      #expect(bad.output == "")
+      #expect(!bad.errors.isEmpty)
+    }
+  }
+
+  @Test("--port says what a port means") func port() throws {
+    try Command.inFolder { command in
+      try command.trace("feedback-clear.pcap")
+      let outcome = try command.run("decode", "--port", "2196=gateway", "feedback-clear.pcap")
+      #expect(outcome.status == 0)
+      #expect(!outcome.output.contains(#""type":"feedback""#))
+      #expect(outcome.output.contains(#""service":"gateway""#))
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+@Suite("usage")
+struct UsageTests {
+  @Test(
+    "What cannot be meant is a usage error",
+    arguments: [
+      ["decode"], ["inspect"], ["decode", "--frobnicate", "a"], ["decode", "--format", "xml", "a"],
+      ["decode", "--port", "2195", "a"], ["decode", "--port", "0=gateway", "a"], ["decode", "--port", "1=unknown", "a"],
+      ["decode", "--stream", "client", "a"], ["decode", "--max-frame-length", "0", "a"],
+      ["decode", "--max-connections", "many", "a"], ["decode", "-", "-"], ["decode", "--output", "records/", "a"],
+      ["inspect", "--rows", "-1", "a"], ["explain", "a"],
+    ])
+  func usage(arguments: [String]) throws {
+    try Command.inFolder { command in
+      let process = try command.prepared(arguments)
+      process.standardInput = FileHandle.nullDevice
+      try process.run()
+      process.waitUntilExit()
+      let outcome = try command.outcome(of: process)
+      #expect(outcome.status == 64)
+      #expect(outcome.output == "")
+      #expect(outcome.errors.contains("Usage:") || outcome.errors.contains("--help"))
+    }
+  }
+
+  @Test("--version is a version") func version() throws {
+    try Command.inFolder { command in
+      let outcome = try command.run("--version")
+      #expect(outcome.status == 0)
+      let parts = outcome.output.dropLast().split(separator: ".", omittingEmptySubsequences: false)
+      #expect(parts.count == 3)
+      #expect(parts.allSatisfy { Int($0) != nil })
+    }
+  }
+
+  static let readingOptions = [
+    "--filter", "--port", "--stream", "--max-frame-length", "--max-token-length", "--max-payload-length",
+    "--max-packet-length", "--max-block-length", "--max-hex-dump-length", "--max-fragmented-datagrams",
+    "--max-buffered-bytes", "--max-total-buffered-bytes", "--max-connections", "--gap-patience", "--start-patience",
+    "--max-identifier-runs", "--max-write-times", "--max-held-responses",
+  ]
+
+  @Test(
+    "--help mentions every option, and explains it",
+    arguments: [
+      ("decode", readingOptions + ["--format", "--output", "--strict"]),
+      ("inspect", readingOptions + ["--format", "--rows"]),
+    ])
+  func help(subcommand: String, options: [String]) throws {
+    try Command.inFolder { command in
+      let outcome = try command.run(subcommand, "--help")
+      #expect(outcome.status == 0)
+      #expect(outcome.errors == "")
+      for option in options {
+        let line = try #require(
+          outcome.lines.firstIndex { $0.hasPrefix("  \(option)") }, "\(option) is not in the help")
+        // The explanation stands on the same line, or on the next when the option's name is long.
+        let text = outcome.lines[line].dropFirst(2 + option.count) + outcome.lines[line + 1]
+        #expect(text.filter(\.isLetter).count > 20, "\(option) is not explained")
+      }
+    }
+  }
+
+  @Test("The first help names the exit codes and both subcommands") func overview() throws {
+    try Command.inFolder { command in
+      let outcome = try command.run("--help")
+      #expect(outcome.status == 0)
+      for text in ["decode", "inspect", "64", "65", "66", "74", "130"] { #expect(outcome.output.contains(text)) }
+    }
+  }
+}

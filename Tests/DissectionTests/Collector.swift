@@ -1,0 +1,122 @@
+import APNSProtocol
+import Bytes
+import FoundationEssentials
+import PacketCapture
+
+@testable import Dissection
+
+/// A notification record copied out of the bytes it pointed into.
+struct SeenNotification: Equatable, Sendable {
+  var connection = 1
+  var index: Int
+  var offset: Int
+  var length: Int
+  var command: UInt8
+  var identifier: UInt32?
+  var expiration: UInt32?
+  var priority: UInt8?
+  var token: [UInt8]?
+  var payload: [UInt8]?
+  var packet = 0
+  var time = Timestamp.none
+
+  /// The same without what depends on the container: the packet and its time.
+  var content: SeenNotification {
+    var content = self
+    (content.packet, content.time) = (0, .none)
+    return content
+  }
+}
+
+struct SeenTuple: Equatable, Sendable {
+  var connection = 1
+  var index: Int
+  var offset: Int
+  var length: Int
+  var timestamp: UInt32
+  var token: [UInt8]
+}
+
+/// Keeps every record that a dissection hands out, in order by type.
+struct Collector: RecordSink {
+  var captures: [CaptureRecord] = []
+  var notifications: [SeenNotification] = []
+  var early: [ErrorResponseRecord] = []
+  var responses: [ErrorResponseRecord] = []
+  var tuples: [SeenTuple] = []
+  var gaps: [GapRecord] = []
+  var malformed: [MalformedRecord] = []
+  var connections: [ConnectionRecord] = []
+  var summaries: [SummaryRecord] = []
+  var outcomes: [CaptureOutcome] = []
+  var isOpen: Bool { true }
+
+  mutating func receive(_ record: CaptureRecord) { captures.append(record) }
+  mutating func receive(_ record: borrowing NotificationRecord) {
+    let layout = record.notification.layout
+    notifications.append(
+      SeenNotification(
+        connection: record.place.connection, index: record.index, offset: record.place.offset,
+        length: record.place.length, command: layout.command.rawValue, identifier: layout.identifier,
+        expiration: layout.expiration, priority: layout.priority,
+        token: layout.token.isPresent ? Array(copying: record.notification.token) : nil,
+        payload: layout.payload.isPresent ? Array(copying: record.notification.payload) : nil,
+        packet: record.place.packet, time: record.place.time))
+  }
+  mutating func receiveEarly(_ record: ErrorResponseRecord) { early.append(record) }
+  mutating func receive(_ record: ErrorResponseRecord) { responses.append(record) }
+  mutating func receive(_ record: borrowing FeedbackRecord) {
+    tuples.append(
+      SeenTuple(
+        connection: record.place.connection, index: record.index, offset: record.place.offset,
+        length: record.place.length, timestamp: record.tuple.timestamp, token: Array(copying: record.tuple.token)))
+  }
+  mutating func receive(_ record: GapRecord) { gaps.append(record) }
+  mutating func receive(_ record: MalformedRecord) { malformed.append(record) }
+  mutating func receive(_ record: ConnectionRecord) { connections.append(record) }
+  mutating func receive(_ record: SummaryRecord) { summaries.append(record) }
+  mutating func receive(_ outcome: CaptureOutcome) { outcomes.append(outcome) }
+}
+
+/// What `apnscope decode` would write for a file, as records.
+func dissect(_ path: String, _ options: DissectionOptions = DissectionOptions()) throws -> Collector {
+  var dissection = Dissection(into: Collector(), options: options)
+  let input = try CaptureInput.open(path, options: options.capture)
+  _ = try dissection.read(input, source: path) { _ in true }
+  dissection.finish()
+  return dissection.sink
+}
+
+/// What `apnscope decode` writes for a file under this name.
+func decodedLines(_ path: String, source: String, _ options: DissectionOptions = DissectionOptions()) throws -> String {
+  var written: [UInt8] = []
+  let writer = JSONLinesWriter { bytes in
+    written.append(copying: bytes)
+    return true
+  }
+  var dissection = Dissection(into: writer, options: options)
+  _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: source) { _ in true }
+  dissection.finish()
+  writer.flush()
+  return String(decoding: written, as: UTF8.self)
+}
+
+/// Files that belong to the tests, found from where this source stands.
+enum Folder {
+  static let tests = URL(filePath: #filePath).deletingLastPathComponent()
+  static let traces = tests.deletingLastPathComponent().deletingLastPathComponent().appending(path: "Traces")
+
+  /// Names of the files in `folder` that end like this, in order.
+  static func names(in folder: URL, ending suffix: String) -> [String] {
+    let all = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return all.filter { $0.hasSuffix(suffix) }.sorted()
+  }
+}
+
+/// Writes `bytes` to a file for as long as `body` runs.
+func withTemporaryFile<T>(_ bytes: [UInt8], _ body: (String) throws -> T) throws -> T {
+  let path = FileManager.default.temporaryDirectory.appending(path: "apnscope-\(UUID().uuidString)").path
+  try Data(bytes).write(to: URL(filePath: path))
+  defer { try? FileManager.default.removeItem(atPath: path) }
+  return try body(path)
+}
