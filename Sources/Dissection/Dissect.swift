@@ -30,7 +30,8 @@ public struct Dissection<Sink: RecordSink> {
     set { dissector.output.sink = newValue }
   }
 
-  /// Dissects one input to its end, or until `proceed` returns `false`; it is asked after every block.
+  /// Dissects one input to its end, or until `proceed` returns `false`; it is asked after every block, and
+  /// five times a second while nothing comes.
   ///
   /// Damage to the file ends the reading and is a warning in the outcome. What is thrown could not be read at all, or
   /// the filter has no meaning for a packet.
@@ -64,7 +65,10 @@ public struct Dissection<Sink: RecordSink> {
     let reader = StreamReader(file, options: options.capture, filter: filter)
     // pcapng names its link types in blocks before the first packet of each interface.
     var isAnnounced = false
-    let end = try reader.forEachBatch { batch in
+    var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
+    let end = try reader.forEachBatch {
+      dissector.output.sink.isOpen && proceed(progress)
+    } _: { batch in
       for linkType in batch.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
       if !isAnnounced && batch.packets > 0 {
         isAnnounced = true
@@ -73,7 +77,7 @@ public struct Dissection<Sink: RecordSink> {
       outcome.add(batch)
       dissector.output.summary.packets += batch.matchingPackets
       batch.forEachEvent { event, position in dissector.consume(event, at: position) }
-      let progress = DissectionProgress(bytesRead: batch.bytesRead, size: outcome.size, packets: outcome.packets)
+      (progress.bytesRead, progress.packets) = (batch.bytesRead, outcome.packets)
       return dissector.output.sink.isOpen && proceed(progress)
     }
     for linkType in end?.linkTypes ?? [] where !outcome.linkTypes.contains(linkType) {

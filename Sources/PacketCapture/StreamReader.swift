@@ -21,17 +21,19 @@ public final class StreamReader {
 
   /// Calls `body` with one batch after the other, until the file ends or `body` returns `false`.
   ///
-  /// - Returns: the file when it has been read, or `nil` when `body` ended it before.
+  /// - Parameter idle: asked five times a second while nothing comes, as from a quiet pipe; `false` ends it.
+  /// - Returns: what is known of the file when it has been read, or `nil` when it was ended before.
   /// - Throws: what reading or filtering threw; the batches before it have been handed over.
-  public func forEachBatch(_ body: (borrowing EventBatch) throws -> Bool) throws -> CaptureFileEnd? {
+  public func forEachBatch(
+    idle: () -> Bool, _ body: (borrowing EventBatch) throws -> Bool
+  ) throws -> CaptureFileEnd? {
+    defer { work.cancel() }
     while true {
+      while !work.wait(.milliseconds(200)) { if !idle() { return nil } }
       guard let batch = work.take() else { return try work.end() }
       let goesOn = try body(batch)
       work.giveBack(batch)
-      if !goesOn {
-        work.cancel()
-        return nil
-      }
+      if !goesOn { return nil }
     }
   }
 }
@@ -102,11 +104,11 @@ private final class ReadingWork: @unchecked Sendable {
 
   // MARK: the taking thread
 
-  /// The next batch; `nil` at the end.
-  func take() -> EventBatch? {
-    count.wait()
-    return ready.withLock { $0.removeFirst() }
-  }
+  /// Waits for the next batch; `false` when none came in time.
+  func wait(_ interval: DispatchTimeInterval) -> Bool { count.wait(timeout: .now() + interval) == .success }
+
+  /// The batch that was waited for; `nil` at the end.
+  func take() -> EventBatch? { ready.withLock { $0.removeFirst() } }
 
   func giveBack(_ batch: consuming EventBatch) {
     let batch = batch

@@ -39,6 +39,8 @@ struct Reading<Sink: RecordSink> {
         hasWarnings = hasWarnings || !outcome.warnings.isEmpty
       } catch let error as CaptureError {
         progress.end()
+        // Ctrl-C before the first byte of a pipe came looks like an empty input.
+        if Interrupt.isRequested { break }
         complain("\(name): \(error.message)")
         failure = failure ?? ExitStatus.code(for: error)
       }

@@ -52,8 +52,8 @@ struct Collector: RecordSink {
   var isOpen: Bool { true }
 
   mutating func receive(_ record: CaptureRecord) { captures.append(record) }
-  mutating func receive(_ record: borrowing NotificationRecord) {
-    let layout = record.notification.layout
+  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let record = NotificationRecord(layout, frame, at: place, index: index)
     notifications.append(
       SeenNotification(
         connection: record.place.connection, index: record.index, offset: record.place.offset,

@@ -10,8 +10,10 @@ enum ExternalTool {
 
   static func isInstalled(_ name: String) -> Bool { path(of: name) != nil }
 
-  /// Runs the program and returns its standard output. Throws when it is missing or fails.
-  static func run(_ name: String, _ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
+  /// Runs the program and returns its standard output. Throws when it is missing or ends with another status.
+  static func run(
+    _ name: String, _ arguments: [String], input: [UInt8] = [], statuses: Set<Int32> = [0]
+  ) throws -> [UInt8] {
     guard let path = path(of: name) else { throw Failure.missing(name) }
     return try withTemporaryFolder { folder in
       // Files, not pipes: a pipe that nobody empties would stop the program.
@@ -26,7 +28,7 @@ enum ExternalTool {
       process.standardError = FileHandle.nullDevice
       try process.run()
       process.waitUntilExit()
-      guard process.terminationStatus == 0 else { throw Failure.status(name, process.terminationStatus) }
+      guard statuses.contains(process.terminationStatus) else { throw Failure.status(name, process.terminationStatus) }
       return [UInt8](try Data(contentsOf: target))
     }
   }
