@@ -64,7 +64,7 @@ struct GatewayLane {
       if let end = framer.endOfRecord(bytes, at: position) {
         Self.decode(bytes.extracting(position..<end), at: offset + position, mark, connection, &session, &output)
         position = end
-      } else if position == bytes.byteCount
+      } else if position == bytes.byteCount && !framer.hasFound
         || !readSlowly(bytes, &position, at: offset, mark, &output)
       {
         break
