@@ -129,7 +129,11 @@ struct Dissector<Sink: RecordSink> {
       readGap(length, reason, at: position.offset, mark, connection, position.fromHigh)
     case .end:
       guard let connection = connections[position.slot] else { return }
-      if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
+      // A direction that ends without a byte decides nothing: the other may still tell.
+      let way = position.fromHigh ? connection.ways.high : connection.ways.low
+      if reading(connection, position.fromHigh) == .undecided && !way.held.isEmpty {
+        decide(connection, position.fromHigh, isFinal: true)
+      }
       finish(connection, fromHigh: position.fromHigh)
     }
   }
@@ -289,10 +293,15 @@ struct Dissector<Sink: RecordSink> {
     }
     lanes[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
-    for isHigh in [fromHigh, !fromHigh] {
-      let held = isHigh ? connection.ways.high.held : connection.ways.low.held
-      if isHigh { connection.ways.high.held = [] } else { connection.ways.low.held = [] }
-      for piece in held { read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh) }
+    // In the order in which they were captured, so that a response finds what it answers.
+    let held =
+      connection.ways.low.held.map { (piece: $0, isHigh: false) }
+      + connection.ways.high.held.map { (piece: $0, isHigh: true) }
+    connection.ways.low.held = []
+    connection.ways.high.held = []
+    let order = held.indices.sorted { (held[$0].piece.mark.packet, $0) < (held[$1].piece.mark.packet, $1) }
+    for (piece, isHigh) in order.map({ held[$0] }) {
+      read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
     }
   }
 
