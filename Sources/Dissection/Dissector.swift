@@ -76,6 +76,10 @@ struct Dissector<Sink: RecordSink> {
     decideFinally(connection)
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
+    for index in connection.seenResponses.indices where connection.seenResponses[index].notification == nil {
+      resolve(&connection.seenResponses[index], connection)
+      output.sink.receiveEarly(connection.seenResponses[index])
+    }
     for var response in connection.seenResponses {
       if let named = response.notification { response.discarded = lanes[connection.slot].session.discarded(after: named) }
       output.sink.receive(response)
@@ -185,12 +189,21 @@ struct Dissector<Sink: RecordSink> {
       response: response, notification: verdict.notification, accepted: verdict.accepted,
       discarded: verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) },
       latencyNanoseconds: latency, candidates: verdict.candidates)
-    output.sink.receiveEarly(record)
-    if connection.seenResponses.count < options.maximumHeldResponses {
-      connection.seenResponses.append(record)
-    } else {
-      output.sink.receive(record)
-    }
+    let isHeld = connection.seenResponses.count < options.maximumHeldResponses
+    // One that names nothing yet may do so when the connection has ended.
+    if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
+    if isHeld { connection.seenResponses.append(record) } else { output.sink.receive(record) }
+  }
+
+  /// Tries again to find what a response names: the notifications may have waited for missing bytes while it came.
+  private mutating func resolve(_ record: inout ErrorResponseRecord, _ connection: Connection) {
+    guard let late = lanes[connection.slot].receiveLate(record.response, at: record.place.time) else { return }
+    let (verdict, latency) = late
+    record.notification = verdict.notification
+    record.accepted = verdict.accepted
+    record.candidates = verdict.candidates
+    record.latencyNanoseconds = latency
+    record.discarded = verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) }
   }
 
   mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
