@@ -142,7 +142,8 @@ struct FateTests {
     #expect(seen.early.map(\.notification) == [1, nil])
   }
 
-  @Test("All that one packet brings after damage is written before the response in the next") func afterDamage() throws {
+  @Test("All that one packet brings after damage is written before the response in the next")
+  func afterDamage() throws {
     var capture = CaptureBuilder()
     let line = capture.connect()
     capture.client(line, push(1, device: 1))
