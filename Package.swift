@@ -46,6 +46,7 @@ let package = Package(
     .testTarget(name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes"], swiftSettings: settings),
     .testTarget(
       name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "APNSProtocol", "Bytes"],
+      exclude: ["Truth"],
       swiftSettings: settings),
     .testTarget(name: "CommandTests", dependencies: ["apnscope"], swiftSettings: settings),
   ],

@@ -84,6 +84,10 @@ struct Dissector<Sink: RecordSink> {
     decideFinally(connection)
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
+    for index in connection.seenResponses.indices where connection.seenResponses[index].notification == nil {
+      resolve(&connection.seenResponses[index], connection)
+      output.sink.receiveEarly(connection.seenResponses[index])
+    }
     for var response in connection.seenResponses {
       if let named = response.notification { response.discarded = lanes[connection.slot].session.discarded(after: named) }
       output.sink.receive(response)
@@ -137,7 +141,11 @@ struct Dissector<Sink: RecordSink> {
       readGap(length, reason, at: position.offset, mark, connection, position.fromHigh)
     case .end:
       guard let connection = connections[position.slot] else { return }
-      if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
+      // A direction that ends without a byte decides nothing: the other may still tell.
+      let way = position.fromHigh ? connection.ways.high : connection.ways.low
+      if reading(connection, position.fromHigh) == .undecided && !way.held.isEmpty {
+        decide(connection, position.fromHigh, isFinal: true)
+      }
       finish(connection, fromHigh: position.fromHigh)
     }
   }
@@ -189,12 +197,21 @@ struct Dissector<Sink: RecordSink> {
       response: response, notification: verdict.notification, accepted: verdict.accepted,
       discarded: verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) },
       latencyNanoseconds: latency, candidates: verdict.candidates)
-    output.sink.receiveEarly(record)
-    if connection.seenResponses.count < options.maximumHeldResponses {
-      connection.seenResponses.append(record)
-    } else {
-      output.sink.receive(record)
-    }
+    let isHeld = connection.seenResponses.count < options.maximumHeldResponses
+    // One that names nothing yet may do so when the connection has ended.
+    if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
+    if isHeld { connection.seenResponses.append(record) } else { output.sink.receive(record) }
+  }
+
+  /// Tries again to find what a response names: the notifications may have waited for missing bytes while it came.
+  private mutating func resolve(_ record: inout ErrorResponseRecord, _ connection: Connection) {
+    guard let late = lanes[connection.slot].receiveLate(record.response, at: record.place.time) else { return }
+    let (verdict, latency) = late
+    record.notification = verdict.notification
+    record.accepted = verdict.accepted
+    record.candidates = verdict.candidates
+    record.latencyNanoseconds = latency
+    record.discarded = verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) }
   }
 
   mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
@@ -297,10 +314,15 @@ struct Dissector<Sink: RecordSink> {
     }
     lanes[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
-    for isHigh in [fromHigh, !fromHigh] {
-      let held = isHigh ? connection.ways.high.held : connection.ways.low.held
-      if isHigh { connection.ways.high.held = [] } else { connection.ways.low.held = [] }
-      for piece in held { read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh) }
+    // In the order in which they were captured, so that a response finds what it answers.
+    let held =
+      connection.ways.low.held.map { (piece: $0, isHigh: false) }
+      + connection.ways.high.held.map { (piece: $0, isHigh: true) }
+    connection.ways.low.held = []
+    connection.ways.high.held = []
+    let order = held.indices.sorted { (held[$0].piece.mark.packet, $0) < (held[$1].piece.mark.packet, $1) }
+    for (piece, isHigh) in order.map({ held[$0] }) {
+      read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
     }
   }
 

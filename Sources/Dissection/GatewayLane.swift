@@ -176,6 +176,19 @@ struct GatewayLane {
     let written = verdict.notification.flatMap { writeTimes.time(of: $0) }
     return (verdict, written.flatMap { time.nanoseconds(since: $0) })
   }
+
+  /// Applies a response again that named nothing when it came; `nil` when what it names now was not written before it.
+  mutating func receiveLate(
+    _ response: ErrorResponse, at time: Timestamp
+  ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64)? {
+    var later = session
+    let verdict = later.receive(response)
+    guard let written = verdict.notification.flatMap({ writeTimes.time(of: $0) }),
+      let latency = time.nanoseconds(since: written), latency >= 0
+    else { return nil }
+    session = later
+    return (verdict, latency)
+  }
 }
 
 /// When notifications were written: one entry per packet that ended at least one, not one per notification.

@@ -75,7 +75,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
   /// Boundaries are known, nothing is kept and nothing waits to be handed out.
   private(set) var isStraight: Bool
   /// A search has found something that was not handed out yet.
-  private var hasFound = false
+  private(set) var hasFound = false
   /// Stream offset of `pending[0]`.
   private(set) var start = 0
   /// Aligned: bytes the record in `pending` needs before it is worth looking again.
