@@ -4,9 +4,9 @@ import Dissection
 import Glibc
 import PacketCapture
 
-/// A whole file; its length chooses limits, and whether it is inspected too.
+/// A whole file; its length chooses limits, and whether records are written too.
 @Sendable func fuzzCapture(_ bytes: RawSpan) {
-  dissect(bytes, dissectionOptions(narrow: bytes.byteCount & 1 != 0), inspects: bytes.byteCount & 6 == 6)
+  dissect(bytes, dissectionOptions(narrow: bytes.byteCount & 1 != 0), writes: bytes.byteCount & 6 == 6)
 }
 
 /// The first byte chooses limits and contents, the rest is a raw or hex dump.
@@ -15,14 +15,14 @@ import PacketCapture
   let choice = script.byte()
   var options = dissectionOptions(narrow: choice & 8 != 0)
   options.dumpContents = [nil, .gateway, .responses, .feedback][choice & 3]
-  dissect(script.rest(), options, inspects: choice & 0x80 != 0)
+  dissect(script.rest(), options, writes: choice & 0x80 != 0)
 }
 
-private func dissect(_ bytes: RawSpan, _ options: DissectionOptions, inspects: Bool) {
+private func dissect(_ bytes: RawSpan, _ options: DissectionOptions, writes: Bool) {
   withFile(bytes) { path in
     do {
       let input = try CaptureInput.open(path, options: options.capture)
-      var dissection = Dissection(into: LawSink(inspects: inspects), options: options)
+      var dissection = Dissection(into: LawSink(writes: writes), options: options)
       let outcome = try dissection.read(input, source: path) { _ in true }
       law(outcome.warnings.count < 200, "\(outcome.warnings.count) warnings")
       dissection.finish()
