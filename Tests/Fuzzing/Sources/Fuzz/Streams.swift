@@ -138,7 +138,7 @@ private let linkTypes: [UInt16] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 
     let choice = script.byte()
     let side = (choice & 3) % 3 * 2 + (choice >> 2 & 1)
     let flags = TCPSegment.Flags(rawValue: UInt8(script.byte()) & 0x17)
-    let wanted = choice & 0x08 != 0 ? script.word() : script.byte() & 0x3f
+    let wanted = choice & 0x08 != 0 ? script.word() & 0xfff : script.byte() & 0x3f
     let distance = choice & 0x10 != 0 ? Int(Int16(truncatingIfNeeded: script.word())) : 0
     let acknowledged = choice & 0x20 != 0 ? Int(Int16(truncatingIfNeeded: script.word())) : 0
     let isCut = choice & 0x40 != 0
