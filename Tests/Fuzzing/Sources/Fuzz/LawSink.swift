@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+
 @testable import Dissection
 @testable import PacketCapture
 
@@ -133,7 +134,8 @@ struct LawSink: RecordSink {
 
   mutating func receive(_ record: MalformedRecord) {
     malformed += 1
-    law(record.bytes.count == min(64, record.place.length), "\(record.bytes.count) bytes shown of \(record.place.length)")
+    law(
+      record.bytes.count == min(64, record.place.length), "\(record.bytes.count) bytes shown of \(record.place.length)")
     add(record.place, record.direction, "malformed")
     guard inspection != nil else { return }
     lines.receive(record)
@@ -195,7 +197,8 @@ struct LawSink: RecordSink {
     for piece in pieces.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
       law(
         piece.range.lowerBound == end,
-        "\(direction): \(piece.what) at \(piece.range) where \(end) comes next; pieces: \(pieces.map { "\($0.what) \($0.range)" })")
+        "\(direction): \(piece.what) at \(piece.range) where \(end) comes next; pieces: \(pieces.map { "\($0.what) \($0.range)" })"
+      )
       end = piece.range.upperBound
       if !piece.isMissing { captured += piece.range.count }
     }
@@ -222,6 +225,8 @@ private func checkLines(_ output: RawSpan) {
 
 private func isDeep(_ line: RawSpan) -> Bool {
   var openings = 0
-  for offset in 0..<line.byteCount where line.byte(at: offset) == 0x5b || line.byte(at: offset) == 0x7b { openings += 1 }
+  for offset in 0..<line.byteCount where line.byte(at: offset) == 0x5b || line.byte(at: offset) == 0x7b {
+    openings += 1
+  }
   return openings > JSONText.deepestNesting
 }

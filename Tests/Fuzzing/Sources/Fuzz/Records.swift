@@ -18,7 +18,9 @@ private func walkFrames(_ bytes: RawSpan, _ limits: ProtocolLimits) {
     law(
       PushNotification.extent(of: bytes.extracting(offset..<end), at: 0, limits: limits) == .complete(length),
       "an extent depends on what follows")
-    if case .incomplete(let needed) = PushNotification.extent(of: bytes.extracting(offset..<end - 1), at: 0, limits: limits) {
+    if case .incomplete(let needed) = PushNotification.extent(
+      of: bytes.extracting(offset..<end - 1), at: 0, limits: limits)
+    {
       law(needed <= length, "needed \(needed) of a frame of \(length)")
     } else {
       law(false, "a frame without its last byte is not incomplete")

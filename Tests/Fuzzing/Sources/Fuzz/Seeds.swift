@@ -34,7 +34,9 @@ func writeSeeds(from paths: [String], to directory: String) {
       if let linkType = packets.first?.linkType, let choice = linkTypeChoice(linkType) {
         for narrow in [UInt8(0), 0x40] {
           var script = [choice | narrow]
-          for packet in packets.prefix(60) { script += [UInt8(packet.bytes.count >> 8 & 0x7f), UInt8(packet.bytes.count & 255)] + packet.bytes }
+          for packet in packets.prefix(60) {
+            script += [UInt8(packet.bytes.count >> 8 & 0x7f), UInt8(packet.bytes.count & 255)] + packet.bytes
+          }
           save("packet", script)
         }
       }
@@ -60,7 +62,9 @@ func writeSeeds(from paths: [String], to directory: String) {
       }
     }
   }
-  for text in ["{}", "[1,-0.5e+7,true,false,null]", "\"a\\u00e9\\n\"", " {\"a\" : [ {} ] } "] { save("json", Array(text.utf8)) }
+  for text in ["{}", "[1,-0.5e+7,true,false,null]", "\"a\\u00e9\\n\"", " {\"a\" : [ {} ] } "] {
+    save("json", Array(text.utf8))
+  }
   let tuple: [UInt8] = [0x56, 0x0f, 0x3a, 0x80, 0, 32] + Array(1...32)
   save("feedback", tuple + tuple)
   save("dump", [3] + tuple + tuple)

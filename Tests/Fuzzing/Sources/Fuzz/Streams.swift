@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+
 @testable import Dissection
 @testable import PacketCapture
 
@@ -71,7 +72,9 @@ struct StreamLaws {
     for skip in 0..<4 {
       let first = bytes.uint32(at: skip) &- UInt32(skip)
       guard first & 3 == UInt32(4 - skip) & 3 else { continue }
-      guard (0..<bytes.byteCount).allSatisfy({ bytes.byte(at: $0) == contents(at: first &+ UInt32($0)) }) else { continue }
+      guard (0..<bytes.byteCount).allSatisfy({ bytes.byte(at: $0) == contents(at: first &+ UInt32($0)) }) else {
+        continue
+      }
       let base = first &- UInt32(truncatingIfNeeded: position.offset)
       if let known = ways[position.slot]?[side].base {
         law(known == base, "bytes of sequence number \(first) at offset \(position.offset) of a stream from \(known)")
@@ -150,7 +153,8 @@ private let linkTypes: [UInt16] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 
     packet += 1
     let segment = TCPSegment(
       source: endpoint(side), destination: endpoint(side ^ 1), sequence: SequenceNumber(rawValue: sequence),
-      acknowledgement: SequenceNumber(rawValue: next[side ^ 1] &+ UInt32(truncatingIfNeeded: acknowledged)), flags: flags,
+      acknowledgement: SequenceNumber(rawValue: next[side ^ 1] &+ UInt32(truncatingIfNeeded: acknowledged)),
+      flags: flags,
       payloadLength: wanted)
     reassembler.receive(segment, payload.rawBytes, time: Timestamp(nanoseconds: time), packet: packet) {
       laws.check($0, $1, contentsTellSequence: true)
@@ -174,7 +178,8 @@ private func endpoint(_ side: Int) -> Endpoint {
   var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options)
   let port = [2195, 2196, 12_195, 443][choice >> 1 & 3]
   let flow = Flow(
-    low: Endpoint(address: IPAddress(v4: 1), port: 40_000), high: Endpoint(address: IPAddress(v4: 2), port: UInt16(port)))
+    low: Endpoint(address: IPAddress(v4: 1), port: 40_000),
+    high: Endpoint(address: IPAddress(v4: 2), port: UInt16(port)))
   var position = StreamPosition(slot: 0, fromHigh: false, offset: 0, time: Timestamp(nanoseconds: 1), packet: 1)
   dissector.consume(.connection(.opened(flow)), at: position)
   if choice & 8 != 0 { dissector.consume(.connection(.initiator(isHigh: choice & 16 != 0)), at: position) }
