@@ -20,7 +20,11 @@ enum Fuzz {
       writeSeeds(from: Array(arguments[3...]), to: arguments[2])
       return
     }
-    guard arguments.count > 1, let chosen = targets[arguments[1]] else {
+    // libFuzzer starts this program again to minimise (-minimize_crash=1) or in jobs (-fork=N), and does not know that
+    // the first argument was ours: the environment tells.
+    let named = arguments.count > 1 && targets[arguments[1]] != nil
+    let name = named ? arguments[1] : getenv("APNSCOPE_FUZZ_TARGET").map { String(cString: $0) } ?? ""
+    guard let chosen = targets[name] else {
       print(
         """
         usage: apnscope-fuzz TARGET [libFuzzer options] [corpus…]
@@ -30,11 +34,15 @@ enum Fuzz {
       exit(64)
     }
     target = chosen
+    setenv("APNSCOPE_FUZZ_TARGET", name, 1)
     // libFuzzer sees its own options only.
     var argv: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    argv?[1] = argv?[0]
-    argv = argv.map { $0 + 1 }
-    var argc = CommandLine.argc - 1
+    var argc = CommandLine.argc
+    if named {
+      argv?[1] = argv?[0]
+      argv = argv.map { $0 + 1 }
+      argc -= 1
+    }
     exit(
       LLVMFuzzerRunDriver(&argc, &argv) { data, size in
         Fuzz.target(UnsafeRawBufferPointer(start: data, count: size).bytes)
