@@ -10,6 +10,7 @@ let package = Package(
   name: "apnscope",
   products: [
     .executable(name: "apnscope", targets: ["apnscope"]),
+    .library(name: "Bytes", targets: ["Bytes"]),
     .library(name: "APNSProtocol", targets: ["APNSProtocol"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "Dissection", targets: ["Dissection"]),

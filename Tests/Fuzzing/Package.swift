@@ -1,0 +1,24 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// A package of its own, so that `swift build` and `swift test` of apnscope need nothing of the fuzzer. `Scripts/fuzz`
+/// builds it with the flags it needs.
+let package = Package(
+  name: "apnscope-fuzz",
+  dependencies: [.package(name: "apnscope", path: "../..")],
+  targets: [
+    .systemLibrary(name: "CFuzzing"),
+    .executableTarget(
+      name: "apnscope-fuzz",
+      dependencies: [
+        "CFuzzing",
+        .product(name: "Bytes", package: "apnscope"),
+        .product(name: "APNSProtocol", package: "apnscope"),
+        .product(name: "PacketCapture", package: "apnscope"),
+        .product(name: "Dissection", package: "apnscope"),
+      ],
+      path: "Sources/Fuzz",
+      swiftSettings: [.enableExperimentalFeature("Lifetimes")]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,103 @@
+import APNSProtocol
+import Bytes
+import Dissection
+import Glibc
+import PacketCapture
+
+/// Longest seed: libFuzzer is fast with short inputs.
+private let longest = 16_384
+
+/// Makes `directory/TARGET/…` from recordings: the files themselves, their packets, and the frames found in them.
+func writeSeeds(from paths: [String], to directory: String) {
+  mkdir(directory, 0o755)
+  for target in Fuzz.targets.keys { mkdir("\(directory)/\(target)", 0o755) }
+  var number = 0
+  func save(_ target: String, _ bytes: [UInt8]) {
+    number += 1
+    guard let file = fopen("\(directory)/\(target)/seed-\(number)", "w") else { return }
+    fwrite(bytes, 1, min(bytes.count, longest), file)
+    fclose(file)
+  }
+  for path in paths {
+    guard let contents = contents(of: path), let (packets, format) = packets(of: path) else { continue }
+    var sink = LawSink()
+    sink.collected = []
+    var dissection = Dissection(into: sink, options: DissectionOptions())
+    if let input = try? CaptureInput.open(path, options: CaptureOptions()) {
+      _ = try? dissection.read(input, source: path) { _ in true }
+    }
+    let frames = (dissection.sink.collected ?? []).prefix(200)
+    // Even and odd lengths, for usual and narrow limits.
+    if format == .pcap || format == .pcapng || format == .snoop {
+      save(format == .pcapng ? "pcapng" : "pcap", contents)
+      save(format == .pcapng ? "pcapng" : "pcap", contents + [0])
+      if let linkType = packets.first?.linkType, let choice = linkTypeChoice(linkType) {
+        for narrow in [UInt8(0), 0x40] {
+          var script = [choice | narrow]
+          for packet in packets.prefix(60) {
+            script += [UInt8(packet.bytes.count >> 8 & 0x7f), UInt8(packet.bytes.count & 255)] + packet.bytes
+          }
+          save("packet", script)
+        }
+      }
+    } else {
+      for choice in 0..<4 { save("dump", [UInt8(choice)] + contents) }
+    }
+    for frame in frames.prefix(20) { save("frame", frame) }
+    let stream = Array(frames.joined())
+    guard !stream.isEmpty else { continue }
+    save("frame", stream)
+    save("dump", [0] + stream)
+    save("dump", [1] + Array(stream.map { hex($0) }.joined().utf8))
+    for choice in [UInt8(8), 0, 4, 9] {
+      var script = [choice]
+      for frame in frames.prefix(40) { script += [4, UInt8(min(255, max(0, frame.count - 1)))] + frame.prefix(256) }
+      script += [5, 5, 8, 8, 0, 0, 0, 1]
+      save("stream", script)
+    }
+    for frame in frames.prefix(10) {
+      var position = 0
+      if let notification = try? PushNotification(parsing: frame.rawBytes, at: &position) {
+        save("json", Array(copying: notification.payload))
+      }
+    }
+  }
+  for text in ["{}", "[1,-0.5e+7,true,false,null]", "\"a\\u00e9\\n\"", " {\"a\" : [ {} ] } "] {
+    save("json", Array(text.utf8))
+  }
+  let tuple: [UInt8] = [0x56, 0x0f, 0x3a, 0x80, 0, 32] + Array(1...32)
+  save("feedback", tuple + tuple)
+  save("dump", [3] + tuple + tuple)
+  save("stream", [10, 5, 75] + tuple + tuple)
+  save("responses", [8, 8, 0, 0, 0, 7, 8, 10, 0, 0, 0, 9])
+  save("dump", [2, 8, 8, 0, 0, 0, 7])
+  save("dump", [1] + Array("00000000: 0200 0000 00ff 0200  ........\n*\n00000020: 0000 00\n".utf8))
+  save("dump", [1] + Array("00000000  02 00 00 00 00 02 00 00  00 00 |..|\n*\n00000040\n".utf8))
+  // SYN, SYN-ACK, data of both sides, a gap, a retransmission, FINs.
+  save("segments", [0, 4, 2, 0, 0, 18, 0, 4, 16, 40, 0, 16, 30, 0x14, 16, 20, 0, 60, 4, 16, 50, 4, 17, 0, 0, 17, 0])
+  save("segments", [1, 4, 16, 40, 0x14, 16, 40, 0, 90, 0x24, 16, 9, 0, 200, 0, 20, 0, 0x84, 16, 9, 99])
+}
+
+private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+
+private func contents(of path: String) -> [UInt8]? {
+  guard let file = fopen(path, "r") else { return nil }
+  defer { fclose(file) }
+  var bytes = [UInt8](repeating: 0, count: longest)
+  let count = fread(&bytes, 1, bytes.count, file)
+  return Array(bytes.prefix(count))
+}
+
+private func packets(of path: String) -> (packets: [(linkType: LinkType, bytes: [UInt8])], format: CaptureFormat)? {
+  var packets: [(linkType: LinkType, bytes: [UInt8])] = []
+  guard let input = try? CaptureInput.open(path, options: CaptureOptions()) else { return nil }
+  switch consume input {
+  case .dump(let dump): return ([], dump.format)
+  case .packets(var file):
+    try? file.forEachPacket { packet, bytes, _ in
+      packets.append((packet.linkType, Array(copying: bytes)))
+      return packets.count < 200
+    }
+    return (packets, file.format)
+  }
+}
