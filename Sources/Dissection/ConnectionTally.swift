@@ -14,19 +14,19 @@ struct ConnectionTally {
   /// A response said that nothing after `named` was read.
   var isTerminated = false
   var named = -1
-  var window: SentWindow
+  var lastPacket = 0
+  /// Where the history has the connection's latest notification.
+  private(set) var latest = -1
+  var written: Int { commands[0] + commands[1] + commands[2] }
 
-  init(number: Int, opened: Timestamp, window: SentWindow) {
+  init(number: Int, opened: Timestamp) {
     self.number = number
     self.opened = opened
-    self.window = window
   }
-
-  var lastPacket: Int { window.lastPacket }
 
   @inline(__always)
   mutating func note(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ shared: inout SharedTally
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, _ shared: inout SharedTally
   ) {
     let command = layout.command.rawValue
     commands[command > 1 ? 2 : Int(command)] += 1
@@ -39,7 +39,8 @@ struct ConnectionTally {
     } else if !shared.lost.isEmpty {
       shared.lost.sentAgain(sent)
     }
-    window.append(sent, packet: place.packet, room: &shared.windowRoom)
+    shared.history.append(sent, index: index, latest: &latest)
+    lastPacket = place.packet
   }
 }
 
@@ -49,12 +50,11 @@ struct SharedTally {
   var payloadLengths = Counts(highest: 65_535)
   var perSecond = PerSecond()
   var lost: LostNotifications
-  /// Places that the connections' windows may still take.
-  var windowRoom: Int
+  var history: SentHistory
 
   init(_ limits: Inspection.Limits) {
     lost = LostNotifications(limit: limits.remembered)
-    windowRoom = limits.totalWindow
+    history = SentHistory(maximum: limits.history)
   }
 
   @inline(__always)
@@ -123,7 +123,7 @@ struct Tallies {
   mutating func remove(_ number: Int) -> ConnectionTally? {
     guard let index = index(of: number) else { return nil }
     let tally = tallies[index]
-    tallies[index] = ConnectionTally(number: number, opened: .none, window: SentWindow(maximum: 1))
+    tallies[index] = ConnectionTally(number: number, opened: .none)
     hasEnded[index] = true
     ended += 1
     if ended >= 64 && ended * 2 >= tallies.count {
@@ -155,54 +155,50 @@ struct SentNotification {
   }
 }
 
-/// The latest notifications of a connection, by index: a ring that grows to its maximum while there is room in all.
-struct SentWindow {
+/// The latest notifications of all connections in the order in which they were seen: a ring, in which each one knows how
+/// far back the one before it on its connection is.
+///
+/// One ring and not one a connection, because a connection's own would be far away in memory each time.
+struct SentHistory {
+  private struct Entry {
+    var sent: SentNotification
+    var index: UInt32
+    /// Places back to the connection's previous one; 0 for none.
+    var distance: UInt32
+  }
+
+  /// A power of two.
   private let maximum: Int
-  private var entries: [SentNotification] = []
-  /// Index of the next notification, and where in the ring it goes once the ring does not grow any more.
-  private var next = 0
-  private var place = 0
-  private(set) var lastPacket = 0
-  /// Places this window has taken from the room for all.
-  private(set) var capacity = 0
+  private var entries: [Entry] = []
+  /// Notifications ever noted.
+  private var total = 0
 
-  init(maximum: Int) { self.maximum = max(1, maximum) }
+  init(maximum: Int) {
+    var power = 1
+    while power < maximum { power *= 2 }
+    self.maximum = power
+  }
 
+  /// Notes the next notification of a connection; `latest` is the place of its previous one, and becomes this one's.
   @inline(__always)
-  mutating func append(_ sent: SentNotification, packet: Int, room: inout Int) {
-    lastPacket = packet
-    // The ring may grow only while nothing was overwritten, so that an index tells its place.
-    if entries.count == next && entries.count < maximum && (entries.count < capacity || takeRoom(&room)) {
-      entries.append(sent)
-    } else if !entries.isEmpty {
-      entries[place] = sent
-      place = place + 1 == entries.count ? 0 : place + 1
-    }
-    next += 1
+  mutating func append(_ sent: SentNotification, index: Int, latest: inout Int) {
+    let distance = latest < 0 ? 0 : total - latest
+    let entry = Entry(
+      sent: sent, index: UInt32(truncatingIfNeeded: index), distance: distance < maximum ? UInt32(distance) : 0)
+    if entries.count < maximum { entries.append(entry) } else { entries[total & (maximum - 1)] = entry }
+    latest = total
+    total += 1
   }
 
-  private mutating func takeRoom(_ room: inout Int) -> Bool {
-    let wanted = min(max(16, capacity), maximum - capacity)
-    guard wanted > 0, room >= wanted else { return false }
-    room -= wanted
-    capacity += wanted
-    entries.reserveCapacity(capacity)
-    return true
-  }
-
-  /// Index of the oldest one that is remembered.
-  var first: Int { next - entries.count }
-
-  subscript(index: Int) -> SentNotification? {
-    index >= first && index < next && !entries.isEmpty ? entries[index % entries.count] : nil
-  }
-
-  /// The remembered ones with an index above `lower`, up to `upper`.
-  func forEach(after lower: Int, upTo upper: Int, _ body: (SentNotification) -> Void) {
-    var index = max(lower + 1, first)
-    while index < next && index <= upper {
-      body(entries[index % entries.count])
-      index += 1
+  /// The remembered notifications of a connection from index `lower` on, the latest first.
+  func forEach(from lower: Int, latest: Int, _ body: (_ index: Int, SentNotification) -> Void) {
+    var place = latest
+    while place >= 0 && place >= total - entries.count {
+      let entry = entries[place & (maximum - 1)]
+      guard Int(entry.index) >= lower else { return }
+      body(Int(entry.index), entry.sent)
+      guard entry.distance > 0 else { return }
+      place -= Int(entry.distance)
     }
   }
 }

@@ -9,10 +9,8 @@ public struct Inspection: RecordSink {
   public struct Limits: Sendable {
     /// Connections and error responses that are listed one by one.
     public var listed = 10_000
-    /// Notifications of one connection that are remembered to recognise them when they are sent again.
-    public var window = 8_192
-    /// The same for all connections together.
-    public var totalWindow = 1 << 18
+    /// Latest notifications of all connections that are remembered to recognise them when they are sent again.
+    public var history = 1 << 18
     /// Lost notifications, and rejected tokens, that are remembered.
     public var remembered = 1 << 16
     public init() {}
@@ -41,14 +39,14 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ outcome: CaptureOutcome) { report.files.append(InspectionReport.File(outcome)) }
 
   public mutating func opened(connection: Int, at time: Timestamp) {
-    tallies.add(ConnectionTally(number: connection, opened: time, window: SentWindow(maximum: limits.window)))
+    tallies.add(ConnectionTally(number: connection, opened: time))
     if time.isKnown { opens.add(1, at: time) }
   }
 
   @inline(__always)
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     guard let tally = tallies.index(of: place.connection) else { return }
-    tallies[tally].note(layout, frame, place, &shared)
+    tallies[tally].note(layout, frame, place, index: index, &shared)
   }
 
   public mutating func segment(notifications: Int, at time: Timestamp) {
@@ -68,17 +66,31 @@ public struct Inspection: RecordSink {
     if record.candidates > 1 { shared.findings.note(.ambiguousIdentifier, packet: record.place.packet) }
     if record.response.status == .noError { return shared.findings.note(.acknowledgement, packet: record.place.packet) }
     if tally.isTerminated { shared.findings.note(.severalResponses, packet: record.place.packet) }
-    if record.response.status != .shutdown, let sent = tally.window[named], !sent.isKnownBad {
-      noteRejected(sent, packet: record.place.packet)
-    }
-    // A further response proves that those before the one it names were taken after all.
-    tally.window.forEach(after: tally.isTerminated ? tally.named : named, upTo: named) { shared.lost.remove($0) }
-    tally.window.forEach(after: named, upTo: .max) {
-      shared.lost.add($0, packet: record.place.packet)
-    }
-    if !tally.isTerminated { shared.lost.addForgotten(tally.window.first - named - 1) }
+    noteFates(after: named, tally, record)
     tallies[index].isTerminated = true
     tallies[index].named = max(tally.named, named)
+  }
+
+  /// What was written after the named notification is lost until it is seen again.
+  private mutating func noteFates(after named: Int, _ tally: ConnectionTally, _ record: ErrorResponseRecord) {
+    let packet = record.place.packet
+    var rejected: SentNotification?
+    var oldest = tally.written
+    // A further response proves that those before the one it names were taken after all.
+    let first = tally.isTerminated ? min(named, tally.named + 1) : named
+    shared.history.forEach(from: first, latest: tally.latest) { index, sent in
+      oldest = index
+      if index > named {
+        if !tally.isTerminated || index <= tally.named { shared.lost.add(sent, packet: packet) }
+      } else if tally.isTerminated && index > tally.named {
+        shared.lost.remove(sent)
+      }
+      if index == named { rejected = sent }
+    }
+    if !tally.isTerminated { shared.lost.addForgotten(oldest - named - 1) }
+    if record.response.status != .shutdown, let rejected, !rejected.isKnownBad {
+      noteRejected(rejected, packet: packet)
+    }
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
@@ -114,7 +126,6 @@ public struct Inspection: RecordSink {
 
   public mutating func receive(_ record: ConnectionRecord) {
     guard let tally = tallies.remove(record.connection) else { return }
-    shared.windowRoom += tally.window.capacity
     report.add(record, tally, listed: limits.listed)
     if let lifetime = record.closed.nanoseconds(since: record.opened) { lifetimes.add(Double(lifetime) / 1e9) }
     if record.service == .feedback { report.feedbackConnections += 1 }
