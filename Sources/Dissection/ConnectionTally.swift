@@ -151,7 +151,7 @@ struct SentNotification {
       return
     }
     tokenPrefix = token.byteCount >= 8 ? token.uint64(at: 0) : UInt64(token.byte(at: 0)) << 56
-    digest = max(1, ContentDigest(payload, seed: ContentDigest(token).value).value)
+    digest = ContentDigest(payload, seed: ContentDigest.seed(from: token)).value | 1
   }
 }
 
