@@ -312,6 +312,8 @@ struct Dissector<Sink: RecordSink> {
     if connection.clientIsHigh == nil {
       connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
     }
+    // A port that is known at both ends tells the service once the client is settled.
+    if connection.service == .unknown { connection.decideByPorts(options.ports) }
     lanes[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
     // In the order in which they were captured, so that a response finds what it answers.

@@ -221,6 +221,7 @@ struct ResponseGrammar: RecordGrammar {
   }
 
   func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
+    guard offset < bytes.byteCount else { return atEnd ? .no : .needsMore }
     guard bytes.byte(at: offset) == ErrorResponse.documentedCommand else { return .no }
     guard bytes.byteCount - offset >= ErrorResponse.length else { return atEnd ? .no : .needsMore }
     return ErrorResponse.Status(rawValue: bytes.byte(at: offset + 1)).isDocumented ? .yes : .no

@@ -24,12 +24,14 @@ struct Reading<Sink: RecordSink> {
     }
     let dissectionOptions = options.dissectionOptions
     var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter)
+    var hasRead = false
     for path in options.inputs where dissection.sink.isOpen && !Interrupt.isRequested {
       let name = path == "-" ? "standard input" : path
       var progress = Progress()
       defer { progress.end() }
       do {
         let input = try CaptureInput.open(path, options: dissectionOptions.capture)
+        hasRead = true
         let outcome = try dissection.read(input, source: path) { state in
           progress.show(state)
           return !Interrupt.isRequested
@@ -45,7 +47,8 @@ struct Reading<Sink: RecordSink> {
         failure = failure ?? ExitStatus.code(for: error)
       }
     }
-    dissection.finish()
+    // There is nothing to sum up when nothing could be read.
+    if hasRead { dissection.finish() }
     summary = dissection.summary
     self.sink = dissection.sink
   }
