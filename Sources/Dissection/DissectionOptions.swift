@@ -20,7 +20,7 @@ public struct DissectionOptions: Sendable {
 
   public init(
     ports: [UInt16: Service] = knownPorts, dumpContents: DumpContents? = nil, limits: ProtocolLimits = ProtocolLimits(),
-    capture: CaptureOptions = CaptureOptions(), maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 2_048,
+    capture: CaptureOptions = CaptureOptions(), maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 1_024,
     maximumHeldResponses: Int = 1_024
   ) {
     self.ports = ports

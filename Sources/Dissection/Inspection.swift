@@ -10,7 +10,7 @@ public struct Inspection: RecordSink {
     /// Connections and error responses that are listed one by one.
     public var listed = 10_000
     /// Latest notifications of all connections that are remembered to recognise them when they are sent again.
-    public var history = 1 << 18
+    public var history = 1 << 16
     /// Lost notifications, and rejected tokens, that are remembered.
     public var remembered = 1 << 16
     public init() {}
