@@ -182,7 +182,9 @@
       if left > 1 { group |= UInt32(bytes.byte(at: offset + 1)) << 8 }
       if left > 2 { group |= UInt32(bytes.byte(at: offset + 2)) }
       for digit in 0..<4 {
-        write(digit <= left ? Self.base64Digit(UInt8(truncatingIfNeeded: group >> (18 - 6 * UInt32(digit))) & 63) : UInt8(ascii: "="))
+        write(
+          digit <= left
+            ? Self.base64Digit(UInt8(truncatingIfNeeded: group >> (18 - 6 * UInt32(digit))) & 63) : UInt8(ascii: "="))
       }
       offset += 3
     }

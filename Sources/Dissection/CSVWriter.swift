@@ -6,7 +6,9 @@ import PacketCapture
 public final class CSVWriter: RecordSink {
   /// The types of records, which are also the names of the files.
   public enum RecordType: String, CaseIterable, Sendable {
-    case capture, notification, errorResponse = "error_response", feedback, gap, malformed, connection, summary
+    case capture, notification
+    case errorResponse = "error_response"
+    case feedback, gap, malformed, connection, summary
   }
 
   private static let flushThreshold = 1 << 17

@@ -89,7 +89,9 @@ struct Dissector<Sink: RecordSink> {
       output.sink.receiveEarly(connection.seenResponses[index])
     }
     for var response in connection.seenResponses {
-      if let named = response.notification { response.discarded = lanes[connection.slot].session.discarded(after: named) }
+      if let named = response.notification {
+        response.discarded = lanes[connection.slot].session.discarded(after: named)
+      }
       output.sink.receive(response)
     }
     output.sink.receive(record(of: connection))
@@ -116,7 +118,8 @@ struct Dissector<Sink: RecordSink> {
       clientBytes: clientIsHigh ? high : low, serverBytes: clientIsHigh ? low : high,
       missingBytes: connection.missingBytes, notifications: lanes[connection.slot].session.written,
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
-      fates: lanes[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes, limits: connection.limits)
+      fates: lanes[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes,
+      limits: connection.limits)
   }
 
   // MARK: streams
@@ -179,7 +182,9 @@ struct Dissector<Sink: RecordSink> {
   }
 
   mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    connection.responses.read(bytes, at: offset, mark: mark) { response($0, $1, $2, connection) } damage: {
+    connection.responses.read(bytes, at: offset, mark: mark) {
+      response($0, $1, $2, connection)
+    } damage: {
       output.report($0, .server, connection.number)
     }
   }
@@ -215,7 +220,9 @@ struct Dissector<Sink: RecordSink> {
   }
 
   mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    connection.feedback.read(bytes, at: offset, mark: mark) { tuple($0, $1, $2, connection) } damage: {
+    connection.feedback.read(bytes, at: offset, mark: mark) {
+      tuple($0, $1, $2, connection)
+    } damage: {
       output.report($0, .server, connection.number)
     }
   }
@@ -223,7 +230,8 @@ struct Dissector<Sink: RecordSink> {
   private mutating func tuple(_ bytes: RawSpan, _ offset: Int, _ mark: Mark, _ connection: Connection) {
     let place = RecordPlace(
       connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: bytes.byteCount)
-    output.sink.receive(FeedbackRecord(place: place, index: connection.feedbackTuples, tuple: FeedbackTuple(record: bytes)))
+    output.sink.receive(
+      FeedbackRecord(place: place, index: connection.feedbackTuples, tuple: FeedbackTuple(record: bytes)))
     connection.feedbackTuples += 1
     output.summary.feedbackTuples += 1
   }
@@ -269,13 +277,19 @@ struct Dissector<Sink: RecordSink> {
   }
 
   private mutating func readFoundResponses(_ connection: Connection) {
-    connection.responses.readFound { response($0, $1, $2, connection) } damage: {
+    connection.responses.readFound {
+      response($0, $1, $2, connection)
+    } damage: {
       output.report($0, .server, connection.number)
     }
   }
 
   private mutating func readFoundFeedback(_ connection: Connection) {
-    connection.feedback.readFound { tuple($0, $1, $2, connection) } damage: { output.report($0, .server, connection.number) }
+    connection.feedback.readFound {
+      tuple($0, $1, $2, connection)
+    } damage: {
+      output.report($0, .server, connection.number)
+    }
   }
 
   // MARK: deciding what a connection is

@@ -70,7 +70,8 @@ extension Findings.Kind {
     case .reconnectStorm: "\(count) connections were opened within a minute: APNs takes that for an attack"
     case .unbatched: "nearly every notification has a TCP segment of its own (\(count) segments): batching is off"
     case .payloadOver4096: some("payload is", "payloads are") + " over 4,096 bytes: rejected by any gateway"
-    case .payloadOver2048: some("payload is", "payloads are") + " over 2,048 bytes: too long except for VoIP certificates"
+    case .payloadOver2048:
+      some("payload is", "payloads are") + " over 2,048 bytes: too long except for VoIP certificates"
     case .notAnObject: some("payload is", "payloads are") + " no JSON object"
     case .unusualTokenLength: some("token is", "tokens are") + " not 32 bytes long"
     case .knownBad: some("frame", "frames") + " without a token: a client's way to ask what was accepted"

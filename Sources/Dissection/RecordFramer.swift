@@ -169,7 +169,9 @@ struct RecordFramer<Grammar: RecordGrammar> {
     latest = mark
     if hasFound { return handOutFound() }
     guard position < bytes.byteCount || hasPending else { return .done }
-    guard case .aligned = mode else { return position < bytes.byteCount ? search(bytes, &position, offset, mark) : .done }
+    guard case .aligned = mode else {
+      return position < bytes.byteCount ? search(bytes, &position, offset, mark) : .done
+    }
     if !hasPending {
       switch grammar.extent(bytes, position) {
       case .incomplete(let more):

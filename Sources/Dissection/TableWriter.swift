@@ -40,7 +40,8 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ record: ErrorResponseRecord) {
-    var details = "status \(record.response.status.rawValue) (\(record.response.status))  id \(record.response.identifier)"
+    var details =
+      "status \(record.response.status.rawValue) (\(record.response.status))  id \(record.response.identifier)"
     if let named = record.notification {
       details += "  names #\(named)"
       if let accepted = record.accepted { details += "  \(accepted) accepted" }
@@ -58,13 +59,16 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ record: GapRecord) {
-    line(record.place, "gap", "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.reason.rawValue)")
+    line(
+      record.place, "gap",
+      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.reason.rawValue)")
   }
 
   public func receive(_ record: MalformedRecord) {
     line(
       record.place, "malformed",
-      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.problem)  \(Self.short(record.bytes.rawBytes))")
+      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.problem)  \(Self.short(record.bytes.rawBytes))"
+    )
   }
 
   public func receive(_ record: ConnectionRecord) {
@@ -72,7 +76,8 @@ public final class TableWriter: RecordSink {
     var details = "\(record.service.rawValue)  \(ends)\(record.end.rawValue)"
     if let problem = record.tls?.problem { details += "  TLS, not decrypted: \(problem)" }
     if record.service == .gateway && record.tls == nil {
-      details += "  \(record.notifications) notifications: \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
+      details +=
+        "  \(record.notifications) notifications: \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
         + "\(record.fates.discarded) discarded, \(record.fates.unknown) unknown"
     } else if record.service == .feedback && record.tls == nil {
       details += "  \(record.feedbackTuples) tuples"
@@ -102,8 +107,12 @@ public final class TableWriter: RecordSink {
   private static func columns(
     _ time: String, _ connection: String, _ packet: String, _ record: String, _ details: String
   ) -> String {
-    func left(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
-    func right(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+    func left(_ text: String, _ width: Int) -> String {
+      text + String(repeating: " ", count: max(0, width - text.count))
+    }
+    func right(_ text: String, _ width: Int) -> String {
+      String(repeating: " ", count: max(0, width - text.count)) + text
+    }
     return "\(left(time, 26))  \(right(connection, 5))  \(right(packet, 8))  \(left(record, 12))  \(details)\n"
   }
 
@@ -116,19 +125,22 @@ public final class TableWriter: RecordSink {
 
   private static func preview(_ payload: RawSpan) -> String {
     guard payload.byteCount > 0 else { return "" }
-    let text = String(decoding: Array(copying: payload.extracting(0..<min(payload.byteCount, 4 * previewLength))), as: UTF8.self)
+    let text = String(
+      decoding: Array(copying: payload.extracting(0..<min(payload.byteCount, 4 * previewLength))), as: UTF8.self)
     let shown = printable(text)
     return shown.count > previewLength ? shown.prefix(previewLength) + "…" : shown
   }
 
   /// Without what could steer a terminal: control characters of both sets and direction marks become a dot.
   private static func printable(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.map { scalar in
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: "."
-      default: scalar
-      }
-    }))
+    String(
+      String.UnicodeScalarView(
+        text.unicodeScalars.map { scalar in
+          switch scalar.properties.generalCategory {
+          case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: "."
+          default: scalar
+          }
+        }))
   }
 
   static func decimal(_ value: Double, _ places: Int) -> String {

@@ -434,7 +434,9 @@ public struct TCPReassembler {
     let held = halves[half].hold(bytes, at: offset, time: position.time, packet: position.packet)
     totalCost += halves[half].waitingCost - before
     if held.conflicts > 0 {
-      emit(.connection(.conflict(fromHigh: position.fromHigh, offset: held.firstConflict, length: held.conflicts)), position)
+      emit(
+        .connection(.conflict(fromHigh: position.fromHigh, offset: held.firstConflict, length: held.conflicts)),
+        position)
     }
   }
 
@@ -443,7 +445,8 @@ public struct TCPReassembler {
   ) {
     let conflicts = halves[half].recent.conflicts(bytes, at: offset)
     guard conflicts.length > 0 else { return }
-    emit(.connection(.conflict(fromHigh: position.fromHigh, offset: conflicts.first, length: conflicts.length)), position)
+    emit(
+      .connection(.conflict(fromHigh: position.fromHigh, offset: conflicts.first, length: conflicts.length)), position)
   }
 
   /// Emits what has become deliverable in one direction, and decides gaps that have waited long enough.

@@ -28,7 +28,9 @@ struct Decode: ParsableCommand {
   @OptionGroup var reading: ReadingOptions
 
   @Option(
-    help: "jsonl (one JSON object a line), csv (one table, or one file per record type into a directory), or table (for people).")
+    help:
+      "jsonl (one JSON object a line), csv (one table, or one file per record type into a directory), or table (for people)."
+  )
   var format = Format.jsonl
 
   @Option(

@@ -54,7 +54,8 @@ struct InspectionText {
     }
     if report.feedbackConnections > 0 || report.feedbackTuples > 0 {
       add(
-        "feedback       \(Self.count(report.feedbackTuples)) tuples on \(Self.count(report.feedbackConnections)) connections")
+        "feedback       \(Self.count(report.feedbackTuples)) tuples on \(Self.count(report.feedbackConnections)) connections"
+      )
     }
   }
 
@@ -63,13 +64,17 @@ struct InspectionText {
     add("")
     add("connections    \(Self.count(report.summary.connections))")
     var table = TextTable(
-      ["conn", "service", "client -> server", "start", "length", "cmd 0/1/2", "fates a/r/d/u", "first error", "lost", "end"],
+      [
+        "conn", "service", "client -> server", "start", "length", "cmd 0/1/2", "fates a/r/d/u", "first error", "lost",
+        "end",
+      ],
       right: [0, 4, 5, 6, 8])
     for row in report.connections.prefix(rows) {
       let ends = row.client.flatMap { client in row.server.map { "\(client) -> \($0)" } } ?? "-"
       let sent =
         row.encrypted
-        ? "TLS" : row.service == "feedback"
+        ? "TLS"
+        : row.service == "feedback"
           ? "\(row.feedbackTuples) tuples" : row.commands.map(String.init).joined(separator: "/")
       let fates = row.notifications == 0 ? "-" : "\(row.accepted)/\(row.rejected)/\(row.discarded)/\(row.unknown)"
       table.add([
@@ -90,7 +95,8 @@ struct InspectionText {
     let byStatus = report.errorsByStatus.sorted { $0.key < $1.key }.map { "\($0.value) x status \($0.key)" }
     add("errors         \(Self.count(report.errorCount)) (\(byStatus.joined(separator: ", ")))")
     var table = TextTable(
-      ["conn", "packet", "status", "identifier", "names", "accepted", "discarded", "latency"], right: [0, 1, 3, 4, 5, 6, 7])
+      ["conn", "packet", "status", "identifier", "names", "accepted", "discarded", "latency"],
+      right: [0, 1, 3, 4, 5, 6, 7])
     for row in report.errors.prefix(rows) {
       table.add([
         "\(row.connection)", row.packet.map(String.init) ?? "-", "\(row.status) \(row.statusName)", "\(row.identifier)",
@@ -99,7 +105,9 @@ struct InspectionText {
       ])
     }
     text += table.text(indent: 2)
-    if report.errorCount > rows { add("  and \(Self.count(report.errorCount - min(rows, report.errors.count))) more (--rows)") }
+    if report.errorCount > rows {
+      add("  and \(Self.count(report.errorCount - min(rows, report.errors.count))) more (--rows)")
+    }
   }
 
   private mutating func sending() {

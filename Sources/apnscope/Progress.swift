@@ -27,7 +27,8 @@ struct Progress {
     var line = "\(Self.megabytes(progress.bytesRead))"
     if let size = progress.size, size > 0 {
       let left = Int((Double(size - progress.bytesRead) / max(1, rate)).rounded(.up))
-      line += " of \(Self.megabytes(size)) (\(100 * progress.bytesRead / size) %), \(Self.megabytes(Int(rate)))/s, \(left) s left"
+      line +=
+        " of \(Self.megabytes(size)) (\(100 * progress.bytesRead / size) %), \(Self.megabytes(Int(rate)))/s, \(left) s left"
     } else {
       line += ", \(Self.megabytes(Int(rate)))/s"
     }

@@ -41,7 +41,10 @@ struct ReadingOptions: ParsableArguments {
       valueName: "N=service"))
   var ports: [PortMeaning] = []
 
-  @Option(help: "What a raw or hex dump holds: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes.")
+  @Option(
+    help:
+      "What a raw or hex dump holds: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
+  )
   var stream: DumpContents?
 
   @OptionGroup(title: "Limits")
@@ -84,7 +87,9 @@ struct LimitOptions: ParsableArguments {
   @Option(help: ArgumentHelp("IP datagrams that wait for fragments at a time.", valueName: "count"))
   var maxFragmentedDatagrams = CaptureOptions().maximumFragmentedDatagrams
 
-  @Option(help: ArgumentHelp("Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp(
+      "Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes"))
   var maxBufferedBytes = ReassemblyOptions().maximumBufferedBytes
 
   @Option(help: ArgumentHelp("The same for all connections together.", valueName: "bytes"))
@@ -93,16 +98,24 @@ struct LimitOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Connections followed at a time; then the longest idle one is ended.", valueName: "count"))
   var maxConnections = ReassemblyOptions().maximumConnections
 
-  @Option(help: ArgumentHelp("Packets to wait for bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
+  @Option(
+    help: ArgumentHelp(
+      "Packets to wait for bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
   var gapPatience = ReassemblyOptions().gapPatience
 
-  @Option(help: ArgumentHelp("Segments to wait for an earlier start of a connection whose beginning was not captured.", valueName: "packets"))
+  @Option(
+    help: ArgumentHelp(
+      "Segments to wait for an earlier start of a connection whose beginning was not captured.", valueName: "packets"))
   var startPatience = ReassemblyOptions().startPatience
 
-  @Option(help: ArgumentHelp("Runs of identifiers remembered per connection to find what an error response names.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp(
+      "Runs of identifiers remembered per connection to find what an error response names.", valueName: "count"))
   var maxIdentifierRuns = DissectionOptions().maximumIdentifierRuns
 
-  @Option(help: ArgumentHelp("Packets per connection whose time is remembered for the latency of errors.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp("Packets per connection whose time is remembered for the latency of errors.", valueName: "count")
+  )
   var maxWriteTimes = DissectionOptions().maximumWriteTimes
 
   @Option(help: ArgumentHelp("Error responses of a connection that wait for their final counts.", valueName: "count"))

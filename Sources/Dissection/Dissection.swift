@@ -166,7 +166,10 @@ public struct Dissection<Sink: RecordSink> {
     } damage: { _ in
     }
     framer.finish()
-    framer.readFound { record, _, _ in found += record.byteCount } damage: { _ in }
+    framer.readFound { record, _, _ in
+      found += record.byteCount
+    } damage: { _ in
+    }
     return found
   }
 }

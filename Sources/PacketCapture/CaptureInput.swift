@@ -1,0 +1,18 @@
+import Bytes
+
+/// A file of either kind, told from its first bytes.
+public enum CaptureInput: ~Copyable {
+  case packets(CaptureFile)
+  case dump(RawDump)
+
+  /// Opens a file, or standard input for `-`. Throws when it cannot be opened, is empty, or has a damaged header.
+  public static func open(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureInput {
+    var input = try InputFile.opening(path)
+    guard try input.fill(atLeast: 1) else { throw CaptureError(.notACapture, "is empty") }
+    _ = try input.fill(atLeast: 24)
+    if try CaptureFile.recognises(input.window, options: options) {
+      return .packets(try CaptureFile(input, options: options))
+    }
+    return .dump(try RawDump(input, options: options))
+  }
+}
