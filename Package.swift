@@ -41,14 +41,15 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(
-      name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes"], resources: [.copy("Vectors")],
-      swiftSettings: settings),
-    .testTarget(name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes"], swiftSettings: settings),
+      name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes", "TestSupport"],
+      resources: [.copy("Vectors")], swiftSettings: settings),
     .testTarget(
-      name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "APNSProtocol", "Bytes"],
-      exclude: ["Truth"],
-      swiftSettings: settings),
+      name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "APNSProtocol", "Bytes", "TestSupport"],
+      exclude: ["Truth"], swiftSettings: settings),
     .testTarget(name: "CommandTests", dependencies: ["apnscope"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

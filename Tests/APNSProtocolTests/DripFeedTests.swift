@@ -1,4 +1,5 @@
 import APNSProtocol
+import TestSupport
 import Testing
 
 /// The contract of every incremental decoder: bytes may come one at a time or all at once, and nothing else changes.

@@ -1,4 +1,5 @@
 import APNSProtocol
+import TestSupport
 import Testing
 
 /// Identifiers are opaque and not unique (counters in either byte order, restarted, random, constant). Whatever they

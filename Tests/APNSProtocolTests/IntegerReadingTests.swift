@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import TestSupport
 import Testing
 
 /// `#expect` takes no borrowed memory apart, so each reader is called in a function of its own.

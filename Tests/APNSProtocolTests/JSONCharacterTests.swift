@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import TestSupport
 import Testing
 
 /// Payloads are embedded in records, so only well-formed UTF-8 may count as JSON (RFC 3629), and compacting may not

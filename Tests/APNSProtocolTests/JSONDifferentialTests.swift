@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import Foundation
+import TestSupport
 import Testing
 
 /// Thousands of damaged payloads, each judged by `JSONText` and by Foundation's `JSONSerialization`.

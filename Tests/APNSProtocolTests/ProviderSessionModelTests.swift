@@ -1,4 +1,5 @@
 import APNSProtocol
+import TestSupport
 import Testing
 
 /// The rules of `ProviderSession` said in the plainest way: one fate per notification, the list searched from the end.

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import TestSupport
 
 /// What a random notification was made of, beside its bytes: the parser must find exactly this.
 struct RandomNotification: Sendable {

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import TestSupport
 import Testing
 
 @Suite("Round trips")

@@ -1,5 +1,6 @@
 import APNSProtocol
 import PacketCapture
+import TestSupport
 import Testing
 
 @testable import Dissection

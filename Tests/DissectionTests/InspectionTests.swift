@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import TestSupport
 import Testing
 
 @testable import Dissection

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PacketCapture
@@ -105,7 +106,7 @@ struct CaptureFileTests {
 
   @Test func packetsAcrossTheBlocksOfTheReader() throws {
     // Records of all lengths, so that a block of the reader ends at every place of a record.
-    var random = SplitMix64(seed: 5)
+    var random = SeededGenerator(seed: 5)
     let data = (0..<120).map { number in
       [UInt8](repeating: UInt8(number), count: .random(in: 0...60_000, using: &random))
     }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PacketCapture
@@ -5,7 +6,7 @@ import Testing
 /// Compressed captures are told by their first bytes, and read as far as they go.
 struct CompressionTests {
   private static let capture: PcapBuilder = {
-    var random = SplitMix64(seed: 11)
+    var random = SeededGenerator(seed: 11)
     var file = PcapBuilder()
     for _ in 0..<12 { file.packet(random.bytes(40)) }
     return file
@@ -49,7 +50,7 @@ struct CompressionTests {
 
   @Test(arguments: tools) func damageEndsTheReadingWithOneWarning(tool: String) throws {
     let whole = try ReadPackets(Self.capture.bytes).bytes
-    var random = SplitMix64(seed: 3)
+    var random = SeededGenerator(seed: 3)
     let compressed = try Self.compress(tool, Self.capture.bytes)
     for _ in 0..<200 {
       var damaged = compressed

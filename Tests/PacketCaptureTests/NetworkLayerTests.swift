@@ -1,4 +1,5 @@
 import Bytes
+import TestSupport
 import Testing
 
 @testable import PacketCapture
@@ -165,7 +166,7 @@ struct NetworkLayerTests {
 
   @Test(arguments: Array(1...6) as [UInt64])
   func damagedPacketsNeverCrash(seed: UInt64) {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let packets =
       [PacketBuilder.ipv4(Self.tcp), PacketBuilder.ipv6(Self.tcp)] + Self.pieces(v6: false) + Self.pieces(v6: true)
       + Self.extensions.map { PacketBuilder.ipv6($0.2 + Self.tcp, next: $0.1) }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PacketCapture
@@ -169,7 +170,7 @@ struct PcapngTests {
 
   @Test(arguments: Array(1...8) as [UInt64])
   func damagedBytesNeverCrash(seed: UInt64) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var file = PcapngBuilder(bigEndian: seed % 2 == 0)
     file.interface(resolution: 9, offset: 3)
     for _ in 0..<5 { file.enhanced(random.bytes(20)) }

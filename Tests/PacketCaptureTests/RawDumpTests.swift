@@ -1,4 +1,5 @@
 import Bytes
+import TestSupport
 import Testing
 
 @testable import PacketCapture
@@ -7,7 +8,7 @@ import Testing
 struct RawDumpTests {
   /// Two frames of the protocol, a run of zeros that programs squeeze, and an odd end.
   private static let stream: [UInt8] = {
-    var random = SplitMix64(seed: 21)
+    var random = SeededGenerator(seed: 21)
     return [2, 0, 0, 0, 40] + random.bytes(40) + [UInt8](repeating: 0, count: 300) + random.bytes(77)
   }()
 

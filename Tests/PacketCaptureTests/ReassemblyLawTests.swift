@@ -1,4 +1,5 @@
 import Bytes
+import TestSupport
 import Testing
 
 @testable import PacketCapture
@@ -9,13 +10,13 @@ struct ReassemblyLawTests {
 
   /// A stream and the pieces of it that were captured.
   private struct Case {
-    var random: SplitMix64
+    var random: SeededGenerator
     var stream: [UInt8]
     var start: UInt32
     var pieces: [Range<Int>] = []
 
     init(seed: UInt64, length: Int = 3_000) {
-      random = SplitMix64(seed: seed)
+      random = SeededGenerator(seed: seed)
       stream = random.bytes(length)
       // Most streams cross 2^32 or 2^31, where signed and unsigned distances differ.
       let anywhere = UInt32(truncatingIfNeeded: random.next())
@@ -165,7 +166,7 @@ struct ReassemblyLawTests {
 
   @Test(arguments: [UInt64(1), 2, 3])
   func whatWaitsStaysWithinTheLimitOfAConnection(seed: UInt64) {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let limit = 20_000
     var conversation = Conversation(ReassemblyOptions(maximumBufferedBytes: limit))
     conversation.handshake()
