@@ -50,6 +50,8 @@ public final class CSVWriter: RecordSink {
 
   public func flush() { for table in tables.values { table.flush() } }
 
+  public func pause() { flush() }
+
   public func receive(_ record: CaptureRecord) { write(.capture) { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let record = NotificationRecord(layout, frame, at: place, index: index)

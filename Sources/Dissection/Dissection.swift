@@ -67,7 +67,8 @@ public struct Dissection<Sink: RecordSink> {
     var isAnnounced = false
     var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
     let end = try reader.forEachBatch {
-      dissector.output.sink.isOpen && proceed(progress)
+      dissector.output.sink.pause()
+      return dissector.output.sink.isOpen && proceed(progress)
     } _: { batch in
       for linkType in batch.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
       if !isAnnounced && batch.packets > 0 {

@@ -15,6 +15,8 @@ public final class JSONLinesWriter: RecordSink {
 
   public init(output: @escaping RecordOutput) { self.output = output }
 
+  public func pause() { flush() }
+
   public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let record = NotificationRecord(layout, frame, at: place, index: index)

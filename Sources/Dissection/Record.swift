@@ -203,6 +203,8 @@ public protocol RecordSink {
   mutating func opened(connection: Int, at time: Timestamp)
   /// A piece of a gateway connection's client stream ended this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
+  /// Nothing has come for a moment, as from a live pipe: what is kept should be handed on.
+  mutating func pause()
   /// Whether records are still wanted; `false` ends the reading.
   var isOpen: Bool { get }
 
@@ -220,6 +222,7 @@ extension RecordSink {
   public mutating func receive(_ outcome: CaptureOutcome) {}
   public mutating func opened(connection: Int, at time: Timestamp) {}
   public mutating func segment(notifications: Int, at time: Timestamp) {}
+  public mutating func pause() {}
 
   public static func read(
     _ input: consuming CaptureInput, source: String, into dissection: inout Dissection<Self>,

@@ -21,6 +21,8 @@ public final class TableWriter: RecordSink {
     text.removeAll()
   }
 
+  public func pause() { flush() }
+
   public func receive(_ record: CaptureRecord) {
     let types = record.linkTypes.isEmpty ? "" : ", " + record.linkTypes.map(\.description).joined(separator: " ")
     text.write(text: "\(Self.printable(record.source)) (\(record.format.rawValue)\(types))\n")

@@ -26,6 +26,28 @@ struct InterruptTests {
     }
   }
 
+  @Test("Records of a quiet pipe are handed on while it stays open", arguments: ["jsonl", "csv", "table"])
+  func quietPipe(format: String) throws {
+    try Command.inFolder { command in
+      let capture = try Data(contentsOf: Command.traces.appending(path: "plain-error.pcap"))
+      let process = try command.prepared(["decode", "--format", format, "--output", "records", "-"])
+      let pipe = Pipe()
+      process.standardInput = pipe
+      try process.run()
+      try pipe.fileHandleForWriting.write(contentsOf: capture.prefix(capture.count / 4))
+      var records = ""
+      for _ in 0..<500 where !records.contains("Ciao #15") {
+        usleep(20_000)
+        records = (try? command.read("records")) ?? ""
+      }
+      #expect(records.contains("Ciao #15"))
+      #expect(process.isRunning)
+      try pipe.fileHandleForWriting.close()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0)
+    }
+  }
+
   /// Waits until the process has taken everything out of the pipe, and a little for it to wait again.
   private func waitUntilRead(_ pipe: Pipe) {
     var waiting: Int32 = 1
