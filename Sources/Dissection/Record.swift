@@ -210,7 +210,7 @@ public protocol RecordSink {
 
   /// Reads one input into `dissection`. There is nothing to implement: it is a requirement, and not only an extension's
   /// method, because a witness is compiled for its own type. So every sink of this module gets the whole path from
-  /// packet to record specialised, which a generic call from another module would not be (a factor of three).
+  /// packet to record specialised, which a generic call from another module would not be.
   static func read(
     _ input: consuming CaptureInput, source: String, into dissection: inout Dissection<Self>,
     proceed: (DissectionProgress) -> Bool
