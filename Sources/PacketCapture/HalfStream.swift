@@ -49,6 +49,8 @@ struct HalfStream {
   var finOffset: Int?
   /// Highest offset the peer has acknowledged, if it was heard at all.
   var acknowledged: Int?
+  /// By how much the last acknowledgement went on: a FIN that was not captured is acknowledged as one byte.
+  var lastAdvance = 0
   /// Packets seen since the peer acknowledged the missing bytes in front of `waiting`, or since data is held.
   var patience = 0
   var hasEnded = false
@@ -65,7 +67,9 @@ struct HalfStream {
   mutating func acknowledge(_ number: SequenceNumber, within farthest: Int) {
     let offset = offset(of: number)
     if let acknowledged, acknowledged >= offset { return }
-    if offset - next < farthest { acknowledged = offset }
+    guard offset - next < farthest else { return }
+    lastAdvance = offset - (acknowledged ?? offset)
+    acknowledged = offset
   }
 
   /// Takes a segment that is whole and next in order, and returns its offset; `nil` when it is not.

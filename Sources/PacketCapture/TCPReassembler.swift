@@ -552,7 +552,8 @@ public struct TCPReassembler {
       }
       // An acknowledged byte that nothing explains is a FIN that was not captured.
       let acknowledged = halves[half].acknowledged ?? 0
-      let end = halves[half].finOffset ?? (acknowledged > halves[half].next + 1 ? acknowledged : 0)
+      let hasFIN = halves[half].lastAdvance == 1 || acknowledged == halves[half].next + 1
+      let end = halves[half].finOffset ?? acknowledged - (hasFIN ? 1 : 0)
       if end > halves[half].next { declareGap(upTo: end, half, position, emit) }
       emitEnd(half, position, emit)
     }
