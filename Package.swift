@@ -40,7 +40,7 @@ let package = Package(
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Dissection", "PacketCapture", "APNSProtocol", "Bytes",
+        "Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),

@@ -89,3 +89,13 @@ extension Array where Element == UInt8 {
     get { unsafe span.bytes }
   }
 }
+
+extension Span where Element == UInt8 {
+  /// The same bytes, untyped.
+  @inlinable
+  public var rawBytes: RawSpan {
+    @_lifetime(copy self)
+    // Safe because a byte has no padding and every bit pattern is a value.
+    get { unsafe bytes }
+  }
+}

@@ -25,3 +25,6 @@ static inline long apnscope_SSL_CTX_set_session_cache_mode(SSL_CTX *context, lon
 static inline long apnscope_SSL_set_max_send_fragment(SSL *ssl, long length) {
   return SSL_set_max_send_fragment(ssl, length);
 }
+
+/* RFC 4514's escapes, in the certificate's own order and with UTF-8 left as it is. */
+static const unsigned long apnscope_name_flags = XN_FLAG_RFC2253 & ~XN_FLAG_DN_REV & ~ASN1_STRFLGS_ESC_MSB;

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import TLSDecryption
 
 /// One connection while it is dissected: who is who, how each direction is read, what the notifications' fates are.
 final class Connection {
@@ -15,6 +16,8 @@ final class Connection {
   struct Way {
     var held: [Held] = []
     var heldCount = 0
+    /// What was missing before it was known what the connection is.
+    var missing = 0
   }
 
   let number: Int
@@ -26,7 +29,8 @@ final class Connection {
   /// The start of both directions was captured, so that their first bytes begin records.
   var startWasCaptured = false
   var service = Service.unknown
-  var isEncrypted = false
+  /// Takes the bytes of a TLS connection; what is read is what it gives out.
+  var tls: TLSStream?
   var ways = (low: Way(), high: Way())
 
   var responses: RecordFramer<ResponseGrammar>
@@ -54,9 +58,9 @@ final class Connection {
   func readings() -> (low: GatewayLane.Reading, high: GatewayLane.Reading) {
     let (client, server): (GatewayLane.Reading, GatewayLane.Reading) =
       switch service {
-      case .gateway where !isEncrypted: (.gateway, .responses)
-      case .feedback where !isEncrypted: (.opaque, .feedback)
-      default: (.opaque, .opaque)
+      case .gateway: (.gateway, .responses)
+      case .feedback: (.opaque, .feedback)
+      case .unknown: (.opaque, .opaque)
       }
     if !startWasCaptured {
       responses = RecordFramer(grammar: responses.grammar, isAligned: false)
@@ -64,6 +68,9 @@ final class Connection {
     }
     return clientIsHigh ?? false ? (low: server, high: client) : (low: client, high: server)
   }
+
+  func side(fromHigh: Bool) -> TLSSide { fromHigh == (clientIsHigh ?? false) ? .client : .server }
+  func isHigh(_ side: TLSSide) -> Bool { (side == .client) == (clientIsHigh ?? false) }
 
   func direction(fromHigh: Bool) -> Direction { fromHigh == (clientIsHigh ?? false) ? .client : .server }
 
@@ -74,5 +81,19 @@ final class Connection {
     if clientIsHigh == nil && (low == nil) != (high == nil) { clientIsHigh = low != nil }
     guard let clientIsHigh else { return }
     service = (clientIsHigh ? low : high) ?? .unknown
+  }
+
+  /// Takes out what was held, in the order in which it was captured, so that a response finds what it answers.
+  func takeHeld() -> [(piece: Held, isHigh: Bool)] {
+    let held = ways.low.held.map { (piece: $0, isHigh: false) } + ways.high.held.map { (piece: $0, isHigh: true) }
+    ways.low.held = []
+    ways.high.held = []
+    let order = held.indices.sorted { (held[$0].piece.mark.packet, $0) < (held[$1].piece.mark.packet, $1) }
+    return order.map { held[$0] }
+  }
+
+  /// Nothing of the protocol was found yet, so that the bytes may still be TLS.
+  func mayTurnOutToBeTLS(_ lane: GatewayLane) -> Bool {
+    tls == nil && flow != nil && lane.session.written == 0 && errorResponses == 0 && feedbackTuples == 0
   }
 }

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import TLSDecryption
 
 /// How far a dissection has come, for progress.
 public struct DissectionProgress: Sendable {
@@ -17,10 +18,13 @@ public struct Dissection<Sink: RecordSink> {
   private let filter: PacketFilter?
   private var dissector: Dissector<Sink>
 
-  public init(into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil) {
+  /// - Parameter secrets: what opens TLS connections; those that captures hold are added to it.
+  public init(
+    into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil, secrets: Secrets = Secrets()
+  ) {
     self.options = options
     self.filter = filter
-    dissector = Dissector(sink: sink, options: options)
+    dissector = Dissector(sink: sink, options: options, secrets: secrets)
   }
 
   public var summary: SummaryRecord { dissector.output.summary }
@@ -62,9 +66,21 @@ public struct Dissection<Sink: RecordSink> {
     _ file: consuming CaptureFile, _ source: String, _ proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
     var outcome = CaptureOutcome(source: source, format: file.format, linkTypes: file.linkTypes, size: file.size)
+    let mayHoldSecrets = file.format == .pcapng
     let reader = StreamReader(file, options: options.capture, filter: filter)
     // pcapng names its link types in blocks before the first packet of each interface.
     var isAnnounced = false
+    let secrets = dissector.secrets
+    let options = options
+    var hasReadAhead = false
+    if mayHoldSecrets {
+      // Asked for when a connection's secret has not come yet: it may stand behind the packets.
+      secrets.late = {
+        hasReadAhead = true
+        return Self.keyLogs(CaptureFile.secrets(in: source, options: options.capture), options)
+      }
+    }
+    defer { secrets.late = nil }
     var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
     let end = try reader.forEachBatch {
       dissector.output.sink.pause()
@@ -76,6 +92,7 @@ public struct Dissection<Sink: RecordSink> {
         announce(outcome)
       }
       outcome.add(batch)
+      if !hasReadAhead { for keyLog in Self.keyLogs(batch.secrets, options) { secrets.add(keyLog) } }
       dissector.output.summary.packets += batch.matchingPackets
       batch.forEachEvent { event, position in dissector.consume(event, at: position) }
       (progress.bytesRead, progress.packets) = (batch.bytesRead, outcome.packets)
@@ -89,6 +106,11 @@ public struct Dissection<Sink: RecordSink> {
     let unread = outcome.linkTypes.filter { !$0.isSupported }
     outcome.warnings = (end?.warnings ?? []) + unread.map { "packets of link type \($0) are not read" }
     return outcome
+  }
+
+  private static func keyLogs(_ blocks: [DecryptionSecrets], _ options: DissectionOptions) -> [KeyLog] {
+    blocks.filter { $0.type == DecryptionSecrets.tlsKeyLog }
+      .map { KeyLog($0.data, maximumLines: options.maximumKeyLogLines) }
   }
 
   private mutating func announce(_ outcome: CaptureOutcome) {

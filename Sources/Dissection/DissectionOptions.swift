@@ -1,5 +1,6 @@
 import APNSProtocol
 import PacketCapture
+import TLSDecryption
 
 /// What to look for, and the limits on what input can make the dissector hold.
 public struct DissectionOptions: Sendable {
@@ -9,6 +10,9 @@ public struct DissectionOptions: Sendable {
   public var dumpContents: DumpContents?
   public var limits: ProtocolLimits
   public var capture: CaptureOptions
+  public var tls: TLSLimits
+  /// Lines with secrets of a key log that a capture file holds; further ones are not used.
+  public var maximumKeyLogLines: Int
   /// Runs of identifiers that are remembered per connection, see `ProviderSession`.
   public var maximumIdentifierRuns: Int
   /// Packets per connection whose time is remembered for an error's latency; an older notification's has none.
@@ -20,13 +24,16 @@ public struct DissectionOptions: Sendable {
 
   public init(
     ports: [UInt16: Service] = knownPorts, dumpContents: DumpContents? = nil, limits: ProtocolLimits = ProtocolLimits(),
-    capture: CaptureOptions = CaptureOptions(), maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 1_024,
+    capture: CaptureOptions = CaptureOptions(), tls: TLSLimits = TLSLimits(), maximumKeyLogLines: Int = 1 << 24,
+    maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 1_024,
     maximumHeldResponses: Int = 1_024
   ) {
     self.ports = ports
     self.dumpContents = dumpContents
     self.limits = limits
     self.capture = capture
+    self.tls = tls
+    self.maximumKeyLogLines = maximumKeyLogLines
     self.maximumIdentifierRuns = maximumIdentifierRuns
     self.maximumWriteTimes = maximumWriteTimes
     self.maximumHeldResponses = maximumHeldResponses

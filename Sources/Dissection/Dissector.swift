@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import TLSDecryption
 
 /// From reassembled bytes to records.
 ///
@@ -12,13 +13,15 @@ struct Dissector<Sink: RecordSink> {
 
   var output: RecordOutlet<Sink>
   let options: DissectionOptions
+  let secrets: Secrets
   private var connections: [Connection?] = []
   /// One for each connection, at the same place.
   private var lanes: [GatewayLane] = []
 
-  init(sink: Sink, options: DissectionOptions) {
+  init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
     output = RecordOutlet(sink: sink)
     self.options = options
+    self.secrets = secrets
   }
 
   // MARK: connections
@@ -82,6 +85,13 @@ struct Dissector<Sink: RecordSink> {
 
   mutating func close(_ connection: Connection) {
     decideFinally(connection)
+    if let tls = connection.tls {
+      tls.finish(at: CapturePoint(time: connection.closed.nanoseconds, packet: 0)) {
+        consumePlaintext($0, $1, $2, $3, connection)
+      }
+      // What it gave out may have been too little to decide.
+      decideFinally(connection)
+    }
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
     for index in connection.seenResponses.indices where connection.seenResponses[index].notification == nil {
@@ -95,13 +105,19 @@ struct Dissector<Sink: RecordSink> {
       output.sink.receive(response)
     }
     output.sink.receive(record(of: connection))
-    if connection.isEncrypted { output.summary.undecryptedConnections += 1 }
+    if connection.tls?.summary.isDecrypted == false { output.summary.undecryptedConnections += 1 }
   }
 
   private func record(of connection: Connection) -> ConnectionRecord {
     // With nothing else to go by, the server is the end with the lower port.
     let clientIsHigh = connection.clientIsHigh ?? connection.flow.map { $0.high.port > $0.low.port } ?? false
-    let (low, high) = lanes[connection.slot].byteCounts
+    var (low, high) = lanes[connection.slot].byteCounts
+    let tls = connection.tls?.summary
+    if let stream = connection.tls, tls?.isDecrypted == false {
+      // Nothing is known of the content.
+      low = stream.wireBytes(from: connection.side(fromHigh: false))
+      high = stream.wireBytes(from: connection.side(fromHigh: true))
+    }
     let end: ConnectionRecord.End =
       switch connection.firstClosing {
       case nil: .captureEnd
@@ -113,8 +129,7 @@ struct Dissector<Sink: RecordSink> {
       client: connection.flow.map { clientIsHigh ? $0.high : $0.low },
       server: connection.flow.map { clientIsHigh ? $0.low : $0.high },
       opened: connection.opened, closed: connection.closed, end: end,
-      tls: connection.isEncrypted
-        ? ConnectionRecord.TLS(isDecrypted: false, problem: "this version does not decrypt TLS") : nil,
+      tls: tls,
       clientBytes: clientIsHigh ? high : low, serverBytes: clientIsHigh ? low : high,
       missingBytes: connection.missingBytes, notifications: lanes[connection.slot].session.written,
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
@@ -128,6 +143,7 @@ struct Dissector<Sink: RecordSink> {
     switch event {
     case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
     case .bytes(let bytes):
+      if lanes[position.slot].isTLS { return consumeTLS(bytes, at: position) }
       let mark = Mark(time: position.time, packet: position.packet)
       // The usual case touches nothing but the lane.
       if lanes[position.slot].readOn(bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output) {
@@ -140,16 +156,94 @@ struct Dissector<Sink: RecordSink> {
       guard let connection = connections[position.slot] else { return }
       let mark = Mark(time: position.time, packet: position.packet)
       connection.missingBytes += length
+      if let tls = connection.tls {
+        tls.gap(
+          length: length, reason: reason == .truncated ? .truncated : .lost,
+          from: connection.side(fromHigh: position.fromHigh), at: CapturePoint(position)
+        ) { consumePlaintext($0, $1, $2, $3, connection) }
+        return
+      }
       if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
-      readGap(length, reason, at: position.offset, mark, connection, position.fromHigh)
+      if position.fromHigh { connection.ways.high.missing += length } else { connection.ways.low.missing += length }
+      readGap(
+        length, reason == .truncated ? .truncated : .lost, at: position.offset, mark, connection, position.fromHigh)
     case .end:
       guard let connection = connections[position.slot] else { return }
-      // A direction that ends without a byte decides nothing: the other may still tell.
-      let way = position.fromHigh ? connection.ways.high : connection.ways.low
-      if reading(connection, position.fromHigh) == .undecided && !way.held.isEmpty {
-        decide(connection, position.fromHigh, isFinal: true)
+      if let tls = connection.tls {
+        tls.end(from: connection.side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
+          consumePlaintext($0, $1, $2, $3, connection)
+        }
+      } else {
+        end(connection, position.fromHigh)
       }
-      finish(connection, fromHigh: position.fromHigh)
+    }
+  }
+
+  private mutating func end(_ connection: Connection, _ fromHigh: Bool) {
+    // A direction that ends without a byte decides nothing: the other may still tell.
+    let way = fromHigh ? connection.ways.high : connection.ways.low
+    if reading(connection, fromHigh) == .undecided && !way.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
+    finish(connection, fromHigh: fromHigh)
+  }
+
+  // MARK: TLS
+
+  private mutating func consumeTLS(_ bytes: RawSpan, at position: StreamPosition) {
+    guard let connection = connections[position.slot], let tls = connection.tls else { return }
+    tls.receive(bytes, from: connection.side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
+      consumePlaintext($0, $1, $2, $3, connection)
+    }
+  }
+
+  /// Reads on with what a TLS connection carries.
+  private mutating func consumePlaintext(
+    _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ connection: Connection
+  ) {
+    let fromHigh = connection.isHigh(side)
+    let mark = Mark(time: Timestamp(nanoseconds: point.time), packet: point.packet)
+    switch event {
+    case .bytes(let bytes):
+      if !lanes[connection.slot].readOn(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) {
+        read(bytes, at: offset, mark, connection, fromHigh)
+      }
+    case .gap(let length, let reason):
+      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
+      let reason: GapRecord.Reason =
+        switch reason {
+        case .lost: .lost
+        case .truncated: .truncated
+        case .undecrypted: .undecrypted
+        }
+      readGap(length, reason, at: offset, mark, connection, fromHigh)
+    case .end: end(connection, fromHigh)
+    }
+  }
+
+  /// The connection turns out to be TLS: what was held and what comes goes through a decryptor.
+  private mutating func beginTLS(_ connection: Connection, _ first: RawSpan, fromHigh: Bool) {
+    if connection.clientIsHigh == nil, let isClient = TLSRecognition.isFromClient(first) {
+      connection.clientIsHigh = fromHigh == isClient
+    }
+    if connection.clientIsHigh == nil {
+      connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
+    }
+    if connection.service == .unknown { connection.decideByPorts(options.ports) }
+    // A hello begins the content too, whether or not the packets before it were captured.
+    connection.startWasCaptured = TLSRecognition.isFromClient(first) != nil
+    let tls = TLSStream(secrets: secrets, limits: options.tls)
+    connection.tls = tls
+    lanes[connection.slot] = GatewayLane(connection: connection.number, options: options)
+    lanes[connection.slot].isTLS = true
+    let point = CapturePoint(time: connection.opened.nanoseconds, packet: 0)
+    for (isHigh, missing) in [(false, connection.ways.low.missing), (true, connection.ways.high.missing)]
+    where missing > 0 {
+      tls.gap(length: missing, reason: .lost, from: connection.side(fromHigh: isHigh), at: point) { _, _, _, _ in }
+    }
+    for (piece, isHigh) in connection.takeHeld() {
+      tls.receive(
+        piece.bytes.rawBytes, from: connection.side(fromHigh: isHigh),
+        at: CapturePoint(time: piece.mark.time.nanoseconds, packet: piece.mark.packet)
+      ) { consumePlaintext($0, $1, $2, $3, connection) }
     }
   }
 
@@ -160,7 +254,13 @@ struct Dissector<Sink: RecordSink> {
   private mutating func read(
     _ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
   ) {
-    switch reading(connection, fromHigh) {
+    let reading = reading(connection, fromHigh)
+    if reading != .undecided && connection.mayTurnOutToBeTLS(lanes[connection.slot]) && TLSRecognition.isRecord(bytes) {
+      // A capture that begins inside a TLS record, or without the first, shows it at the next one.
+      hold(bytes, at: offset, mark, connection, fromHigh)
+      return beginTLS(connection, bytes, fromHigh: fromHigh)
+    }
+    switch reading {
     case .gateway: readGateway(bytes, at: offset, mark, connection)
     case .responses: readResponses(bytes, at: offset, mark, connection)
     case .feedback: readFeedback(bytes, at: offset, mark, connection)
@@ -172,12 +272,6 @@ struct Dissector<Sink: RecordSink> {
   }
 
   mutating func readGateway(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    if !connection.startWasCaptured && TLSRecognition.isRecord(bytes) && lanes[connection.slot].session.written == 0 {
-      // A capture that begins inside a TLS record is known at the next one.
-      connection.isEncrypted = true
-      lanes[connection.slot].readings = connection.readings()
-      return
-    }
     lanes[connection.slot].read(bytes, at: offset, mark, into: &output)
   }
 
@@ -239,7 +333,7 @@ struct Dissector<Sink: RecordSink> {
   // MARK: gaps, ends, damage
 
   private mutating func readGap(
-    _ length: Int, _ reason: GapReason, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
+    _ length: Int, _ reason: GapRecord.Reason, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
   ) {
     switch reading(connection, fromHigh) {
     case .gateway:
@@ -258,7 +352,7 @@ struct Dissector<Sink: RecordSink> {
       GapRecord(
         place: RecordPlace(
           connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: length),
-        direction: connection.direction(fromHigh: fromHigh), reason: reason == .truncated ? .truncated : .lost))
+        direction: connection.direction(fromHigh: fromHigh), reason: reason))
   }
 
   mutating func finish(_ connection: Connection, fromHigh: Bool) {
@@ -310,12 +404,10 @@ struct Dissector<Sink: RecordSink> {
     connection.decideByPorts(options.ports)
     let way = fromHigh ? connection.ways.high : connection.ways.low
     let first = way.held.flatMap(\.bytes)
-    switch TLSRecognition.begins(first, isFinal: isFinal) {
-    case .needsMore: return
-    case .yes:
-      connection.isEncrypted = true
-      if connection.clientIsHigh == nil && first.count > 5 { connection.clientIsHigh = fromHigh == (first[5] == 1) }
-    case .no:
+    switch connection.tls == nil ? TLSRecognition.begins(first.rawBytes) : .no {
+    case .yes: return beginTLS(connection, first.rawBytes, fromHigh: fromHigh)
+    case .needsMore where !isFinal && !first.isEmpty: return
+    case .needsMore, .no:
       if connection.service == .unknown {
         switch sniff(first, connection, fromHigh, isFinal: isFinal || first.count >= Self.sniffedBytes) {
         case .needsMore: return
@@ -330,14 +422,7 @@ struct Dissector<Sink: RecordSink> {
     if connection.service == .unknown { connection.decideByPorts(options.ports) }
     lanes[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
-    // In the order in which they were captured, so that a response finds what it answers.
-    let held =
-      connection.ways.low.held.map { (piece: $0, isHigh: false) }
-      + connection.ways.high.held.map { (piece: $0, isHigh: true) }
-    connection.ways.low.held = []
-    connection.ways.high.held = []
-    let order = held.indices.sorted { (held[$0].piece.mark.packet, $0) < (held[$1].piece.mark.packet, $1) }
-    for (piece, isHigh) in order.map({ held[$0] }) {
+    for (piece, isHigh) in connection.takeHeld() {
       read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
     }
   }
@@ -347,7 +432,7 @@ struct Dissector<Sink: RecordSink> {
       let way = fromHigh ? connection.ways.high : connection.ways.low
       if !way.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
     }
-    if connection.service == .unknown && !connection.isEncrypted { connection.decideByPorts(options.ports) }
+    if connection.service == .unknown { connection.decideByPorts(options.ports) }
   }
 
   /// On a port that says nothing: whether the first bytes of one direction are this protocol's.
@@ -386,16 +471,6 @@ struct Dissector<Sink: RecordSink> {
   }
 }
 
-/// TLS is only recognised here: a record begins with a content type from 20 to 23 and the version's first byte, 3.
-enum TLSRecognition {
-  static func begins(_ first: [UInt8], isFinal: Bool) -> Plausibility {
-    guard let type = first.first, (20...23).contains(type) else { return .no }
-    guard first.count >= 3 else { return isFinal ? .no : .needsMore }
-    return first[1] == 3 && first[2] <= 4 ? .yes : .no
-  }
-
-  static func isRecord(_ bytes: RawSpan) -> Bool {
-    bytes.byteCount >= 5 && (20...23).contains(bytes.byte(at: 0)) && bytes.byte(at: 1) == 3 && bytes.byte(at: 2) <= 4
-      && bytes.uint16(at: 3) <= 18_432
-  }
+extension CapturePoint {
+  init(_ position: StreamPosition) { self.init(time: position.time.nanoseconds, packet: position.packet) }
 }

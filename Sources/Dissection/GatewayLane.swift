@@ -15,7 +15,7 @@ struct GatewayLane {
     case gateway
     case responses
     case feedback
-    /// TLS without keys, or another protocol: bytes are only counted.
+    /// Another protocol, or a direction that carries nothing of this one: bytes are only counted.
     case opaque
   }
 
@@ -25,6 +25,8 @@ struct GatewayLane {
 
   /// The connection's number in records.
   let connection: Int
+  /// The bytes are TLS records; what is read is their content.
+  var isTLS = false
   /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
   var readings = (low: Reading.undecided, high: Reading.undecided)
   private(set) var byteCounts = (low: 0, high: 0)

@@ -1,5 +1,6 @@
 import APNSProtocol
 import PacketCapture
+import TLSDecryption
 
 /// What is in a recording, counted. Names in JSON are snake case; times RFC 3339; `nil` is left out.
 public struct InspectionReport: Sendable, Encodable {
@@ -37,6 +38,22 @@ public struct InspectionReport: Sendable, Encodable {
     public var firstErrorName: String?
     public var discardedAfterFirstError: Int?
     public var missingBytes: Int
+    public var tls: TLSRow?
+  }
+
+  public struct TLSRow: Sendable, Encodable {
+    public var version: String?
+    public var cipherSuite: String?
+    public var keyExchange: String?
+    public var resumed: Bool?
+    public var decrypted: Bool
+    public var problem: String?
+    public var clientSubject: String?
+    public var alert: String?
+    /// Both directions' bytes on the wire, and what they carried.
+    public var tlsBytes: Int
+    public var payloadBytes: Int
+    public var tlsBytesPerPayloadByte: Double?
   }
 
   public struct ErrorRow: Sendable, Encodable {
@@ -81,6 +98,8 @@ public struct InspectionReport: Sendable, Encodable {
   public var connections: [ConnectionRow] = []
   public var connectionsNotListed = 0
   public var missingBytes = 0
+  /// Connections with TLS, by whether they could be opened, and what that cost.
+  public var tls = TLSTotals()
   public var gapsByReason: [String: Int] = [:]
   public var malformed = 0
   public var notificationsByCommand = [0, 0, 0]
@@ -102,6 +121,15 @@ public struct InspectionReport: Sendable, Encodable {
   public var repeatedlyRejectedTokens: [TokenRow] = []
   public var findings: [FindingRow] = []
 
+  public struct TLSTotals: Sendable, Encodable {
+    public var connections = 0
+    public var decrypted = 0
+    public var resumed = 0
+    /// Of those that were decrypted.
+    public var tlsBytes = 0
+    public var payloadBytes = 0
+  }
+
   public struct Fates: Sendable, Encodable {
     public var accepted = 0
     public var rejected = 0
@@ -119,6 +147,15 @@ extension InspectionReport {
     fates.rejected += record.fates.rejected
     fates.discarded += record.fates.discarded
     fates.unknown += record.fates.unknown
+    if let summary = record.tls {
+      tls.connections += 1
+      if summary.isResumed == true { tls.resumed += 1 }
+      if summary.isDecrypted {
+        tls.decrypted += 1
+        tls.tlsBytes += summary.wireBytes
+        tls.payloadBytes += summary.plaintextBytes
+      }
+    }
     guard connections.count < listed else {
       connectionsNotListed += 1
       return
@@ -133,7 +170,18 @@ extension InspectionReport {
         accepted: record.fates.accepted, rejected: record.fates.rejected, discarded: record.fates.discarded,
         unknown: record.fates.unknown, firstErrorStatus: tally.firstError.map { Int($0.response.status.rawValue) },
         firstErrorName: tally.firstError?.response.status.description,
-        discardedAfterFirstError: tally.firstError?.discarded, missingBytes: record.missingBytes))
+        discardedAfterFirstError: tally.firstError?.discarded, missingBytes: record.missingBytes,
+        tls: record.tls.map(TLSRow.init)))
+  }
+}
+
+extension InspectionReport.TLSRow {
+  init(_ tls: TLSSummary) {
+    self.init(
+      version: tls.version?.description, cipherSuite: tls.suite?.name, keyExchange: tls.keyExchange,
+      resumed: tls.isResumed, decrypted: tls.isDecrypted, problem: tls.problem, clientSubject: tls.clientSubject,
+      alert: tls.alert, tlsBytes: tls.wireBytes, payloadBytes: tls.plaintextBytes,
+      tlsBytesPerPayloadByte: tls.plaintextBytes > 0 ? Double(tls.wireBytes) / Double(tls.plaintextBytes) : nil)
   }
 }
 

@@ -125,8 +125,13 @@ extension ConnectionRecord {
     output.field("end", end.rawValue)
     if let tls {
       output.beginObject("tls")
+      if let version = tls.version { output.field("version", version.description) }
+      if let suite = tls.suite { output.field("cipher_suite", suite.name) }
       output.field("decrypted", tls.isDecrypted)
       if let problem = tls.problem { output.field("problem", problem) }
+      if let subject = tls.clientSubject { output.field("client_subject", subject) }
+      if let isResumed = tls.isResumed { output.field("resumed", isResumed) }
+      if let alert = tls.alert { output.field("alert", alert) }
       output.endObject()
     }
     output.field("client_bytes", clientBytes)

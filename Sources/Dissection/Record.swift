@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import TLSDecryption
 
 /// Which way bytes went: `client` is provider to gateway, or whoever opened the connection.
 public enum Direction: String, Sendable {
@@ -113,12 +114,6 @@ public struct ConnectionRecord: Sendable {
     case captureEnd = "capture_end"
   }
 
-  public struct TLS: Sendable {
-    public var isDecrypted: Bool
-    /// Why it could not be decrypted, in words.
-    public var problem: String?
-  }
-
   public var connection: Int
   public var service: Service
   public var client: Endpoint?
@@ -128,7 +123,7 @@ public struct ConnectionRecord: Sendable {
   public var closed: Timestamp
   /// The first FIN or RST: who ended it.
   public var end: End
-  public var tls: TLS?
+  public var tls: TLSSummary?
   /// Application bytes in the capture, by direction; those of an undecrypted connection are its TLS bytes.
   public var clientBytes: Int
   public var serverBytes: Int

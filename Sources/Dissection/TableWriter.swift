@@ -76,12 +76,15 @@ public final class TableWriter: RecordSink {
   public func receive(_ record: ConnectionRecord) {
     let ends = record.client.flatMap { client in record.server.map { "\(client) -> \($0)  " } } ?? ""
     var details = "\(record.service.rawValue)  \(ends)\(record.end.rawValue)"
-    if let problem = record.tls?.problem { details += "  TLS, not decrypted: \(problem)" }
-    if record.service == .gateway && record.tls == nil {
+    if let tls = record.tls {
+      details += "  " + (tls.version?.description ?? "TLS")
+      if let problem = tls.problem { details += tls.isDecrypted ? ": \(problem)" : ", not decrypted: \(problem)" }
+    }
+    if record.service == .gateway && record.tls?.isDecrypted != false {
       details +=
         "  \(record.notifications) notifications: \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
         + "\(record.fates.discarded) discarded, \(record.fates.unknown) unknown"
-    } else if record.service == .feedback && record.tls == nil {
+    } else if record.service == .feedback && record.tls?.isDecrypted != false {
       details += "  \(record.feedbackTuples) tuples"
     }
     if record.missingBytes > 0 { details += "  \(record.missingBytes) B missing" }

@@ -1,4 +1,5 @@
 import Bytes
+import Glibc
 
 /// A packet capture (pcap, pcapng, snoop; gzip or zstd told from the content), read from front to back once.
 ///
@@ -14,6 +15,8 @@ public struct CaptureFile: ~Copyable {
   private var input: InputFile
   private var parser: Parser
   private var readingWarnings: [String] = []
+  /// Secrets that batches have taken.
+  private var handedSecrets = 0
   /// What the last batch ended for.
   private var unmet = Unmet()
 
@@ -66,6 +69,21 @@ public struct CaptureFile: ~Copyable {
   /// Embedded TLS secrets; complete when the file has been read, since they may come after the packets they open.
   public var secrets: [DecryptionSecrets] {
     if case .pcapng(let parser) = parser { parser.secrets } else { [] }
+  }
+
+  /// The secrets of a whole file, also those behind the packets they open: reads it once more, from its beginning.
+  ///
+  /// - Returns: nothing for other formats than pcapng, for pipes, and for what cannot be read.
+  public static func secrets(in path: String, options: CaptureOptions) -> [DecryptionSecrets] {
+    // Standard input can be read again only if it is a file.
+    let name = path == "-" ? "/dev/stdin" : path
+    var status = stat()
+    guard unsafe stat(name, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      case .packets(var file)? = try? CaptureInput.open(name, options: options), file.format == .pcapng
+    else { return [] }
+    // What can be read before damage is good.
+    try? file.forEachPacket { _, _, _ in true }
+    return file.secrets
   }
 
   /// What was wrong with the file as a file. Everything before the damage was read.
@@ -176,6 +194,10 @@ public struct CaptureFile: ~Copyable {
       (hasMore, warning) = try Self.readBatch(&input, &pcapng, &counter, &unmet, &batch, &decoder, &reassembler, filter)
     }
     if let warning { readingWarnings.append(warning) }
+    if secrets.count > handedSecrets {
+      batch.secrets = Array(secrets[handedSecrets...])
+      handedSecrets = secrets.count
+    }
     return hasMore
   }
 

@@ -25,6 +25,8 @@ public struct EventBatch: Sendable {
   public private(set) var lastTime = Timestamp.none
   /// Link types that packets had, in the order in which they appeared.
   public private(set) var linkTypes: [LinkType] = []
+  /// Secrets blocks that stand before or between the packets.
+  public internal(set) var secrets: [DecryptionSecrets] = []
   /// Bytes read from disk so far.
   public internal(set) var bytesRead = 0
 
@@ -38,6 +40,7 @@ public struct EventBatch: Sendable {
     firstTime = .none
     lastTime = .none
     linkTypes = []
+    secrets = []
   }
 
   @inline(__always)

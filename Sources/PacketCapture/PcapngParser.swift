@@ -196,6 +196,7 @@ struct PcapngParser: CaptureParser {
 
 /// The contents of a pcapng Decryption Secrets Block; type 0x544c534b is an NSS key log.
 public struct DecryptionSecrets: Sendable {
+  public static let tlsKeyLog: UInt32 = 0x544c_534b
   public var type: UInt32
   public var data: [UInt8]
 }

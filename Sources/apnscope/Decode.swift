@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import Dissection
 import Glibc
 
@@ -14,14 +15,16 @@ struct Decode: ParsableCommand {
       notification, error response, feedback tuple, gap, stretch of malformed bytes and connection, and a summary.
 
       After a gap or damage it finds the next frame and goes on: every notification that is wholly in the recording is \
-      decoded, nothing is invented, and bytes that were passed over are named. Connections that are TLS are reported as \
-      encrypted.
+      decoded, nothing is invented, and bytes that were passed over are named. TLS connections are read through when their \
+      secrets are known: from a key log (--keys), the server's RSA key (--server-key), or the capture file itself. The \
+      connection record says when they could not be, and why.
 
       Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error.
 
       Examples:
         apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
         tcpdump -i eth0 -w - tcp port 2195 | apnscope decode --format table -
+        apnscope decode --keys sslkeys.log capture.pcap
         apnscope decode --format csv --output records/ capture.pcapng.zst
       """)
 
@@ -38,6 +41,12 @@ struct Decode: ParsableCommand {
       "Where to write. A directory (with csv) when it exists or ends with a slash. Default: standard output.",
       valueName: "path"), completion: .file())
   var output: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write the secrets that opened something to this file, as an NSS key log that only its owner can read. With a server's key, this is how to pass a decryptable capture on without the key.",
+      valueName: "file"), completion: .file())
+  var exportKeys: String?
 
   @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted.")
   var strict = false
@@ -57,21 +66,22 @@ struct Decode: ParsableCommand {
   func run() throws {
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
+    let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
     let code: ExitCode
     switch format {
     case .jsonl:
       let writer = JSONLinesWriter(output: try outputs.open())
-      code = try Reading(reading, into: writer).exitCode(strict: strict)
+      code = try Reading(reading, into: writer, onUse: onUse).exitCode(strict: strict)
       writer.flush()
     case .table:
       let writer = TableWriter(output: try outputs.open())
-      code = try Reading(reading, into: writer).exitCode(strict: strict)
+      code = try Reading(reading, into: writer, onUse: onUse).exitCode(strict: strict)
       writer.flush()
     case .csv:
       let writer =
         isDirectory
         ? try CSVWriter { type in try outputs.open("\(type.rawValue).csv") } : CSVWriter(output: try outputs.open())
-      code = try Reading(reading, into: writer).exitCode(strict: strict)
+      code = try Reading(reading, into: writer, onUse: onUse).exitCode(strict: strict)
       writer.flush()
     }
     try outputs.check()
@@ -108,6 +118,16 @@ final class Outputs {
     }
     files.append((full, file))
     return { file.write($0) }
+  }
+
+  /// A file for secrets.
+  func openKeyLog(_ path: String) throws -> (String) -> Void {
+    guard let file = OutputFile(creating: path, isSecret: true) else {
+      complain("\(path): \(OutputFile.errorText(errno))")
+      throw ExitStatus.inputOutput
+    }
+    files.append((path, file))
+    return { _ = file.write(Array($0.utf8).rawBytes) }
   }
 
   /// Throws when something could not be written; a reader that closed the pipe is a success and ends the command.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import PacketCapture
+import TLSDecryption
 
 /// What the shell is told; the numbers are those of sysexits.h where it has one.
 enum ExitStatus {
@@ -15,6 +16,14 @@ enum ExitStatus {
     case .notACapture, .damaged: damaged
     case .readFailed: inputOutput
     case .badFilter: ExitCode(64)
+    }
+  }
+
+  static func code(for error: SecretsError) -> ExitCode {
+    switch error.kind {
+    case .cannotOpen: cannotOpen
+    case .unusable: damaged
+    case .readFailed: inputOutput
     }
   }
 }

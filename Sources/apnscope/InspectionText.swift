@@ -12,6 +12,7 @@ struct InspectionText {
     files()
     totals()
     connections()
+    encryption()
     errors()
     sending()
     tokens()
@@ -87,6 +88,36 @@ struct InspectionText {
     text += table.text(indent: 2)
     let more = report.summary.connections - min(rows, report.connections.count)
     if more > 0 { add("  and \(Self.count(more)) more (--rows)") }
+  }
+
+  private mutating func encryption() {
+    let totals = report.tls
+    guard totals.connections > 0 else { return }
+    add("")
+    var line = "TLS            \(Self.count(totals.connections)) \(totals.connections == 1 ? "connection" : "connections")"
+    line += ", \(Self.count(totals.decrypted)) decrypted, \(Self.count(totals.resumed)) resumed"
+    if totals.payloadBytes > 0 {
+      line += ", \(Self.decimal(Double(totals.tlsBytes) / Double(totals.payloadBytes), 2)) TLS bytes per payload byte"
+    }
+    add(line)
+    var table = TextTable(
+      ["conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "client", "remarks"],
+      right: [0, 5])
+    var shown = 0
+    for row in report.connections where row.tls != nil && shown < rows {
+      guard let tls = row.tls else { continue }
+      shown += 1
+      var remarks = tls.problem.map { tls.decrypted ? [$0] : ["not decrypted: \($0)"] } ?? []
+      if let alert = tls.alert { remarks.append("alert \(alert)") }
+      table.add([
+        "\(row.connection)", tls.version ?? "-", tls.cipherSuite.map { String($0.dropFirst("TLS_".count)) } ?? "-",
+        tls.keyExchange ?? "-", tls.resumed.map { $0 ? "resumed" : "new" } ?? "-",
+        tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-", Self.printable(tls.clientSubject ?? "-"),
+        remarks.joined(separator: "; "),
+      ])
+    }
+    text += table.text(indent: 2)
+    if totals.connections > shown { add("  and \(Self.count(totals.connections - shown)) more (--rows)") }
   }
 
   private mutating func errors() {

@@ -11,9 +11,17 @@ final class OutputFile {
   init() { descriptor = STDOUT_FILENO }
 
   /// Creates or empties a file; `nil` with `errno` set when that fails.
-  init?(creating path: String) {
-    let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+  ///
+  /// - Parameter isSecret: nobody else may read it, also when it existed before.
+  init?(creating path: String, isSecret: Bool = false) {
+    let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard opened >= 0 else { return nil }
+    if isSecret, fchmod(opened, 0o600) != 0 {
+      let code = errno
+      close(opened)
+      errno = code
+      return nil
+    }
     descriptor = opened
   }
 

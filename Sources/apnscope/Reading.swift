@@ -15,7 +15,9 @@ struct Reading<Sink: RecordSink> {
   /// Reads until the inputs end, Ctrl-C is pressed, or the sink wants no more.
   ///
   /// An input that cannot be read is complained about, and the others are read all the same.
-  init(_ options: ReadingOptions, into sink: Sink) throws {
+  ///
+  /// - Parameter onUse: takes the secrets that opened something, as lines of a key log.
+  init(_ options: ReadingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil) throws {
     let filter: PacketFilter?
     do {
       filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength) }
@@ -23,7 +25,9 @@ struct Reading<Sink: RecordSink> {
       throw ValidationError(error.message)
     }
     let dissectionOptions = options.dissectionOptions
-    var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter)
+    let secrets = try options.secrets.read(options.limits)
+    secrets.onUse = onUse
+    var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter, secrets: secrets)
     var hasRead = false
     for path in options.inputs where dissection.sink.isOpen && !Interrupt.isRequested {
       let name = path == "-" ? "standard input" : path

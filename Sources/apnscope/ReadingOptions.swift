@@ -2,6 +2,7 @@ import APNSProtocol
 import ArgumentParser
 import Dissection
 import PacketCapture
+import TLSDecryption
 
 /// A port and what it means, as typed: `12195=gateway`.
 struct PortMeaning: ExpressibleByArgument {
@@ -46,6 +47,9 @@ struct ReadingOptions: ParsableArguments {
       "What a raw or hex dump holds: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
   )
   var stream: DumpContents?
+
+  @OptionGroup(title: "Decryption")
+  var secrets: SecretsOptions
 
   @OptionGroup(title: "Limits")
   var limits: LimitOptions
@@ -121,6 +125,40 @@ struct LimitOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Error responses of a connection that wait for their final counts.", valueName: "count"))
   var maxHeldResponses = DissectionOptions().maximumHeldResponses
 
+  @Option(
+    help: ArgumentHelp(
+      "Longest TLS handshake message, and all of one handshake; without a longer one its connection may stay closed.",
+      valueName: "bytes"))
+  var maxHandshakeLength = TLSLimits().maximumHandshakeLength
+
+  @Option(
+    name: .customLong("max-held-tls-bytes"),
+    help: ArgumentHelp("TLS bytes of one direction that wait for the other's hello.", valueName: "bytes"))
+  var maxHeldTLSBytes = TLSLimits().maximumHeldBytes
+
+  @Option(
+    name: .customLong("max-tls-candidates"),
+    help: ArgumentHelp("Secrets that are tried for one direction of a TLS connection.", valueName: "count"))
+  var maxTLSCandidates = TLSLimits().maximumCandidates
+
+  @Option(
+    help: ArgumentHelp(
+      "TLS records that may be missing in a gap, or before the capture, when the next one's number is looked for.",
+      valueName: "records"))
+  var maxMissingRecords = TLSLimits().maximumMissingRecords
+
+  @Option(
+    help: ArgumentHelp("Failed attempts to open TLS records before a direction is given up.", valueName: "count"))
+  var maxOpeningAttempts = TLSLimits().maximumAttempts
+
+  @Option(help: ArgumentHelp("Lines of a key log that are used; each takes 8 bytes of memory.", valueName: "lines"))
+  var maxKeyLogLines = DissectionOptions().maximumKeyLogLines
+
+  @Option(
+    help: ArgumentHelp(
+      "Secrets that must be kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes"))
+  var maxSecretsLength = CaptureOptions().maximumSecretsLength
+
   func validate() throws {
     let values: [(String, Int)] = [
       ("max-frame-length", maxFrameLength), ("max-token-length", maxTokenLength),
@@ -130,10 +168,21 @@ struct LimitOptions: ParsableArguments {
       ("max-total-buffered-bytes", maxTotalBufferedBytes), ("max-connections", maxConnections),
       ("gap-patience", gapPatience), ("start-patience", startPatience), ("max-identifier-runs", maxIdentifierRuns),
       ("max-write-times", maxWriteTimes), ("max-held-responses", maxHeldResponses),
+      ("max-handshake-length", maxHandshakeLength), ("max-held-tls-bytes", maxHeldTLSBytes),
+      ("max-tls-candidates", maxTLSCandidates), ("max-missing-records", maxMissingRecords),
+      ("max-opening-attempts", maxOpeningAttempts), ("max-key-log-lines", maxKeyLogLines),
+      ("max-secrets-length", maxSecretsLength),
     ]
     for (name, value) in values where value < 1 || value > 1 << 32 {
       throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
     }
+  }
+
+  var tlsLimits: TLSLimits {
+    TLSLimits(
+      maximumHandshakeLength: maxHandshakeLength, maximumHeldBytes: maxHeldTLSBytes,
+      maximumCandidates: maxTLSCandidates, maximumMissingRecords: maxMissingRecords,
+      maximumAttempts: maxOpeningAttempts)
   }
 
   func apply(to options: inout DissectionOptions) {
@@ -146,6 +195,9 @@ struct LimitOptions: ParsableArguments {
     options.capture.reassembly = ReassemblyOptions(
       maximumBufferedBytes: maxBufferedBytes, maximumTotalBufferedBytes: maxTotalBufferedBytes,
       maximumConnections: maxConnections, gapPatience: gapPatience, startPatience: startPatience)
+    options.capture.maximumSecretsLength = maxSecretsLength
+    options.maximumKeyLogLines = maxKeyLogLines
+    options.tls = tlsLimits
     options.maximumIdentifierRuns = maxIdentifierRuns
     options.maximumWriteTimes = maxWriteTimes
     options.maximumHeldResponses = maxHeldResponses

@@ -1,0 +1,53 @@
+import COpenSSL
+
+/// A server's RSA key, which opens the premaster secrets that clients encrypted to it.
+@safe public final class PrivateKey {
+  /// Safe because this object made it, nobody else has it, and `deinit` frees it.
+  private let key: OpaquePointer
+
+  /// Reads PKCS#1 or PKCS#8, encrypted or not.
+  ///
+  /// - Throws: what OpenSSL says, when it is no key, the pass phrase is missing or wrong, or the key is not RSA.
+  public init(pem: [UInt8], passPhrase: [UInt8]?) throws(SecretsError) {
+    guard let text = unsafe BIO_new_mem_buf(pem, Int32(clamping: pem.count)) else {
+      throw SecretsError("is not a private key: \(OpenSSL.takeErrorText())")
+    }
+    defer { unsafe BIO_free(text) }
+    var request = PassPhraseRequest(passPhrase: passPhrase)
+    let key = unsafe OpenSSL.privateKey(text, &request)
+    guard let key = unsafe key else {
+      let reason = OpenSSL.takeErrorText()
+      guard request.wasAsked else { throw SecretsError("is not a private key in PEM: \(reason)") }
+      throw SecretsError(
+        passPhrase == nil ? "is encrypted, and no pass phrase was given" : "cannot be decrypted with this pass phrase")
+    }
+    unsafe self.key = key
+    guard unsafe EVP_PKEY_is_a(key, "RSA") == 1 else {
+      throw SecretsError("is not an RSA key; only RSA key exchange can be opened with the server's key")
+    }
+  }
+
+  deinit { unsafe EVP_PKEY_free(key) }
+
+  /// The premaster secret in a ClientKeyExchange; `nil` when this key did not encrypt it.
+  func decrypt(_ encrypted: [UInt8]) -> [UInt8]? {
+    guard let context = unsafe OpenSSL.operation(key) else { return nil }
+    defer {
+      unsafe EVP_PKEY_CTX_free(context)
+      ERR_clear_error()
+    }
+    var result = [UInt8](repeating: 0, count: max(encrypted.count, Int(unsafe EVP_PKEY_get_size(key))))
+    var length = result.count
+    // Safe: `result` has `length` bytes of room, at least the size of the key's modulus.
+    guard unsafe EVP_PKEY_decrypt_init(context) > 0,
+      unsafe EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) > 0,
+      unsafe EVP_PKEY_decrypt(context, &result, &length, encrypted, encrypted.count) > 0, length == 48
+    else { return nil }
+    return Array(result.prefix(length))
+  }
+
+  /// Whether this is the key of that certificate; `nil` when the certificate cannot be read.
+  func matches(_ certificate: Certificate) -> Bool? {
+    unsafe certificate.withPublicKey { unsafe EVP_PKEY_eq(key, $0) == 1 }
+  }
+}

@@ -1,0 +1,77 @@
+/// What both directions of one handshake have made known so far.
+struct Negotiation {
+  var clientHello: ClientHello?
+  /// A hello in SSL 2.0's form has no more than this.
+  var clientRandom: [UInt8]?
+  var clientVersion: TLSVersion?
+  var serverHello: ServerHello?
+
+  var serverCertificate: [UInt8]?
+  var clientSubject: String?
+  var encryptedPremaster: [UInt8]?
+  var newTicket: [UInt8]?
+  var hasServerHelloDone = false
+  var hasClientKeyExchange = false
+  /// The server's answer to early data, from its EncryptedExtensions.
+  var acceptsEarlyData: Bool?
+
+  /// The messages up to the ClientKeyExchange, as sent, each direction's together: in a handshake up to TLS 1.2 they
+  /// follow each other as ClientHello, all of the server's, all of the client's.
+  private(set) var transcript = (hello: [UInt8](), server: [UInt8](), client: [UInt8]())
+  private var isTranscriptCut = false
+
+  /// The master secret that a record has proved to be right, up to TLS 1.2.
+  var provenMaster: [UInt8]?
+
+  var version: TLSVersion? { serverHello?.version }
+  var suite: CipherSuite? { serverHello?.suite }
+
+  /// The session was resumed, as far as can be told once keys are in use.
+  var isResumed: Bool {
+    guard let serverHello else { return false }
+    if serverHello.version >= .tls13 { return serverHello.extensions.selectsPreSharedKey }
+    return !hasServerHelloDone && !hasClientKeyExchange && serverCertificate == nil
+  }
+
+  mutating func keep(_ message: [UInt8], fromClient: Bool, maximumLength: Int) {
+    guard !hasClientKeyExchange || !fromClient else { return }
+    guard transcript.server.count + transcript.client.count + message.count <= maximumLength else {
+      isTranscriptCut = true
+      return
+    }
+    if !fromClient {
+      if !hasServerHelloDone { transcript.server += message }
+    } else if transcript.hello.isEmpty {
+      transcript.hello = message
+    } else {
+      transcript.client += message
+    }
+  }
+
+  mutating func dropTranscript() { transcript = ([], [], []) }
+
+  /// The hash of the handshake so far, for the extended master secret; `nil` when part of it was too long or is missing.
+  func sessionHash(_ hash: HashFunction) -> [UInt8]? {
+    guard !isTranscriptCut, !transcript.hello.isEmpty, hasServerHelloDone, hasClientKeyExchange else { return nil }
+    return hash.hash(transcript.hello, transcript.server, transcript.client)
+  }
+
+  /// The key exchange in the words of the field.
+  var keyExchange: String? {
+    guard let serverHello else { return nil }
+    if let name = serverHello.suite.keyExchange { return name }
+    guard serverHello.version >= .tls13 else { return nil }
+    let group = serverHello.extensions.keyShareGroup.map { Self.groups[$0] ?? "group \($0)" }
+    return switch (group, serverHello.extensions.selectsPreSharedKey) {
+    case (let group?, false): group
+    case (let group?, true): "PSK, \(group)"
+    case (nil, true): "PSK"
+    case (nil, false): nil
+    }
+  }
+
+  private static let groups: [UInt16: String] = [
+    23: "secp256r1", 24: "secp384r1", 25: "secp521r1", 29: "x25519", 30: "x448", 256: "ffdhe2048", 257: "ffdhe3072",
+    258: "ffdhe4096", 259: "ffdhe6144", 260: "ffdhe8192", 0x11ec: "X25519MLKEM768",
+  ]
+}

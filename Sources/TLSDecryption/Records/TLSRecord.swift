@@ -1,0 +1,98 @@
+import Bytes
+
+/// What a record carries.
+struct ContentType: RawRepresentable, Equatable {
+  var rawValue: UInt8
+  static let changeCipherSpec = ContentType(rawValue: 20)
+  static let alert = ContentType(rawValue: 21)
+  static let handshake = ContentType(rawValue: 22)
+  static let applicationData = ContentType(rawValue: 23)
+}
+
+/// The five bytes before each record: type u8 | version u16 | length u16.
+struct RecordHeader: Equatable {
+  static let length = 5
+  /// Longest fragment of any version: 2^14 bytes and what sealing may add.
+  static let maximumFragment = 16_384 + 2_048
+
+  var type: ContentType
+  var version: TLSVersion
+  /// Bytes of the fragment that follows.
+  var fragmentLength: Int
+
+  @inline(__always)
+  init(_ bytes: RawSpan, at offset: Int) {
+    type = ContentType(rawValue: bytes.byte(at: offset))
+    version = TLSVersion(rawValue: bytes.uint16(at: offset + 1))
+    fragmentLength = Int(bytes.uint16(at: offset + 3))
+  }
+
+  /// Bytes of the record with its header.
+  var recordLength: Int { Self.length + fragmentLength }
+
+  /// Whether a record of SSL 3.0 or later may begin so.
+  var isPlausible: Bool {
+    20...23 ~= type.rawValue && version.rawValue >> 8 == 3 && version.rawValue & 0xff <= 4
+      && fragmentLength <= Self.maximumFragment
+  }
+}
+
+/// What the first bytes of a direction tell.
+public enum TLSRecognition: Sendable {
+  case yes, no, needsMore
+
+  /// Whether bytes begin a record, or a hello in SSL 2.0's form, which old clients send to be understood by all.
+  public static func begins(_ bytes: RawSpan) -> TLSRecognition {
+    guard bytes.byteCount > 0 else { return .needsMore }
+    let type = bytes.byte(at: 0)
+    if 20...23 ~= type {
+      guard bytes.byteCount >= 3 else { return .needsMore }
+      return bytes.byte(at: 1) == 3 && bytes.byte(at: 2) <= 4 ? .yes : .no
+    }
+    if type & 0x80 != 0 {
+      guard bytes.byteCount >= 5 else { return .needsMore }
+      return SSL2Hello.begins(bytes) ? .yes : .no
+    }
+    return .no
+  }
+
+  /// Whether a whole record header stands here: for a capture that begins in the middle.
+  public static func isRecord(_ bytes: RawSpan) -> Bool {
+    bytes.byteCount >= RecordHeader.length && RecordHeader(bytes, at: 0).isPlausible
+  }
+
+  /// Whether the first bytes can only be a client's; `nil` when they do not tell.
+  public static func isFromClient(_ bytes: RawSpan) -> Bool? {
+    if bytes.byteCount > 0, bytes.byte(at: 0) & 0x80 != 0 { return true }
+    guard bytes.byteCount > 5, bytes.byte(at: 0) == 22 else { return nil }
+    return bytes.byte(at: 5) == 1
+  }
+}
+
+/// A ClientHello in SSL 2.0's form: length u16 with the highest bit set | 1 | version u16 | three lengths u16 | suites
+/// | session id | challenge (RFC 5246, appendix E.2).
+struct SSL2Hello {
+  static func begins(_ bytes: RawSpan) -> Bool {
+    bytes.byteCount >= 5 && bytes.byte(at: 0) & 0x80 != 0 && bytes.byte(at: 2) == 1 && bytes.byte(at: 3) == 3
+      && bytes.byte(at: 4) <= 4
+  }
+
+  var version: TLSVersion
+  /// The challenge, with zeros before it when it is shorter than 32 bytes.
+  var random: [UInt8]
+  /// What goes into the hash of the handshake.
+  var message: [UInt8]
+
+  /// - Parameter record: the length and all that it covers.
+  init?(_ record: RawSpan) {
+    guard record.byteCount >= 11, Self.begins(record) else { return nil }
+    version = TLSVersion(rawValue: record.uint16(at: 3))
+    let challengeLength = Int(record.uint16(at: 9))
+    let start = 11 + Int(record.uint16(at: 5)) + Int(record.uint16(at: 7))
+    guard 16...32 ~= challengeLength, start + challengeLength <= record.byteCount else { return nil }
+    random =
+      [UInt8](repeating: 0, count: 32 - challengeLength)
+      + Array(copying: record.extracting(start..<start + challengeLength))
+    message = Array(copying: record.extracting(2..<record.byteCount))
+  }
+}

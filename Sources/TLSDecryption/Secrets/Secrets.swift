@@ -1,0 +1,99 @@
+/// All key material of a run, and what was learnt from one connection for another.
+///
+/// It is used by one thread. No secret of it is ever part of a description or an error.
+public final class Secrets {
+  private let limits: TLSLimits
+  private var keyLogs: [KeyLog] = []
+  private(set) var serverKeys: [PrivateKey] = []
+  private var sessions = SessionMemory()
+
+  /// Takes each secret that opened something, as a line of a key log with its end.
+  public var onUse: ((String) -> Void)?
+  /// Asked once for secrets that come later in the capture file than the records that need them.
+  public var late: (() -> [KeyLog])?
+  /// Where every connection's records are opened, one after the other.
+  let workspace = Workspace()
+
+  public init(limits: TLSLimits = TLSLimits()) { self.limits = limits }
+
+  public func add(_ keyLog: KeyLog) { keyLogs.append(keyLog) }
+  public func add(_ serverKey: PrivateKey) { serverKeys.append(serverKey) }
+
+  /// Lines with secrets in all key logs.
+  var keyLogLines: Int { keyLogs.reduce(0) { $0 + $1.count } }
+  var hasKeyLog: Bool { !keyLogs.isEmpty }
+  var isEmpty: Bool { keyLogs.isEmpty && serverKeys.isEmpty }
+
+  /// Reads what the rest of the capture file holds, when something was looked for in vain.
+  func readLate() -> Bool {
+    guard let late else { return false }
+    self.late = nil
+    let found = late()
+    keyLogs += found
+    return !found.isEmpty
+  }
+
+  /// The secrets for `key`, those of the last key log's last line first.
+  func find(_ label: KeyLogLabel, _ key: [UInt8]) -> [[UInt8]] {
+    var found: [[UInt8]] = []
+    for keyLog in keyLogs.reversed() where found.count < limits.maximumCandidates {
+      for secret in keyLog.secrets(label, for: key, limit: limits.maximumCandidates - found.count)
+      where !found.contains(secret) { found.append(secret) }
+    }
+    return found
+  }
+
+  /// Every line of a label, at most as many as candidates are allowed for a direction that began before the capture.
+  func all(_ label: KeyLogLabel) -> [KeyLogLine] {
+    var lines: [KeyLogLine] = []
+    for keyLog in keyLogs.reversed() {
+      keyLog.forEach(label) {
+        lines.append($0)
+        return lines.count < limits.maximumCandidates
+      }
+    }
+    return lines
+  }
+
+  func use(_ line: KeyLogLine) { onUse?(line.text) }
+
+  // MARK: sessions
+
+  /// What a session that is resumed was when it began.
+  func session(_ identifier: [UInt8]) -> SessionMemory.Session? { sessions.find(identifier) }
+
+  func remember(_ identifier: [UInt8], _ session: SessionMemory.Session) { sessions.remember(identifier, session) }
+
+  /// Opened records stand here until the next one is opened.
+  final class Workspace {
+    var output = [UInt8](repeating: 0, count: 1 << 16)
+  }
+}
+
+/// Sessions by their identifiers or tickets, the latest ones.
+struct SessionMemory {
+  struct Session {
+    var master: [UInt8]?
+    var clientSubject: String?
+  }
+
+  private static let maximum = 10_000
+  private var sessions: [[UInt8]: Session] = [:]
+  private var order: [[UInt8]] = []
+  private var oldest = 0
+
+  func find(_ identifier: [UInt8]) -> Session? { sessions[identifier] }
+
+  mutating func remember(_ identifier: [UInt8], _ session: Session) {
+    guard !identifier.isEmpty else { return }
+    if sessions.updateValue(session, forKey: identifier) == nil { order.append(identifier) }
+    if order.count - oldest > Self.maximum {
+      sessions[order[oldest]] = nil
+      oldest += 1
+      if oldest > Self.maximum {
+        order.removeFirst(oldest)
+        oldest = 0
+      }
+    }
+  }
+}

@@ -1,0 +1,12 @@
+/// Why secrets cannot be used: what is wrong, said so that it can follow a file's name. It never holds a secret.
+public struct SecretsError: Error, Sendable, Equatable, CustomStringConvertible {
+  public enum Kind: Sendable { case unusable, cannotOpen, readFailed }
+  public var kind: Kind
+  public var message: String
+
+  init(_ message: String, kind: Kind = .unusable) {
+    self.message = message
+    self.kind = kind
+  }
+  public var description: String { message }
+}

@@ -1,0 +1,135 @@
+import Bytes
+
+/// One direction of a TLS connection: how far its bytes are read, and with which keys.
+final class TLSHalf {
+  enum State {
+    /// Records are not sealed yet.
+    case clear
+    /// Records are sealed.
+    case sealed
+    /// Nothing more can be opened.
+    case failed
+  }
+
+  /// What waits until the other direction has brought its hello.
+  enum Held {
+    case bytes([UInt8], CapturePoint)
+    case gap(length: Int, PlaintextGapReason, CapturePoint)
+    case end(CapturePoint)
+  }
+
+  let side: TLSSide
+  var state = State.clear
+
+  // Records
+  /// The beginning of a record; while `isSearching`, bytes in which one is looked for.
+  var partial: [UInt8] = []
+  /// Where the next record begins is not known.
+  var isSearching = false
+  /// Bytes to the end of a record that a gap cut.
+  var skip = 0
+  /// The last bytes that were passed over: TLS 1.0 begins the next record with them.
+  var tail: [UInt8] = []
+  var records = 0
+  var sealedRecords = 0
+  /// Sealed records that no keys opened.
+  var failures = 0
+  var region: SkippedRegion?
+  var hadGap = false
+  var handshake = HandshakeAssembler()
+
+  // Keys
+  /// `nil` until the first sealed record needs them.
+  var epochs: [KeyEpoch]?
+  /// The keys that opened the last record.
+  var active: KeyCandidate?
+  var attempts = 0
+
+  // Waiting
+  var held: [Held] = []
+  var heldBytes = 0
+  var isWaiting = false
+  var mayWait = true
+  /// The other direction's records when waiting began.
+  var otherRecords = 0
+  /// No more bytes come.
+  var isOver = false
+
+  // Results
+  var wireBytes = 0
+  var plaintextBytes = 0
+  /// Plaintext before the next byte, missing ones included.
+  var offset = 0
+  /// Data was opened.
+  var openedData = false
+  /// Of the last keys, for what is counted without them.
+  var lastOverhead = 0
+
+  init(_ side: TLSSide) { self.side = side }
+
+  /// Its hello may still come.
+  var mayBringHello: Bool { !isOver && !hadGap && state == .clear && mayWait }
+
+  func keepTail(_ bytes: RawSpan) {
+    let count = min(bytes.byteCount, 16)
+    tail.append(copying: bytes.extracting(bytes.byteCount - count..<bytes.byteCount))
+    if tail.count > 16 { tail.removeFirst(tail.count - 16) }
+  }
+}
+
+/// Bytes on the wire since the last record that was opened, which are missing or could not be opened.
+struct SkippedRegion {
+  var missing = 0
+  var captured = 0
+  /// How many records it is at least and at most.
+  var lowest = 0
+  var highest = 0
+  /// Bytes whose records are not counted yet, because no record's beginning has been found behind them.
+  var unplaced = 0
+  var reason = PlaintextGapReason.lost
+  /// It began before any data: what it holds may be handshake only.
+  var isBeforeData = false
+  /// It is what was sent before the capture: nothing is known about it.
+  var isBeforeCapture = false
+
+  /// Counts the records in the unplaced bytes, now that the next one begins behind them.
+  mutating func place(shortestRecord: Int) {
+    guard unplaced > 0 else { return }
+    let longest = RecordHeader.length + RecordHeader.maximumFragment
+    lowest += (unplaced + longest - 1) / longest
+    highest += max(1, unplaced / max(1, shortestRecord))
+    unplaced = 0
+  }
+
+  /// The number of records is known.
+  var isExact: Bool { lowest == highest && unplaced == 0 }
+}
+
+/// Keys that may open records, all of one stage of a connection.
+struct KeyEpoch {
+  enum Stage: Int { case early, handshake, data }
+  var stage: Stage
+  var candidates: [KeyCandidate]
+}
+
+/// Keys that may open records, with the secret they come from.
+final class KeyCandidate {
+  let decryptor: RecordDecryptor
+  let stage: KeyEpoch.Stage
+  let suite: CipherSuite
+  /// As found, or as a key log would have it; `nil` when the keys follow from keys already noted.
+  let line: KeyLogLine?
+  /// Up to TLS 1.2 the master secret, in TLS 1.3 the traffic secret.
+  let secret: [UInt8]
+  var isProven = false
+
+  init(
+    _ decryptor: RecordDecryptor, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, line: KeyLogLine?, secret: [UInt8]
+  ) {
+    self.decryptor = decryptor
+    self.stage = stage
+    self.suite = suite
+    self.line = line
+    self.secret = secret
+  }
+}

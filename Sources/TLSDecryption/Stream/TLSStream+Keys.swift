@@ -1,0 +1,221 @@
+/// From what the handshake and the secrets say to keys that may fit.
+extension TLSStream {
+  enum Preparation {
+    case ready
+    case wait
+    case failed(String)
+  }
+
+  /// Collects the keys that may open a direction's records.
+  func prepare(_ half: TLSHalf) -> Preparation {
+    let other = self.half(half.side.other)
+    let clientRandom = negotiation.clientRandom
+    if negotiation.serverHello == nil {
+      if half.side == .client, clientRandom != nil, half.mayWait, other.mayBringHello { return .wait }
+    } else if clientRandom == nil, half.side == .server, half.mayWait, other.mayBringHello {
+      return .wait
+    }
+    if waitsForAnswerToEarlyData(half, other) { return .wait }
+    var preparation = collect(half)
+    if case .failed = preparation, secrets.readLate() { preparation = collect(half) }
+    if case .failed = preparation, needsClientKeyExchange, half.side == .server, half.mayWait, other.mayBringHello {
+      return .wait
+    }
+    return preparation
+  }
+
+  /// Whether the server takes early data is known from its first sealed record.
+  private func waitsForAnswerToEarlyData(_ half: TLSHalf, _ other: TLSHalf) -> Bool {
+    guard half.side == .client, half.mayWait, negotiation.clientHello?.extensions.earlyData == true,
+      negotiation.acceptsEarlyData == nil, let clientRandom = negotiation.clientRandom, other.sealedRecords == 0,
+      !other.isOver, !other.hadGap, other.state != .failed
+    else { return false }
+    return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
+  }
+
+  private var needsClientKeyExchange: Bool {
+    !secrets.serverKeys.isEmpty && negotiation.suite?.usesRSAKeyExchange == true && !negotiation.hasClientKeyExchange
+  }
+
+  private func collect(_ half: TLSHalf) -> Preparation {
+    guard let hello = negotiation.serverHello else { return collectWithoutServerHello(half) }
+    guard hello.version >= .ssl3 else { return .failed("\(hello.version) is not supported") }
+    guard hello.suite.protection != nil else { return .failed("cipher suite not supported: \(hello.suite.name)") }
+    if hello.compression != 0 {
+      return .failed("TLS compression (\(hello.compression == 1 ? "DEFLATE" : "method \(hello.compression)")) is not supported")
+    }
+    if case .rc4? = hello.suite.protection, !OpenSSL.hasLegacyProvider {
+      return .failed("cipher suite not supported: \(hello.suite.name) needs OpenSSL's legacy provider")
+    }
+    let candidates: [KeyEpoch]
+    if hello.version >= .tls13 {
+      candidates = modernEpochs(half, hello)
+    } else {
+      candidates = [KeyEpoch(stage: .data, candidates: masterCandidates(half, hello))]
+    }
+    guard candidates.contains(where: { !$0.candidates.isEmpty }) else { return .failed(missingSecret(hello)) }
+    half.epochs = candidates
+    return .ready
+  }
+
+  // MARK: TLS 1.3
+
+  private func modernEpochs(_ half: TLSHalf, _ hello: ServerHello) -> [KeyEpoch] {
+    let stages: [(KeyEpoch.Stage, KeyLogLabel)] =
+      half.side == .client
+      ? [(.early, .clientEarlyTraffic), (.handshake, .clientHandshakeTraffic), (.data, .clientTraffic)]
+      : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
+    let length = hello.suite.derivationHash(.tls13).length
+    return stages.map { stage, label in
+      if stage == .early && negotiation.clientHello?.extensions.earlyData != true {
+        return KeyEpoch(stage: stage, candidates: [])
+      }
+      let lines =
+        negotiation.clientRandom.map { random in
+          secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
+        } ?? secrets.all(label)
+      return KeyEpoch(
+        stage: stage,
+        candidates: lines.filter { $0.secret.count == length }.compactMap {
+          candidate($0, stage, hello.suite, draft: hello.draft)
+        })
+    }
+  }
+
+  private func candidate(_ line: KeyLogLine, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, draft: Int) -> KeyCandidate? {
+    guard let keys = KeySchedule.keys(trafficSecret: line.secret, suite, draft: draft),
+      let decryptor = RecordDecryptor(keys, suite, .tls13, draft: draft)
+    else { return nil }
+    return KeyCandidate(decryptor, stage, suite, line: line, secret: line.secret)
+  }
+
+  /// Without the ServerHello only TLS 1.3 can be opened, by trying: what it negotiated is in the secret's length.
+  private func collectWithoutServerHello(_ half: TLSHalf) -> Preparation {
+    let labels: [(KeyEpoch.Stage, KeyLogLabel)] =
+      half.side == .client
+      ? [(.early, .clientEarlyTraffic), (.handshake, .clientHandshakeTraffic), (.data, .clientTraffic)]
+      : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
+    var epochs: [KeyEpoch] = []
+    var tried = 0
+    for (stage, label) in labels {
+      let lines =
+        negotiation.clientRandom.map { random in
+          secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
+        } ?? (stage == .data ? secrets.all(label) : [])
+      if stage == .data { tried = lines.count }
+      let candidates = lines.flatMap { line in
+        CipherSuite.modern(secretLength: line.secret.count).compactMap { candidate(line, stage, $0, draft: 0) }
+      }
+      epochs.append(KeyEpoch(stage: stage, candidates: candidates))
+    }
+    if epochs.contains(where: { !$0.candidates.isEmpty }) {
+      half.epochs = epochs
+      return .ready
+    }
+    if secrets.isEmpty { return .failed(Self.noSecrets) }
+    if negotiation.clientRandom != nil { return .failed("no ServerHello in the capture") }
+    return .failed(
+      "no ServerHello in the capture: it began before; TLS 1.2 and older need it, and "
+        + (tried == 0 ? "the key log has no traffic secret of TLS 1.3" : "none of \(tried) traffic secrets fits"))
+  }
+
+  // MARK: up to TLS 1.2
+
+  private func masterCandidates(_ half: TLSHalf, _ hello: ServerHello) -> [KeyCandidate] {
+    guard let clientRandom = negotiation.clientRandom else {
+      // The ClientHello is missing; the key log may know it.
+      return secrets.all(.clientRandom).compactMap { candidate($0.secret, clientRandom: $0.key, half, hello) }
+    }
+    return masters(clientRandom, hello).compactMap { candidate($0, clientRandom: clientRandom, half, hello) }
+  }
+
+  /// The master secrets that may be this connection's, the likeliest first.
+  private func masters(_ clientRandom: [UInt8], _ hello: ServerHello) -> [[UInt8]] {
+    if let proven = negotiation.provenMaster { return [proven] }
+    var masters = secrets.find(.clientRandom, clientRandom)
+    var premasters = secrets.find(.premaster, clientRandom)
+    if let encrypted = negotiation.encryptedPremaster {
+      premasters += secrets.find(.rsa, Array(encrypted.prefix(8)))
+      if masters.isEmpty && premasters.isEmpty { premasters += openedPremasters(encrypted) }
+    }
+    if !premasters.isEmpty {
+      let usesSessionHash =
+        hello.extensions.extendedMasterSecret && negotiation.clientHello?.extensions.extendedMasterSecret == true
+      let hash = usesSessionHash ? negotiation.sessionHash(hello.suite.derivationHash(hello.version)) : nil
+      if !usesSessionHash || hash != nil {
+        masters += premasters.map {
+          KeySchedule.master(
+            premaster: $0, hello.suite, hello.version, clientRandom: clientRandom, serverRandom: hello.random,
+            sessionHash: hash)
+        }
+      }
+    }
+    if !hello.sessionID.isEmpty { masters += secrets.find(.sessionID, hello.sessionID) }
+    for identifier in sessionIdentifiers(hello) {
+      if let master = secrets.session(identifier)?.master { masters.append(master) }
+    }
+    return masters
+  }
+
+  /// What the server's private keys make of the ClientKeyExchange.
+  private func openedPremasters(_ encrypted: [UInt8]) -> [[UInt8]] {
+    guard negotiation.suite?.usesRSAKeyExchange == true else { return [] }
+    let certificate = negotiation.serverCertificate.flatMap(Certificate.init(der:))
+    return secrets.serverKeys.filter { key in certificate.flatMap { key.matches($0) } ?? true }
+      .compactMap { $0.decrypt(encrypted) }
+  }
+
+  private func candidate(
+    _ master: [UInt8], clientRandom: [UInt8], _ half: TLSHalf, _ hello: ServerHello
+  ) -> KeyCandidate? {
+    guard
+      let keys = KeySchedule.keys(
+        master: master, hello.suite, hello.version, clientRandom: clientRandom, serverRandom: hello.random),
+      let decryptor = RecordDecryptor(
+        half.side == .client ? keys.client : keys.server, hello.suite, hello.version,
+        encryptThenMAC: hello.extensions.encryptThenMAC)
+    else { return nil }
+    return KeyCandidate(
+      decryptor, .data, hello.suite, line: KeyLogLine(.clientRandom, key: clientRandom, secret: master), secret: master)
+  }
+
+  // MARK: reasons
+
+  private static let noSecrets = "no key log or server key was given"
+
+  /// Why no secret was found, in words.
+  private func missingSecret(_ hello: ServerHello) -> String {
+    if secrets.isEmpty { return Self.noSecrets }
+    guard let clientRandom = negotiation.clientRandom else { return "no ClientHello in the capture" }
+    var reasons: [String] = []
+    if secrets.hasKeyLog {
+      let hex = clientRandom.prefix(4).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
+      let lines = secrets.keyLogLines
+      reasons.append("client random \(hex)… is not in the key log (\(lines) \(lines == 1 ? "line" : "lines"))")
+    }
+    if !secrets.serverKeys.isEmpty { reasons.append(uselessServerKey(hello)) }
+    return reasons.joined(separator: "; ")
+  }
+
+  private func uselessServerKey(_ hello: ServerHello) -> String {
+    if hello.version >= .tls13 { return "a server key opens no TLS 1.3; a key log does" }
+    if !hello.suite.usesRSAKeyExchange {
+      let exchange = hello.suite.keyExchange ?? "its"
+      return "a server key does not open \(exchange) key exchange; a key log does"
+    }
+    if !negotiation.hasClientKeyExchange {
+      return negotiation.isResumed
+        ? "the session was resumed, and where it began is not in the capture"
+        : "no ClientKeyExchange in the capture"
+    }
+    if let certificate = negotiation.serverCertificate.flatMap(Certificate.init(der:)),
+      !secrets.serverKeys.contains(where: { $0.matches(certificate) ?? true })
+    {
+      return "wrong server key: it is not that of the server's certificate"
+    }
+    if hello.extensions.extendedMasterSecret {
+      return "wrong server key, or messages of the handshake are missing that the extended master secret needs"
+    }
+    return "wrong server key: it does not open the premaster secret"
+  }
+}

@@ -1,0 +1,290 @@
+import Bytes
+
+/// Opens sealed records, trying keys and numbers where they are not certain.
+extension TLSStream {
+  enum Attempt {
+    case opened, refused, wait
+  }
+
+  /// Opens a record that follows the last one.
+  func open(
+    _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) -> Step {
+    if let active = half.active, half.region == nil {
+      // The usual case.
+      let decryptor = active.decryptor
+      let sequence = decryptor.sequence
+      if let opened = decryptor.open(header, fragment, sequence: sequence, into: &secrets.workspace.output) {
+        decryptor.accept(fragment, sequence: sequence)
+        half.sealedRecords += 1
+        deliver(opened, active, half, point, emit)
+        return .done
+      }
+    }
+    // Compatibility messages of TLS 1.3 mean nothing; a second hello follows a retry request in the clear.
+    if header.type == .changeCipherSpec, half.active == nil || (negotiation.version ?? .tls12) >= .tls13 { return .done }
+    if header.type == .handshake, half.active == nil, negotiation.serverHello == nil, isClearHello(fragment) {
+      half.handshake.add(fragment, maximumLength: limits.maximumHandshakeLength) { receive($0, half) }
+      return .done
+    }
+    switch tryOpen(header, fragment, half, point, emit) {
+    case .opened: return .done
+    case .wait: return .wait
+    case .refused: break
+    }
+    refuse(header, fragment, half)
+    return .done
+  }
+
+  private func isClearHello(_ fragment: RawSpan) -> Bool {
+    fragment.byteCount >= 40 && fragment.byte(at: 0) == 1 && fragment.byte(at: 4) == 3
+      && HandshakeMessage.length(fragment) <= limits.maximumHandshakeLength
+  }
+
+  /// Counts a record that no keys open.
+  private func refuse(_ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf) {
+    half.sealedRecords += 1
+    half.failures += 1
+    guard half.state != .failed else {
+      half.region?.captured += header.recordLength
+      return
+    }
+    var region = half.region ?? SkippedRegion(isBeforeData: !half.openedData && !hasUnopenedEarlyData(half))
+    region.captured += header.recordLength
+    region.lowest += 1
+    region.highest += 1
+    half.region = region
+    half.active?.decryptor.noteEnd(fragment)
+  }
+
+  /// Early data is being sent for which there is no secret.
+  private func hasUnopenedEarlyData(_ half: TLSHalf) -> Bool {
+    half.side == .client && negotiation.clientHello?.extensions.earlyData == true
+      && negotiation.acceptsEarlyData != false && half.active == nil
+  }
+
+  // MARK: trying
+
+  /// Opens a record with whatever keys and number fit.
+  func tryOpen(
+    _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) -> Attempt {
+    if half.epochs == nil && half.active == nil {
+      switch prepare(half) {
+      case .ready: break
+      case .wait: return .wait
+      case .failed(let reason):
+        fail(half, reason)
+        return .refused
+      }
+    }
+    if let match = match(header, fragment, half) {
+      accept(match, fragment, half, point, emit)
+      deliver(match.opened, match.candidate, half, point, emit)
+      return .opened
+    }
+    if let active = half.active, active.decryptor.needsVector, half.region != nil,
+      let opened = active.decryptor.openWithoutVector(header, fragment, into: &secrets.workspace.output)
+    {
+      acceptWithoutVector(opened, active, header, fragment, half, point, emit)
+      return .opened
+    }
+    if half.attempts > limits.maximumAttempts {
+      fail(half, "no record could be opened after a gap or damage in \(limits.maximumAttempts) attempts")
+    }
+    return .refused
+  }
+
+  private struct Match {
+    var candidate: KeyCandidate
+    var sequence: UInt64
+    var opened: RecordDecryptor.Opened
+  }
+
+  private func match(_ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf) -> Match? {
+    let region = half.region
+    func attempt(_ candidate: KeyCandidate, _ sequence: UInt64) -> Match? {
+      guard
+        let opened = candidate.decryptor.open(
+          header, fragment, sequence: sequence, into: &secrets.workspace.output)
+      else {
+        if region != nil { half.attempts += 1 }
+        return nil
+      }
+      return Match(candidate: candidate, sequence: sequence, opened: opened)
+    }
+    let waiting = half.epochs?.flatMap(\.candidates) ?? []
+    let lost = region.map { $0.missing > 0 || $0.isBeforeCapture || !$0.isExact || $0.lowest > 1 } ?? false
+    if let active = half.active {
+      let base = active.decryptor.sequence
+      if let region {
+        if lost, let likely = active.decryptor.likelySequence(fragment), likely >= base,
+          let match = attempt(active, likely)
+        {
+          return match
+        }
+        if let match = attempt(active, base &+ UInt64(region.lowest)) { return match }
+      } else if active.decryptor.isRC4 {
+        // Its key stream has moved on: there is one attempt only, and `open` has made it.
+        return nil
+      }
+    }
+    for candidate in waiting { if let match = attempt(candidate, 0) { return match } }
+    guard lost, let region else { return nil }
+    // Few missing records are likelier than many, so all keys are tried with the small numbers first.
+    var from = 0
+    for to in [16, 256, 4_096, limits.maximumMissingRecords] where to > from {
+      if let active = half.active, !active.decryptor.isRC4, !active.decryptor.needsVector {
+        let base = active.decryptor.sequence
+        for number in max(from, region.isExact ? 0 : region.lowest)..<max(to, region.lowest)
+        where number <= max(region.highest, 16) && half.attempts <= limits.maximumAttempts {
+          if let match = attempt(active, base &+ UInt64(number)) { return match }
+        }
+        if from == 0, let match = attemptNextKeys(after: active, header, fragment, half) { return match }
+      }
+      for candidate in waiting where !candidate.decryptor.isRC4 {
+        for number in max(from, 1)..<to
+        where number <= max(region.highest, 1) && half.attempts <= limits.maximumAttempts {
+          if let match = attempt(candidate, UInt64(number)) { return match }
+        }
+      }
+      from = to
+    }
+    return nil
+  }
+
+  /// The message that changed the keys of TLS 1.3 may be missing.
+  private func attemptNextKeys(
+    after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
+  ) -> Match? {
+    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active) else {
+      return nil
+    }
+    for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) {
+      half.attempts += 1
+      if let opened = next.decryptor.open(header, fragment, sequence: number, into: &secrets.workspace.output) {
+        return Match(candidate: next, sequence: number, opened: opened)
+      }
+    }
+    return nil
+  }
+
+  func nextKeys(after candidate: KeyCandidate) -> KeyCandidate? {
+    let draft = negotiation.serverHello?.draft ?? 0
+    let secret = KeySchedule.nextTrafficSecret(after: candidate.secret, candidate.suite, draft: draft)
+    guard let keys = KeySchedule.keys(trafficSecret: secret, candidate.suite, draft: draft),
+      let decryptor = RecordDecryptor(keys, candidate.suite, .tls13, draft: draft)
+    else { return nil }
+    return KeyCandidate(decryptor, .data, candidate.suite, line: nil, secret: secret)
+  }
+
+  // MARK: success
+
+  /// Takes keys and number as proven, and gives out what is missing before the record.
+  private func accept(
+    _ match: Match, _ fragment: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
+    let candidate = match.candidate
+    half.sealedRecords += 1
+    // Only failures without a way out count.
+    half.attempts = 0
+    if let region = half.region {
+      let isSame = half.active === candidate
+      var records = isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
+      var region = region
+      if !isSame {
+        if half.active?.stage == .data {
+          records = max(records, region.lowest)
+        } else if !region.isBeforeData {
+          // Early data without its secret; the record that ends them has four bytes and is none.
+          records = max(records, region.lowest)
+          if half.side == .client, region.captured > 4, candidate.stage != .early { region.captured -= 4 }
+        }
+      }
+      half.region = nil
+      if half.active == nil { half.lastOverhead = candidate.decryptor.overhead }
+      emitRegion(region, records: records, half, point, emit)
+    }
+    candidate.decryptor.accept(fragment, sequence: match.sequence)
+    if half.active !== candidate {
+      half.active = candidate
+      half.lastOverhead = candidate.decryptor.overhead
+      // What comes before in a connection does not come again.
+      half.epochs = half.epochs?.filter { $0.stage.rawValue > candidate.stage.rawValue }
+    }
+    prove(candidate, half)
+  }
+
+  /// TLS 1.0 after a gap that ends between records: the first block is lost with the one before it.
+  private func acceptWithoutVector(
+    _ opened: RecordDecryptor.Opened, _ active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan,
+    _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
+    guard let region = half.region else { return }
+    half.sealedRecords += 1
+    emitRegion(region, records: max(1, region.lowest), half, point, emit)
+    let lostBlock = fragment.byteCount >= 16 && header.type == .applicationData ? active.decryptor.blockLength : 0
+    if lostBlock > 0 {
+      emit(.gap(length: lostBlock, reason: .undecrypted), half.side, half.offset, point)
+      half.offset += lostBlock
+    }
+    active.decryptor.noteEnd(fragment)
+    // The number is found with the next record, which can be verified.
+    var next = SkippedRegion()
+    next.lowest = region.lowest + 1
+    next.highest = region.highest + 1
+    half.region = next
+    deliver(opened, active, half, point, emit)
+  }
+
+  /// Notes what a record has proved.
+  private func prove(_ candidate: KeyCandidate, _ half: TLSHalf) {
+    guard !candidate.isProven else { return }
+    candidate.isProven = true
+    if isResumed == nil, negotiation.serverHello != nil { isResumed = negotiation.isResumed }
+    keyExchange = keyExchange ?? negotiation.keyExchange
+    if candidate.decryptor.version < .tls13 {
+      guard negotiation.provenMaster == nil else { return }
+      negotiation.provenMaster = candidate.secret
+      rememberSession()
+      negotiation.dropTranscript()
+    }
+    if let line = candidate.line { secrets.use(line) }
+  }
+
+  /// Hands on what a record held.
+  func deliver(
+    _ opened: RecordDecryptor.Opened, _ candidate: KeyCandidate, _ half: TLSHalf, _ point: CapturePoint,
+    _ emit: PlaintextReceiver
+  ) {
+    // A second reference for as long as the content is handed on; the array is not copied.
+    let output = secrets.workspace.output
+    switch opened.type {
+    case .applicationData:
+      half.openedData = true
+      // Early data that the server did not take never reached it.
+      if candidate.stage == .early && negotiation.acceptsEarlyData == false { return }
+      guard opened.length > 0 else { return }
+      let offset = half.offset
+      half.offset += opened.length
+      half.plaintextBytes += opened.length
+      emit(
+        .bytes(output.rawBytes.extracting(opened.start..<opened.start + opened.length)), half.side,
+        offset, point)
+    case .handshake:
+      half.handshake.add(
+        output.rawBytes.extracting(0..<opened.length), maximumLength: limits.maximumHandshakeLength
+      ) { receive($0, half) }
+    case .alert: note(Alert(output.rawBytes.extracting(0..<opened.length)), half)
+    case .changeCipherSpec: changeKeys(half)
+    default: break
+    }
+  }
+}
+
+extension SkippedRegion {
+  init(isBeforeData: Bool) {
+    self.init()
+    self.isBeforeData = isBeforeData
+  }
+}

@@ -1,0 +1,166 @@
+import Bytes
+
+/// A recorded TLS connection: takes both directions' bytes, gaps and ends, and gives out their plaintext.
+///
+/// Each direction is read record by record. Until its keys change it reads the handshake; then it opens each record,
+/// verifies it, and hands on the content. What cannot be opened becomes a gap; what stands in the way is said in words
+/// by `summary`.
+public final class TLSStream {
+  let secrets: Secrets
+  let limits: TLSLimits
+  let client = TLSHalf(.client)
+  let server = TLSHalf(.server)
+  var negotiation = Negotiation()
+  var problem: String?
+  var clientSubject: String?
+  var isResumed: Bool?
+  var alert: String?
+  /// Of the first handshake, should a later one never come to keys.
+  var firstServerHello: ServerHello?
+  var keyExchange: String?
+
+  public init(secrets: Secrets, limits: TLSLimits) {
+    self.secrets = secrets
+    self.limits = limits
+  }
+
+  /// What is known so far; final after `finish`.
+  public var summary: TLSSummary {
+    var summary = TLSSummary()
+    let hello = negotiation.serverHello ?? firstServerHello
+    summary.version = hello?.version ?? client.active?.decryptor.version ?? server.active?.decryptor.version
+    summary.suite = hello?.suite ?? client.active?.suite ?? server.active?.suite
+    summary.keyExchange = keyExchange
+    summary.isResumed = isResumed
+    summary.plaintextBytes = client.plaintextBytes + server.plaintextBytes
+    summary.wireBytes = client.wireBytes + server.wireBytes
+    summary.problem = problem
+    summary.isDecrypted = problem == nil || summary.plaintextBytes > 0
+    summary.clientSubject = clientSubject
+    summary.alert = alert
+    return summary
+  }
+
+  /// Bytes of a direction in the capture, as sent.
+  public func wireBytes(from side: TLSSide) -> Int { half(side).wireBytes }
+
+  func half(_ side: TLSSide) -> TLSHalf { side == .client ? client : server }
+
+  // MARK: events
+
+  /// Takes the next bytes of a direction.
+  public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
+    let half = half(side)
+    half.wireBytes += bytes.byteCount
+    if half.isWaiting {
+      hold(bytes, half, point)
+    } else {
+      read(bytes, half, point, emit)
+    }
+    settle(emit)
+  }
+
+  /// Takes a gap of `length` bytes.
+  public func gap(
+    length: Int, reason: PlaintextGapReason, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
+    let half = half(side)
+    if half.isWaiting {
+      half.held.append(.gap(length: length, reason, point))
+    } else {
+      readGap(length, reason, half, point, emit)
+    }
+    settle(emit)
+  }
+
+  /// Notes that a direction has ended.
+  public func end(from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
+    let half = half(side)
+    guard !half.isOver else { return }
+    half.isOver = true
+    if half.isWaiting {
+      half.held.append(.end(point))
+    } else {
+      readEnd(half, point, emit)
+    }
+    settle(emit)
+  }
+
+  /// Ends the connection: what waited is read with what is known.
+  public func finish(at point: CapturePoint, _ emit: PlaintextReceiver) {
+    for half in [client, server] { half.mayWait = false }
+    for half in [client, server] where half.isWaiting { replay(half, emit) }
+    for half in [client, server] where !half.isOver { end(from: half.side, at: point, emit) }
+    concludeProblem()
+  }
+
+  // MARK: waiting for the other direction
+
+  private func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
+    half.held.append(.bytes(Array(copying: bytes), point))
+    half.heldBytes += bytes.byteCount
+    if half.heldBytes > limits.maximumHeldBytes { half.mayWait = false }
+  }
+
+  /// Begins to wait with `rest`.
+  func wait(_ half: TLSHalf, _ rest: RawSpan, _ point: CapturePoint) {
+    half.isWaiting = true
+    half.otherRecords = self.half(half.side.other).records
+    hold(rest, half, point)
+  }
+
+  /// Reads on where waiting may be over.
+  private func settle(_ emit: PlaintextReceiver) {
+    while client.isWaiting || server.isWaiting {
+      var hasMoved = false
+      for half in [client, server] where half.isWaiting {
+        let other = self.half(half.side.other)
+        if other.records != half.otherRecords || other.isOver || other.hadGap || !half.mayWait {
+          let before = half.records
+          replay(half, emit)
+          hasMoved = hasMoved || !half.isWaiting || half.records != before
+        }
+      }
+      if !hasMoved { return }
+    }
+  }
+
+  private func replay(_ half: TLSHalf, _ emit: PlaintextReceiver) {
+    let held = half.held
+    half.held = []
+    half.heldBytes = 0
+    half.isWaiting = false
+    for piece in held {
+      switch piece {
+      case .bytes(let bytes, let point):
+        if half.isWaiting { hold(bytes.rawBytes, half, point) } else { read(bytes.rawBytes, half, point, emit) }
+      case .gap(let length, let reason, let point):
+        if half.isWaiting { half.held.append(piece) } else { readGap(length, reason, half, point, emit) }
+      case .end(let point):
+        if half.isWaiting { half.held.append(piece) } else { readEnd(half, point, emit) }
+      }
+    }
+  }
+
+  // MARK: failure
+
+  /// Gives a direction up: its bytes are only counted from here on.
+  func fail(_ half: TLSHalf, _ reason: String) {
+    half.state = .failed
+    half.epochs = nil
+    half.active = nil
+    problem = problem ?? reason
+  }
+
+  /// Says what was wrong when records could not be opened one by one.
+  private func concludeProblem() {
+    guard problem == nil else { return }
+    for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
+      if half.failures >= half.sealedRecords {
+        problem = "the secrets for this connection do not open its records"
+      } else if negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
+        problem = "the \(half.side.name)'s traffic secret does not open its records, or is not in the key log"
+      }
+    }
+  }
+}

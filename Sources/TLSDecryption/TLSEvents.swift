@@ -1,0 +1,67 @@
+/// Which end of a connection sent something.
+public enum TLSSide: Sendable {
+  case client, server
+  var other: TLSSide { self == .client ? .server : .client }
+  var name: String { self == .client ? "client" : "server" }
+}
+
+/// When and where bytes were captured. It is carried through: a record is known in the packet with its last byte.
+public struct CapturePoint: Sendable {
+  /// Nanoseconds since 1970, or what the caller takes for "unknown".
+  public var time: Int64
+  public var packet: Int
+
+  @inlinable
+  public init(time: Int64, packet: Int) {
+    self.time = time
+    self.packet = packet
+  }
+}
+
+/// Why plaintext is missing.
+public enum PlaintextGapReason: Sendable {
+  /// Its records were sent, and are not in the capture.
+  case lost
+  /// The snap length cut its records.
+  case truncated
+  /// Its records are in the capture, and could not be opened.
+  case undecrypted
+}
+
+/// What one direction carried under TLS, in stream order.
+public enum PlaintextEvent: ~Escapable {
+  /// The content of a record, borrowed for the time of the call.
+  case bytes(RawSpan)
+  /// About `length` bytes are missing: exactly, when the suite is an AEAD.
+  case gap(length: Int, reason: PlaintextGapReason)
+  /// Nothing more will come in this direction.
+  case end
+}
+
+/// Takes plaintext. `offset` counts the bytes of the direction's plaintext before the event.
+public typealias PlaintextReceiver = (
+  _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint
+) -> Void
+
+/// What is known of a TLS connection.
+public struct TLSSummary: Sendable, Equatable {
+  public var version: TLSVersion?
+  public var suite: CipherSuite?
+  /// As the suite names it; for TLS 1.3 the group, and whether a session's key was part of it.
+  public var keyExchange: String?
+  /// `nil` when it cannot be told.
+  public var isResumed: Bool?
+  /// Nothing sealed was left unopened, or some of it was opened and `problem` says what was not.
+  public var isDecrypted = true
+  /// Why not everything could be opened, in words.
+  public var problem: String?
+  /// Of the certificate that the client presented, now or when the session began.
+  public var clientSubject: String?
+  /// The first alert that was no close_notify, and who sent it.
+  public var alert: String?
+  /// Bytes in the capture, with all that TLS adds, and bytes of plaintext.
+  public var wireBytes = 0
+  public var plaintextBytes = 0
+
+  public init() {}
+}

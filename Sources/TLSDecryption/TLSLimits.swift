@@ -1,0 +1,25 @@
+/// Limits on what recorded TLS can make the decryptor hold or try.
+public struct TLSLimits: Sendable {
+  /// Longest handshake message, and all messages of a handshake together, in bytes. A longer message is passed over; if
+  /// it was needed, the connection cannot be decrypted.
+  public var maximumHandshakeLength: Int
+  /// Bytes of one direction that wait for the other's hello; then the direction is given up.
+  public var maximumHeldBytes: Int
+  /// Secrets that are tried for a direction of a connection.
+  public var maximumCandidates: Int
+  /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
+  public var maximumMissingRecords: Int
+  /// Attempts to open records that fail, per direction; then the direction is given up.
+  public var maximumAttempts: Int
+
+  public init(
+    maximumHandshakeLength: Int = 256 << 10, maximumHeldBytes: Int = 1 << 20, maximumCandidates: Int = 1_000,
+    maximumMissingRecords: Int = 65_536, maximumAttempts: Int = 1 << 20
+  ) {
+    self.maximumHandshakeLength = maximumHandshakeLength
+    self.maximumHeldBytes = maximumHeldBytes
+    self.maximumCandidates = maximumCandidates
+    self.maximumMissingRecords = maximumMissingRecords
+    self.maximumAttempts = maximumAttempts
+  }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Bytes
+import Glibc
+import PacketCapture
+import TLSDecryption
+
+/// What opens TLS connections.
+struct SecretsOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "An NSS key log with the secrets of TLS connections, as SSLKEYLOGFILE makes it. Repeatable. Secrets in a pcapng file are used without being named.",
+      valueName: "file"), completion: .file())
+  var keys: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The server's RSA private key in PEM; it opens connections with RSA key exchange. Repeatable.",
+      valueName: "file"), completion: .file())
+  var serverKey: [String] = []
+
+  @Option(
+    help: ArgumentHelp("A file whose first line is the pass phrase of encrypted server keys.", valueName: "file"),
+    completion: .file())
+  var passPhraseFile: String?
+
+  func validate() throws {
+    if passPhraseFile != nil && serverKey.isEmpty {
+      throw ValidationError("--pass-phrase-file belongs to --server-key, which is missing.")
+    }
+  }
+
+  /// Reads all of them. What cannot be used is complained about and ends the command: without it the result would be
+  /// another one than was asked for.
+  func read(_ limits: LimitOptions) throws -> Secrets {
+    let secrets = Secrets(limits: limits.tlsLimits)
+    for path in keys {
+      let keyLog = try using(path) { () throws(SecretsError) in
+        try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength, maximumLines: limits.maxKeyLogLines)
+      }
+      if keyLog.count == 0 { complain("\(path): holds no secrets; is it an NSS key log?") }
+      if keyLog.isCut { complain("\(path): only the first \(keyLog.count) lines are used (--max-key-log-lines)") }
+      secrets.add(keyLog)
+    }
+    let passPhrase = try passPhraseFile.map { path in
+      try using(path) { () throws(SecretsError) in Self.firstLine(try SecretsFile.read(path, maximumLength: 1 << 16)) }
+    }
+    for path in serverKey {
+      secrets.add(
+        try using(path) { () throws(SecretsError) in
+          try PrivateKey(pem: try SecretsFile.read(path, maximumLength: 1 << 20), passPhrase: passPhrase)
+        })
+    }
+    return secrets
+  }
+
+  private static func firstLine(_ bytes: [UInt8]) -> [UInt8] {
+    Array(bytes.prefix { $0 != 0x0a && $0 != 0x0d })
+  }
+
+  private func using<T>(_ path: String, _ body: () throws(SecretsError) -> T) throws -> T {
+    do {
+      return try body()
+    } catch {
+      complain("\(path): \(error.message)")
+      throw ExitStatus.code(for: error)
+    }
+  }
+}
