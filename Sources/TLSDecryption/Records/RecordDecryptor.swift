@@ -117,7 +117,8 @@ final class RecordDecryptor {
   /// Notes the bytes before a record that was not opened.
   func noteEnd(_ bytes: RawSpan) {
     guard case .block(let length, false) = method else { return }
-    vector = bytes.byteCount < length ? nil : Array(copying: bytes.extracting(bytes.byteCount - length..<bytes.byteCount))
+    let end = bytes.byteCount - (isEncryptThenMAC ? macLength : 0)
+    vector = end < length ? nil : Array(copying: bytes.extracting(end - length..<end))
   }
 
   /// The number that a record would have if its sender counts its explicit nonces up.

@@ -28,7 +28,7 @@ final class TLSHalf {
   var isSearching = false
   /// Bytes to the end of a record that a gap cut.
   var skip = 0
-  /// The last bytes that were passed over: TLS 1.0 begins the next record with them.
+  /// The last bytes that were passed over: TLS 1.0 needs a block of them for the next record, before a MAC.
   var tail: [UInt8] = []
   var records = 0
   var sealedRecords = 0
@@ -71,9 +71,10 @@ final class TLSHalf {
   var mayBringHello: Bool { !isOver && !hadGap && state == .clear && mayWait }
 
   func keepTail(_ bytes: RawSpan) {
-    let count = min(bytes.byteCount, 16)
+    let wanted = 64
+    let count = min(bytes.byteCount, wanted)
     tail.append(copying: bytes.extracting(bytes.byteCount - count..<bytes.byteCount))
-    if tail.count > 16 { tail.removeFirst(tail.count - 16) }
+    if tail.count > wanted { tail.removeFirst(tail.count - wanted) }
   }
 }
 
