@@ -1,6 +1,6 @@
 // Writes a large capture of TLS connections, and the key log that opens it: libssl makes full handshakes with itself,
-// with a certificate at both ends, and then encrypts frames as genbig writes them in the clear. Records are cut into TCP
-// segments anywhere; each connection ends with an error response, then close_notify and FIN of both sides. Keys and
+// with a certificate at both ends, and then encrypts frames as genbig writes them in the clear. Records are cut into
+// TCP segments anywhere; each connection ends with an error response, then close_notify and FIN of both sides. Keys and
 // certificates are new every time, packets and notifications are as many every time.
 // usage: gentls OUT.pcap KEYS.log BYTES CONNECTIONS 12|13 [RECORD]; RECORD is the plaintext bytes of a record, 1400
 // when not given. Prints "packets notifications plaintext-bytes", the bytes being the client's.
