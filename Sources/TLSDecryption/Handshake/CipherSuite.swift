@@ -41,8 +41,9 @@ public struct CipherSuite: Sendable, Hashable {
 
   /// "ECDHE_RSA", "RSA", "PSK"…; `nil` for TLS 1.3, whose suites do not say.
   public var keyExchange: String? {
-    guard let end = name.firstRange(of: "_WITH_") else { return nil }
-    return String(name[..<end.lowerBound].dropFirst("TLS_".count))
+    let name = name
+    guard let end = name.firstRange(of: "_WITH_"), let start = name.firstRange(of: "TLS_") else { return nil }
+    return String(name[start.upperBound..<end.lowerBound])
   }
 
   /// `nil` when this program cannot open it.

@@ -66,9 +66,16 @@ struct HandshakeMessage {
   }
 
   /// With the header.
-  var bytes: [UInt8]
-  var kind: Kind { Kind(rawValue: bytes[0]) }
-  var body: ArraySlice<UInt8> { bytes.dropFirst(4) }
+  let bytes: [UInt8]
+  let kind: Kind
+  let body: ArraySlice<UInt8>
+
+  /// - Parameter bytes: header and body, complete.
+  init(bytes: [UInt8]) {
+    self.bytes = bytes
+    kind = Kind(rawValue: bytes[0])
+    body = bytes[4...]
+  }
 
   /// Of the body, from the header.
   static func length(_ header: RawSpan) -> Int { Int(header.uint32(at: 0) & 0xff_ffff) }
@@ -76,23 +83,37 @@ struct HandshakeMessage {
 
 /// Reads the fields of a message one after the other; each is `nil` when the message ends before it does.
 struct FieldReader {
-  private var rest: ArraySlice<UInt8>
-  init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+  private let data: ArraySlice<UInt8>
+  private var position: Int
 
-  var isEmpty: Bool { rest.isEmpty }
-
-  mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
-    guard count <= rest.count else { return nil }
-    defer { rest = rest.dropFirst(count) }
-    return rest.prefix(count)
+  init(_ bytes: ArraySlice<UInt8>) {
+    data = bytes
+    position = bytes.startIndex
   }
 
-  mutating func uint8() -> Int? { bytes(1)?.first.map(Int.init) }
-  mutating func uint16() -> Int? { bytes(2).map { $0.reduce(0) { $0 << 8 | Int($1) } } }
-  mutating func uint24() -> Int? { bytes(3).map { $0.reduce(0) { $0 << 8 | Int($1) } } }
+  mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+    guard count <= data.endIndex - position else { return nil }
+    let start = position
+    position += count
+    return data[start..<position]
+  }
+
+  mutating func uint8() -> Int? { number(1) }
+  mutating func uint16() -> Int? { number(2) }
+  mutating func uint24() -> Int? { number(3) }
+
+  private mutating func number(_ count: Int) -> Int? {
+    guard let digits = bytes(count) else { return nil }
+    return digits.reduce(0) { $0 << 8 | Int($1) }
+  }
 
   /// Bytes with their length before them.
-  mutating func vector8() -> ArraySlice<UInt8>? { uint8().flatMap { bytes($0) } }
-  mutating func vector16() -> ArraySlice<UInt8>? { uint16().flatMap { bytes($0) } }
-  mutating func vector24() -> ArraySlice<UInt8>? { uint24().flatMap { bytes($0) } }
+  mutating func vector8() -> ArraySlice<UInt8>? { vector(1) }
+  mutating func vector16() -> ArraySlice<UInt8>? { vector(2) }
+  mutating func vector24() -> ArraySlice<UInt8>? { vector(3) }
+
+  private mutating func vector(_ lengthBytes: Int) -> ArraySlice<UInt8>? {
+    guard let length = number(lengthBytes) else { return nil }
+    return bytes(length)
+  }
 }

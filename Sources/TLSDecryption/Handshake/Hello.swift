@@ -123,3 +123,22 @@ enum NewSessionTicket {
     return reader.vector16().map(Array.init)
   }
 }
+
+/// A premaster secret, encrypted to the server's RSA key.
+enum ClientKeyExchange {
+  /// `nil` when the key exchange is another one. SSL 3.0 writes no length before it, and some clients went on doing so.
+  static func encryptedPremaster(_ body: ArraySlice<UInt8>, _ hello: ServerHello?) -> [UInt8]? {
+    if let hello, !hello.suite.usesRSAKeyExchange { return nil }
+    if hello?.version == .ssl3 { return Array(body) }
+    var reader = FieldReader(body)
+    return Array(reader.vector16() ?? body)
+  }
+}
+
+/// A server's further answers to a ClientHello of TLS 1.3.
+enum EncryptedExtensions {
+  static func acceptsEarlyData(_ body: ArraySlice<UInt8>) -> Bool {
+    var reader = FieldReader(body)
+    return HelloExtensions(&reader, isClient: false).earlyData
+  }
+}

@@ -4,7 +4,14 @@ struct Negotiation {
   /// A hello in SSL 2.0's form has no more than this.
   var clientRandom: [UInt8]?
   var clientVersion: TLSVersion?
-  var serverHello: ServerHello?
+  var serverHello: ServerHello? {
+    didSet {
+      version = serverHello?.version
+      suite = serverHello?.suite
+    }
+  }
+  private(set) var version: TLSVersion?
+  private(set) var suite: CipherSuite?
 
   var serverCertificate: [UInt8]?
   var clientSubject: String?
@@ -22,9 +29,6 @@ struct Negotiation {
 
   /// The master secret that a record has proved to be right, up to TLS 1.2.
   var provenMaster: [UInt8]?
-
-  var version: TLSVersion? { serverHello?.version }
-  var suite: CipherSuite? { serverHello?.suite }
 
   /// The session was resumed, as far as can be told once keys are in use.
   var isResumed: Bool {

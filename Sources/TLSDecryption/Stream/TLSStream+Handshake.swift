@@ -26,8 +26,7 @@ extension TLSStream {
         rememberSession()
       }
     case .encryptedExtensions where !isClient && negotiation.version == .tls13:
-      var reader = FieldReader(message.body)
-      negotiation.acceptsEarlyData = HelloExtensions(&reader, isClient: false).earlyData
+      negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
     case .endOfEarlyData where isClient: advance(half, from: .early)
     case .finished where (half.active?.decryptor.version ?? .tls12) >= .tls13: advance(half, from: .handshake)
     case .keyUpdate where half.active?.stage == .data: updateKeys(half)
@@ -73,14 +72,7 @@ extension TLSStream {
 
   private func receive(keyExchange message: HandshakeMessage) {
     negotiation.hasClientKeyExchange = true
-    guard negotiation.suite?.usesRSAKeyExchange ?? true else { return }
-    // SSL 3.0 writes no length before the encrypted premaster secret.
-    var reader = FieldReader(message.body)
-    if negotiation.version != .ssl3, let encrypted = reader.vector16(), reader.isEmpty {
-      negotiation.encryptedPremaster = Array(encrypted)
-    } else {
-      negotiation.encryptedPremaster = Array(message.body)
-    }
+    negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(message.body, negotiation.serverHello)
   }
 
   /// By what a resumed session may be known.
