@@ -26,5 +26,9 @@ static inline long apnscope_SSL_set_max_send_fragment(SSL *ssl, long length) {
   return SSL_set_max_send_fragment(ssl, length);
 }
 
+static inline int apnscope_EVP_CIPHER_CTX_get_mode(const EVP_CIPHER_CTX *context) {
+  return EVP_CIPHER_CTX_get_mode(context);
+}
+
 /* RFC 4514's escapes, in the certificate's own order and with UTF-8 left as it is. */
 static const unsigned long apnscope_name_flags = XN_FLAG_RFC2253 & ~XN_FLAG_DN_REV & ~ASN1_STRFLGS_ESC_MSB;

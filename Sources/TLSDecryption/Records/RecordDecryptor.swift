@@ -104,6 +104,8 @@ final class RecordDecryptor {
   /// Of CBC, else 0.
   var blockLength: Int { if case .block(let length, _) = method { length } else { 0 } }
 
+  var isAEAD: Bool { if case .aead = method { true } else { false } }
+
   var isRC4: Bool { if case .rc4 = method { true } else { false } }
 
   /// Whether the next record's first block is lost with the record before it.
@@ -148,6 +150,18 @@ final class RecordDecryptor {
       for index in 0..<fragment.byteCount { output[index] = fragment.byte(at: index) }
       return verifyEnd(header, sequence, fragment.byteCount, output.rawBytes)
     }
+  }
+
+  /// Opens the next record in order if it is data, and counts it; `nil` leaves everything as it was.
+  func openNextData(_ header: RecordHeader, _ fragment: RawSpan, into output: inout [UInt8]) -> Opened? {
+    guard case .aead(let tagLength, let explicitLength, let isCCM) = method else { return nil }
+    let sequence = sequence
+    guard let opened = openAEAD(header, fragment, sequence, tagLength, explicitLength, isCCM, &output),
+      opened.type == .applicationData
+    else { return nil }
+    self.sequence = sequence &+ 1
+    if explicitLength == 8 { lastNonce = (fragment.uint64(at: 0), sequence) }
+    return opened
   }
 
   private func openAEAD(

@@ -44,6 +44,8 @@ final class TLSHalf {
   /// The keys that opened the last record.
   var active: KeyCandidate?
   var attempts = 0
+  /// The keys, when nothing is in doubt: data is being read, no number is missing, the suite is an AEAD.
+  private(set) var straight: RecordDecryptor?
 
   // Waiting
   var held: [Held] = []
@@ -69,6 +71,13 @@ final class TLSHalf {
 
   /// Its hello may still come.
   var mayBringHello: Bool { !isOver && !hadGap && state == .clear && mayWait }
+
+  /// Decides whether the next bytes can be read straight on.
+  func settleStraight() {
+    let isStraight =
+      state == .sealed && region == nil && !isSearching && skip == 0 && !isWaiting && active?.stage == .data
+    straight = isStraight && active?.decryptor.isAEAD == true ? active?.decryptor : nil
+  }
 
   func keepTail(_ bytes: RawSpan) {
     let wanted = 64

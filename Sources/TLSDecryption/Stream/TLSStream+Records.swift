@@ -89,20 +89,26 @@ extension TLSStream {
       return count
     }
     guard half.partial.count == header.recordLength else { return count }
+    readAssembled(header, half, point, emit)
+    guard half.isWaiting else { return count }
+    let rest = bytes.extracting(count..<bytes.byteCount)
+    if rest.byteCount > 0 { wait(half, rest, point) }
+    return bytes.byteCount
+  }
+
+  /// Reads the record that `partial` now holds whole.
+  private func readAssembled(
+    _ header: RecordHeader, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
     // Taken out while it is read, because reading may keep other bytes there.
     var record: [UInt8] = []
     swap(&record, &half.partial)
     if case .wait = process(header, record.rawBytes, half, point, emit) {
       wait(half, record.rawBytes, point)
-      let rest = bytes.extracting(count..<bytes.byteCount)
-      if rest.byteCount > 0 { wait(half, rest, point) }
-      return bytes.byteCount
-    }
-    if half.partial.isEmpty {
+    } else if half.partial.isEmpty {
       record.removeAll(keepingCapacity: true)
       swap(&record, &half.partial)
     }
-    return count
   }
 
   /// Whether a record may begin so in this direction.

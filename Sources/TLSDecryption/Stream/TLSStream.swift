@@ -52,12 +52,17 @@ public final class TLSStream {
   public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let half = half(side)
     half.wireBytes += bytes.byteCount
-    if half.isWaiting {
+    if let decryptor = half.straight {
+      guard let rest = readStraight(bytes, half, decryptor, point, emit) else { return }
+      read(bytes.extracting(rest..<bytes.byteCount), half, point, emit)
+    } else if half.isWaiting {
       hold(bytes, half, point)
     } else {
       read(bytes, half, point, emit)
     }
     settle(emit)
+    client.settleStraight()
+    server.settleStraight()
   }
 
   /// Takes a gap of `length` bytes.
@@ -71,6 +76,8 @@ public final class TLSStream {
       readGap(length, reason, half, point, emit)
     }
     settle(emit)
+    client.settleStraight()
+    server.settleStraight()
   }
 
   /// Notes that a direction has ended.
