@@ -86,7 +86,14 @@ struct SessionMemory {
 
   mutating func remember(_ identifier: [UInt8], _ session: Session) {
     guard !identifier.isEmpty else { return }
-    if sessions.updateValue(session, forKey: identifier) == nil { order.append(identifier) }
+    if let known = sessions[identifier] {
+      // What was known of it stays.
+      sessions[identifier] = Session(
+        master: session.master ?? known.master, clientSubject: session.clientSubject ?? known.clientSubject)
+      return
+    }
+    sessions[identifier] = session
+    order.append(identifier)
     if order.count - oldest > Self.maximum {
       sessions[order[oldest]] = nil
       oldest += 1

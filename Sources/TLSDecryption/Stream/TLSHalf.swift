@@ -39,6 +39,10 @@ final class TLSHalf {
   var handshake = HandshakeAssembler()
 
   // Keys
+  /// The handshake that this direction is at.
+  var negotiation: Negotiation
+  /// Handshakes whose keys came into use.
+  var keyedHandshakes = 0
   /// `nil` until the first sealed record needs them.
   var epochs: [KeyEpoch]?
   /// The keys that opened the last record.
@@ -67,10 +71,15 @@ final class TLSHalf {
   /// Of the last keys, for what is counted without them.
   var lastOverhead = 0
 
-  init(_ side: TLSSide) { self.side = side }
+  init(_ side: TLSSide, _ negotiation: Negotiation) {
+    self.side = side
+    self.negotiation = negotiation
+  }
 
-  /// Its hello may still come.
-  var mayBringHello: Bool { !isOver && !hadGap && state == .clear && mayWait }
+  /// What it says in a handshake before its keys change may still come.
+  func mayBring(_ negotiation: Negotiation) -> Bool {
+    !isOver && !hadGap && state != .failed && keyedHandshakes <= negotiation.number
+  }
 
   /// Decides whether the next bytes can be read straight on.
   func settleStraight() {

@@ -22,8 +22,8 @@ extension TLSStream {
       }
     }
     // Compatibility messages of TLS 1.3 mean nothing; a second hello follows a retry request in the clear.
-    if header.type == .changeCipherSpec, half.active == nil || (negotiation.version ?? .tls12) >= .tls13 { return .done }
-    if header.type == .handshake, half.active == nil, negotiation.serverHello == nil, isClearHello(fragment) {
+    if header.type == .changeCipherSpec, half.active == nil || (half.negotiation.version ?? .tls12) >= .tls13 { return .done }
+    if header.type == .handshake, half.active == nil, half.negotiation.serverHello == nil, isClearHello(fragment) {
       half.handshake.add(fragment, maximumLength: limits.maximumHandshakeLength) { receive($0, half) }
       return .done
     }
@@ -37,7 +37,7 @@ extension TLSStream {
   }
 
   private func isClearHello(_ fragment: RawSpan) -> Bool {
-    fragment.byteCount >= 40 && fragment.byte(at: 0) == 1 && fragment.byte(at: 4) == 3
+    fragment.byteCount >= 40 && 1...2 ~= fragment.byte(at: 0) && fragment.byte(at: 4) == 3
       && HandshakeMessage.length(fragment) <= limits.maximumHandshakeLength
   }
 
@@ -59,8 +59,8 @@ extension TLSStream {
 
   /// Early data is being sent for which there is no secret.
   private func hasUnopenedEarlyData(_ half: TLSHalf) -> Bool {
-    half.side == .client && negotiation.clientHello?.extensions.earlyData == true
-      && negotiation.acceptsEarlyData != false && half.active == nil
+    half.side == .client && half.negotiation.clientHello?.extensions.earlyData == true
+      && half.negotiation.acceptsEarlyData != false && half.active == nil
   }
 
   // MARK: trying
@@ -157,7 +157,7 @@ extension TLSStream {
   private func attemptNextKeys(
     after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
   ) -> Match? {
-    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active) else {
+    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, half) else {
       return nil
     }
     for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) {
@@ -169,8 +169,8 @@ extension TLSStream {
     return nil
   }
 
-  func nextKeys(after candidate: KeyCandidate) -> KeyCandidate? {
-    let draft = negotiation.serverHello?.draft ?? 0
+  func nextKeys(after candidate: KeyCandidate, _ half: TLSHalf) -> KeyCandidate? {
+    let draft = half.negotiation.serverHello?.draft ?? 0
     let secret = KeySchedule.nextTrafficSecret(after: candidate.secret, candidate.suite, draft: draft)
     guard let keys = KeySchedule.keys(trafficSecret: secret, candidate.suite, draft: draft),
       let decryptor = RecordDecryptor(keys, candidate.suite, .tls13, draft: draft)
@@ -241,13 +241,13 @@ extension TLSStream {
   private func prove(_ candidate: KeyCandidate, _ half: TLSHalf) {
     guard !candidate.isProven else { return }
     candidate.isProven = true
-    if isResumed == nil, negotiation.serverHello != nil { isResumed = negotiation.isResumed }
-    keyExchange = keyExchange ?? negotiation.keyExchange
+    if isResumed == nil, half.negotiation.serverHello != nil { isResumed = half.negotiation.isResumed }
+    keyExchange = keyExchange ?? half.negotiation.keyExchange
     if candidate.decryptor.version < .tls13 {
-      guard negotiation.provenMaster == nil else { return }
-      negotiation.provenMaster = candidate.secret
-      rememberSession()
-      negotiation.dropTranscript()
+      guard half.negotiation.provenMaster == nil else { return }
+      half.negotiation.provenMaster = candidate.secret
+      rememberSession(half)
+      half.negotiation.dropTranscript()
     }
     if let line = candidate.line { secrets.use(line) }
   }
@@ -263,7 +263,7 @@ extension TLSStream {
     case .applicationData:
       half.openedData = true
       // Early data that the server did not take never reached it.
-      if candidate.stage == .early && negotiation.acceptsEarlyData == false { return }
+      if candidate.stage == .early && half.negotiation.acceptsEarlyData == false { return }
       guard opened.length > 0 else { return }
       let offset = half.offset
       half.offset += opened.length

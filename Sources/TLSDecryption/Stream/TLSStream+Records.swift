@@ -132,9 +132,9 @@ extension TLSStream {
   private func readSSL2Hello(_ bytes: RawSpan, _ half: TLSHalf) {
     half.records += 1
     guard let hello = SSL2Hello(bytes) else { return }
-    negotiation.clientRandom = hello.random
-    negotiation.clientVersion = hello.version
-    negotiation.keep(hello.message, fromClient: true, maximumLength: limits.maximumHandshakeLength)
+    half.negotiation.clientRandom = hello.random
+    half.negotiation.clientVersion = hello.version
+    half.negotiation.keep(hello.message, fromClient: true, maximumLength: limits.maximumHandshakeLength)
   }
 
   // MARK: one record
@@ -152,6 +152,7 @@ extension TLSStream {
       if half.records == 0 && !half.hadGap && !isHello(header, fragment) { beginInside(half) }
       if isSealed(header, fragment, half) {
         half.state = .sealed
+        half.keyedHandshakes = half.negotiation.number + 1
         return process(header, record, half, point, emit)
       }
       half.records += 1
@@ -206,7 +207,7 @@ extension TLSStream {
     case .alert: note(Alert(fragment), half)
     case .changeCipherSpec:
       // In TLS 1.3 it has no meaning; there the first sealed record shows itself.
-      if negotiation.version.map({ $0 < .tls13 }) ?? true { changeKeys(half) }
+      if half.negotiation.version.map({ $0 < .tls13 }) ?? true { changeKeys(half) }
     default: break
     }
   }
@@ -341,6 +342,7 @@ extension TLSStream {
       return true
     }
     half.state = .sealed
+    half.keyedHandshakes = half.negotiation.number + 1
     switch tryOpen(header, fragment, half, point, emit) {
     case .opened:
       half.records += 1

@@ -8,9 +8,8 @@ import Bytes
 public final class TLSStream {
   let secrets: Secrets
   let limits: TLSLimits
-  let client = TLSHalf(.client)
-  let server = TLSHalf(.server)
-  var negotiation = Negotiation()
+  let client: TLSHalf
+  let server: TLSHalf
   var problem: String?
   var clientSubject: String?
   var isResumed: Bool?
@@ -22,12 +21,15 @@ public final class TLSStream {
   public init(secrets: Secrets, limits: TLSLimits) {
     self.secrets = secrets
     self.limits = limits
+    let negotiation = Negotiation()
+    client = TLSHalf(.client, negotiation)
+    server = TLSHalf(.server, negotiation)
   }
 
   /// What is known so far; final after `finish`.
   public var summary: TLSSummary {
     var summary = TLSSummary()
-    let hello = negotiation.serverHello ?? firstServerHello
+    let hello = server.negotiation.serverHello ?? firstServerHello
     summary.version = hello?.version ?? client.active?.decryptor.version ?? server.active?.decryptor.version
     summary.suite = hello?.suite ?? client.active?.suite ?? server.active?.suite
     summary.keyExchange = keyExchange
@@ -165,7 +167,7 @@ public final class TLSStream {
     for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
       if half.failures >= half.sealedRecords {
         problem = "the secrets for this connection do not open its records"
-      } else if negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
+      } else if half.negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
         problem = "the \(half.side.name)'s traffic secret does not open its records, or is not in the key log"
       }
     }
