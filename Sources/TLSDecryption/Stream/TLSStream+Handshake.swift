@@ -43,8 +43,9 @@ extension TLSStream {
 
   private func receive(_ hello: ClientHello?, _ message: HandshakeMessage) {
     guard let hello else { return }
-    // A hello after a finished handshake begins another one.
-    if negotiation.serverHello != nil { negotiation = Negotiation() }
+    // A second hello after the server's answer begins another handshake. The answer alone does not tell: captures
+    // without the beginning of the TCP connection may bring the server's direction first.
+    if negotiation.serverHello != nil && negotiation.clientRandom != nil { negotiation = Negotiation() }
     negotiation.clientHello = hello
     negotiation.clientRandom = hello.random
     negotiation.clientVersion = hello.version
