@@ -72,7 +72,8 @@ extension TLSStream {
     if half.records == 0, let length = beginning(half.partial.rawBytes, half) {
       let count = min(bytes.byteCount, max(0, length - half.partial.count))
       half.partial.append(copying: bytes.extracting(0..<count))
-      guard half.partial.count >= length else { return count }
+      // The first five bytes tell how long it is, or that it is something else.
+      guard half.partial.count >= length, beginning(half.partial.rawBytes, half) == length else { return count }
       let hello = half.partial
       half.partial = []
       readSSL2Hello(hello.rawBytes, half)
