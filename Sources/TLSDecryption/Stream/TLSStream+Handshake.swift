@@ -42,8 +42,10 @@ extension TLSStream {
 
   private func receive(_ hello: ClientHello?, _ message: HandshakeMessage) {
     guard let hello else { return }
-    // A hello after a finished handshake begins another one.
-    if negotiation.serverHello != nil { negotiation = Negotiation() }
+    // A hello after a finished handshake begins another one. A server's hello without a client's is this one's answer,
+    // delivered before it.
+    let hasClient = negotiation.clientRandom != nil || negotiation.provenMaster != nil
+    if negotiation.serverHello != nil, hasClient { negotiation = Negotiation() }
     negotiation.clientHello = hello
     negotiation.clientRandom = hello.random
     negotiation.clientVersion = hello.version
