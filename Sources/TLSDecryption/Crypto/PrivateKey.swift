@@ -9,12 +9,13 @@ import COpenSSL
   ///
   /// - Throws: what OpenSSL says, when it is no key, the pass phrase is missing or wrong, or the key is not RSA.
   public init(pem: [UInt8], passPhrase: [UInt8]?) throws(SecretsError) {
-    guard let text = unsafe BIO_new_mem_buf(pem, Int32(clamping: pem.count)) else {
-      throw SecretsError("is not a private key: \(OpenSSL.takeErrorText())")
-    }
-    defer { unsafe BIO_free(text) }
     var request = PassPhraseRequest(passPhrase: passPhrase)
-    let key = unsafe OpenSSL.privateKey(text, &request)
+    // Safe: the BIO reads the bytes where they are, and is freed before the closure ends.
+    let key = unsafe pem.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+      guard let text = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
+      defer { unsafe BIO_free(text) }
+      return unsafe OpenSSL.privateKey(text, &request)
+    }
     guard let key = unsafe key else {
       let reason = OpenSSL.takeErrorText()
       guard request.wasAsked else { throw SecretsError("is not a private key in PEM: \(reason)") }
