@@ -37,7 +37,8 @@ public final class TLSStream {
     summary.plaintextBytes = client.plaintextBytes + server.plaintextBytes
     summary.wireBytes = client.wireBytes + server.wireBytes
     summary.problem = problem
-    summary.isDecrypted = problem == nil || summary.plaintextBytes > 0
+    let isSealed = client.sealedRecords + server.sealedRecords > 0
+    summary.isDecrypted = problem == nil || !isSealed || summary.plaintextBytes > 0
     summary.clientSubject = clientSubject
     summary.alert = alert
     return summary
@@ -164,6 +165,7 @@ public final class TLSStream {
   /// Says what was wrong when records could not be opened one by one.
   private func concludeProblem() {
     guard problem == nil else { return }
+    if client.sealedRecords + server.sealedRecords == 0 { problem = "the handshake was not finished" }
     for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
       if half.failures >= half.sealedRecords {
         problem = "the secrets for this connection do not open its records"
