@@ -195,6 +195,14 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
+  /// Secrets have come: connections that waited for theirs read on.
+  mutating func retryTLS() {
+    for connection in connections {
+      guard let connection, let tls = connection.tls else { continue }
+      tls.retry { consumePlaintext($0, $1, $2, $3, connection) }
+    }
+  }
+
   /// Reads on with what a TLS connection carries.
   private mutating func consumePlaintext(
     _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ connection: Connection

@@ -16,7 +16,15 @@ public final class Secrets {
 
   public init(limits: TLSLimits = TLSLimits()) { self.limits = limits }
 
-  public func add(_ keyLog: KeyLog) { keyLogs.append(keyLog) }
+  /// More secrets may come with the capture, which cannot be read ahead: a connection waits for its own.
+  public var mayGrow = false
+  /// Counts the key logs that came.
+  private(set) var generation = 0
+
+  public func add(_ keyLog: KeyLog) {
+    keyLogs.append(keyLog)
+    generation += 1
+  }
   public func add(_ serverKey: PrivateKey) { serverKeys.append(serverKey) }
 
   /// Lines with secrets in all key logs.
@@ -29,7 +37,7 @@ public final class Secrets {
     guard let late else { return false }
     self.late = nil
     let found = late()
-    keyLogs += found
+    for keyLog in found { add(keyLog) }
     return !found.isEmpty
   }
 

@@ -18,6 +18,18 @@ final class TLSHalf {
     case end(CapturePoint)
   }
 
+  /// What a direction waits for before it reads on.
+  enum Waiting: Equatable {
+    /// The other side's hello.
+    case hello
+    /// The server's answer to early data.
+    case answer
+    /// The client's encrypted premaster secret.
+    case keyExchange
+    /// More secrets than there are in this generation.
+    case secrets(generation: Int)
+  }
+
   let side: TLSSide
   var state = State.clear
 
@@ -54,10 +66,10 @@ final class TLSHalf {
   // Waiting
   var held: [Held] = []
   var heldBytes = 0
-  var isWaiting = false
+  /// `nil` while it is read as it comes.
+  var waiting: Waiting?
+  var isWaiting: Bool { waiting != nil }
   var mayWait = true
-  /// The other direction's records when waiting began.
-  var otherRecords = 0
   /// No more bytes come.
   var isOver = false
 

@@ -2,33 +2,46 @@
 extension TLSStream {
   enum Preparation {
     case ready
-    case wait
+    case wait(TLSHalf.Waiting)
     case failed(String)
   }
 
   /// Collects the keys that may open a direction's records.
   func prepare(_ half: TLSHalf) -> Preparation {
-    let other = self.half(half.side.other)
-    let clientRandom = half.negotiation.clientRandom
-    if half.negotiation.serverHello == nil {
-      if half.side == .client, clientRandom != nil, half.mayWait, other.mayBring(half.negotiation) { return .wait }
-    } else if clientRandom == nil, half.side == .server, half.mayWait, other.mayBring(half.negotiation) {
-      return .wait
+    for reason in [TLSHalf.Waiting.hello, .answer] where half.mayWait && mustWait(half, for: reason) {
+      return .wait(reason)
     }
-    if waitsForAnswerToEarlyData(half, other) { return .wait }
     var preparation = collect(half)
     if case .failed = preparation, secrets.readLate() { preparation = collect(half) }
-    if case .failed = preparation, needsClientKeyExchange(half), half.side == .server, half.mayWait, other.mayBring(half.negotiation) {
-      return .wait
-    }
+    guard case .failed = preparation, half.mayWait else { return preparation }
+    for reason in [TLSHalf.Waiting.keyExchange, .secrets(generation: secrets.generation)]
+    where mustWait(half, for: reason) { return .wait(reason) }
     return preparation
+  }
+
+  /// Whether what a direction waits for is still to come.
+  func mustWait(_ half: TLSHalf, for reason: TLSHalf.Waiting) -> Bool {
+    let other = self.half(half.side.other)
+    let negotiation = half.negotiation
+    switch reason {
+    case .hello:
+      let isMissing =
+        half.side == .client
+        ? negotiation.serverHello == nil && negotiation.clientRandom != nil
+        : negotiation.clientRandom == nil && negotiation.serverHello != nil
+      return isMissing && other.mayBring(negotiation)
+    case .answer: return waitsForAnswerToEarlyData(half, other)
+    case .keyExchange:
+      return half.side == .server && needsClientKeyExchange(half) && other.mayBring(negotiation)
+    case .secrets(let generation): return secrets.mayGrow && secrets.generation == generation
+    }
   }
 
   /// Whether the server takes early data is known from its first sealed record.
   private func waitsForAnswerToEarlyData(_ half: TLSHalf, _ other: TLSHalf) -> Bool {
-    guard half.side == .client, half.mayWait, half.negotiation.clientHello?.extensions.earlyData == true,
-      half.negotiation.acceptsEarlyData == nil, let clientRandom = half.negotiation.clientRandom, other.sealedRecords == 0,
-      !other.isOver, !other.hadGap, other.state != .failed
+    guard half.side == .client, half.negotiation.clientHello?.extensions.earlyData == true,
+      half.negotiation.acceptsEarlyData == nil, let clientRandom = half.negotiation.clientRandom,
+      other.sealedRecords == 0, !other.isOver, !other.hadGap, other.state != .failed
     else { return false }
     return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
   }

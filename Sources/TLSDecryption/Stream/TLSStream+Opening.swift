@@ -3,7 +3,8 @@ import Bytes
 /// Opens sealed records, trying keys and numbers where they are not certain.
 extension TLSStream {
   enum Attempt {
-    case opened, refused, wait
+    case opened, refused
+    case wait(TLSHalf.Waiting)
   }
 
   /// Opens a record that follows the last one.
@@ -29,7 +30,7 @@ extension TLSStream {
     }
     switch tryOpen(header, fragment, half, point, emit) {
     case .opened: return .done
-    case .wait: return .wait
+    case .wait(let reason): return .wait(reason)
     case .refused: break
     }
     refuse(header, fragment, half)
@@ -72,7 +73,7 @@ extension TLSStream {
     if half.epochs == nil && half.active == nil {
       switch prepare(half) {
       case .ready: break
-      case .wait: return .wait
+      case .wait(let reason): return .wait(reason)
       case .failed(let reason):
         fail(half, reason)
         return .refused

@@ -5,8 +5,8 @@ extension TLSStream {
   /// What became of a record.
   enum Step {
     case done
-    /// It must wait for the other direction.
-    case wait
+    /// It must wait.
+    case wait(TLSHalf.Waiting)
   }
 
   func read(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver) {
@@ -50,8 +50,8 @@ extension TLSStream {
           }
           if header.recordLength <= rest.byteCount {
             let record = rest.extracting(0..<header.recordLength)
-            if case .wait = process(header, record, half, point, emit) {
-              wait(half, rest, point)
+            if case .wait(let reason) = process(header, record, half, point, emit) {
+              wait(half, for: reason, rest, point)
               return
             }
             offset += header.recordLength
@@ -93,7 +93,7 @@ extension TLSStream {
     readAssembled(header, half, point, emit)
     guard half.isWaiting else { return count }
     let rest = bytes.extracting(count..<bytes.byteCount)
-    if rest.byteCount > 0 { wait(half, rest, point) }
+    if rest.byteCount > 0 { hold(rest, half, point) }
     return bytes.byteCount
   }
 
@@ -104,8 +104,8 @@ extension TLSStream {
     // Taken out while it is read, because reading may keep other bytes there.
     var record: [UInt8] = []
     swap(&record, &half.partial)
-    if case .wait = process(header, record.rawBytes, half, point, emit) {
-      wait(half, record.rawBytes, point)
+    if case .wait(let reason) = process(header, record.rawBytes, half, point, emit) {
+      wait(half, for: reason, record.rawBytes, point)
     } else if half.partial.isEmpty {
       record.removeAll(keepingCapacity: true)
       swap(&record, &half.partial)
@@ -147,7 +147,7 @@ extension TLSStream {
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
     switch half.state {
     case .sealed:
-      if case .wait = open(header, fragment, half, point, emit) { return .wait }
+      if case .wait(let reason) = open(header, fragment, half, point, emit) { return .wait(reason) }
       half.records += 1
     case .clear:
       if half.records == 0 && !half.hadGap && !isHello(header, fragment) { beginInside(half) }
@@ -288,7 +288,7 @@ extension TLSStream {
       if resume(header, record, after: bytes.rawBytes.extracting(0..<place), half, point, emit) {
         let rest = bytes.rawBytes.extracting(place + header.recordLength..<bytes.count)
         if half.isWaiting {
-          if rest.byteCount > 0 { wait(half, rest, point) }
+          if rest.byteCount > 0 { hold(rest, half, point) }
         } else {
           read(rest, half, point, emit)
         }
@@ -348,8 +348,8 @@ extension TLSStream {
     case .opened:
       half.records += 1
       return true
-    case .wait:
-      wait(half, record, point)
+    case .wait(let reason):
+      wait(half, for: reason, record, point)
       return true
     case .refused:
       half.region = region

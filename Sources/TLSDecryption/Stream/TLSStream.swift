@@ -106,40 +106,45 @@ public final class TLSStream {
 
   // MARK: waiting for the other direction
 
-  private func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
+  func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
     half.held.append(.bytes(Array(copying: bytes), point))
     half.heldBytes += bytes.byteCount
-    if half.heldBytes > limits.maximumHeldBytes { half.mayWait = false }
+    if half.heldBytes > limits.maximumHeldBytes || half.held.count > limits.maximumHeldBytes / 16 {
+      half.mayWait = false
+    }
   }
 
   /// Begins to wait with `rest`.
-  func wait(_ half: TLSHalf, _ rest: RawSpan, _ point: CapturePoint) {
-    half.isWaiting = true
-    half.otherRecords = self.half(half.side.other).records
+  func wait(_ half: TLSHalf, for reason: TLSHalf.Waiting, _ rest: RawSpan, _ point: CapturePoint) {
+    half.waiting = reason
     hold(rest, half, point)
   }
 
-  /// Reads on where waiting may be over.
+  /// Reads on where waiting is over. Each reason to wait ends once in a handshake, so that what is held is read few times.
   private func settle(_ emit: PlaintextReceiver) {
-    while client.isWaiting || server.isWaiting {
-      var hasMoved = false
-      for half in [client, server] where half.isWaiting {
-        let other = self.half(half.side.other)
-        if other.records != half.otherRecords || other.isOver || other.hadGap || !half.mayWait {
-          let before = half.records
-          replay(half, emit)
-          hasMoved = hasMoved || !half.isWaiting || half.records != before
-        }
+    var hasMoved = true
+    while hasMoved {
+      hasMoved = false
+      for half in [client, server] {
+        guard let reason = half.waiting, !half.mayWait || !mustWait(half, for: reason) else { continue }
+        replay(half, emit)
+        hasMoved = true
       }
-      if !hasMoved { return }
     }
+  }
+
+  /// Tries again with secrets that have come since.
+  public func retry(_ emit: PlaintextReceiver) {
+    settle(emit)
+    client.settleStraight()
+    server.settleStraight()
   }
 
   private func replay(_ half: TLSHalf, _ emit: PlaintextReceiver) {
     let held = half.held
     half.held = []
     half.heldBytes = 0
-    half.isWaiting = false
+    half.waiting = nil
     for piece in held {
       switch piece {
       case .bytes(let bytes, let point):
