@@ -9,6 +9,7 @@ final class RecordDecryptor {
   /// An opened record: its content's place in the output, and what it is.
   struct Opened {
     var type: ContentType
+    /// Bytes before it that could not be had: TLS 1.0 needs the record before for them.
     var start = 0
     var length: Int
   }
@@ -42,6 +43,7 @@ final class RecordDecryptor {
   var sequence: UInt64 = 0
   /// The last ciphertext block, with which CBC of TLS 1.0 and before begins the next record; `nil` after a gap.
   private var vector: [UInt8]?
+  private let firstVector: [UInt8]
   /// The explicit nonce of the last record that verified, with its number: most senders count it up.
   private var lastNonce: (nonce: UInt64, sequence: UInt64)?
 
@@ -83,7 +85,7 @@ final class RecordDecryptor {
     isEncryptThenMAC = encryptThenMAC
     hasHeaderAuthenticated = draft == 0 || draft >= 25
     nonceBase = keys.vector
-    vector = keys.vector.isEmpty ? nil : keys.vector
+    firstVector = keys.vector
   }
 
   // MARK: sizes
@@ -110,7 +112,7 @@ final class RecordDecryptor {
 
   /// Whether the next record's first block is lost with the record before it.
   var needsVector: Bool {
-    if case .block(_, false) = method { return vector == nil }
+    if case .block(_, false) = method { return vector == nil && sequence > 0 }
     return false
   }
 
@@ -226,7 +228,10 @@ final class RecordDecryptor {
         cipher.decrypt(blocks, initializationVector: fragment.extracting(0..<blockLength), into: &output)
       else { return nil }
     } else {
-      let first = vector ?? [UInt8](repeating: 0, count: blockLength)
+      guard let first = sequence == 0 ? firstVector : vector else {
+        guard isEncryptThenMAC else { return nil }
+        return openBehindFirstBlock(header, blocks, into: &output)
+      }
       guard first.count == blockLength, cipher.decrypt(blocks, initializationVector: first.rawBytes, into: &output)
       else { return nil }
     }
@@ -246,16 +251,24 @@ final class RecordDecryptor {
     return count - padding - 1
   }
 
-  /// Opens a record whose first block cannot be had, so that its MAC cannot be verified: what is behind the block.
+  /// Opens a record whose first block cannot be had, so that its MAC, if it is inside, cannot be verified.
   func openWithoutVector(_ header: RecordHeader, _ fragment: RawSpan, into output: inout [UInt8]) -> Opened? {
-    guard needsVector, case .block(let blockLength, _) = method, let cipher,
-      fragment.byteCount % blockLength == 0, fragment.byteCount > blockLength,
-      cipher.decrypt(
-        fragment.extracting(blockLength..<fragment.byteCount),
-        initializationVector: fragment.extracting(0..<blockLength), into: &output),
-      let length = withoutPadding(output.rawBytes, fragment.byteCount - blockLength, blockLength), length >= macLength
+    guard needsVector, !isEncryptThenMAC, var opened = openBehindFirstBlock(header, fragment, into: &output),
+      opened.length >= macLength
     else { return nil }
-    return Opened(type: header.type, length: length - macLength)
+    opened.length -= macLength
+    return opened
+  }
+
+  /// What stands in the blocks after the first.
+  private func openBehindFirstBlock(_ header: RecordHeader, _ blocks: RawSpan, into output: inout [UInt8]) -> Opened? {
+    guard let cipher, blocks.byteCount % blockLength == 0, blocks.byteCount > blockLength,
+      cipher.decrypt(
+        blocks.extracting(blockLength..<blocks.byteCount), initializationVector: blocks.extracting(0..<blockLength),
+        into: &output),
+      let length = withoutPadding(output.rawBytes, blocks.byteCount - blockLength, blockLength)
+    else { return nil }
+    return Opened(type: header.type, start: blockLength, length: length)
   }
 
   // MARK: MACs

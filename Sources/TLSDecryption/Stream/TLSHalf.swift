@@ -59,7 +59,9 @@ final class TLSHalf {
   var epochs: [KeyEpoch]?
   /// The keys that opened the last record.
   var active: KeyCandidate?
+  /// Failed attempts to open records, and records that were tried with more than one number, since the last success.
   var attempts = 0
+  var trials = 0
   /// The keys, when nothing is in doubt: data is being read, no number is missing, the suite is an AEAD.
   private(set) var straight: RecordDecryptor?
 
@@ -98,6 +100,12 @@ final class TLSHalf {
     let isStraight =
       state == .sealed && region == nil && !isSearching && skip == 0 && !isWaiting && active?.stage == .data
     straight = isStraight && active?.decryptor.isAEAD == true ? active?.decryptor : nil
+  }
+
+  /// Notes the bytes before a record, for all keys that may open it.
+  func noteEnd(_ bytes: RawSpan) {
+    active?.decryptor.noteEnd(bytes)
+    for epoch in epochs ?? [] { for candidate in epoch.candidates { candidate.decryptor.noteEnd(bytes) } }
   }
 
   func keepTail(_ bytes: RawSpan) {

@@ -114,7 +114,7 @@ extension TLSStream {
       let lines =
         half.negotiation.clientRandom.map { random in
           secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
-        } ?? (stage == .data ? secrets.all(label) : [])
+        } ?? (stage == .early ? [] : secrets.all(label))
       if stage == .data { tried = lines.count }
       let candidates = lines.flatMap { line in
         CipherSuite.modern(secretLength: line.secret.count).compactMap { candidate(line, stage, $0, draft: 0) }

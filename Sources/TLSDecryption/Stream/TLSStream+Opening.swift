@@ -55,7 +55,7 @@ extension TLSStream {
     region.lowest += 1
     region.highest += 1
     half.region = region
-    half.active?.decryptor.noteEnd(fragment)
+    half.noteEnd(fragment)
   }
 
   /// Early data is being sent for which there is no secret.
@@ -132,10 +132,14 @@ extension TLSStream {
     }
     for candidate in waiting { if let match = attempt(candidate, 0) { return match } }
     guard lost, let region else { return nil }
-    // Few missing records are likelier than many, so all keys are tried with the small numbers first.
+    // Few missing records are likelier than many, so all keys are tried with the small numbers first. The large ones are
+    // tried with fewer and fewer records that nothing fits, and not to the last attempt.
+    half.trials += 1
+    let isWide = half.trials & (half.trials - 1) == 0
     var from = 0
     for to in [16, 256, 4_096, limits.maximumMissingRecords] where to > from {
-      if let active = half.active, !active.decryptor.isRC4, !active.decryptor.needsVector {
+      if to > 16 && (half.attempts > limits.maximumAttempts / 2 || !isWide) { return nil }
+      if let active = half.active, !active.decryptor.isRC4 {
         let base = active.decryptor.sequence
         for number in max(from, region.isExact ? 0 : region.lowest)..<max(to, region.lowest)
         where number <= max(region.highest, 16) && half.attempts <= limits.maximumAttempts {
@@ -143,7 +147,7 @@ extension TLSStream {
         }
         if from == 0, let match = attemptNextKeys(after: active, header, fragment, half) { return match }
       }
-      for candidate in waiting where !candidate.decryptor.isRC4 {
+      for candidate in waiting where !candidate.decryptor.isRC4 && (candidate.stage == .data || to == 16) {
         for number in max(from, 1)..<to
         where number <= max(region.highest, 1) && half.attempts <= limits.maximumAttempts {
           if let match = attempt(candidate, UInt64(number)) { return match }
@@ -189,6 +193,7 @@ extension TLSStream {
     half.sealedRecords += 1
     // Only failures without a way out count.
     half.attempts = 0
+    half.trials = 0
     if let region = half.region {
       let isSame = half.active === candidate
       var records = isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
@@ -204,7 +209,11 @@ extension TLSStream {
       }
       half.region = nil
       if half.active == nil { half.lastOverhead = candidate.decryptor.overhead }
-      emitRegion(region, records: records, half, point, emit)
+      // Before the data there is handshake; up to TLS 1.2 the first sealed record is its last message.
+      let handshakes = candidate.decryptor.version >= .tls13 ? 0 : 1
+      if !region.isBeforeData || (candidate.stage == .data && records > handshakes) {
+        emitRegion(region, records: records, half, point, emit)
+      }
     }
     candidate.decryptor.accept(fragment, sequence: match.sequence)
     if half.active !== candidate {
@@ -224,11 +233,6 @@ extension TLSStream {
     guard let region = half.region else { return }
     half.sealedRecords += 1
     emitRegion(region, records: max(1, region.lowest), half, point, emit)
-    let lostBlock = fragment.byteCount >= 16 && header.type == .applicationData ? active.decryptor.blockLength : 0
-    if lostBlock > 0 {
-      emit(.gap(length: lostBlock, reason: .undecrypted), half.side, half.offset, point)
-      half.offset += lostBlock
-    }
     active.decryptor.noteEnd(fragment)
     // The number is found with the next record, which can be verified.
     var next = SkippedRegion()
@@ -265,14 +269,17 @@ extension TLSStream {
       half.openedData = true
       // Early data that the server did not take never reached it.
       if candidate.stage == .early && half.negotiation.acceptsEarlyData == false { return }
+      if opened.start > 0 {
+        emit(.gap(length: opened.start, reason: .undecrypted), half.side, half.offset, point)
+        half.offset += opened.start
+      }
       guard opened.length > 0 else { return }
       let offset = half.offset
       half.offset += opened.length
       half.plaintextBytes += opened.length
       emit(
-        .bytes(output.rawBytes.extracting(opened.start..<opened.start + opened.length)), half.side,
-        offset, point)
-    case .handshake:
+        .bytes(output.rawBytes.extracting(0..<opened.length)), half.side, offset, point)
+    case .handshake where opened.start == 0:
       half.handshake.add(
         output.rawBytes.extracting(0..<opened.length), maximumLength: limits.maximumHandshakeLength
       ) { receive($0, half) }

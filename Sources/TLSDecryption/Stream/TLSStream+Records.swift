@@ -27,7 +27,7 @@ extension TLSStream {
         half.keepTail(rest.extracting(0..<count))
         half.skip -= count
         half.region?.captured += count
-        if half.skip == 0 { half.active?.decryptor.noteEnd(half.tail.rawBytes) }
+        if half.skip == 0 { half.noteEnd(half.tail.rawBytes) }
         offset += count
         continue
       }
@@ -226,7 +226,8 @@ extension TLSStream {
 
   private func newRegion(_ half: TLSHalf) -> SkippedRegion {
     var region = SkippedRegion()
-    region.isBeforeData = half.state == .clear || half.active?.stage == .handshake
+    // Keys that are not proven yet have the end of the handshake before them.
+    region.isBeforeData = half.active == nil || half.active?.stage == .handshake
     return region
   }
 
@@ -263,7 +264,7 @@ extension TLSStream {
       half.isSearching = true
     }
     half.partial = []
-    half.active?.decryptor.noteEnd(RawSpan())
+    half.noteEnd(RawSpan())
     if half.active?.decryptor.isRC4 == true {
       half.skip = 0
       half.isSearching = false
@@ -334,7 +335,7 @@ extension TLSStream {
     let tail = half.tail
     pass(before, half)
     half.region?.place(shortestRecord: shortestRecord(half))
-    half.active?.decryptor.noteEnd(half.tail.rawBytes)
+    half.noteEnd(half.tail.rawBytes)
     half.isSearching = false
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
     if half.state == .clear && !isSealed(header, fragment, half) {
@@ -390,8 +391,6 @@ extension TLSStream {
     _ region: SkippedRegion, records: Int, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     guard !region.isBeforeCapture else { return }
-    // Before the first data a record or two are the handshake's.
-    guard !region.isBeforeData || records > 1 else { return }
     let added = RecordHeader.length + (half.active?.decryptor.overhead ?? half.lastOverhead)
     let plain = max(0, region.missing + region.captured - records * added)
     let missing = min(plain, region.missing)
