@@ -60,6 +60,9 @@ extension TLSStream {
     if case .rc4? = hello.suite.protection, !OpenSSL.hasLegacyProvider {
       return .failed("cipher suite not supported: \(hello.suite.name) needs OpenSSL's legacy provider")
     }
+    if let cipher = hello.suite.protection?.cipher, !OpenSSL.hasCipher(cipher) {
+      return .failed("cipher suite not supported: \(hello.suite.name) needs \(cipher), which OpenSSL lacks here")
+    }
     let candidates: [KeyEpoch]
     if hello.version >= .tls13 {
       candidates = modernEpochs(half, hello)
