@@ -287,7 +287,7 @@ extension TLSStream {
         return
       }
       if half.state == .failed {
-        skipInFailure(bytes.rawBytes.extracting(place..<bytes.count), half)
+        skipInFailure(bytes.rawBytes, half)
         return
       }
       start = place + 1
