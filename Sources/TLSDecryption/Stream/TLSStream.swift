@@ -115,11 +115,13 @@ public final class TLSStream {
       var hasMoved = false
       for half in [client, server] where half.isWaiting {
         let other = self.half(half.side.other)
-        if other.records != half.otherRecords || other.isOver || other.hadGap || !half.mayWait {
-          let before = half.records
-          replay(half, emit)
-          hasMoved = hasMoved || !half.isWaiting || half.records != before
-        }
+        guard other.records != half.otherRecords || other.isOver || other.hadGap || !half.mayWait else { continue }
+        // Asked before what waits is read again: that may be much, and it may have to wait on.
+        half.otherRecords = other.records
+        if case .wait = prepare(half) { continue }
+        let before = half.records
+        replay(half, emit)
+        hasMoved = hasMoved || !half.isWaiting || half.records != before
       }
       if !hasMoved { return }
     }
