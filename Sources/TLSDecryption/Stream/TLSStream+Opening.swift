@@ -78,7 +78,10 @@ extension TLSStream {
         return .refused
       }
     }
+    let attempts = half.attempts
     if let match = match(header, fragment, half) {
+      // Only failures without a way out count.
+      half.attempts = attempts
       accept(match, fragment, half, point, emit)
       deliver(match.opened, match.candidate, half, point, emit)
       return .opened
@@ -187,8 +190,6 @@ extension TLSStream {
   ) {
     let candidate = match.candidate
     half.sealedRecords += 1
-    // Only failures without a way out count.
-    half.attempts = 0
     if let region = half.region {
       let isSame = half.active === candidate
       var records = isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
