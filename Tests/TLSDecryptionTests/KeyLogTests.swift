@@ -82,7 +82,9 @@ import Testing
   }
 
   @Test func `lines end with a line feed, with carriage return and line feed, or with the file`() {
-    for end in ["\n", "\r\n", "", "\r", " \n", "\t\r\n"] { #expect(found(line + end) == [master], "\(end.debugDescription)") }
+    for end in ["\n", "\r\n", "", "\r", " \n", "\t\r\n"] {
+      #expect(found(line + end) == [master], "\(end.debugDescription)")
+    }
     #expect(found("# first\r\n\r\n\(line)\r\n# last\r\n") == [master])
   }
 
