@@ -25,6 +25,27 @@ static inline long apnscope_SSL_CTX_set_session_cache_mode(SSL_CTX *context, lon
 static inline long apnscope_SSL_set_max_send_fragment(SSL *ssl, long length) {
   return SSL_set_max_send_fragment(ssl, length);
 }
+static inline long apnscope_SSL_CTX_set_dh_auto(SSL_CTX *context, long on) { return SSL_CTX_set_dh_auto(context, on); }
+static inline long apnscope_SSL_CTX_set1_groups_list(SSL_CTX *context, const char *names) {
+  return SSL_CTX_set1_groups_list(context, names);
+}
+static inline long apnscope_SSL_set_tlsext_host_name(SSL *ssl, const char *name) {
+  return SSL_set_tlsext_host_name(ssl, name);
+}
+static inline EVP_PKEY *apnscope_EVP_RSA_gen(size_t bits) { return EVP_RSA_gen(bits); }
+static inline EVP_PKEY *apnscope_EVP_EC_gen(const char *curve) { return EVP_EC_gen(curve); }
+
+static const uint64_t apnscope_SSL_OP_NO_EXTENDED_MASTER_SECRET = SSL_OP_NO_EXTENDED_MASTER_SECRET;
+static const uint64_t apnscope_SSL_OP_NO_ENCRYPT_THEN_MAC = SSL_OP_NO_ENCRYPT_THEN_MAC;
+static const uint64_t apnscope_SSL_OP_NO_TICKET = SSL_OP_NO_TICKET;
+static const uint64_t apnscope_SSL_OP_ALLOW_CLIENT_RENEGOTIATION = SSL_OP_ALLOW_CLIENT_RENEGOTIATION;
+static const uint64_t apnscope_SSL_OP_ENABLE_MIDDLEBOX_COMPAT = SSL_OP_ENABLE_MIDDLEBOX_COMPAT;
+static const uint64_t apnscope_SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS = SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS;
+static const uint64_t apnscope_SSL_OP_NO_ANTI_REPLAY = SSL_OP_NO_ANTI_REPLAY;
+
+static inline int apnscope_EVP_CIPHER_CTX_get_mode(const EVP_CIPHER_CTX *context) {
+  return EVP_CIPHER_CTX_get_mode(context);
+}
 
 /* RFC 4514's escapes, in the certificate's own order and with UTF-8 left as it is. */
 static const unsigned long apnscope_name_flags = XN_FLAG_RFC2253 & ~XN_FLAG_DN_REV & ~ASN1_STRFLGS_ESC_MSB;

@@ -77,10 +77,15 @@ public struct Dissection<Sink: RecordSink> {
       // Asked for when a connection's secret has not come yet: it may stand behind the packets.
       secrets.late = {
         hasReadAhead = true
-        return Self.keyLogs(CaptureFile.secrets(in: source, options: options.capture), options)
+        return Self.keyLog(CaptureFile.secrets(in: source, options: options.capture), options)
       }
     }
-    defer { secrets.late = nil }
+    // A pipe cannot be read twice; there a connection waits for its secret, as far as the limits allow.
+    secrets.mayGrow = mayHoldSecrets && outcome.size == nil
+    defer {
+      secrets.late = nil
+      secrets.mayGrow = false
+    }
     var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
     let end = try reader.forEachBatch {
       dissector.output.sink.pause()
@@ -92,7 +97,10 @@ public struct Dissection<Sink: RecordSink> {
         announce(outcome)
       }
       outcome.add(batch)
-      if !hasReadAhead { for keyLog in Self.keyLogs(batch.secrets, options) { secrets.add(keyLog) } }
+      if !hasReadAhead && !batch.secrets.isEmpty {
+        for keyLog in Self.keyLog(batch.secrets, options) { secrets.add(keyLog) }
+        dissector.retryTLS()
+      }
       dissector.output.summary.packets += batch.matchingPackets
       batch.forEachEvent { event, position in dissector.consume(event, at: position) }
       (progress.bytesRead, progress.packets) = (batch.bytesRead, outcome.packets)
@@ -108,9 +116,11 @@ public struct Dissection<Sink: RecordSink> {
     return outcome
   }
 
-  private static func keyLogs(_ blocks: [DecryptionSecrets], _ options: DissectionOptions) -> [KeyLog] {
-    blocks.filter { $0.type == DecryptionSecrets.tlsKeyLog }
-      .map { KeyLog($0.data, maximumLines: options.maximumKeyLogLines) }
+  /// One key log of all blocks: a hostile file has millions of them.
+  private static func keyLog(_ blocks: [DecryptionSecrets], _ options: DissectionOptions) -> [KeyLog] {
+    let texts = blocks.filter { $0.type == DecryptionSecrets.tlsKeyLog }.map(\.data)
+    if texts.isEmpty { return [] }
+    return [KeyLog(Array(texts.joined(separator: [0x0a])), maximumLines: options.maximumKeyLogLines)]
   }
 
   private mutating func announce(_ outcome: CaptureOutcome) {

@@ -51,7 +51,7 @@ public struct TLSSummary: Sendable, Equatable {
   public var keyExchange: String?
   /// `nil` when it cannot be told.
   public var isResumed: Bool?
-  /// Nothing sealed was left unopened, or some of it was opened and `problem` says what was not.
+  /// There was nothing sealed, or at least some of it was opened; `problem` says what was not.
   public var isDecrypted = true
   /// Why not everything could be opened, in words.
   public var problem: String?

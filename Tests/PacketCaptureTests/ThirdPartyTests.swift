@@ -1,5 +1,6 @@
 import Foundation
 import PacketCapture
+import TestSupport
 import Testing
 
 /// Compares with what others read from captures of other projects.

@@ -94,7 +94,7 @@ import Testing
         conversation.send(Conversation.record(22, [UInt8](repeating: 0, count: 11_000)), from: side)
       }
     }
-    let transcript = conversation.stream.negotiation.transcript
+    let transcript = conversation.stream.client.negotiation.transcript
     #expect(transcript.server.count + transcript.client.count <= 20_000)
     #expect(transcript.hello.count <= 20_004)
     conversation.finish()

@@ -25,6 +25,12 @@ enum OpenSSL {
     return unsafe cipher
   }
 
+  static func hasCipher(_ name: String) -> Bool {
+    let cipher = unsafe fetchCipher(name)
+    defer { unsafe EVP_CIPHER_free(cipher) }
+    return unsafe cipher != nil
+  }
+
   /// The hash of that name, or `nil`; free it.
   static func fetchDigest(_ name: String) -> OpaquePointer? {
     let digest = unsafe EVP_MD_fetch(context, name, nil)

@@ -51,13 +51,21 @@ public struct CipherSuite: Sendable, Hashable {
     let text = name
     let part = text.firstRange(of: "_WITH_").map { text[$0.upperBound...] } ?? text.dropFirst("TLS_".count)
     if text.contains("EXPORT") || text.hasSuffix("_DRAFT") { return nil }
-    return Self.protections.first { part.hasPrefix($0.prefix) }?.protection
+    guard let protection = Self.protections.first(where: { part.hasPrefix($0.prefix) })?.protection else { return nil }
+    if case .aead = protection { return protection }
+    // Without a MAC that can be verified, as GOST's, any record would pass for genuine.
+    return namedHash == nil ? nil : protection
   }
 
   /// The hash of the record MAC; `nil` with an AEAD.
   var macHash: HashFunction? {
     if case .aead? = protection { return nil }
-    return switch name {
+    return namedHash
+  }
+
+  /// What the name ends with.
+  private var namedHash: HashFunction? {
+    switch name {
     case let name where name.hasSuffix("_MD5"): .md5
     case let name where name.hasSuffix("_SHA"): .sha1
     case let name where name.hasSuffix("_SHA256"): .sha256

@@ -1,5 +1,22 @@
 /// What both directions of one handshake have made known so far.
-struct Negotiation {
+///
+/// Each direction is at a handshake of its own: in a capture one may be read far ahead of the other.
+final class Negotiation {
+  /// Counts the handshakes of the connection.
+  let number: Int
+  /// The one that follows in the same connection.
+  private var next: Negotiation?
+
+  init(number: Int = 0) { self.number = number }
+
+  /// The next handshake, the same for both directions.
+  func following() -> Negotiation {
+    if let next { return next }
+    let following = Negotiation(number: number + 1)
+    next = following
+    return following
+  }
+
   var clientHello: ClientHello?
   /// A hello in SSL 2.0's form has no more than this.
   var clientRandom: [UInt8]?
@@ -10,6 +27,7 @@ struct Negotiation {
       suite = serverHello?.suite
     }
   }
+  /// Known from the server's hello, or from its request for another of the client's.
   private(set) var version: TLSVersion?
   private(set) var suite: CipherSuite?
 
@@ -37,7 +55,10 @@ struct Negotiation {
     return !hasServerHelloDone && !hasClientKeyExchange && serverCertificate == nil
   }
 
-  mutating func keep(_ message: [UInt8], fromClient: Bool, maximumLength: Int) {
+  /// Only TLS 1.3 asks the client for another hello.
+  func noteRetryRequest() { version = version ?? .tls13 }
+
+  func keep(_ message: [UInt8], fromClient: Bool, maximumLength: Int) {
     guard !hasClientKeyExchange || !fromClient else { return }
     guard transcript.server.count + transcript.client.count + message.count <= maximumLength else {
       isTranscriptCut = true
@@ -52,7 +73,7 @@ struct Negotiation {
     }
   }
 
-  mutating func dropTranscript() { transcript = ([], [], []) }
+  func dropTranscript() { transcript = ([], [], []) }
 
   /// The hash of the handshake so far, for the extended master secret; `nil` when part of it was too long or is missing.
   func sessionHash(_ hash: HashFunction) -> [UInt8]? {

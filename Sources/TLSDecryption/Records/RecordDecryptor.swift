@@ -9,6 +9,7 @@ final class RecordDecryptor {
   /// An opened record: its content's place in the output, and what it is.
   struct Opened {
     var type: ContentType
+    /// Bytes before it that could not be had: TLS 1.0 needs the record before for them.
     var start = 0
     var length: Int
   }
@@ -35,13 +36,14 @@ final class RecordDecryptor {
   private let isEncryptThenMAC: Bool
   /// Drafts of TLS 1.3 before the 25th authenticate no header.
   private let hasHeaderAuthenticated: Bool
-  /// The 12 bytes that the nonce is made from: salt and, in TLS 1.3, all of it.
-  private let nonceBase: [UInt8]
+  /// The 12 bytes that nonces are made from, or the first 4 of them, as numbers in network order.
+  private let nonceBase: (salt: UInt32, rest: UInt64)
 
   /// The number that the next record has if none is missing.
   var sequence: UInt64 = 0
   /// The last ciphertext block, with which CBC of TLS 1.0 and before begins the next record; `nil` after a gap.
   private var vector: [UInt8]?
+  private let firstVector: [UInt8]
   /// The explicit nonce of the last record that verified, with its number: most senders count it up.
   private var lastNonce: (nonce: UInt64, sequence: UInt64)?
 
@@ -82,8 +84,9 @@ final class RecordDecryptor {
     }
     isEncryptThenMAC = encryptThenMAC
     hasHeaderAuthenticated = draft == 0 || draft >= 25
-    nonceBase = keys.vector
-    vector = keys.vector.isEmpty ? nil : keys.vector
+    let padded = (keys.vector + [UInt8](repeating: 0, count: 12)).rawBytes
+    nonceBase = (padded.uint32(at: 0), padded.uint64(at: 4))
+    firstVector = keys.vector
   }
 
   // MARK: sizes
@@ -104,11 +107,13 @@ final class RecordDecryptor {
   /// Of CBC, else 0.
   var blockLength: Int { if case .block(let length, _) = method { length } else { 0 } }
 
+  var isAEAD: Bool { if case .aead = method { true } else { false } }
+
   var isRC4: Bool { if case .rc4 = method { true } else { false } }
 
   /// Whether the next record's first block is lost with the record before it.
   var needsVector: Bool {
-    if case .block(_, false) = method { return vector == nil }
+    if case .block(_, false) = method { return vector == nil && sequence > 0 }
     return false
   }
 
@@ -150,19 +155,28 @@ final class RecordDecryptor {
     }
   }
 
+  /// Opens the next record in order if it is data, and counts it; `nil` leaves everything as it was.
+  func openNextData(_ header: RecordHeader, _ fragment: RawSpan, into output: inout [UInt8]) -> Opened? {
+    guard case .aead(let tagLength, let explicitLength, let isCCM) = method else { return nil }
+    let sequence = sequence
+    guard let opened = openAEAD(header, fragment, sequence, tagLength, explicitLength, isCCM, &output),
+      opened.type == .applicationData
+    else { return nil }
+    self.sequence = sequence &+ 1
+    if explicitLength == 8 { lastNonce = (fragment.uint64(at: 0), sequence) }
+    return opened
+  }
+
   private func openAEAD(
     _ header: RecordHeader, _ fragment: RawSpan, _ sequence: UInt64, _ tagLength: Int, _ explicitLength: Int,
     _ isCCM: Bool, _ output: inout [UInt8]
   ) -> Opened? {
     let length = fragment.byteCount - explicitLength - tagLength
-    guard length >= 0, let cipher, nonceBase.count >= 4 else { return nil }
+    guard length >= 0, let cipher else { return nil }
+    let rest = explicitLength > 0 ? fragment.uint64(at: 0) : nonceBase.rest ^ sequence
     var nonce = InlineArray<12, UInt8>(repeating: 0)
-    for index in 0..<min(12, nonceBase.count) { nonce[index] = nonceBase[index] }
-    if explicitLength > 0 {
-      for index in 0..<8 { nonce[4 + index] = fragment.byte(at: index) }
-    } else {
-      for index in 0..<8 { nonce[4 + index] ^= UInt8(truncatingIfNeeded: sequence >> UInt64(56 - 8 * index)) }
-    }
+    for index in 0..<4 { nonce[index] = UInt8(truncatingIfNeeded: nonceBase.salt >> UInt32(24 - 8 * index)) }
+    for index in 0..<8 { nonce[4 + index] = UInt8(truncatingIfNeeded: rest >> UInt64(56 - 8 * index)) }
     let sealed = fragment.extracting(explicitLength..<fragment.byteCount)
     var associated = InlineArray<13, UInt8>(repeating: 0)
     let opened: Int?
@@ -212,7 +226,10 @@ final class RecordDecryptor {
         cipher.decrypt(blocks, initializationVector: fragment.extracting(0..<blockLength), into: &output)
       else { return nil }
     } else {
-      let first = vector ?? [UInt8](repeating: 0, count: blockLength)
+      guard let first = sequence == 0 ? firstVector : vector else {
+        guard isEncryptThenMAC else { return nil }
+        return openBehindFirstBlock(header, blocks, into: &output)
+      }
       guard first.count == blockLength, cipher.decrypt(blocks, initializationVector: first.rawBytes, into: &output)
       else { return nil }
     }
@@ -232,16 +249,24 @@ final class RecordDecryptor {
     return count - padding - 1
   }
 
-  /// Opens a record whose first block cannot be had, so that its MAC cannot be verified: what is behind the block.
+  /// Opens a record whose first block cannot be had, so that its MAC, if it is inside, cannot be verified.
   func openWithoutVector(_ header: RecordHeader, _ fragment: RawSpan, into output: inout [UInt8]) -> Opened? {
-    guard needsVector, case .block(let blockLength, _) = method, let cipher,
-      fragment.byteCount % blockLength == 0, fragment.byteCount > blockLength,
-      cipher.decrypt(
-        fragment.extracting(blockLength..<fragment.byteCount),
-        initializationVector: fragment.extracting(0..<blockLength), into: &output),
-      let length = withoutPadding(output.rawBytes, fragment.byteCount - blockLength, blockLength), length >= macLength
+    guard needsVector, !isEncryptThenMAC, var opened = openBehindFirstBlock(header, fragment, into: &output),
+      opened.length >= macLength
     else { return nil }
-    return Opened(type: header.type, length: length - macLength)
+    opened.length -= macLength
+    return opened
+  }
+
+  /// What stands in the blocks after the first.
+  private func openBehindFirstBlock(_ header: RecordHeader, _ blocks: RawSpan, into output: inout [UInt8]) -> Opened? {
+    guard let cipher, blocks.byteCount % blockLength == 0, blocks.byteCount > blockLength,
+      cipher.decrypt(
+        blocks.extracting(blockLength..<blocks.byteCount), initializationVector: blocks.extracting(0..<blockLength),
+        into: &output),
+      let length = withoutPadding(output.rawBytes, blocks.byteCount - blockLength, blockLength)
+    else { return nil }
+    return Opened(type: header.type, start: blockLength, length: length)
   }
 
   // MARK: MACs

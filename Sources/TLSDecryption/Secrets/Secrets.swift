@@ -16,7 +16,15 @@ public final class Secrets {
 
   public init(limits: TLSLimits = TLSLimits()) { self.limits = limits }
 
-  public func add(_ keyLog: KeyLog) { keyLogs.append(keyLog) }
+  /// More secrets may come with the capture, which cannot be read ahead: a connection waits for its own.
+  public var mayGrow = false
+  /// Counts the key logs that came.
+  private(set) var generation = 0
+
+  public func add(_ keyLog: KeyLog) {
+    keyLogs.append(keyLog)
+    generation += 1
+  }
   public func add(_ serverKey: PrivateKey) { serverKeys.append(serverKey) }
 
   /// Lines with secrets in all key logs.
@@ -29,7 +37,7 @@ public final class Secrets {
     guard let late else { return false }
     self.late = nil
     let found = late()
-    keyLogs += found
+    for keyLog in found { add(keyLog) }
     return !found.isEmpty
   }
 
@@ -86,7 +94,14 @@ struct SessionMemory {
 
   mutating func remember(_ identifier: [UInt8], _ session: Session) {
     guard !identifier.isEmpty else { return }
-    if sessions.updateValue(session, forKey: identifier) == nil { order.append(identifier) }
+    if let known = sessions[identifier] {
+      // What was known of it stays.
+      sessions[identifier] = Session(
+        master: session.master ?? known.master, clientSubject: session.clientSubject ?? known.clientSubject)
+      return
+    }
+    sessions[identifier] = session
+    order.append(identifier)
     if order.count - oldest > Self.maximum {
       sessions[order[oldest]] = nil
       oldest += 1

@@ -18,6 +18,18 @@ final class TLSHalf {
     case end(CapturePoint)
   }
 
+  /// What a direction waits for before it reads on.
+  enum Waiting: Equatable {
+    /// The other side's hello.
+    case hello
+    /// The server's answer to early data.
+    case answer
+    /// The client's encrypted premaster secret.
+    case keyExchange
+    /// More secrets than there are in this generation.
+    case secrets(generation: Int)
+  }
+
   let side: TLSSide
   var state = State.clear
 
@@ -39,19 +51,27 @@ final class TLSHalf {
   var handshake = HandshakeAssembler()
 
   // Keys
+  /// The handshake that this direction is at.
+  var negotiation: Negotiation
+  /// Handshakes whose keys came into use.
+  var keyedHandshakes = 0
   /// `nil` until the first sealed record needs them.
   var epochs: [KeyEpoch]?
   /// The keys that opened the last record.
   var active: KeyCandidate?
+  /// Failed attempts to open records, and records that were tried with more than one number, since the last success.
   var attempts = 0
+  var trials = 0
+  /// The keys, when nothing is in doubt: data is being read, no number is missing, the suite is an AEAD.
+  private(set) var straight: RecordDecryptor?
 
   // Waiting
   var held: [Held] = []
   var heldBytes = 0
-  var isWaiting = false
+  /// `nil` while it is read as it comes.
+  var waiting: Waiting?
+  var isWaiting: Bool { waiting != nil }
   var mayWait = true
-  /// The other direction's records when waiting began.
-  var otherRecords = 0
   /// No more bytes come.
   var isOver = false
 
@@ -65,10 +85,28 @@ final class TLSHalf {
   /// Of the last keys, for what is counted without them.
   var lastOverhead = 0
 
-  init(_ side: TLSSide) { self.side = side }
+  init(_ side: TLSSide, _ negotiation: Negotiation) {
+    self.side = side
+    self.negotiation = negotiation
+  }
 
-  /// Its hello may still come.
-  var mayBringHello: Bool { !isOver && !hadGap && state == .clear && mayWait }
+  /// What it says in a handshake before its keys change may still come.
+  func mayBring(_ negotiation: Negotiation) -> Bool {
+    !isOver && !hadGap && state != .failed && keyedHandshakes <= negotiation.number
+  }
+
+  /// Decides whether the next bytes can be read straight on.
+  func settleStraight() {
+    let isStraight =
+      state == .sealed && region == nil && !isSearching && skip == 0 && !isWaiting && active?.stage == .data
+    straight = isStraight && active?.decryptor.isAEAD == true ? active?.decryptor : nil
+  }
+
+  /// Notes the bytes before a record, for all keys that may open it.
+  func noteEnd(_ bytes: RawSpan) {
+    active?.decryptor.noteEnd(bytes)
+    for epoch in epochs ?? [] { for candidate in epoch.candidates { candidate.decryptor.noteEnd(bytes) } }
+  }
 
   func keepTail(_ bytes: RawSpan) {
     let wanted = 64

@@ -3,83 +3,91 @@ extension TLSStream {
   func receive(_ message: HandshakeMessage, _ half: TLSHalf) {
     let isClient = half.side == .client
     switch message.kind {
-    case .clientHello where isClient: receive(ClientHello(message.body), message)
-    case .serverHello where !isClient: receive(ServerHello(message.body), message)
+    case .clientHello where isClient: receive(ClientHello(message.body), message, half)
+    case .serverHello where !isClient: receive(ServerHello(message.body), message, half)
     case .certificate:
-      keep(message, isClient)
-      receive(certificate: message, isClient)
+      keep(message, half)
+      receive(certificate: message, half)
     case .serverHelloDone where !isClient:
-      keep(message, isClient)
-      negotiation.hasServerHelloDone = true
+      keep(message, half)
+      half.negotiation.hasServerHelloDone = true
     case .clientKeyExchange where isClient:
-      keep(message, isClient)
-      receive(keyExchange: message)
+      keep(message, half)
+      receive(keyExchange: message, half)
     case .newSessionTicket where !isClient:
-      let version = negotiation.version ?? .tls12
+      let version = half.negotiation.version ?? .tls12
       let ticket = NewSessionTicket.ticket(message.body, version)
       if version >= .tls13 {
         if let ticket, clientSubject != nil {
           secrets.remember(ticket, SessionMemory.Session(clientSubject: clientSubject))
         }
       } else {
-        negotiation.newTicket = ticket
-        rememberSession()
+        half.negotiation.newTicket = ticket
+        rememberSession(half)
       }
-    case .encryptedExtensions where !isClient && negotiation.version == .tls13:
-      negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
+    case .encryptedExtensions where !isClient && half.negotiation.version == .tls13:
+      half.negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
     case .endOfEarlyData where isClient: advance(half, from: .early)
     case .finished where (half.active?.decryptor.version ?? .tls12) >= .tls13: advance(half, from: .handshake)
     case .keyUpdate where half.active?.stage == .data: updateKeys(half)
     case .helloRequest: break
-    default: keep(message, isClient)
+    default: keep(message, half)
     }
   }
 
-  private func keep(_ message: HandshakeMessage, _ isClient: Bool) {
-    guard negotiation.version ?? .tls12 < .tls13 else { return }
-    negotiation.keep(message.bytes, fromClient: isClient, maximumLength: limits.maximumHandshakeLength)
+  private func keep(_ message: HandshakeMessage, _ half: TLSHalf) {
+    guard half.negotiation.version ?? .tls12 < .tls13 else { return }
+    half.negotiation.keep(message.bytes, fromClient: half.side == .client, maximumLength: limits.maximumHandshakeLength)
   }
 
-  private func receive(_ hello: ClientHello?, _ message: HandshakeMessage) {
+  private func receive(_ hello: ClientHello?, _ message: HandshakeMessage, _ half: TLSHalf) {
     guard let hello else { return }
-    // A hello after a finished handshake begins another one. A server's hello without a client's is this one's answer,
-    // delivered before it.
-    let hasClient = negotiation.clientRandom != nil || negotiation.provenMaster != nil
-    if negotiation.serverHello != nil, hasClient { negotiation = Negotiation() }
-    negotiation.clientHello = hello
-    negotiation.clientRandom = hello.random
-    negotiation.clientVersion = hello.version
-    negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
+    renegotiateIfSealed(half)
+    half.negotiation.clientHello = hello
+    half.negotiation.clientRandom = hello.random
+    half.negotiation.clientVersion = hello.version
+    half.negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
   }
 
-  private func receive(_ hello: ServerHello?, _ message: HandshakeMessage) {
-    guard let hello, !hello.isRetryRequest else { return }
-    negotiation.serverHello = hello
+  /// A hello in a sealed record begins another handshake.
+  private func renegotiateIfSealed(_ half: TLSHalf) {
+    guard half.active != nil else { return }
+    half.negotiation = half.negotiation.following()
+    if abs(client.negotiation.number - server.negotiation.number) > 16 {
+      fail(half, "one side's handshakes run far ahead of the other's")
+    }
+  }
+
+  private func receive(_ hello: ServerHello?, _ message: HandshakeMessage, _ half: TLSHalf) {
+    guard let hello else { return }
+    if hello.isRetryRequest { return half.negotiation.noteRetryRequest() }
+    renegotiateIfSealed(half)
+    half.negotiation.serverHello = hello
     firstServerHello = firstServerHello ?? hello
-    keyExchange = keyExchange ?? negotiation.keyExchange
-    keep(message, false)
-    for identifier in sessionIdentifiers(hello) where clientSubject == nil {
+    keyExchange = keyExchange ?? half.negotiation.keyExchange
+    keep(message, half)
+    for identifier in sessionIdentifiers(hello, half) where clientSubject == nil {
       clientSubject = secrets.session(identifier)?.clientSubject
     }
   }
 
-  private func receive(certificate message: HandshakeMessage, _ isClient: Bool) {
-    guard let der = CertificateMessage.first(message.body, negotiation.version ?? .tls12) else { return }
-    if isClient {
+  private func receive(certificate message: HandshakeMessage, _ half: TLSHalf) {
+    guard let der = CertificateMessage.first(message.body, half.negotiation.version ?? .tls12) else { return }
+    if half.side == .client {
       clientSubject = Certificate(der: der)?.subject ?? clientSubject
     } else {
-      negotiation.serverCertificate = der
+      half.negotiation.serverCertificate = der
     }
   }
 
-  private func receive(keyExchange message: HandshakeMessage) {
-    negotiation.hasClientKeyExchange = true
-    negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(message.body, negotiation.serverHello)
+  private func receive(keyExchange message: HandshakeMessage, _ half: TLSHalf) {
+    half.negotiation.hasClientKeyExchange = true
+    half.negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(message.body, half.negotiation.serverHello)
   }
 
   /// By what a resumed session may be known.
-  func sessionIdentifiers(_ hello: ServerHello) -> [[UInt8]] {
-    guard let client = negotiation.clientHello else { return [] }
+  func sessionIdentifiers(_ hello: ServerHello, _ half: TLSHalf) -> [[UInt8]] {
+    guard let client = half.negotiation.clientHello else { return [] }
     if hello.version >= .tls13 {
       return hello.extensions.selectsPreSharedKey ? client.extensions.preSharedKeys : []
     }
@@ -90,12 +98,12 @@ extension TLSStream {
   }
 
   /// Keeps what is needed when the session is resumed.
-  func rememberSession() {
-    guard let hello = negotiation.serverHello, hello.version < .tls13 else { return }
-    let session = SessionMemory.Session(master: negotiation.provenMaster, clientSubject: clientSubject)
+  func rememberSession(_ half: TLSHalf) {
+    guard let hello = half.negotiation.serverHello, hello.version < .tls13 else { return }
+    let session = SessionMemory.Session(master: half.negotiation.provenMaster, clientSubject: clientSubject)
     guard session.master != nil || session.clientSubject != nil else { return }
     secrets.remember(hello.sessionID, session)
-    if let ticket = negotiation.newTicket { secrets.remember(ticket, session) }
+    if let ticket = half.negotiation.newTicket { secrets.remember(ticket, session) }
   }
 
   // MARK: keys change
@@ -103,12 +111,13 @@ extension TLSStream {
   /// After a ChangeCipherSpec, and up to TLS 1.2: the next record has the keys of the last handshake.
   func changeKeys(_ half: TLSHalf) {
     half.state = .sealed
+    half.keyedHandshakes = half.negotiation.number + 1
     half.epochs = nil
     half.active = nil
     half.handshake.reset()
-    if isResumed == nil, negotiation.serverHello != nil { isResumed = negotiation.isResumed }
+    if isResumed == nil, half.negotiation.serverHello != nil { isResumed = half.negotiation.isResumed }
     // Without secrets too: the session's subject is in the clear.
-    rememberSession()
+    rememberSession(half)
   }
 
   /// Leaves a stage of TLS 1.3.
@@ -118,7 +127,7 @@ extension TLSStream {
   }
 
   private func updateKeys(_ half: TLSHalf) {
-    guard let active = half.active, let next = nextKeys(after: active) else { return }
+    guard let active = half.active, let next = nextKeys(after: active, half) else { return }
     next.isProven = true
     half.active = next
   }

@@ -2,43 +2,56 @@
 extension TLSStream {
   enum Preparation {
     case ready
-    case wait
+    case wait(TLSHalf.Waiting)
     case failed(String)
   }
 
   /// Collects the keys that may open a direction's records.
   func prepare(_ half: TLSHalf) -> Preparation {
-    let other = self.half(half.side.other)
-    let clientRandom = negotiation.clientRandom
-    if negotiation.serverHello == nil {
-      if half.side == .client, clientRandom != nil, half.mayWait, other.mayBringHello { return .wait }
-    } else if clientRandom == nil, half.side == .server, half.mayWait, other.mayBringHello {
-      return .wait
+    for reason in [TLSHalf.Waiting.hello, .answer] where half.mayWait && mustWait(half, for: reason) {
+      return .wait(reason)
     }
-    if waitsForAnswerToEarlyData(half, other) { return .wait }
     var preparation = collect(half)
     if case .failed = preparation, secrets.readLate() { preparation = collect(half) }
-    if case .failed = preparation, needsClientKeyExchange, half.side == .server, half.mayWait, other.mayBringHello {
-      return .wait
-    }
+    guard case .failed = preparation, half.mayWait else { return preparation }
+    for reason in [TLSHalf.Waiting.keyExchange, .secrets(generation: secrets.generation)]
+    where mustWait(half, for: reason) { return .wait(reason) }
     return preparation
+  }
+
+  /// Whether what a direction waits for is still to come.
+  func mustWait(_ half: TLSHalf, for reason: TLSHalf.Waiting) -> Bool {
+    let other = self.half(half.side.other)
+    let negotiation = half.negotiation
+    switch reason {
+    case .hello:
+      let isMissing =
+        half.side == .client
+        ? negotiation.serverHello == nil && negotiation.clientRandom != nil
+        : negotiation.clientRandom == nil && negotiation.serverHello != nil
+      return isMissing && other.mayBring(negotiation)
+    case .answer: return waitsForAnswerToEarlyData(half, other)
+    case .keyExchange:
+      return half.side == .server && needsClientKeyExchange(half) && other.mayBring(negotiation)
+    case .secrets(let generation): return secrets.mayGrow && secrets.generation == generation
+    }
   }
 
   /// Whether the server takes early data is known from its first sealed record.
   private func waitsForAnswerToEarlyData(_ half: TLSHalf, _ other: TLSHalf) -> Bool {
-    guard half.side == .client, half.mayWait, negotiation.clientHello?.extensions.earlyData == true,
-      negotiation.acceptsEarlyData == nil, let clientRandom = negotiation.clientRandom, other.sealedRecords == 0,
-      !other.isOver, !other.hadGap, other.state != .failed
+    guard half.side == .client, half.negotiation.clientHello?.extensions.earlyData == true,
+      half.negotiation.acceptsEarlyData == nil, let clientRandom = half.negotiation.clientRandom,
+      other.sealedRecords == 0, !other.isOver, !other.hadGap, other.state != .failed
     else { return false }
     return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
   }
 
-  private var needsClientKeyExchange: Bool {
-    !secrets.serverKeys.isEmpty && negotiation.suite?.usesRSAKeyExchange == true && !negotiation.hasClientKeyExchange
+  private func needsClientKeyExchange(_ half: TLSHalf) -> Bool {
+    !secrets.serverKeys.isEmpty && half.negotiation.suite?.usesRSAKeyExchange == true && !half.negotiation.hasClientKeyExchange
   }
 
   private func collect(_ half: TLSHalf) -> Preparation {
-    guard let hello = negotiation.serverHello else { return collectWithoutServerHello(half) }
+    guard let hello = half.negotiation.serverHello else { return collectWithoutServerHello(half) }
     guard hello.version >= .ssl3 else { return .failed("\(hello.version) is not supported") }
     guard hello.suite.protection != nil else { return .failed("cipher suite not supported: \(hello.suite.name)") }
     if hello.compression != 0 {
@@ -47,13 +60,16 @@ extension TLSStream {
     if case .rc4? = hello.suite.protection, !OpenSSL.hasLegacyProvider {
       return .failed("cipher suite not supported: \(hello.suite.name) needs OpenSSL's legacy provider")
     }
+    if let cipher = hello.suite.protection?.cipher, !OpenSSL.hasCipher(cipher) {
+      return .failed("cipher suite not supported: \(hello.suite.name) needs \(cipher), which OpenSSL lacks here")
+    }
     let candidates: [KeyEpoch]
     if hello.version >= .tls13 {
       candidates = modernEpochs(half, hello)
     } else {
       candidates = [KeyEpoch(stage: .data, candidates: masterCandidates(half, hello))]
     }
-    guard candidates.contains(where: { !$0.candidates.isEmpty }) else { return .failed(missingSecret(hello)) }
+    guard candidates.contains(where: { !$0.candidates.isEmpty }) else { return .failed(missingSecret(hello, half)) }
     half.epochs = candidates
     return .ready
   }
@@ -67,11 +83,11 @@ extension TLSStream {
       : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
     let length = hello.suite.derivationHash(.tls13).length
     return stages.map { stage, label in
-      if stage == .early && negotiation.clientHello?.extensions.earlyData != true {
+      if stage == .early && half.negotiation.clientHello?.extensions.earlyData != true {
         return KeyEpoch(stage: stage, candidates: [])
       }
       let lines =
-        negotiation.clientRandom.map { random in
+        half.negotiation.clientRandom.map { random in
           secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
         } ?? secrets.all(label)
       return KeyEpoch(
@@ -99,9 +115,9 @@ extension TLSStream {
     var tried = 0
     for (stage, label) in labels {
       let lines =
-        negotiation.clientRandom.map { random in
+        half.negotiation.clientRandom.map { random in
           secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
-        } ?? (stage == .data ? secrets.all(label) : [])
+        } ?? (stage == .early ? [] : secrets.all(label))
       if stage == .data { tried = lines.count }
       let candidates = lines.flatMap { line in
         CipherSuite.modern(secretLength: line.secret.count).compactMap { candidate(line, stage, $0, draft: 0) }
@@ -113,7 +129,7 @@ extension TLSStream {
       return .ready
     }
     if secrets.isEmpty { return .failed(Self.noSecrets) }
-    if negotiation.clientRandom != nil { return .failed("no ServerHello in the capture") }
+    if half.negotiation.clientRandom != nil { return .failed("no ServerHello in the capture") }
     return .failed(
       "no ServerHello in the capture: it began before; TLS 1.2 and older need it, and "
         + (tried == 0 ? "the key log has no traffic secret of TLS 1.3" : "none of \(tried) traffic secrets fits"))
@@ -122,26 +138,26 @@ extension TLSStream {
   // MARK: up to TLS 1.2
 
   private func masterCandidates(_ half: TLSHalf, _ hello: ServerHello) -> [KeyCandidate] {
-    guard let clientRandom = negotiation.clientRandom else {
+    guard let clientRandom = half.negotiation.clientRandom else {
       // The ClientHello is missing; the key log may know it.
       return secrets.all(.clientRandom).compactMap { candidate($0.secret, clientRandom: $0.key, half, hello) }
     }
-    return masters(clientRandom, hello).compactMap { candidate($0, clientRandom: clientRandom, half, hello) }
+    return masters(clientRandom, half, hello).compactMap { candidate($0, clientRandom: clientRandom, half, hello) }
   }
 
   /// The master secrets that may be this connection's, the likeliest first.
-  private func masters(_ clientRandom: [UInt8], _ hello: ServerHello) -> [[UInt8]] {
-    if let proven = negotiation.provenMaster { return [proven] }
+  private func masters(_ clientRandom: [UInt8], _ half: TLSHalf, _ hello: ServerHello) -> [[UInt8]] {
+    if let proven = half.negotiation.provenMaster { return [proven] }
     var masters = secrets.find(.clientRandom, clientRandom)
     var premasters = secrets.find(.premaster, clientRandom)
-    if let encrypted = negotiation.encryptedPremaster {
+    if let encrypted = half.negotiation.encryptedPremaster {
       premasters += secrets.find(.rsa, Array(encrypted.prefix(8)))
-      if masters.isEmpty && premasters.isEmpty { premasters += openedPremasters(encrypted) }
+      if masters.isEmpty && premasters.isEmpty { premasters += openedPremasters(encrypted, half) }
     }
     if !premasters.isEmpty {
       let usesSessionHash =
-        hello.extensions.extendedMasterSecret && negotiation.clientHello?.extensions.extendedMasterSecret == true
-      let hash = usesSessionHash ? negotiation.sessionHash(hello.suite.derivationHash(hello.version)) : nil
+        hello.extensions.extendedMasterSecret && half.negotiation.clientHello?.extensions.extendedMasterSecret == true
+      let hash = usesSessionHash ? half.negotiation.sessionHash(hello.suite.derivationHash(hello.version)) : nil
       if !usesSessionHash || hash != nil {
         masters += premasters.map {
           KeySchedule.master(
@@ -151,16 +167,16 @@ extension TLSStream {
       }
     }
     if !hello.sessionID.isEmpty { masters += secrets.find(.sessionID, hello.sessionID) }
-    for identifier in sessionIdentifiers(hello) {
+    for identifier in sessionIdentifiers(hello, half) {
       if let master = secrets.session(identifier)?.master { masters.append(master) }
     }
     return masters
   }
 
   /// What the server's private keys make of the ClientKeyExchange.
-  private func openedPremasters(_ encrypted: [UInt8]) -> [[UInt8]] {
-    guard negotiation.suite?.usesRSAKeyExchange == true else { return [] }
-    let certificate = negotiation.serverCertificate.flatMap(Certificate.init(der:))
+  private func openedPremasters(_ encrypted: [UInt8], _ half: TLSHalf) -> [[UInt8]] {
+    guard half.negotiation.suite?.usesRSAKeyExchange == true else { return [] }
+    let certificate = half.negotiation.serverCertificate.flatMap(Certificate.init(der:))
     return secrets.serverKeys.filter { key in certificate.flatMap { key.matches($0) } ?? true }
       .compactMap { $0.decrypt(encrypted) }
   }
@@ -184,31 +200,31 @@ extension TLSStream {
   private static let noSecrets = "no key log or server key was given"
 
   /// Why no secret was found, in words.
-  private func missingSecret(_ hello: ServerHello) -> String {
+  private func missingSecret(_ hello: ServerHello, _ half: TLSHalf) -> String {
     if secrets.isEmpty { return Self.noSecrets }
-    guard let clientRandom = negotiation.clientRandom else { return "no ClientHello in the capture" }
+    guard let clientRandom = half.negotiation.clientRandom else { return "no ClientHello in the capture" }
     var reasons: [String] = []
     if secrets.hasKeyLog {
       let hex = clientRandom.prefix(4).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
       let lines = secrets.keyLogLines
       reasons.append("client random \(hex)… is not in the key log (\(lines) \(lines == 1 ? "line" : "lines"))")
     }
-    if !secrets.serverKeys.isEmpty { reasons.append(uselessServerKey(hello)) }
+    if !secrets.serverKeys.isEmpty { reasons.append(uselessServerKey(hello, half)) }
     return reasons.joined(separator: "; ")
   }
 
-  private func uselessServerKey(_ hello: ServerHello) -> String {
+  private func uselessServerKey(_ hello: ServerHello, _ half: TLSHalf) -> String {
     if hello.version >= .tls13 { return "a server key opens no TLS 1.3; a key log does" }
     if !hello.suite.usesRSAKeyExchange {
       let exchange = hello.suite.keyExchange ?? "its"
       return "a server key does not open \(exchange) key exchange; a key log does"
     }
-    if !negotiation.hasClientKeyExchange {
-      return negotiation.isResumed
+    if !half.negotiation.hasClientKeyExchange {
+      return half.negotiation.isResumed
         ? "the session was resumed, and where it began is not in the capture"
         : "no ClientKeyExchange in the capture"
     }
-    if let certificate = negotiation.serverCertificate.flatMap(Certificate.init(der:)),
+    if let certificate = half.negotiation.serverCertificate.flatMap(Certificate.init(der:)),
       !secrets.serverKeys.contains(where: { $0.matches(certificate) ?? true })
     {
       return "wrong server key: it is not that of the server's certificate"

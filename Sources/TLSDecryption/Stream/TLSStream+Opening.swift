@@ -3,7 +3,8 @@ import Bytes
 /// Opens sealed records, trying keys and numbers where they are not certain.
 extension TLSStream {
   enum Attempt {
-    case opened, refused, wait
+    case opened, refused
+    case wait(TLSHalf.Waiting)
   }
 
   /// Opens a record that follows the last one.
@@ -22,14 +23,14 @@ extension TLSStream {
       }
     }
     // Compatibility messages of TLS 1.3 mean nothing; a second hello follows a retry request in the clear.
-    if header.type == .changeCipherSpec, half.active == nil || (negotiation.version ?? .tls12) >= .tls13 { return .done }
-    if header.type == .handshake, half.active == nil, negotiation.serverHello == nil, isClearHello(fragment) {
+    if header.type == .changeCipherSpec, half.active == nil || (half.negotiation.version ?? .tls12) >= .tls13 { return .done }
+    if header.type == .handshake, half.active == nil, half.negotiation.serverHello == nil, isClearHello(fragment) {
       half.handshake.add(fragment, maximumLength: limits.maximumHandshakeLength) { receive($0, half) }
       return .done
     }
     switch tryOpen(header, fragment, half, point, emit) {
     case .opened: return .done
-    case .wait: return .wait
+    case .wait(let reason): return .wait(reason)
     case .refused: break
     }
     refuse(header, fragment, half)
@@ -37,7 +38,7 @@ extension TLSStream {
   }
 
   private func isClearHello(_ fragment: RawSpan) -> Bool {
-    fragment.byteCount >= 40 && fragment.byte(at: 0) == 1 && fragment.byte(at: 4) == 3
+    fragment.byteCount >= 40 && 1...2 ~= fragment.byte(at: 0) && fragment.byte(at: 4) == 3
       && HandshakeMessage.length(fragment) <= limits.maximumHandshakeLength
   }
 
@@ -54,13 +55,13 @@ extension TLSStream {
     region.lowest += 1
     region.highest += 1
     half.region = region
-    half.active?.decryptor.noteEnd(fragment)
+    half.noteEnd(fragment)
   }
 
   /// Early data is being sent for which there is no secret.
   private func hasUnopenedEarlyData(_ half: TLSHalf) -> Bool {
-    half.side == .client && negotiation.clientHello?.extensions.earlyData == true
-      && negotiation.acceptsEarlyData != false && half.active == nil
+    half.side == .client && half.negotiation.clientHello?.extensions.earlyData == true
+      && half.negotiation.acceptsEarlyData != false && half.active == nil
   }
 
   // MARK: trying
@@ -72,7 +73,7 @@ extension TLSStream {
     if half.epochs == nil && half.active == nil {
       switch prepare(half) {
       case .ready: break
-      case .wait: return .wait
+      case .wait(let reason): return .wait(reason)
       case .failed(let reason):
         fail(half, reason)
         return .refused
@@ -135,10 +136,14 @@ extension TLSStream {
     }
     for candidate in waiting { if let match = attempt(candidate, 0) { return match } }
     guard lost, let region else { return nil }
-    // Few missing records are likelier than many, so all keys are tried with the small numbers first.
+    // Few missing records are likelier than many, so all keys are tried with the small numbers first. The large ones are
+    // tried with fewer and fewer records that nothing fits, and not to the last attempt.
+    half.trials += 1
+    let isWide = half.trials & (half.trials - 1) == 0
     var from = 0
     for to in [16, 256, 4_096, limits.maximumMissingRecords] where to > from {
-      if let active = half.active, !active.decryptor.isRC4, !active.decryptor.needsVector {
+      if to > 16 && (half.attempts > limits.maximumAttempts / 2 || !isWide) { return nil }
+      if let active = half.active, !active.decryptor.isRC4 {
         let base = active.decryptor.sequence
         for number in max(from, region.isExact ? 0 : region.lowest)..<max(to, region.lowest)
         where number <= max(region.highest, 16) && half.attempts <= limits.maximumAttempts {
@@ -146,7 +151,7 @@ extension TLSStream {
         }
         if from == 0, let match = attemptNextKeys(after: active, header, fragment, half) { return match }
       }
-      for candidate in waiting where !candidate.decryptor.isRC4 {
+      for candidate in waiting where !candidate.decryptor.isRC4 && (candidate.stage == .data || to == 16) {
         for number in max(from, 1)..<to
         where number <= max(region.highest, 1) && half.attempts <= limits.maximumAttempts {
           if let match = attempt(candidate, UInt64(number)) { return match }
@@ -164,7 +169,7 @@ extension TLSStream {
   private func attemptNextKeys(
     after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
   ) -> Match? {
-    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active) else {
+    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, half) else {
       return nil
     }
     for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) {
@@ -176,8 +181,8 @@ extension TLSStream {
     return nil
   }
 
-  func nextKeys(after candidate: KeyCandidate) -> KeyCandidate? {
-    let draft = negotiation.serverHello?.draft ?? 0
+  func nextKeys(after candidate: KeyCandidate, _ half: TLSHalf) -> KeyCandidate? {
+    let draft = half.negotiation.serverHello?.draft ?? 0
     let secret = KeySchedule.nextTrafficSecret(after: candidate.secret, candidate.suite, draft: draft)
     guard let keys = KeySchedule.keys(trafficSecret: secret, candidate.suite, draft: draft),
       let decryptor = RecordDecryptor(keys, candidate.suite, .tls13, draft: draft)
@@ -193,6 +198,9 @@ extension TLSStream {
   ) {
     let candidate = match.candidate
     half.sealedRecords += 1
+    // A record that opens forgives the attempts that few losses cost, so that the work stays in proportion to the records.
+    half.attempts = max(0, half.attempts - 256)
+    half.trials = 0
     if let region = half.region {
       let isSame = half.active === candidate
       var records = isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
@@ -208,7 +216,11 @@ extension TLSStream {
       }
       half.region = nil
       if half.active == nil { half.lastOverhead = candidate.decryptor.overhead }
-      emitRegion(region, records: records, half, point, emit)
+      // Before the data there is handshake; up to TLS 1.2 the first sealed record is its last message.
+      let handshakes = candidate.decryptor.version >= .tls13 ? 0 : 1
+      if !region.isBeforeData || (candidate.stage == .data && records > handshakes) {
+        emitRegion(region, records: records, half, point, emit)
+      }
     }
     candidate.decryptor.accept(fragment, sequence: match.sequence)
     if half.active !== candidate {
@@ -228,11 +240,6 @@ extension TLSStream {
     guard let region = half.region else { return }
     half.sealedRecords += 1
     emitRegion(region, records: max(1, region.lowest), half, point, emit)
-    let lostBlock = fragment.byteCount >= 16 && header.type == .applicationData ? active.decryptor.blockLength : 0
-    if lostBlock > 0 {
-      emit(.gap(length: lostBlock, reason: .undecrypted), half.side, half.offset, point)
-      half.offset += lostBlock
-    }
     active.decryptor.noteEnd(fragment)
     // The number is found with the next record, which can be verified.
     var next = SkippedRegion()
@@ -246,13 +253,13 @@ extension TLSStream {
   private func prove(_ candidate: KeyCandidate, _ half: TLSHalf) {
     guard !candidate.isProven else { return }
     candidate.isProven = true
-    if isResumed == nil, negotiation.serverHello != nil { isResumed = negotiation.isResumed }
-    keyExchange = keyExchange ?? negotiation.keyExchange
+    if isResumed == nil, half.negotiation.serverHello != nil { isResumed = half.negotiation.isResumed }
+    keyExchange = keyExchange ?? half.negotiation.keyExchange
     if candidate.decryptor.version < .tls13 {
-      guard negotiation.provenMaster == nil else { return }
-      negotiation.provenMaster = candidate.secret
-      rememberSession()
-      negotiation.dropTranscript()
+      guard half.negotiation.provenMaster == nil else { return }
+      half.negotiation.provenMaster = candidate.secret
+      rememberSession(half)
+      half.negotiation.dropTranscript()
     }
     if let line = candidate.line { secrets.use(line) }
   }
@@ -268,15 +275,18 @@ extension TLSStream {
     case .applicationData:
       half.openedData = true
       // Early data that the server did not take never reached it.
-      if candidate.stage == .early && negotiation.acceptsEarlyData == false { return }
+      if candidate.stage == .early && half.negotiation.acceptsEarlyData == false { return }
+      if opened.start > 0 {
+        emit(.gap(length: opened.start, reason: .undecrypted), half.side, half.offset, point)
+        half.offset += opened.start
+      }
       guard opened.length > 0 else { return }
       let offset = half.offset
       half.offset += opened.length
       half.plaintextBytes += opened.length
       emit(
-        .bytes(output.rawBytes.extracting(opened.start..<opened.start + opened.length)), half.side,
-        offset, point)
-    case .handshake:
+        .bytes(output.rawBytes.extracting(0..<opened.length)), half.side, offset, point)
+    case .handshake where opened.start == 0:
       half.handshake.add(
         output.rawBytes.extracting(0..<opened.length), maximumLength: limits.maximumHandshakeLength
       ) { receive($0, half) }

@@ -5,8 +5,8 @@ extension TLSStream {
   /// What became of a record.
   enum Step {
     case done
-    /// It must wait for the other direction.
-    case wait
+    /// It must wait.
+    case wait(TLSHalf.Waiting)
   }
 
   func read(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver) {
@@ -27,7 +27,7 @@ extension TLSStream {
         half.keepTail(rest.extracting(0..<count))
         half.skip -= count
         half.region?.captured += count
-        if half.skip == 0 { half.active?.decryptor.noteEnd(half.tail.rawBytes) }
+        if half.skip == 0 { half.noteEnd(half.tail.rawBytes) }
         offset += count
         continue
       }
@@ -50,8 +50,8 @@ extension TLSStream {
           }
           if header.recordLength <= rest.byteCount {
             let record = rest.extracting(0..<header.recordLength)
-            if case .wait = process(header, record, half, point, emit) {
-              wait(half, rest, point)
+            if case .wait(let reason) = process(header, record, half, point, emit) {
+              wait(half, for: reason, rest, point)
               return
             }
             offset += header.recordLength
@@ -94,20 +94,26 @@ extension TLSStream {
       return count
     }
     guard half.partial.count == header.recordLength else { return count }
+    readAssembled(header, half, point, emit)
+    guard half.isWaiting else { return count }
+    let rest = bytes.extracting(count..<bytes.byteCount)
+    if rest.byteCount > 0 { hold(rest, half, point) }
+    return bytes.byteCount
+  }
+
+  /// Reads the record that `partial` now holds whole.
+  private func readAssembled(
+    _ header: RecordHeader, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
     // Taken out while it is read, because reading may keep other bytes there.
     var record: [UInt8] = []
     swap(&record, &half.partial)
-    if case .wait = process(header, record.rawBytes, half, point, emit) {
-      wait(half, record.rawBytes, point)
-      let rest = bytes.extracting(count..<bytes.byteCount)
-      if rest.byteCount > 0 { wait(half, rest, point) }
-      return bytes.byteCount
-    }
-    if half.partial.isEmpty {
+    if case .wait(let reason) = process(header, record.rawBytes, half, point, emit) {
+      wait(half, for: reason, record.rawBytes, point)
+    } else if half.partial.isEmpty {
       record.removeAll(keepingCapacity: true)
       swap(&record, &half.partial)
     }
-    return count
   }
 
   /// Whether a record may begin so in this direction.
@@ -131,9 +137,9 @@ extension TLSStream {
   private func readSSL2Hello(_ bytes: RawSpan, _ half: TLSHalf) {
     half.records += 1
     guard let hello = SSL2Hello(bytes) else { return }
-    negotiation.clientRandom = hello.random
-    negotiation.clientVersion = hello.version
-    negotiation.keep(hello.message, fromClient: true, maximumLength: limits.maximumHandshakeLength)
+    half.negotiation.clientRandom = hello.random
+    half.negotiation.clientVersion = hello.version
+    half.negotiation.keep(hello.message, fromClient: true, maximumLength: limits.maximumHandshakeLength)
   }
 
   // MARK: one record
@@ -145,12 +151,13 @@ extension TLSStream {
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
     switch half.state {
     case .sealed:
-      if case .wait = open(header, fragment, half, point, emit) { return .wait }
+      if case .wait(let reason) = open(header, fragment, half, point, emit) { return .wait(reason) }
       half.records += 1
     case .clear:
       if half.records == 0 && !half.hadGap && !isHello(header, fragment) { beginInside(half) }
       if isSealed(header, fragment, half) {
         half.state = .sealed
+        half.keyedHandshakes = half.negotiation.number + 1
         return process(header, record, half, point, emit)
       }
       half.records += 1
@@ -205,7 +212,7 @@ extension TLSStream {
     case .alert: note(Alert(fragment), half)
     case .changeCipherSpec:
       // In TLS 1.3 it has no meaning; there the first sealed record shows itself.
-      if negotiation.version.map({ $0 < .tls13 }) ?? true { changeKeys(half) }
+      if half.negotiation.version.map({ $0 < .tls13 }) ?? true { changeKeys(half) }
     default: break
     }
   }
@@ -223,7 +230,8 @@ extension TLSStream {
 
   private func newRegion(_ half: TLSHalf) -> SkippedRegion {
     var region = SkippedRegion()
-    region.isBeforeData = half.state == .clear || half.active?.stage == .handshake
+    // Keys that are not proven yet have the end of the handshake before them.
+    region.isBeforeData = half.active == nil || half.active?.stage == .handshake
     return region
   }
 
@@ -260,7 +268,7 @@ extension TLSStream {
       half.isSearching = true
     }
     half.partial = []
-    half.active?.decryptor.noteEnd(RawSpan())
+    half.noteEnd(RawSpan())
     if half.active?.decryptor.isRC4 == true {
       half.skip = 0
       half.isSearching = false
@@ -285,7 +293,7 @@ extension TLSStream {
       if resume(header, record, after: bytes.rawBytes.extracting(0..<place), half, point, emit) {
         let rest = bytes.rawBytes.extracting(place + header.recordLength..<bytes.count)
         if half.isWaiting {
-          if rest.byteCount > 0 { wait(half, rest, point) }
+          if rest.byteCount > 0 { hold(rest, half, point) }
         } else {
           read(rest, half, point, emit)
         }
@@ -331,7 +339,7 @@ extension TLSStream {
     let tail = half.tail
     pass(before, half)
     half.region?.place(shortestRecord: shortestRecord(half))
-    half.active?.decryptor.noteEnd(half.tail.rawBytes)
+    half.noteEnd(half.tail.rawBytes)
     half.isSearching = false
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
     if half.state == .clear && !isSealed(header, fragment, half) {
@@ -340,12 +348,13 @@ extension TLSStream {
       return true
     }
     half.state = .sealed
+    half.keyedHandshakes = half.negotiation.number + 1
     switch tryOpen(header, fragment, half, point, emit) {
     case .opened:
       half.records += 1
       return true
-    case .wait:
-      wait(half, record, point)
+    case .wait(let reason):
+      wait(half, for: reason, record, point)
       return true
     case .refused:
       half.region = region
@@ -386,8 +395,6 @@ extension TLSStream {
     _ region: SkippedRegion, records: Int, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     guard !region.isBeforeCapture else { return }
-    // Before the first data a record or two are the handshake's.
-    guard !region.isBeforeData || records > 1 else { return }
     let added = RecordHeader.length + (half.active?.decryptor.overhead ?? half.lastOverhead)
     let plain = max(0, region.missing + region.captured - records * added)
     let missing = min(plain, region.missing)

@@ -8,9 +8,8 @@ import Bytes
 public final class TLSStream {
   let secrets: Secrets
   let limits: TLSLimits
-  let client = TLSHalf(.client)
-  let server = TLSHalf(.server)
-  var negotiation = Negotiation()
+  let client: TLSHalf
+  let server: TLSHalf
   var problem: String?
   var clientSubject: String?
   var isResumed: Bool?
@@ -22,12 +21,15 @@ public final class TLSStream {
   public init(secrets: Secrets, limits: TLSLimits) {
     self.secrets = secrets
     self.limits = limits
+    let negotiation = Negotiation()
+    client = TLSHalf(.client, negotiation)
+    server = TLSHalf(.server, negotiation)
   }
 
   /// What is known so far; final after `finish`.
   public var summary: TLSSummary {
     var summary = TLSSummary()
-    let hello = negotiation.serverHello ?? firstServerHello
+    let hello = server.negotiation.serverHello ?? firstServerHello
     summary.version = hello?.version ?? client.active?.decryptor.version ?? server.active?.decryptor.version
     summary.suite = hello?.suite ?? client.active?.suite ?? server.active?.suite
     summary.keyExchange = keyExchange
@@ -35,7 +37,8 @@ public final class TLSStream {
     summary.plaintextBytes = client.plaintextBytes + server.plaintextBytes
     summary.wireBytes = client.wireBytes + server.wireBytes
     summary.problem = problem
-    summary.isDecrypted = problem == nil || summary.plaintextBytes > 0
+    let isSealed = client.sealedRecords + server.sealedRecords > 0
+    summary.isDecrypted = problem == nil || !isSealed || summary.plaintextBytes > 0
     summary.clientSubject = clientSubject
     summary.alert = alert
     return summary
@@ -52,12 +55,17 @@ public final class TLSStream {
   public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let half = half(side)
     half.wireBytes += bytes.byteCount
-    if half.isWaiting {
+    if let decryptor = half.straight {
+      guard let rest = readStraight(bytes, half, decryptor, point, emit) else { return }
+      read(bytes.extracting(rest..<bytes.byteCount), half, point, emit)
+    } else if half.isWaiting {
       hold(bytes, half, point)
     } else {
       read(bytes, half, point, emit)
     }
     settle(emit)
+    client.settleStraight()
+    server.settleStraight()
   }
 
   /// Takes a gap of `length` bytes.
@@ -71,6 +79,8 @@ public final class TLSStream {
       readGap(length, reason, half, point, emit)
     }
     settle(emit)
+    client.settleStraight()
+    server.settleStraight()
   }
 
   /// Notes that a direction has ended.
@@ -96,42 +106,45 @@ public final class TLSStream {
 
   // MARK: waiting for the other direction
 
-  private func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
+  func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
     half.held.append(.bytes(Array(copying: bytes), point))
     half.heldBytes += bytes.byteCount
-    if half.heldBytes > limits.maximumHeldBytes { half.mayWait = false }
+    if half.heldBytes > limits.maximumHeldBytes || half.held.count > limits.maximumHeldBytes / 16 {
+      half.mayWait = false
+    }
   }
 
   /// Begins to wait with `rest`.
-  func wait(_ half: TLSHalf, _ rest: RawSpan, _ point: CapturePoint) {
-    half.isWaiting = true
-    half.otherRecords = self.half(half.side.other).records
+  func wait(_ half: TLSHalf, for reason: TLSHalf.Waiting, _ rest: RawSpan, _ point: CapturePoint) {
+    half.waiting = reason
     hold(rest, half, point)
   }
 
-  /// Reads on where waiting may be over.
+  /// Reads on where waiting is over. Each reason to wait ends once in a handshake, so that what is held is read few times.
   private func settle(_ emit: PlaintextReceiver) {
-    while client.isWaiting || server.isWaiting {
-      var hasMoved = false
-      for half in [client, server] where half.isWaiting {
-        let other = self.half(half.side.other)
-        guard other.records != half.otherRecords || other.isOver || other.hadGap || !half.mayWait else { continue }
-        // Asked before what waits is read again: that may be much, and it may have to wait on.
-        half.otherRecords = other.records
-        if case .wait = prepare(half) { continue }
-        let before = half.records
+    var hasMoved = true
+    while hasMoved {
+      hasMoved = false
+      for half in [client, server] {
+        guard let reason = half.waiting, !half.mayWait || !mustWait(half, for: reason) else { continue }
         replay(half, emit)
-        hasMoved = hasMoved || !half.isWaiting || half.records != before
+        hasMoved = true
       }
-      if !hasMoved { return }
     }
+  }
+
+  /// Tries again with secrets that have come since.
+  public func retry(_ emit: PlaintextReceiver) {
+    settle(emit)
+    client.settleStraight()
+    server.settleStraight()
   }
 
   private func replay(_ half: TLSHalf, _ emit: PlaintextReceiver) {
     let held = half.held
     half.held = []
     half.heldBytes = 0
-    half.isWaiting = false
+    half.waiting = nil
     for piece in held {
       switch piece {
       case .bytes(let bytes, let point):
@@ -157,10 +170,11 @@ public final class TLSStream {
   /// Says what was wrong when records could not be opened one by one.
   private func concludeProblem() {
     guard problem == nil else { return }
+    if client.sealedRecords + server.sealedRecords == 0 { problem = "the handshake was not finished" }
     for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
       if half.failures >= half.sealedRecords {
         problem = "the secrets for this connection do not open its records"
-      } else if negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
+      } else if half.negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
         problem = "the \(half.side.name)'s traffic secret does not open its records, or is not in the key log"
       }
     }

@@ -1,17 +1,17 @@
 import Foundation
 
 /// A program of the machine that a test compares with.
-enum ExternalTool {
+public enum ExternalTool {
   /// The program's full path, `nil` when it is not installed.
-  static func path(of name: String) -> String? {
+  public static func path(of name: String) -> String? {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
     return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  static func isInstalled(_ name: String) -> Bool { path(of: name) != nil }
+  public static func isInstalled(_ name: String) -> Bool { path(of: name) != nil }
 
   /// Runs the program and returns its standard output. Throws when it is missing or ends with another status.
-  static func run(
+  public static func run(
     _ name: String, _ arguments: [String], input: [UInt8] = [], statuses: Set<Int32> = [0]
   ) throws -> [UInt8] {
     guard let path = path(of: name) else { throw Failure.missing(name) }
@@ -33,14 +33,14 @@ enum ExternalTool {
     }
   }
 
-  enum Failure: Error {
+  public enum Failure: Error {
     case missing(String)
     case status(String, Int32)
   }
 }
 
 /// Gives `body` a folder that is gone afterwards.
-func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
+public func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("apnscope-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
@@ -48,7 +48,7 @@ func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
 }
 
 /// Gives `body` the path of a file with these bytes.
-func withFile<T>(_ bytes: [UInt8], _ body: (String) throws -> T) throws -> T {
+public func withFile<T>(_ bytes: [UInt8], _ body: (String) throws -> T) throws -> T {
   try withTemporaryFolder { folder in
     let file = folder.appendingPathComponent("file")
     try Data(bytes).write(to: file)
@@ -57,7 +57,7 @@ func withFile<T>(_ bytes: [UInt8], _ body: (String) throws -> T) throws -> T {
 }
 
 /// The SHA-256 of each, in lower-case hexadecimal.
-func sha256(_ contents: [[UInt8]]) throws -> [String] {
+public func sha256(_ contents: [[UInt8]]) throws -> [String] {
   try withTemporaryFolder { folder in
     let files = contents.indices.map { folder.appendingPathComponent("\($0)") }
     for (file, bytes) in zip(files, contents) { try Data(bytes).write(to: file) }

@@ -1,0 +1,88 @@
+import Bytes
+
+/// The usual case, in which nothing is in doubt: records of data, one after the other, with proven keys.
+///
+/// What every record touches is in local variables here, because access to a class is checked at run time.
+extension TLSStream {
+  /// Reads records of data for as long as they open. Returns where the first other one begins, which the careful way must
+  /// read; `nil` when all bytes were read.
+  func readStraight(
+    _ bytes: RawSpan, _ half: TLSHalf, _ decryptor: RecordDecryptor, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) -> Int? {
+    var partial: [UInt8] = []
+    var output: [UInt8] = []
+    swap(&partial, &half.partial)
+    swap(&output, &secrets.workspace.output)
+    let start = half.offset
+    var offset = start
+    var records = 0
+    defer {
+      swap(&output, &secrets.workspace.output)
+      half.offset = offset
+      half.plaintextBytes += offset - start
+      half.records += records
+      half.sealedRecords += records
+      if offset > start { half.openedData = true }
+    }
+    let version = min(decryptor.version, .tls12)
+    let side = half.side
+    var position = 0
+
+    if !partial.isEmpty {
+      let before = partial.count
+      if before < RecordHeader.length { Self.fill(&partial, to: RecordHeader.length, bytes, &position) }
+      if partial.count >= RecordHeader.length {
+        let header = RecordHeader(partial.rawBytes, at: 0)
+        let isData = header.type == .applicationData && header.version == version && header.isPlausible
+        if isData { Self.fill(&partial, to: header.recordLength, bytes, &position) }
+        if !isData || partial.count == header.recordLength {
+          guard isData,
+            let opened = decryptor.openNextData(
+              header, partial.rawBytes.extracting(RecordHeader.length..<partial.count), into: &output)
+          else {
+            // As if nothing had been added.
+            partial.removeLast(partial.count - before)
+            swap(&partial, &half.partial)
+            return 0
+          }
+          records += 1
+          partial.removeAll(keepingCapacity: true)
+          if opened.length > 0 {
+            emit(.bytes(output.rawBytes.extracting(0..<opened.length)), side, offset, point)
+            offset += opened.length
+          }
+        }
+      }
+    }
+    while bytes.byteCount - position >= RecordHeader.length {
+      let header = RecordHeader(bytes, at: position)
+      guard header.type == .applicationData, header.version == version, header.isPlausible else {
+        swap(&partial, &half.partial)
+        return position
+      }
+      guard bytes.byteCount - position >= header.recordLength else { break }
+      let fragment = bytes.extracting(position + RecordHeader.length..<position + header.recordLength)
+      guard let opened = decryptor.openNextData(header, fragment, into: &output) else {
+        swap(&partial, &half.partial)
+        return position
+      }
+      records += 1
+      position += header.recordLength
+      if opened.length > 0 {
+        emit(.bytes(output.rawBytes.extracting(0..<opened.length)), side, offset, point)
+        offset += opened.length
+      }
+    }
+    if position < bytes.byteCount { partial.append(copying: bytes.extracting(position..<bytes.byteCount)) }
+    swap(&partial, &half.partial)
+    return nil
+  }
+
+  /// Adds bytes until there are `count`, or no more.
+  private static func fill(_ partial: inout [UInt8], to count: Int, _ bytes: RawSpan, _ position: inout Int) {
+    let added = min(count - partial.count, bytes.byteCount - position)
+    guard added > 0 else { return }
+    partial.append(copying: bytes.extracting(position..<position + added))
+    position += added
+  }
+}

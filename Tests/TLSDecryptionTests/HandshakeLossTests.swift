@@ -1,0 +1,110 @@
+import TLSDecryption
+import TestSupport
+import Testing
+
+/// What is left when a record of the handshake is missing.
+@Suite struct HandshakeLossTests {
+  static let kinds = LossTests.kinds
+
+  /// A conversation's flushes cut into records.
+  static func records(_ recorded: RecordedConversation) -> [RecordedConversation.Step] {
+    recorded.steps.flatMap { step in
+      var records: [RecordedConversation.Step] = []
+      var position = 0
+      while position < step.bytes.count {
+        let length = 5 + Int(step.bytes[position + 3]) << 8 + Int(step.bytes[position + 4])
+        records.append(.init(side: step.side, bytes: Array(step.bytes[position..<position + length])))
+        position += length
+      }
+      return records
+    }
+  }
+
+  private static func isServerHello(_ record: RecordedConversation.Step) -> Bool {
+    record.side == .server && record.bytes[0] == 22 && record.bytes[5] == 2
+  }
+
+  private static func recorded(_ kind: LossTests.Kind) throws -> RecordedConversation {
+    var conversation = TLSConversation(version: kind.version, suite: kind.suite)
+    conversation.usesEncryptThenMAC = kind.usesEncryptThenMAC
+    conversation.clientAuthentication = .given
+    conversation.insertsEmptyFragments = false
+    return try conversation.record()
+  }
+
+  @Test(arguments: kinds) func `data is opened whichever record of the handshake is missing`(kind: LossTests.Kind) throws {
+    let recorded = try Self.recorded(kind)
+    let records = Self.records(recorded)
+    let firstData = try #require(records.firstIndex { $0.bytes[0] == 23 && kind.version != .tls13 || $0.bytes.count == 5 + 25 + 17 })
+    for missing in 0..<firstData {
+      let arrivals: [Arrival] = records.enumerated().map { index, record in
+        index == missing ? .gap(record.side, record.bytes.count) : .bytes(record.side, record.bytes)
+      }
+      let run = StreamRun(arrivals, secrets: Secrets(keyLog: recorded.keyLogText))
+      let name = Comment(rawValue: "record \(missing), type \(records[missing].bytes[0]), from the \(records[missing].side)")
+      if Self.isServerHello(records[missing]) && kind.version != .tls13 {
+        #expect(run.summary.problem == "no ServerHello in the capture", name)
+        #expect(run.client.plaintext.isEmpty && run.server.plaintext.isEmpty, name)
+        continue
+      }
+      let side = records[missing].side
+      if kind.version == .tls10 && !records[missing + 1..<firstData].contains(where: { $0.side == side }) {
+        // What TLS 1.0 takes from the record before the first data is gone: a block, or with the MAC inside the record.
+        #expect(
+          recorded.plaintext(of: side).count - run.output(side).plaintext.count
+            == (kind.usesEncryptThenMAC ? 16 : 25), name)
+        continue
+      }
+      #expect(run.client.plaintext == recorded.clientPlaintext, name)
+      #expect(run.server.plaintext == recorded.serverPlaintext, name)
+      #expect(run.client.gaps.isEmpty, name)
+      // A lost ticket of TLS 1.3 cannot be told from lost data.
+      let isTicket = kind.version == .tls13 && records[missing].side == .server && missing > firstData - 4
+      #expect(run.server.gaps.isEmpty || isTicket, name)
+    }
+  }
+
+  @Test(arguments: kinds) func `a direction of which the beginning is missing says what it lacks, or opens`(kind: LossTests.Kind) throws {
+    let recorded = try Self.recorded(kind)
+    let records = Self.records(recorded)
+    for start in 1..<records.count {
+      let arrivals: [Arrival] = records[start...].map { .bytes($0.side, $0.bytes) }
+      let run = StreamRun(arrivals, secrets: Secrets(keyLog: recorded.keyLogText))
+      let name = Comment(rawValue: "from record \(start)")
+      #expect(recorded.clientPlaintext.suffix(run.client.plaintext.count) == run.client.plaintext[...], name)
+      #expect(recorded.serverPlaintext.suffix(run.server.plaintext.count) == run.server.plaintext[...], name)
+      guard kind.version == .tls13 else { continue }
+      // Every record of data from there on is opened.
+      for side in RecordedConversation.Side.allCases {
+        let before = StreamRun(
+          records[..<start].map { .bytes($0.side, $0.bytes) }, secrets: Secrets(keyLog: recorded.keyLogText))
+        #expect(run.output(side).plaintext == Array(recorded.plaintext(of: side).dropFirst(before.output(side).plaintext.count)), name)
+      }
+    }
+  }
+
+  @Test func `TLS 1.3 is opened far inside a connection, also after key updates`() throws {
+    var conversation = TLSConversation(version: .tls13)
+    conversation.script = (0..<300).map { .write(.client, [UInt8(truncatingIfNeeded: $0), 1, 2]) }
+    let long = try conversation.record()
+    let records = Self.records(long).filter { $0.side == .client }
+    let late = records.suffix(5).map { Arrival.bytes(.client, $0.bytes) }
+    let run = StreamRun(Array(late), secrets: Secrets(keyLog: long.keyLogText))
+    #expect(run.client.plaintext.count >= 12)
+    #expect(long.clientPlaintext.suffix(run.client.plaintext.count) == run.client.plaintext[...])
+    #expect(run.summary.version == .tls13)
+    #expect(run.exportedKeys.count == 1)
+
+    conversation.script = [.write(.client, [1]), .updateKey(.client, asksPeer: false), .write(.client, [2, 2]), .write(.client, [3, 3, 3])]
+    let updated = try conversation.record()
+    let all = Self.records(updated)
+    // The record with the update is missing.
+    let clients = all.indices.filter { all[$0].side == .client }
+    let arrivals: [Arrival] = all.indices.map { index in
+      index == clients[clients.count - 3]
+        ? .gap(.client, all[index].bytes.count) : .bytes(all[index].side, all[index].bytes)
+    }
+    let healed = StreamRun(arrivals, secrets: Secrets(keyLog: updated.keyLogText))
+    #expect(healed.client.plaintext == [1, 2, 2, 3, 3, 3])
+  }
+}
