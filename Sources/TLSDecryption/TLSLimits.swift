@@ -9,7 +9,8 @@ public struct TLSLimits: Sendable {
   public var maximumCandidates: Int
   /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
   public var maximumMissingRecords: Int
-  /// Attempts to open records that fail, per direction; then the direction is given up.
+  /// Attempts to open records that fail, per direction, one more for each kilobyte of the record; then the direction is
+  /// given up.
   public var maximumAttempts: Int
 
   public init(

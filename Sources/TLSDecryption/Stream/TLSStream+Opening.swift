@@ -112,7 +112,7 @@ extension TLSStream {
         let opened = candidate.decryptor.open(
           header, fragment, sequence: sequence, into: &secrets.workspace.output)
       else {
-        if region != nil { half.attempts += 1 }
+        if region != nil { half.attempts += cost(fragment) }
         return nil
       }
       return Match(candidate: candidate, sequence: sequence, opened: opened)
@@ -162,6 +162,9 @@ extension TLSStream {
     return nil
   }
 
+  /// What an attempt counts: a long record takes longer, with some ciphers as long as hundreds of short ones.
+  private func cost(_ fragment: RawSpan) -> Int { 1 + fragment.byteCount >> 10 }
+
   /// The message that changed the keys of TLS 1.3 may be missing.
   private func attemptNextKeys(
     after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
@@ -170,7 +173,7 @@ extension TLSStream {
       return nil
     }
     for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) {
-      half.attempts += 1
+      half.attempts += cost(fragment)
       if let opened = next.decryptor.open(header, fragment, sequence: number, into: &secrets.workspace.output) {
         return Match(candidate: next, sequence: number, opened: opened)
       }

@@ -175,7 +175,7 @@ struct TLSRun {
       law(half.partial.count < 1 << 15 + 2, "\(half.partial.count) bytes of a record kept")
       law(half.tail.count <= 64, "a tail of \(half.tail.count)")
       // One record may try all keys once more.
-      law(half.attempts <= limits.maximumAttempts + 4_096, "\(half.attempts) attempts")
+      law(half.attempts <= limits.maximumAttempts + 1 << 14, "\(half.attempts) attempts")
     }
   }
 }
