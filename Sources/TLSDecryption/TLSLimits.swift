@@ -10,7 +10,8 @@ public struct TLSLimits: Sendable {
   /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
   public var maximumMissingRecords: Int
   /// Attempts to open records that fail, per direction, one more for each kilobyte of the record; then the direction is
-  /// given up.
+  /// given up. Connections without a hello in the capture, whose keys are guessed among all, have 32 times as many
+  /// together.
   public var maximumAttempts: Int
 
   public init(

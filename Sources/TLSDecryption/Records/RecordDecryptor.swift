@@ -134,6 +134,26 @@ final class RecordDecryptor {
 
   // MARK: opening
 
+  /// Whether the record may open with some number: a padding inside the MAC does not depend on it.
+  func mayOpen(_ fragment: RawSpan, _ output: inout [UInt8]) -> Bool {
+    switch method {
+    case .rc4: return false
+    case .block(let length, let hasExplicitVector) where !isEncryptThenMAC:
+      let start = hasExplicitVector ? length : 0
+      let end = fragment.byteCount
+      // The last two blocks suffice.
+      guard let cipher, end >= start + 2 * length, (end - start) % length == 0,
+        cipher.decrypt(
+          fragment.extracting(end - length..<end),
+          initializationVector: fragment.extracting(end - 2 * length..<end - length), into: &output)
+      else { return false }
+      let padding = output[length - 1]
+      if version == .ssl3 { return Int(padding) < length }
+      return output[(length - 1 - min(Int(padding), length - 1))..<length].allSatisfy { $0 == padding }
+    default: return true
+    }
+  }
+
   /// Opens a record with a number; its content is in `output` until the next call.
   ///
   /// - Returns: `nil` when the tag or the MAC does not verify.

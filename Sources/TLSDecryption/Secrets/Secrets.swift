@@ -14,7 +14,19 @@ public final class Secrets {
   /// Where every connection's records are opened, one after the other.
   let workspace = Workspace()
 
-  public init(limits: TLSLimits = TLSLimits()) { self.limits = limits }
+  /// Attempts that are left for connections of which neither hello was captured, whose keys are guessed among all.
+  private var guesses: Int
+
+  public init(limits: TLSLimits = TLSLimits()) {
+    self.limits = limits
+    guesses = limits.maximumAttempts << 5
+  }
+
+  /// Whether another key may be guessed; each time it is asked counts.
+  func mayGuess() -> Bool {
+    guesses -= 1
+    return guesses > 0
+  }
 
   /// More secrets may come with the capture, which cannot be read ahead: a connection waits for its own.
   public var mayGrow = false
@@ -90,10 +102,16 @@ struct SessionMemory {
   private var order: [[UInt8]] = []
   private var oldest = 0
 
-  func find(_ identifier: [UInt8]) -> Session? { sessions[identifier] }
+  func find(_ identifier: [UInt8]) -> Session? { sessions[Self.key(identifier)] }
+
+  /// A ticket may be long; its hash does.
+  private static func key(_ identifier: [UInt8]) -> [UInt8] {
+    identifier.count <= 32 ? identifier : HashFunction.sha256.hash(identifier)
+  }
 
   mutating func remember(_ identifier: [UInt8], _ session: Session) {
     guard !identifier.isEmpty else { return }
+    let identifier = Self.key(identifier)
     if let known = sessions[identifier] {
       // What was known of it stays.
       sessions[identifier] = Session(

@@ -99,88 +99,6 @@ extension TLSStream {
     return .refused
   }
 
-  private struct Match {
-    var candidate: KeyCandidate
-    var sequence: UInt64
-    var opened: RecordDecryptor.Opened
-  }
-
-  private func match(_ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf) -> Match? {
-    let region = half.region
-    func attempt(_ candidate: KeyCandidate, _ sequence: UInt64) -> Match? {
-      guard
-        let opened = candidate.decryptor.open(
-          header, fragment, sequence: sequence, into: &secrets.workspace.output)
-      else {
-        if region != nil { half.attempts += cost(fragment) }
-        return nil
-      }
-      return Match(candidate: candidate, sequence: sequence, opened: opened)
-    }
-    let waiting = half.epochs?.flatMap(\.candidates) ?? []
-    let lost = region.map { $0.missing > 0 || $0.isBeforeCapture || !$0.isExact || $0.lowest > 1 } ?? false
-    if let active = half.active {
-      let base = active.decryptor.sequence
-      if let region {
-        // A nonce may say anything; the bytes that are missing hold so many records and no more.
-        if lost, let likely = active.decryptor.likelySequence(fragment), likely >= base,
-          likely - base <= UInt64(max(region.highest, 16)), let match = attempt(active, likely)
-        {
-          return match
-        }
-        if let match = attempt(active, base &+ UInt64(region.lowest)) { return match }
-      } else if active.decryptor.isRC4 {
-        // Its key stream has moved on: there is one attempt only, and `open` has made it.
-        return nil
-      }
-    }
-    for candidate in waiting { if let match = attempt(candidate, 0) { return match } }
-    guard lost, let region else { return nil }
-    // Few missing records are likelier than many, so all keys are tried with the small numbers first. The large ones are
-    // tried with fewer and fewer records that nothing fits, and not to the last attempt.
-    half.trials += 1
-    let isWide = half.trials & (half.trials - 1) == 0
-    var from = 0
-    for to in [16, 256, 4_096, limits.maximumMissingRecords] where to > from {
-      if to > 16 && (half.attempts > limits.maximumAttempts / 2 || !isWide) { return nil }
-      if let active = half.active, !active.decryptor.isRC4 {
-        let base = active.decryptor.sequence
-        for number in max(from, region.isExact ? 0 : region.lowest)..<max(to, region.lowest)
-        where number <= max(region.highest, 16) && half.attempts <= limits.maximumAttempts {
-          if let match = attempt(active, base &+ UInt64(number)) { return match }
-        }
-        if from == 0, let match = attemptNextKeys(after: active, header, fragment, half) { return match }
-      }
-      for candidate in waiting where !candidate.decryptor.isRC4 && (candidate.stage == .data || to == 16) {
-        for number in max(from, 1)..<to
-        where number <= max(region.highest, 1) && half.attempts <= limits.maximumAttempts {
-          if let match = attempt(candidate, UInt64(number)) { return match }
-        }
-      }
-      from = to
-    }
-    return nil
-  }
-
-  /// What an attempt counts: a long record takes longer, with some ciphers as long as hundreds of short ones.
-  private func cost(_ fragment: RawSpan) -> Int { 1 + fragment.byteCount >> 10 }
-
-  /// The message that changed the keys of TLS 1.3 may be missing.
-  private func attemptNextKeys(
-    after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
-  ) -> Match? {
-    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, half) else {
-      return nil
-    }
-    for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) {
-      half.attempts += cost(fragment)
-      if let opened = next.decryptor.open(header, fragment, sequence: number, into: &secrets.workspace.output) {
-        return Match(candidate: next, sequence: number, opened: opened)
-      }
-    }
-    return nil
-  }
-
   func nextKeys(after candidate: KeyCandidate, _ half: TLSHalf) -> KeyCandidate? {
     let draft = half.negotiation.serverHello?.draft ?? 0
     let secret = KeySchedule.nextTrafficSecret(after: candidate.secret, candidate.suite, draft: draft)
@@ -194,7 +112,7 @@ extension TLSStream {
 
   /// Takes keys and number as proven, and gives out what is missing before the record.
   private func accept(
-    _ match: Match, _ fragment: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+    _ match: KeyMatch, _ fragment: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     let candidate = match.candidate
     half.sealedRecords += 1

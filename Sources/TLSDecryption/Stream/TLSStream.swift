@@ -74,7 +74,7 @@ public final class TLSStream {
   ) {
     let half = half(side)
     if half.isWaiting {
-      half.held.append(.gap(length: length, reason, point))
+      hold(.gap(length: length, reason, point), 0, half)
     } else {
       readGap(length, reason, half, point, emit)
     }
@@ -107,11 +107,14 @@ public final class TLSStream {
   // MARK: waiting for the other direction
 
   func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
-    half.held.append(.bytes(Array(copying: bytes), point))
-    half.heldBytes += bytes.byteCount
-    if half.heldBytes > limits.maximumHeldBytes || half.held.count > limits.maximumHeldBytes / 16 {
-      half.mayWait = false
-    }
+    hold(.bytes(Array(copying: bytes), point), bytes.byteCount, half)
+  }
+
+  private func hold(_ piece: TLSHalf.Held, _ count: Int, _ half: TLSHalf) {
+    half.held.append(piece)
+    // A small piece takes more memory than its bytes.
+    half.heldBytes += max(count, 128)
+    if half.heldBytes > limits.maximumHeldBytes { half.mayWait = false }
   }
 
   /// Begins to wait with `rest`.
