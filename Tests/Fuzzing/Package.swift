@@ -15,6 +15,7 @@ let package = Package(
         .product(name: "Bytes", package: "apnscope"),
         .product(name: "APNSProtocol", package: "apnscope"),
         .product(name: "PacketCapture", package: "apnscope"),
+        .product(name: "TLSDecryption", package: "apnscope"),
         .product(name: "Dissection", package: "apnscope"),
       ],
       path: "Sources/Fuzz",

@@ -72,9 +72,12 @@ public enum TLSRecognition: Sendable {
 /// A ClientHello in SSL 2.0's form: length u16 with the highest bit set | 1 | version u16 | three lengths u16 | suites
 /// | session id | challenge (RFC 5246, appendix E.2).
 struct SSL2Hello {
+  /// The fields of fixed length, behind the record's own length.
+  private static let shortestLength = 9
+
   static func begins(_ bytes: RawSpan) -> Bool {
-    bytes.byteCount >= 5 && bytes.byte(at: 0) & 0x80 != 0 && bytes.byte(at: 2) == 1 && bytes.byte(at: 3) == 3
-      && bytes.byte(at: 4) <= 4
+    bytes.byteCount >= 5 && bytes.byte(at: 0) & 0x80 != 0 && bytes.uint16(at: 0) & 0x7fff >= shortestLength
+      && bytes.byte(at: 2) == 1 && bytes.byte(at: 3) == 3 && bytes.byte(at: 4) <= 4
   }
 
   var version: TLSVersion

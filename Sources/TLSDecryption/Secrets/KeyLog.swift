@@ -135,13 +135,17 @@ public final class KeyLog {
 
   // MARK: lookup
 
-  /// The secrets for `key`, the last line first; at most `limit`.
+  /// Lines that are read again to find the secrets of one key.
+  private static let maximumLinesRead = 4_096
+
+  /// The secrets for `key`, the last line first; at most `limit`. Of a key with very many lines only the last ones count.
   func secrets(_ label: KeyLogLabel, for key: [UInt8], limit: Int) -> [[UInt8]] {
     let first = Self.entry(KeyLogHash.of(key), label, 0)
     let end = first + 1 << 40
     var secrets: [[UInt8]] = []
     var position = lowerBound(end) - 1
-    while position >= 0, index[position] >= first, secrets.count < limit {
+    let last = max(0, position - Self.maximumLinesRead + 1)
+    while position >= last, index[position] >= first, secrets.count < limit {
       if let line = line(at: position), line.label == label, line.key == key, !secrets.contains(line.secret) {
         secrets.append(line.secret)
       }

@@ -79,7 +79,10 @@ extension TLSStream {
         return .refused
       }
     }
+    let attempts = half.attempts
     if let match = match(header, fragment, half) {
+      // Only failures without a way out count.
+      half.attempts = attempts
       accept(match, fragment, half, point, emit)
       deliver(match.opened, match.candidate, half, point, emit)
       return .opened
@@ -119,8 +122,9 @@ extension TLSStream {
     if let active = half.active {
       let base = active.decryptor.sequence
       if let region {
+        // A nonce may say anything; the bytes that are missing hold so many records and no more.
         if lost, let likely = active.decryptor.likelySequence(fragment), likely >= base,
-          let match = attempt(active, likely)
+          likely - base <= UInt64(max(region.highest, 16)), let match = attempt(active, likely)
         {
           return match
         }
@@ -191,8 +195,8 @@ extension TLSStream {
   ) {
     let candidate = match.candidate
     half.sealedRecords += 1
-    // Only failures without a way out count.
-    half.attempts = 0
+    // A record that opens forgives the attempts that few losses cost, so that the work stays in proportion to the records.
+    half.attempts = max(0, half.attempts - 256)
     half.trials = 0
     if let region = half.region {
       let isSame = half.active === candidate

@@ -69,11 +69,15 @@ extension TLSStream {
   private func complete(
     _ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) -> Int {
-    if half.records == 0, let length = beginning(half.partial.rawBytes, half) {
-      let count = min(bytes.byteCount, max(0, length - half.partial.count))
+    if half.records == 0, let wanted = beginning(half.partial.rawBytes, half) {
+      let count = min(bytes.byteCount, wanted - half.partial.count)
       half.partial.append(copying: bytes.extracting(0..<count))
-      // The first five bytes tell how long it is, or that it is something else.
-      guard half.partial.count >= length, beginning(half.partial.rawBytes, half) == length else { return count }
+      // The fifth byte tells whether it is a hello, and how long.
+      guard let length = beginning(half.partial.rawBytes, half) else {
+        loseTrack(half)
+        return count
+      }
+      guard half.partial.count == length else { return count }
       let hello = half.partial
       half.partial = []
       readSSL2Hello(hello.rawBytes, half)
@@ -296,7 +300,7 @@ extension TLSStream {
         return
       }
       if half.state == .failed {
-        skipInFailure(bytes.rawBytes.extracting(place..<bytes.count), half)
+        skipInFailure(bytes.rawBytes, half)
         return
       }
       start = place + 1

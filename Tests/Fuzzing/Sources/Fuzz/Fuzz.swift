@@ -9,6 +9,7 @@ enum Fuzz {
     "frame": fuzzFrames, "feedback": fuzzFeedback, "responses": fuzzResponses, "json": fuzzJSON,
     "packet": fuzzPackets, "segments": fuzzSegments, "stream": fuzzStream,
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
+    "tls": fuzzTLS, "keylog": fuzzKeyLog,
   ]
 
   /// What the callback, a C function, calls. Set once before libFuzzer starts.

@@ -27,6 +27,11 @@ func writeSeeds(from paths: [String], to directory: String) {
       _ = try? dissection.read(input, source: path) { _ in true }
     }
     let frames = (dissection.sink.collected ?? []).prefix(200)
+    if let keyLog = keyLog(beside: path) {
+      for seed in tlsSeeds(packets, keyLog: keyLog) { save("tls", seed) }
+      save("keylog", [0] + keyLog)
+      save("keylog", [3] + keyLog + keyLog)
+    }
     // Even and odd lengths, for usual and narrow limits.
     if format == .pcap || format == .pcapng || format == .snoop {
       save(format == .pcapng ? "pcapng" : "pcap", contents)
@@ -65,6 +70,8 @@ func writeSeeds(from paths: [String], to directory: String) {
   for text in ["{}", "[1,-0.5e+7,true,false,null]", "\"a\\u00e9\\n\"", " {\"a\" : [ {} ] } "] {
     save("json", Array(text.utf8))
   }
+  for seed in sealedSeeds() { save("tls", seed) }
+  for choice: UInt8 in [0, 3] { save("keylog", [choice] + keyLogOfEveryLabel()) }
   let tuple: [UInt8] = [0x56, 0x0f, 0x3a, 0x80, 0, 32] + Array(1...32)
   save("feedback", tuple + tuple)
   save("dump", [3] + tuple + tuple)
@@ -76,6 +83,11 @@ func writeSeeds(from paths: [String], to directory: String) {
   // SYN, SYN-ACK, data of both sides, a gap, a retransmission, FINs.
   save("segments", [0, 4, 2, 0, 0, 18, 0, 4, 16, 40, 0, 16, 30, 0x14, 16, 20, 0, 60, 4, 16, 50, 4, 17, 0, 0, 17, 0])
   save("segments", [1, 4, 16, 40, 0x14, 16, 40, 0, 90, 0x24, 16, 9, 0, 200, 0, 20, 0, 0x84, 16, 9, 99])
+}
+
+/// The key log of a capture `NAME.pcap` is `NAME.keys`.
+private func keyLog(beside path: String) -> [UInt8]? {
+  path.lastIndex(of: ".").flatMap { contents(of: path[..<$0] + ".keys") }
 }
 
 private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import TLSDecryption
 
 @testable import Dissection
 @testable import PacketCapture
@@ -101,7 +102,7 @@ private let linkTypes: [UInt16] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 
   let options = dissectionOptions(narrow: choice & 0x40 != 0)
   var decoder = PacketDecoder(options: options.capture)
   var reassembler = TCPReassembler(options: options.capture.reassembly)
-  var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options)
+  var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options, secrets: Secrets())
   var laws = StreamLaws()
   var number = 0
   while !script.isAtEnd {
@@ -175,7 +176,7 @@ private func endpoint(_ side: Int) -> Endpoint {
   var script = Script(bytes)
   let choice = script.byte()
   let options = dissectionOptions(narrow: choice & 1 != 0)
-  var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options)
+  var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options, secrets: Secrets())
   let port = [2195, 2196, 12_195, 443][choice >> 1 & 3]
   let flow = Flow(
     low: Endpoint(address: IPAddress(v4: 1), port: 40_000),
