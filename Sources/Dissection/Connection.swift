@@ -70,7 +70,6 @@ final class Connection {
   }
 
   func side(fromHigh: Bool) -> TLSSide { fromHigh == (clientIsHigh ?? false) ? .client : .server }
-  func isHigh(_ side: TLSSide) -> Bool { (side == .client) == (clientIsHigh ?? false) }
 
   func direction(fromHigh: Bool) -> Direction { fromHigh == (clientIsHigh ?? false) ? .client : .server }
 

@@ -14,9 +14,9 @@ struct Dissector<Sink: RecordSink> {
   var output: RecordOutlet<Sink>
   let options: DissectionOptions
   let secrets: Secrets
-  private var connections: [Connection?] = []
+  var connections: [Connection?] = []
   /// One for each connection, at the same place.
-  private var lanes: [GatewayLane] = []
+  var lanes: [GatewayLane] = []
 
   init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
     output = RecordOutlet(sink: sink)
@@ -87,7 +87,7 @@ struct Dissector<Sink: RecordSink> {
     decideFinally(connection)
     if let tls = connection.tls {
       tls.finish(at: CapturePoint(time: connection.closed.nanoseconds, packet: 0)) {
-        consumePlaintext($0, $1, $2, $3, connection)
+        consumePlaintext($0, $1, $2, $3, connection.slot)
       }
       // What it gave out may have been too little to decide.
       decideFinally(connection)
@@ -143,7 +143,7 @@ struct Dissector<Sink: RecordSink> {
     switch event {
     case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
     case .bytes(let bytes):
-      if lanes[position.slot].isTLS { return consumeTLS(bytes, at: position) }
+      if let tls = lanes[position.slot].tls { return consume(bytes, at: position, through: tls) }
       let mark = Mark(time: position.time, packet: position.packet)
       // The usual case touches nothing but the lane.
       if lanes[position.slot].readOn(bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output) {
@@ -160,7 +160,7 @@ struct Dissector<Sink: RecordSink> {
         tls.gap(
           length: length, reason: reason == .truncated ? .truncated : .lost,
           from: connection.side(fromHigh: position.fromHigh), at: CapturePoint(position)
-        ) { consumePlaintext($0, $1, $2, $3, connection) }
+        ) { consumePlaintext($0, $1, $2, $3, position.slot) }
         return
       }
       if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
@@ -171,7 +171,7 @@ struct Dissector<Sink: RecordSink> {
       guard let connection = connections[position.slot] else { return }
       if let tls = connection.tls {
         tls.end(from: connection.side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
-          consumePlaintext($0, $1, $2, $3, connection)
+          consumePlaintext($0, $1, $2, $3, position.slot)
         }
       } else {
         end(connection, position.fromHigh)
@@ -179,87 +179,18 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  private mutating func end(_ connection: Connection, _ fromHigh: Bool) {
+  mutating func end(_ connection: Connection, _ fromHigh: Bool) {
     // A direction that ends without a byte decides nothing: the other may still tell.
     let way = fromHigh ? connection.ways.high : connection.ways.low
     if reading(connection, fromHigh) == .undecided && !way.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
     finish(connection, fromHigh: fromHigh)
   }
 
-  // MARK: TLS
-
-  private mutating func consumeTLS(_ bytes: RawSpan, at position: StreamPosition) {
-    guard let connection = connections[position.slot], let tls = connection.tls else { return }
-    tls.receive(bytes, from: connection.side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
-      consumePlaintext($0, $1, $2, $3, connection)
-    }
-  }
-
-  /// Secrets have come: connections that waited for theirs read on.
-  mutating func retryTLS() {
-    for connection in connections {
-      guard let connection, let tls = connection.tls else { continue }
-      tls.retry { consumePlaintext($0, $1, $2, $3, connection) }
-    }
-  }
-
-  /// Reads on with what a TLS connection carries.
-  private mutating func consumePlaintext(
-    _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ connection: Connection
-  ) {
-    let fromHigh = connection.isHigh(side)
-    let mark = Mark(time: Timestamp(nanoseconds: point.time), packet: point.packet)
-    switch event {
-    case .bytes(let bytes):
-      if !lanes[connection.slot].readOn(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) {
-        read(bytes, at: offset, mark, connection, fromHigh)
-      }
-    case .gap(let length, let reason):
-      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
-      let reason: GapRecord.Reason =
-        switch reason {
-        case .lost: .lost
-        case .truncated: .truncated
-        case .undecrypted: .undecrypted
-        }
-      readGap(length, reason, at: offset, mark, connection, fromHigh)
-    case .end: end(connection, fromHigh)
-    }
-  }
-
-  /// The connection turns out to be TLS: what was held and what comes goes through a decryptor.
-  private mutating func beginTLS(_ connection: Connection, _ first: RawSpan, fromHigh: Bool) {
-    if connection.clientIsHigh == nil, let isClient = TLSRecognition.isFromClient(first) {
-      connection.clientIsHigh = fromHigh == isClient
-    }
-    if connection.clientIsHigh == nil {
-      connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
-    }
-    if connection.service == .unknown { connection.decideByPorts(options.ports) }
-    // A hello begins the content too, whether or not the packets before it were captured.
-    connection.startWasCaptured = TLSRecognition.isFromClient(first) != nil
-    let tls = TLSStream(secrets: secrets, limits: options.tls)
-    connection.tls = tls
-    lanes[connection.slot] = GatewayLane(connection: connection.number, options: options)
-    lanes[connection.slot].isTLS = true
-    let point = CapturePoint(time: connection.opened.nanoseconds, packet: 0)
-    for (isHigh, missing) in [(false, connection.ways.low.missing), (true, connection.ways.high.missing)]
-    where missing > 0 {
-      tls.gap(length: missing, reason: .lost, from: connection.side(fromHigh: isHigh), at: point) { _, _, _, _ in }
-    }
-    for (piece, isHigh) in connection.takeHeld() {
-      tls.receive(
-        piece.bytes.rawBytes, from: connection.side(fromHigh: isHigh),
-        at: CapturePoint(time: piece.mark.time.nanoseconds, packet: piece.mark.packet)
-      ) { consumePlaintext($0, $1, $2, $3, connection) }
-    }
-  }
-
-  private func reading(_ connection: Connection, _ fromHigh: Bool) -> GatewayLane.Reading {
+  func reading(_ connection: Connection, _ fromHigh: Bool) -> GatewayLane.Reading {
     lanes[connection.slot].reading(fromHigh: fromHigh)
   }
 
-  private mutating func read(
+  mutating func read(
     _ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
   ) {
     let reading = reading(connection, fromHigh)
@@ -340,7 +271,7 @@ struct Dissector<Sink: RecordSink> {
 
   // MARK: gaps, ends, damage
 
-  private mutating func readGap(
+  mutating func readGap(
     _ length: Int, _ reason: GapRecord.Reason, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
   ) {
     switch reading(connection, fromHigh) {
@@ -396,7 +327,7 @@ struct Dissector<Sink: RecordSink> {
 
   // MARK: deciding what a connection is
 
-  private func hold(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool) {
+  func hold(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool) {
     let held = Connection.Held(bytes: Array(copying: bytes), offset: offset, mark: mark)
     if fromHigh {
       connection.ways.high.held.append(held)
@@ -408,7 +339,7 @@ struct Dissector<Sink: RecordSink> {
   }
 
   /// Decides how the connection is read if what is known suffices; then reads what was held.
-  private mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
+  mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
     connection.decideByPorts(options.ports)
     let way = fromHigh ? connection.ways.high : connection.ways.low
     let first = way.held.flatMap(\.bytes)
@@ -477,8 +408,4 @@ struct Dissector<Sink: RecordSink> {
     }
     return needsMore && !isFinal ? .needsMore : .no
   }
-}
-
-extension CapturePoint {
-  init(_ position: StreamPosition) { self.init(time: position.time.nanoseconds, packet: position.packet) }
 }

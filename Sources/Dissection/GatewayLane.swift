@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import TLSDecryption
 
 /// The part of a connection that every packet and notification touches: its client stream's framer, the session, and
 /// how its ways are read.
@@ -25,8 +26,10 @@ struct GatewayLane {
 
   /// The connection's number in records.
   let connection: Int
-  /// The bytes are TLS records; what is read is their content.
-  var isTLS = false
+  /// Takes the bytes when they are TLS; what is read is what it gives out.
+  var tls: TLSStream?
+  /// With TLS: who is who.
+  var clientIsHigh = false
   /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
   var readings = (low: Reading.undecided, high: Reading.undecided)
   private(set) var byteCounts = (low: 0, high: 0)
@@ -37,6 +40,11 @@ struct GatewayLane {
     session = ProviderSession(maximumIdentifierRuns: options.maximumIdentifierRuns)
     writeTimes = WriteTimes(maximum: options.maximumWriteTimes)
   }
+
+  @inline(__always)
+  func side(fromHigh: Bool) -> TLSSide { fromHigh == clientIsHigh ? .client : .server }
+  @inline(__always)
+  func isHigh(_ side: TLSSide) -> Bool { (side == .client) == clientIsHigh }
 
   @inline(__always)
   func reading(fromHigh: Bool) -> Reading { fromHigh ? readings.high : readings.low }

@@ -76,7 +76,8 @@ struct InputFile: ~Copyable {
     let rest = start..<end
     let wanted = max(Self.blockSize + 1 << 16, rest.count)
     if block.count < wanted { block = [UInt8](repeating: 0, count: wanted) }
-    block.replaceSubrange(0..<rest.count, with: buffer[rest])
+    // One by one: `replaceSubrange` moves all that follows as well.
+    for (place, index) in rest.enumerated() { block[place] = buffer[index] }
     swap(&block, &buffer)
     start = 0
     end = rest.count

@@ -94,7 +94,8 @@ struct TLSCaptureRun {
     }
     let (flow, initiator) = flows[position.slot]!
     let clientIsHigh =
-      initiator ?? TLSRecognition.isFromClient(bytes).map { $0 == position.fromHigh } ?? (flow.high.port > flow.low.port)
+      initiator ?? TLSRecognition.isFromClient(bytes).map { $0 == position.fromHigh }
+      ?? (flow.high.port > flow.low.port)
     let ends = ["\(flow.low)", "\(flow.high)"]
     current[position.slot] = (streams.count, clientIsHigh)
     streams.append(TLSStream(secrets: secrets, limits: TLSLimits()))
@@ -102,7 +103,9 @@ struct TLSCaptureRun {
     return (streams.count - 1, clientIsHigh == position.fromHigh ? .client : .server)
   }
 
-  private mutating func note(_ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _: CapturePoint, _ connection: Int) {
+  private mutating func note(
+    _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _: CapturePoint, _ connection: Int
+  ) {
     var way = connections[connection].ways[side]!
     if way.hasEnded { violations.append("plaintext behind the end") }
     if offset != way.bytes.count + way.missing {

@@ -118,9 +118,10 @@ import Testing
   }
 
   /// Export ciphers derive other keys; RC2, GOST's ciphers and MACs, and the drafts of ChaCha20 seal otherwise.
-  @Test(arguments: [
-    0x0003, 0x0006, 0x0008, 0x0017, 0x0028, 0x0081, 0x0083, 0xcc13, 0xcc14, 0xc103, 0x00ff, 0x5600, 0x1306, 0xfefe,
-  ] as [UInt16])
+  @Test(
+    arguments: [
+      0x0003, 0x0006, 0x0008, 0x0017, 0x0028, 0x0081, 0x0083, 0xcc13, 0xcc14, 0xc103, 0x00ff, 0x5600, 0x1306, 0xfefe,
+    ] as [UInt16])
   func `what cannot be opened is not attempted`(code: UInt16) {
     let suite = CipherSuite(code: code)
     #expect(suite.protection == nil, "\(suite.name)")
@@ -149,7 +150,8 @@ import Testing
   /// The suite's name alone would not tell why its key log opens nothing.
   @Test func `a cipher that OpenSSL lacks is named as the problem`() throws {
     let lacking = CipherSuite(code: 0x0007)
-    guard case .block(let cipher, _, _)? = lacking.protection, Cipher(cipher, key: [UInt8](repeating: 0, count: 16)) == nil
+    guard case .block(let cipher, _, _)? = lacking.protection,
+      Cipher(cipher, key: [UInt8](repeating: 0, count: 16)) == nil
     else { return }
     let random = [UInt8](repeating: 7, count: 32)
     let secrets = Secrets()

@@ -191,7 +191,7 @@ import Testing
   }
 
   /// Garbage that costs attempts, and a record that opens, in turn.
-  @Test(.timeLimit(.minutes(1))) func `a record that opens does not buy endless attempts`() {
+  @Test(.timeLimit(.minutes(1))) func `a record that opens forgives some attempts and does not buy endless ones`() {
     let limits = TLSLimits(maximumAttempts: 1 << 14)
     let conversation = Conversation(limits: limits)
     conversation.beginModern()
@@ -205,8 +205,9 @@ import Testing
       sealer.sequence += 10
       conversation.send(sealer.seal(type: 23, [1]), from: .client)
     }
-    #expect(conversation.stream.client.state == .failed)
-    #expect(conversation.client.bytes.count < 10)
+    #expect(conversation.stream.client.attempts <= limits.maximumAttempts + 1)
+    // Each costs about four thousand attempts when it is looked for far away; only some are.
+    #expect(conversation.client.bytes.count > 100)
     conversation.finish()
     check(conversation)
   }

@@ -42,7 +42,8 @@ import Testing
       suite, .tls12, clientRandom: hex("36c129d01a3200894b9179faac589d9835d58775f9b5ea3587cb8fd0364cae8c"),
       serverRandom: hex("f6c9575ed7ddd73e1f7d16eca115415812a43c2b747daaaae043abfb50053fce"), sessionHash: nil)
     #expect(
-      text(master) == "202c88c00f84a17a20027079604787461176455539e705be730890602c289a5001e34eeb3a043e5d52a65e66125188bf")
+      text(master) == "202c88c00f84a17a20027079604787461176455539e705be730890602c289a5001e34eeb3a043e5d52a65e66125188bf"
+    )
     let keys = try #require(
       KeySchedule.keys(
         master: master, suite, .tls12,
@@ -62,7 +63,8 @@ import Testing
       premaster: [UInt8](0x01...0x10), CipherSuite(code: 0x003c), .tls12, clientRandom: [1], serverRandom: [2],
       sessionHash: [UInt8](0x11...0x20))
     #expect(
-      text(master) == "8c3eeda71c1b4cc0a0449075a88ebc7c5e1c4b1e4fe3c106ebdcc05dc0c8ecf3e2b9d1035eb2605d12684f49dfa99dcc")
+      text(master) == "8c3eeda71c1b4cc0a0449075a88ebc7c5e1c4b1e4fe3c106ebdcc05dc0c8ecf3e2b9d1035eb2605d12684f49dfa99dcc"
+    )
   }
 
   /// By Python's hmac module: P_SHA384(0303 ab…, "extended master secret" ‖ 00 01 …).
@@ -71,7 +73,8 @@ import Testing
       premaster: [3, 3] + [UInt8](repeating: 0xab, count: 46), CipherSuite(code: 0xc030), .tls12, clientRandom: [],
       serverRandom: [], sessionHash: [UInt8](0..<48))
     #expect(
-      text(master) == "93e78d5df361aa33ef1354dd8909296ea10a178bef94b0a00f3db5d2a88a29179e45c82d038d2ec779068055c58e374c")
+      text(master) == "93e78d5df361aa33ef1354dd8909296ea10a178bef94b0a00f3db5d2a88a29179e45c82d038d2ec779068055c58e374c"
+    )
   }
 
   // MARK: TLS 1.0 and 1.1
@@ -85,7 +88,8 @@ import Testing
       suite, .tls10, clientRandom: hex("e5acaf549cd25c22d964c0d930fa4b5261d2507fad84c33715b7b9a864020693"),
       serverRandom: hex("135e4d557fdf3aa6406d82975d5c606a9734c9334b42136e96990fbd5358cdb2"), sessionHash: nil)
     #expect(
-      text(master) == "2f6962dfbc744c4b2138bb6b3d33054c5ecc14f24851d9896395a44ab3964efc2090c5bf51a0891209f46c1e1e998f62")
+      text(master) == "2f6962dfbc744c4b2138bb6b3d33054c5ecc14f24851d9896395a44ab3964efc2090c5bf51a0891209f46c1e1e998f62"
+    )
     func keys(_ version: TLSVersion) -> (client: DirectionKeys, server: DirectionKeys)? {
       KeySchedule.keys(
         master: master, suite, version,
@@ -114,7 +118,8 @@ import Testing
     let master = KeySchedule.master(
       premaster: [3, 0] + [UInt8](0..<46), suite, .ssl3, clientRandom: client, serverRandom: server, sessionHash: nil)
     #expect(
-      text(master) == "99f8eafe5bbf857e2759ce35b732152fb1469173b88265a2b61e3e52e320b9abece16f561eb0a24bd3703173310cae1d")
+      text(master) == "99f8eafe5bbf857e2759ce35b732152fb1469173b88265a2b61e3e52e320b9abece16f561eb0a24bd3703173310cae1d"
+    )
     let keys = try #require(
       KeySchedule.keys(master: master, suite, .ssl3, clientRandom: client, serverRandom: server))
     let block =

@@ -256,6 +256,7 @@ extension RecordDecryptor {
   /// Opens a record that stands with its header in `bytes`.
   func open(_ bytes: [UInt8], sequence: UInt64, into output: inout [UInt8]) -> Opened? {
     open(
-      RecordHeader(bytes.rawBytes, at: 0), bytes.rawBytes.extracting(5..<bytes.count), sequence: sequence, into: &output)
+      RecordHeader(bytes.rawBytes, at: 0), bytes.rawBytes.extracting(5..<bytes.count), sequence: sequence, into: &output
+    )
   }
 }

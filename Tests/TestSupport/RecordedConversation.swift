@@ -21,7 +21,7 @@ public struct RecordedConversation: Sendable {
   public var steps: [Step] = []
   /// The lines of an NSS key log, in the order they were logged, without line ends.
   public var keyLog: [String] = []
-  /// The application bytes the server received, accepted early data included.
+  /// The application bytes the server received: early data if it was accepted, not if it was passed over.
   public var clientPlaintext: [UInt8] = []
   /// The application bytes the client received.
   public var serverPlaintext: [UInt8] = []

@@ -109,7 +109,8 @@ public struct SegmentedRecording: Sendable {
   /// One side was not recorded at all.
   public mutating func loseAll(of side: Side) { pieces.removeAll { $0.side == side } }
 
-  /// The piece at `index` was seen after the one that follows it.
+  /// The piece at `index` was seen after the one that follows it. If they are of different sides, the capture shows an
+  /// answer before what it answers; tshark 4.0 does not decrypt on when that happens to a handshake.
   public mutating func swap(at index: Int) { pieces.swapAt(index, index + 1) }
 
   /// The piece at `index` was seen twice; the second time `later` pieces on.

@@ -36,8 +36,8 @@ final class RecordDecryptor {
   private let isEncryptThenMAC: Bool
   /// Drafts of TLS 1.3 before the 25th authenticate no header.
   private let hasHeaderAuthenticated: Bool
-  /// The 12 bytes that the nonce is made from: salt and, in TLS 1.3, all of it.
-  private let nonceBase: [UInt8]
+  /// The 12 bytes that nonces are made from, or the first 4 of them, as numbers in network order.
+  private let nonceBase: (salt: UInt32, rest: UInt64)
 
   /// The number that the next record has if none is missing.
   var sequence: UInt64 = 0
@@ -84,7 +84,8 @@ final class RecordDecryptor {
     }
     isEncryptThenMAC = encryptThenMAC
     hasHeaderAuthenticated = draft == 0 || draft >= 25
-    nonceBase = keys.vector
+    let padded = (keys.vector + [UInt8](repeating: 0, count: 12)).rawBytes
+    nonceBase = (padded.uint32(at: 0), padded.uint64(at: 4))
     firstVector = keys.vector
   }
 
@@ -171,14 +172,11 @@ final class RecordDecryptor {
     _ isCCM: Bool, _ output: inout [UInt8]
   ) -> Opened? {
     let length = fragment.byteCount - explicitLength - tagLength
-    guard length >= 0, let cipher, nonceBase.count >= 4 else { return nil }
+    guard length >= 0, let cipher else { return nil }
+    let rest = explicitLength > 0 ? fragment.uint64(at: 0) : nonceBase.rest ^ sequence
     var nonce = InlineArray<12, UInt8>(repeating: 0)
-    for index in 0..<min(12, nonceBase.count) { nonce[index] = nonceBase[index] }
-    if explicitLength > 0 {
-      for index in 0..<8 { nonce[4 + index] = fragment.byte(at: index) }
-    } else {
-      for index in 0..<8 { nonce[4 + index] ^= UInt8(truncatingIfNeeded: sequence >> UInt64(56 - 8 * index)) }
-    }
+    for index in 0..<4 { nonce[index] = UInt8(truncatingIfNeeded: nonceBase.salt >> UInt32(24 - 8 * index)) }
+    for index in 0..<8 { nonce[4 + index] = UInt8(truncatingIfNeeded: rest >> UInt64(56 - 8 * index)) }
     let sealed = fragment.extracting(explicitLength..<fragment.byteCount)
     var associated = InlineArray<13, UInt8>(repeating: 0)
     let opened: Int?

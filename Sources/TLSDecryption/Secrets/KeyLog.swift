@@ -30,7 +30,7 @@ public final class KeyLog {
   public init(_ bytes: [UInt8], maximumLines: Int) {
     source = .memory(bytes)
     var offset = 0
-    Self.index(bytes, at: &offset, isEnd: true, base: 0, maximumLines, &index, &isCut)
+    Self.index(bytes.span, at: &offset, isEnd: true, base: 0, maximumLines, &index, &isCut)
     index.sort()
   }
 
@@ -46,39 +46,42 @@ public final class KeyLog {
     var status = stat()
     let isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     var kept: [UInt8] = []
-    var block: [UInt8] = []
+    // A block, and before it the beginning of a line that the last block did not end.
+    var buffer = [UInt8](repeating: 0, count: Self.lineLength + Self.blockLength)
+    var rest = 0
     var base = 0
     var isEnd = false
     var failure: SecretsError?
     var index: [UInt64] = []
     var isCut = false
     while !isEnd && !isCut && failure == nil {
-      let rest = block.count
-      block.append(contentsOf: repeatElement(0, count: Self.blockLength))
-      // Safe: `read` writes at most the bytes just appended.
-      let count = unsafe block.withUnsafeMutableBytes {
+      // Safe: `read` writes at most a block, for which there is room behind the rest.
+      let count = unsafe buffer.withUnsafeMutableBytes {
         unsafe read(descriptor, $0.baseAddress.map { unsafe $0 + rest }, Self.blockLength)
       }
       if count < 0 {
-        if errno == EINTR {
-          block.removeLast(Self.blockLength)
-          continue
-        }
+        if errno == EINTR { continue }
         failure = SecretsError(SecretsFile.errorText(errno), kind: .readFailed)
         break
       }
       isEnd = count == 0
-      block.removeLast(Self.blockLength - count)
       if !isFile {
-        kept.append(contentsOf: block[rest...])
+        kept += buffer[rest..<rest + count]
         if kept.count > maximumLength {
           failure = SecretsError("is not a plain file and holds more than \(maximumLength) bytes")
         }
       }
       var offset = 0
-      Self.index(block, at: &offset, isEnd: isEnd, base: base, maximumLines, &index, &isCut)
+      Self.index(
+        buffer.span.extracting(0..<rest + count), at: &offset, isEnd: isEnd, base: base, maximumLines, &index, &isCut)
       base += offset
-      block.removeFirst(offset)
+      // What is left is the beginning of a line, no longer than one may be.
+      let end = rest + count
+      rest = min(end - offset, Self.lineLength)
+      for place in 0..<rest {
+        let byte = buffer[offset + place]
+        buffer[place] = byte
+      }
     }
     index.sort()
     self.index = index
@@ -98,10 +101,9 @@ public final class KeyLog {
 
   /// Indexes the whole lines of `bytes` from `offset`, which ends up behind the last one.
   private static func index(
-    _ bytes: [UInt8], at offset: inout Int, isEnd: Bool, base: Int, _ maximumLines: Int, _ index: inout [UInt64],
+    _ text: Span<UInt8>, at offset: inout Int, isEnd: Bool, base: Int, _ maximumLines: Int, _ index: inout [UInt64],
     _ isCut: inout Bool
   ) {
-    let text = bytes.span
     while offset < text.count {
       let end = endOfLine(text, from: offset)
       if end == text.count && !isEnd {

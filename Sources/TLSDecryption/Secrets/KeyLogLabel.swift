@@ -122,23 +122,26 @@ struct KeyLogLineStart {
       keyStart += 11
     }
     self.label = label
-    // The hash covers the first 16 bytes, which are random enough.
+    // The hash covers the first 16 bytes, which are random enough. Whether the others are digits is seen when the line is
+    // wanted.
     var hash = KeyLogHash()
     var position = keyStart
-    while position < line.count {
+    while position < min(line.count, keyStart + 32) {
       let digit = hexDigit(line[position])
       guard digit < 16 else { break }
-      if position < keyStart + 32 { hash.add(digit) }
+      hash.add(digit)
       position += 1
     }
-    let digits = position - keyStart
-    keyLength = digits / 2
-    guard digits % 2 == 0, position < line.count, line[position] == 0x20 else { return nil }
     switch label {
-    case .rsa: guard digits == 16 else { return nil }
-    case .sessionID: guard digits <= 64 else { return nil }
-    default: guard digits == 64 else { return nil }
+    case .rsa: guard position == keyStart + 16 else { return nil }
+    case .sessionID: while position < line.count, hexDigit(line[position]) < 16 { position += 1 }
+    default:
+      guard position == keyStart + 32 else { return nil }
+      position = keyStart + 64
     }
+    let digits = position - keyStart
+    guard digits % 2 == 0, digits <= 64, position < line.count, line[position] == 0x20 else { return nil }
+    keyLength = digits / 2
     self.hash = hash.value
   }
 

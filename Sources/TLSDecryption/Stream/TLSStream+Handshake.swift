@@ -47,6 +47,7 @@ extension TLSStream {
     half.negotiation.clientRandom = hello.random
     half.negotiation.clientVersion = hello.version
     half.negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
+    recallSubject(half)
   }
 
   /// A hello in a sealed record begins another handshake.
@@ -66,6 +67,12 @@ extension TLSStream {
     firstServerHello = firstServerHello ?? hello
     keyExchange = keyExchange ?? half.negotiation.keyExchange
     keep(message, half)
+    recallSubject(half)
+  }
+
+  /// A resumed session's client presented its certificate when the session began.
+  private func recallSubject(_ half: TLSHalf) {
+    guard clientSubject == nil, let hello = half.negotiation.serverHello else { return }
     for identifier in sessionIdentifiers(hello, half) where clientSubject == nil {
       clientSubject = secrets.session(identifier)?.clientSubject
     }

@@ -238,6 +238,8 @@ extension TLSStream {
   func readGap(
     _ length: Int, _ reason: PlaintextGapReason, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
+    // What looked like the beginning of a record may hide whole ones.
+    if half.isSearching && !half.partial.isEmpty && half.state != .failed { search(half, point, emit, isFinal: true) }
     var region = half.region ?? newRegion(half)
     region.missing += length
     region.reason = reason
@@ -277,13 +279,19 @@ extension TLSStream {
   }
 
   /// Looks for the next record in the bytes collected.
-  private func search(_ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver) {
+  ///
+  /// - Parameter isFinal: the bytes do not go on, so that what would reach beyond them is no record.
+  private func search(_ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false) {
     var bytes: [UInt8] = []
     swap(&bytes, &half.partial)
     var start = 0
     while let place = candidate(bytes.rawBytes, from: start, half) {
       let header = RecordHeader(bytes.rawBytes, at: place)
       guard place + header.recordLength <= bytes.count else {
+        if isFinal {
+          start = place + 1
+          continue
+        }
         // More is needed to see whether it is one.
         pass(bytes.rawBytes.extracting(0..<place), half)
         half.partial = Array(bytes[place...])
@@ -370,6 +378,7 @@ extension TLSStream {
   // MARK: ends
 
   func readEnd(_ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver) {
+    if half.isSearching && !half.partial.isEmpty && half.state != .failed { search(half, point, emit, isFinal: true) }
     if !half.partial.isEmpty && half.state != .clear {
       // A record that the capture does not end.
       var region = half.region ?? newRegion(half)

@@ -1,0 +1,79 @@
+import Bytes
+import PacketCapture
+import TLSDecryption
+
+/// Connections that turn out to be TLS: their bytes go through a `TLSStream`, and what it gives out is read in their place.
+extension Dissector {
+  /// Takes the bytes of a TLS connection. It touches no more than the lane: the connection itself is far away in memory.
+  mutating func consume(_ bytes: RawSpan, at position: StreamPosition, through tls: TLSStream) {
+    let slot = position.slot
+    tls.receive(bytes, from: lanes[slot].side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
+      consumePlaintext($0, $1, $2, $3, slot)
+    }
+  }
+
+  /// Secrets have come: connections that waited for theirs read on.
+  mutating func retryTLS() {
+    for connection in connections {
+      guard let connection, let tls = connection.tls else { continue }
+      tls.retry { consumePlaintext($0, $1, $2, $3, connection.slot) }
+    }
+  }
+
+  /// Reads on with what a TLS connection carries.
+  mutating func consumePlaintext(
+    _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ slot: Int
+  ) {
+    let fromHigh = lanes[slot].isHigh(side)
+    let mark = Mark(time: Timestamp(nanoseconds: point.time), packet: point.packet)
+    switch event {
+    case .bytes(let bytes):
+      if lanes[slot].readOn(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) { return }
+      if let connection = connections[slot] { read(bytes, at: offset, mark, connection, fromHigh) }
+    case .gap(let length, let reason):
+      guard let connection = connections[slot] else { return }
+      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
+      let reason: GapRecord.Reason =
+        switch reason {
+        case .lost: .lost
+        case .truncated: .truncated
+        case .undecrypted: .undecrypted
+        }
+      readGap(length, reason, at: offset, mark, connection, fromHigh)
+    case .end: if let connection = connections[slot] { end(connection, fromHigh) }
+    }
+  }
+
+  /// The connection turns out to be TLS: what was held and what comes goes through a decryptor.
+  mutating func beginTLS(_ connection: Connection, _ first: RawSpan, fromHigh: Bool) {
+    if connection.clientIsHigh == nil, let isClient = TLSRecognition.isFromClient(first) {
+      connection.clientIsHigh = fromHigh == isClient
+    }
+    if connection.clientIsHigh == nil {
+      connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
+    }
+    if connection.service == .unknown { connection.decideByPorts(options.ports) }
+    // A hello begins the content too, whether or not the packets before it were captured.
+    connection.startWasCaptured = TLSRecognition.isFromClient(first) != nil
+    let tls = TLSStream(secrets: secrets, limits: options.tls)
+    connection.tls = tls
+    lanes[connection.slot] = GatewayLane(connection: connection.number, options: options)
+    lanes[connection.slot].tls = tls
+    lanes[connection.slot].clientIsHigh = connection.clientIsHigh ?? false
+    let point = CapturePoint(time: connection.opened.nanoseconds, packet: 0)
+    for (isHigh, missing) in [(false, connection.ways.low.missing), (true, connection.ways.high.missing)]
+    where missing > 0 {
+      tls.gap(length: missing, reason: .lost, from: connection.side(fromHigh: isHigh), at: point) { _, _, _, _ in }
+    }
+    for (piece, isHigh) in connection.takeHeld() {
+      tls.receive(
+        piece.bytes.rawBytes, from: connection.side(fromHigh: isHigh),
+        at: CapturePoint(time: piece.mark.time.nanoseconds, packet: piece.mark.packet)
+      ) { consumePlaintext($0, $1, $2, $3, connection.slot) }
+    }
+  }
+}
+
+extension CapturePoint {
+  init(_ position: StreamPosition) { self.init(time: position.time.nanoseconds, packet: position.packet) }
+}
