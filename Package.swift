@@ -58,7 +58,7 @@ let package = Package(
     .testTarget(
       name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes", "TestSupport"],
       exclude: ["Truth"], swiftSettings: settings),
-    .testTarget(name: "CommandTests", dependencies: ["apnscope"], swiftSettings: settings),
+    .testTarget(name: "CommandTests", dependencies: ["apnscope", "TestSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

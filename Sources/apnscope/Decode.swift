@@ -15,9 +15,11 @@ struct Decode: ParsableCommand {
       notification, error response, feedback tuple, gap, stretch of malformed bytes and connection, and a summary.
 
       After a gap or damage it finds the next frame and goes on: every notification that is wholly in the recording is \
-      decoded, nothing is invented, and bytes that were passed over are named. TLS connections are read through when their \
-      secrets are known: from a key log (--keys), the server's RSA key (--server-key), or the capture file itself. The \
-      connection record says when they could not be, and why.
+      decoded, nothing is invented, and bytes that were passed over are named.
+
+      TLS is decrypted when its secrets are there: in a key log (--keys), in the capture itself (pcapng), or in the \
+      server's RSA key (--server-key). A connection that stays closed says why in its record ("problem"), and --strict \
+      makes it exit code 65. Secrets are never printed.
 
       Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error.
 
@@ -44,7 +46,7 @@ struct Decode: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write the secrets that opened something to this file, as an NSS key log that only its owner can read. With a server's key, this is how to pass a decryptable capture on without the key.",
+      "Write the secrets that opened something to this file: a key log for --keys that holds these connections only, readable by its owner only. Pass it on with a capture instead of a server's key.",
       valueName: "file"), completion: .file())
   var exportKeys: String?
 

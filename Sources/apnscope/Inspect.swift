@@ -13,13 +13,15 @@ struct Inspect: ParsableCommand {
     discussion: """
       Shows on one screen what the files are, who connected, what was sent and how well it was batched, which error \
       responses came and how many notifications each of them cost, how connections came and went, and a list of \
-      findings: what is worth a look, how often it occurs, and in which packet first.
+      findings: what is worth a look, how often it occurs, and in which packet first. TLS is decrypted as 'decode' does \
+      it, and shown with version, cipher suite, key exchange, resumption, and what it costs in bytes.
 
       It counts the records that 'decode' writes; fates have the same meaning. A notification is recognised when it is \
       sent again by its token and payload.
 
       Examples:
         apnscope inspect capture.pcap
+        apnscope inspect --keys sslkeys.log capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
       """)
 

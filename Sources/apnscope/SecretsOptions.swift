@@ -8,18 +8,18 @@ import TLSDecryption
 struct SecretsOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "An NSS key log with the secrets of TLS connections, as SSLKEYLOGFILE makes it. Repeatable. Secrets in a pcapng file are used without being named.",
+      "Key log (NSS format) with the secrets of TLS connections: what a client or server writes when SSLKEYLOGFILE names a file. Repeatable. Secrets inside a pcapng capture are used by themselves.",
       valueName: "file"), completion: .file())
   var keys: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "The server's RSA private key in PEM; it opens connections with RSA key exchange. Repeatable.",
+      "The server's RSA private key (PEM). It opens only connections whose cipher suite begins with TLS_RSA_WITH_; all others need a key log. Repeatable.",
       valueName: "file"), completion: .file())
   var serverKey: [String] = []
 
   @Option(
-    help: ArgumentHelp("A file whose first line is the pass phrase of encrypted server keys.", valueName: "file"),
+    help: ArgumentHelp("File whose first line is the pass phrase of an encrypted --server-key.", valueName: "file"),
     completion: .file())
   var passPhraseFile: String?
 

@@ -10,7 +10,8 @@ struct UsageTests {
       ["decode", "--port", "2195", "a"], ["decode", "--port", "0=gateway", "a"], ["decode", "--port", "1=unknown", "a"],
       ["decode", "--stream", "client", "a"], ["decode", "--max-frame-length", "0", "a"],
       ["decode", "--max-connections", "many", "a"], ["decode", "-", "-"], ["decode", "--output", "records/", "a"],
-      ["inspect", "--rows", "-1", "a"], ["explain", "a"],
+      ["inspect", "--rows", "-1", "a"], ["explain", "a"], ["decode", "--pass-phrase-file", "phrase", "a"],
+      ["inspect", "--export-keys", "keys", "a"], ["decode", "--max-key-log-lines", "0", "a"],
     ])
   func usage(arguments: [String]) throws {
     try Command.inFolder { command in
@@ -39,13 +40,15 @@ struct UsageTests {
     "--filter", "--port", "--stream", "--max-frame-length", "--max-token-length", "--max-payload-length",
     "--max-packet-length", "--max-block-length", "--max-hex-dump-length", "--max-fragmented-datagrams",
     "--max-buffered-bytes", "--max-total-buffered-bytes", "--max-connections", "--gap-patience", "--start-patience",
-    "--max-identifier-runs", "--max-write-times", "--max-held-responses",
+    "--max-identifier-runs", "--max-write-times", "--max-held-responses", "--keys", "--server-key",
+    "--pass-phrase-file", "--max-handshake-length", "--max-held-tls-bytes", "--max-tls-candidates",
+    "--max-missing-records", "--max-opening-attempts", "--max-key-log-lines", "--max-secrets-length",
   ]
 
   @Test(
     "--help mentions every option, and explains it",
     arguments: [
-      ("decode", readingOptions + ["--format", "--output", "--strict"]),
+      ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
       ("inspect", readingOptions + ["--format", "--rows"]),
     ])
   func help(subcommand: String, options: [String]) throws {

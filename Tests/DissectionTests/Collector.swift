@@ -2,6 +2,7 @@ import APNSProtocol
 import Bytes
 import FoundationEssentials
 import PacketCapture
+import TLSDecryption
 
 @testable import Dissection
 
@@ -78,23 +79,33 @@ struct Collector: RecordSink {
   mutating func receive(_ outcome: CaptureOutcome) { outcomes.append(outcome) }
 }
 
-/// What `apnscope decode` would write for a file, as records.
+/// What `apnscope decode` would write for a file, as records. A key log beside it is used.
 func dissect(_ path: String, _ options: DissectionOptions = DissectionOptions()) throws -> Collector {
-  var dissection = Dissection(into: Collector(), options: options)
+  var dissection = Dissection(into: Collector(), options: options, secrets: try secrets(beside: path))
   let input = try CaptureInput.open(path, options: options.capture)
   _ = try dissection.read(input, source: path) { _ in true }
   dissection.finish()
   return dissection.sink
 }
 
-/// What `apnscope decode` writes for a file under this name.
+/// The secrets in the key log that stands beside a capture: `a.pcap.keys` for `a.pcap`.
+func secrets(beside path: String) throws -> Secrets {
+  let secrets = Secrets()
+  let keys = path + ".keys"
+  if FileManager.default.fileExists(atPath: keys) {
+    secrets.add(try KeyLog(contentsOf: keys, maximumLength: 1 << 20, maximumLines: 1_000))
+  }
+  return secrets
+}
+
+/// What `apnscope decode` writes for a file under this name. A key log beside it is used.
 func decodedLines(_ path: String, source: String, _ options: DissectionOptions = DissectionOptions()) throws -> String {
   var written: [UInt8] = []
   let writer = JSONLinesWriter { bytes in
     written.append(copying: bytes)
     return true
   }
-  var dissection = Dissection(into: writer, options: options)
+  var dissection = Dissection(into: writer, options: options, secrets: try secrets(beside: path))
   _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: source) { _ in true }
   dissection.finish()
   writer.flush()
