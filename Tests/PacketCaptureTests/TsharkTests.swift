@@ -34,6 +34,6 @@ enum OwnTraces {
 
   static let captures: [String] = {
     let files = FileManager.default.enumerator(atPath: folder)?.allObjects as? [String] ?? []
-    return files.filter { $0.contains(".pcap") && !$0.hasSuffix(".jsonl") && !$0.hasSuffix(".md") }.sorted()
+    return files.filter { $0.contains(".pcap") && ![".jsonl", ".md", ".keys"].contains(where: $0.hasSuffix) }.sorted()
   }()
 }

@@ -235,7 +235,7 @@ import Testing
     conversation.send(Conversation.record(22, Conversation.clientHello()), from: .client)
     let sealer = Conversation.modernSealer(.client)
     let sealed = (0..<1_000).flatMap { _ in sealer.seal(type: 23, [UInt8](repeating: 1, count: 28)) }
-    conversation.send(sealed, from: .client, pieces: 1)
+    conversation.send(sealed, from: .client, pieces: 10)
     for _ in 0..<30_000 { conversation.send(Conversation.record(21, [1, 100]), from: .server) }
     #expect(conversation.stream.client.isWaiting)
     conversation.send(Conversation.record(22, Conversation.serverHello(0x1301, [0, 43, 0, 2, 3, 4])), from: .server)
