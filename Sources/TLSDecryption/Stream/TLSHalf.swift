@@ -82,6 +82,10 @@ final class TLSHalf {
   var offset = 0
   /// Data was opened.
   var openedData = false
+  /// The handshake's last message was opened: what follows is data.
+  var hasFinished = false
+  /// Bytes at the end that are missing or could not be opened, and why they are missing.
+  var unread: SkippedRegion?
   /// Of the last keys, for what is counted without them.
   var lastOverhead = 0
 

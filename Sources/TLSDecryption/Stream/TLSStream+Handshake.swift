@@ -121,6 +121,7 @@ extension TLSStream {
     half.keyedHandshakes = half.negotiation.number + 1
     half.epochs = nil
     half.active = nil
+    half.hasFinished = false
     half.handshake.reset()
     if isResumed == nil, half.negotiation.serverHello != nil { isResumed = half.negotiation.isResumed }
     // Without secrets too: the session's subject is in the clear.
@@ -131,6 +132,7 @@ extension TLSStream {
   private func advance(_ half: TLSHalf, from stage: KeyEpoch.Stage) {
     half.epochs = half.epochs?.filter { $0.stage.rawValue > stage.rawValue }
     half.active = nil
+    if stage == .handshake { half.hasFinished = true }
   }
 
   private func updateKeys(_ half: TLSHalf) {

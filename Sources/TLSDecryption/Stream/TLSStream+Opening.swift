@@ -143,6 +143,7 @@ extension TLSStream {
     candidate.decryptor.accept(fragment, sequence: match.sequence)
     if half.active !== candidate {
       half.active = candidate
+      if candidate.stage == .data { half.hasFinished = true }
       half.lastOverhead = candidate.decryptor.overhead
       // What comes before in a connection does not come again.
       half.epochs = half.epochs?.filter { $0.stage.rawValue > candidate.stage.rawValue }

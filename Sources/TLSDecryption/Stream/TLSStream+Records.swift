@@ -230,8 +230,7 @@ extension TLSStream {
 
   private func newRegion(_ half: TLSHalf) -> SkippedRegion {
     var region = SkippedRegion()
-    // Keys that are not proven yet have the end of the handshake before them.
-    region.isBeforeData = half.active == nil || half.active?.stage == .handshake
+    region.isBeforeData = !half.hasFinished
     return region
   }
 
@@ -388,9 +387,21 @@ extension TLSStream {
     }
     half.partial = []
     half.region?.place(shortestRecord: shortestRecord(half))
-    if half.openedData, let region = half.region { emitRegion(region, records: region.lowest, half, point, emit) }
+    if let region = half.region {
+      half.unread = region
+      if half.hasFinished { emitLast(region, half, point, emit) }
+    }
     half.region = nil
     emit(.end, half.side, half.offset, point)
+  }
+
+  /// Gives out what is missing at the end, unless it is as long as the alert that closes a connection.
+  private func emitLast(
+    _ region: SkippedRegion, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
+    let alert = RecordHeader.length + half.lastOverhead + 2
+    if region.lowest == 1 && region.missing + region.captured == alert { return }
+    emitRegion(region, records: region.lowest, half, point, emit)
   }
 
   private func skipInFailure(_ bytes: RawSpan, _ half: TLSHalf) {

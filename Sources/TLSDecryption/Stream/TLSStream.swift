@@ -37,8 +37,8 @@ public final class TLSStream {
     summary.plaintextBytes = client.plaintextBytes + server.plaintextBytes
     summary.wireBytes = client.wireBytes + server.wireBytes
     summary.problem = problem
-    let isSealed = client.sealedRecords + server.sealedRecords > 0
-    summary.isDecrypted = problem == nil || !isSealed || summary.plaintextBytes > 0
+    let isClosed = [client, server].contains { $0.sealedRecords > 0 || $0.state == .failed || $0.unread != nil }
+    summary.isDecrypted = problem == nil || !isClosed || summary.plaintextBytes > 0
     summary.clientSubject = clientSubject
     summary.alert = alert
     return summary
@@ -173,7 +173,19 @@ public final class TLSStream {
   /// Says what was wrong when records could not be opened one by one.
   private func concludeProblem() {
     guard problem == nil else { return }
-    if client.sealedRecords + server.sealedRecords == 0 { problem = "the handshake was not finished" }
+    if client.sealedRecords + server.sealedRecords == 0 {
+      let isCut = client.hadGap || server.hadGap
+      problem = isCut ? "the handshake is not whole in the capture" : "the handshake was not finished"
+      return
+    }
+    for half in [client, server] where !half.openedData {
+      guard let unread = half.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
+      // What is missing may be no more than the end of its handshake.
+      guard half.hasFinished || !self.half(half.side.other).openedData else { continue }
+      let cause = unread.reason == .truncated ? "the snap length cut it" : "packets are missing"
+      problem = "no data of the \(half.side.name)'s is whole in the capture: \(cause)"
+      return
+    }
     for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
       if half.failures >= half.sealedRecords {
         problem = "the secrets for this connection do not open its records"
