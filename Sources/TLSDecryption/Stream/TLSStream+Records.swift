@@ -389,10 +389,18 @@ extension TLSStream {
     half.region?.place(shortestRecord: shortestRecord(half))
     if let region = half.region {
       half.unread = region
-      if half.hasFinished { emitLast(region, half, point, emit) }
+      if half.hasFinished || hidesData(region, half) { emitLast(region, half, point, emit) }
     }
     half.region = nil
     emit(.end, half.side, half.offset, point)
+  }
+
+  /// Whether there must be data in what is missing of a direction of which no sealed record was opened: keys were in use,
+  /// and it is longer than the end of a handshake.
+  private func hidesData(_ region: SkippedRegion, _ half: TLSHalf) -> Bool {
+    let longestFinished = 128
+    guard region.missing > 0, region.missing + region.captured > longestFinished else { return false }
+    return half.state == .sealed && half.failures == 0 || self.half(half.side.other).openedData
   }
 
   /// Gives out what is missing at the end, unless it is as long as the alert that closes a connection.
