@@ -73,7 +73,7 @@ public struct Dissection<Sink: RecordSink> {
     let secrets = dissector.secrets
     let options = options
     var hasReadAhead = false
-    if mayHoldSecrets {
+    if mayHoldSecrets && outcome.size != nil {
       // Asked for when a connection's secret has not come yet: it may stand behind the packets.
       secrets.late = {
         hasReadAhead = true

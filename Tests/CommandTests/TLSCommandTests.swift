@@ -114,6 +114,10 @@ struct TLSCommandTests {
       let pipe = try command.shell(#"cat \#(trace) | "$apnscope" decode --strict -"#)
       #expect(pipe.status == 0)
       #expect(pipe.lines.dropFirst() == file.lines.dropFirst())
+      // A capture that is still being made: half of it, then in one write the connection's end and what is behind it.
+      let slow = try command.shell(
+        #"{ head -c 20000 \#(trace); sleep 0.3; dd if=\#(trace) bs=20000 skip=1 status=none; } | "$apnscope" decode -"#)
+      #expect(slow.lines.dropFirst() == file.lines.dropFirst())
     }
   }
 
