@@ -22,7 +22,7 @@ final class Connection {
 
   let number: Int
   /// Where its lane is.
-  let slot: Int
+  var slot: Int
   let flow: Flow?
   let opened: Timestamp
   var clientIsHigh: Bool?

@@ -7,9 +7,11 @@ extension Dissector {
   /// Takes the bytes of a TLS connection. It touches no more than the lane: the connection itself is far away in memory.
   mutating func consume(_ bytes: RawSpan, at position: StreamPosition, through tls: TLSStream) {
     let slot = position.slot
+    let before = lanes[slot].session.written
     tls.receive(bytes, from: lanes[slot].side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
       consumePlaintext($0, $1, $2, $3, slot)
     }
+    output.sink.segment(notifications: lanes[slot].session.written - before, at: position.time)
   }
 
   /// Secrets have come: connections that waited for theirs read on.
@@ -17,6 +19,36 @@ extension Dissector {
     for connection in connections {
       guard let connection, let tls = connection.tls else { continue }
       tls.retry { consumePlaintext($0, $1, $2, $3, connection.slot) }
+    }
+    retryParked(isFinal: false)
+  }
+
+  /// Keeps a connection that has ended while its secrets may still come; `false` when nothing can come of it.
+  mutating func park(_ connection: Connection) -> Bool {
+    guard secrets.mayGrow, let waiting = connection.tls?.bytesWaitingForSecrets, waiting > 0 else { return false }
+    let held = parked.reduce(0) { $0 + ($1.connection.tls?.bytesWaitingForSecrets ?? 0) }
+    guard held + waiting <= options.tls.maximumHeldBytes * 16, parked.count < 4_096 else { return false }
+    parked.append((connection, lanes[connection.slot]))
+    return true
+  }
+
+  /// Reads and closes the connections whose secrets have come, or all of them.
+  mutating func retryParked(isFinal: Bool) {
+    let waiting = parked
+    parked = []
+    for (connection, lane) in waiting {
+      // Its old place may be another's by now.
+      connection.slot = connections.count
+      connections.append(connection)
+      lanes.append(lane)
+      connection.tls?.retry { consumePlaintext($0, $1, $2, $3, connection.slot) }
+      if isFinal || connection.tls?.bytesWaitingForSecrets == 0 {
+        close(connection)
+      } else {
+        parked.append((connection, lanes[connection.slot]))
+      }
+      connections.removeLast()
+      lanes.removeLast()
     }
   }
 

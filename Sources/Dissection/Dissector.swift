@@ -15,6 +15,8 @@ struct Dissector<Sink: RecordSink> {
   let options: DissectionOptions
   let secrets: Secrets
   var connections: [Connection?] = []
+  /// Connections that have ended and whose secrets may still come, with their lanes.
+  var parked: [(connection: Connection, lane: GatewayLane)] = []
   /// One for each connection, at the same place.
   var lanes: [GatewayLane] = []
 
@@ -43,7 +45,7 @@ struct Dissector<Sink: RecordSink> {
     case .conflict(_, _, let length): connection.conflictingBytes += length
     case .limit(let kind): if !connection.limits.contains(kind) { connection.limits.append(kind) }
     case .closed:
-      close(connection)
+      if !park(connection) { close(connection) }
       connections[slot] = nil
       lanes[slot] = GatewayLane(connection: 0, options: options)
     }
@@ -81,6 +83,7 @@ struct Dissector<Sink: RecordSink> {
       close(connection)
       connections[connection.slot] = nil
     }
+    retryParked(isFinal: true)
   }
 
   mutating func close(_ connection: Connection) {

@@ -127,7 +127,7 @@ public struct ConnectionRecord: Sendable {
   /// Application bytes in the capture, by direction; those of an undecrypted connection are its TLS bytes.
   public var clientBytes: Int
   public var serverBytes: Int
-  /// Bytes known to have been sent that the capture does not hold, both directions.
+  /// Bytes known to have been sent that the capture does not hold, both directions; under TLS those of TLS.
   public var missingBytes: Int
   public var notifications: Int
   public var errorResponses: Int

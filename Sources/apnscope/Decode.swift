@@ -63,6 +63,19 @@ struct Decode: ParsableCommand {
     if isDirectory && format != .csv {
       throw ValidationError("--output names a directory; only --format csv writes several files.")
     }
+    if let exportKeys {
+      for path in reading.inputs + reading.secrets.files where isSameFile(path, exportKeys) {
+        throw ValidationError("--export-keys would overwrite \(path), which is to be read.")
+      }
+    }
+  }
+
+  private func isSameFile(_ a: String, _ b: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    guard unsafe stat(a, &first) == 0, unsafe stat(b, &second) == 0, first.st_mode & S_IFMT == S_IFREG else {
+      return false
+    }
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
   }
 
   func run() throws {

@@ -101,7 +101,7 @@ struct InspectionText {
     }
     add(line)
     var table = TextTable(
-      ["conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "client", "remarks"],
+      ["conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "topic", "remarks"],
       right: [0, 5])
     var shown = 0
     for row in report.connections where row.tls != nil && shown < rows {
@@ -112,7 +112,7 @@ struct InspectionText {
       table.add([
         "\(row.connection)", tls.version ?? "-", tls.cipherSuite.map { String($0.dropFirst("TLS_".count)) } ?? "-",
         tls.keyExchange ?? "-", tls.resumed.map { $0 ? "resumed" : "new" } ?? "-",
-        tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-", Self.printable(tls.clientSubject ?? "-"),
+        tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-", Self.printable(tls.clientSubject.map(Self.topic) ?? "-"),
         remarks.joined(separator: "; "),
       ])
     }
@@ -213,6 +213,13 @@ struct InspectionText {
     let digits = String(scaled.magnitude)
     let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
     return (scaled < 0 ? "-" : "") + "\(padded.dropLast(places)).\(padded.suffix(places))"
+  }
+
+  /// What a provider's certificate names: its subject's UID, else its CN.
+  private static func topic(_ subject: String) -> String {
+    let parts = subject.split(separator: ",")
+    let part = parts.first { $0.hasPrefix("UID=") } ?? parts.first { $0.hasPrefix("CN=") }
+    return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject
   }
 
   private static func printable(_ text: String) -> String {

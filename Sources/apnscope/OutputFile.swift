@@ -16,7 +16,10 @@ final class OutputFile {
   init?(creating path: String, isSecret: Bool = false) {
     let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard opened >= 0 else { return nil }
-    if isSecret, fchmod(opened, 0o600) != 0 {
+    // A device keeps its mode.
+    var status = stat()
+    let isFile = unsafe fstat(opened, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    if isSecret, isFile, fchmod(opened, 0o600) != 0 {
       let code = errno
       close(opened)
       errno = code

@@ -23,6 +23,9 @@ struct SecretsOptions: ParsableArguments {
     completion: .file())
   var passPhraseFile: String?
 
+  /// The files that are read.
+  var files: [String] { keys + serverKey + (passPhraseFile.map { [$0] } ?? []) }
+
   func validate() throws {
     if passPhraseFile != nil && serverKey.isEmpty {
       throw ValidationError("--pass-phrase-file belongs to --server-key, which is missing.")

@@ -255,7 +255,7 @@ struct TLSCommandTests {
         if !isNew {
           // Others can read what was there before.
           try command.write(Array((String(repeating: "something else", count: 1_000) + "\n").utf8), file)
-          #expect(chmod(path, 0o644) == 0)
+          #expect(unsafe chmod(path, 0o644) == 0)
         }
         let export = try command.run(["decode"] + options + ["--export-keys", file, capture])
         #expect(export.status == 0)
@@ -334,8 +334,8 @@ struct TLSCommandTests {
           "tls-split-error.pcap",
           [
             "TLS            2 connections, 2 decrypted, 1 resumed, 1.60 TLS bytes per payload byte",
-            "TLS 1.2  ECDHE_RSA_WITH_AES_256_GCM_SHA384  ECDHE_RSA     new               1.74  UID=com.example.capture",
-            "TLS 1.2  ECDHE_RSA_WITH_AES_256_GCM_SHA384  ECDHE_RSA     resumed           1.42  UID=com.example.capture",
+            "TLS 1.2  ECDHE_RSA_WITH_AES_256_GCM_SHA384  ECDHE_RSA     new               1.74  com.example.capture",
+            "TLS 1.2  ECDHE_RSA_WITH_AES_256_GCM_SHA384  ECDHE_RSA     resumed           1.42  com.example.capture",
             "fates          40 accepted, 1 rejected, 60 discarded, 79 unknown",
           ]
         ),

@@ -302,7 +302,9 @@ import Testing
     conversation.send(bytes, from: .client, pieces: pieces)
     #expect(conversation.stream.client.state == .failed)
     conversation.finish()
-    #expect(conversation.client.gaps == [bytes.count - 22])
+    // All of it, less what sealing adds to as many records as there may have been: the one before held a byte.
+    let record = 5 + 17 + 1
+    #expect(conversation.client.gaps == [bytes.count - (bytes.count + record / 2) / record * (record - 1)])
     check(conversation)
   }
 

@@ -91,9 +91,9 @@ import Testing
       #expect(run.client.plaintext == before)
       #expect(run.summary.problem == "RC4 after a gap: the state of its key stream cannot be recovered")
       #expect(run.summary.isDecrypted)
-      // The record that is missing, and the ten that cannot be opened.
-      #expect(run.client.gaps.contains { $0.reason == .lost })
-      #expect(run.client.gaps.contains { $0.reason == .undecrypted && $0.length >= 1_000 })
+      // The record that is missing, and the ten that cannot be opened; how long each part is can be told to a few bytes.
+      #expect(run.client.gaps.map(\.reason) == [.lost, .undecrypted])
+      #expect(abs(run.client.gaps.map(\.length).reduce(0, +) - 1_100) < 30)
     } else {
       #expect(run.summary.problem == nil)
       let lostHead = kind.version <= .tls10 ? kind.suite.name.contains("DES") ? 8 : 16 : 0

@@ -48,11 +48,13 @@ final class Negotiation {
   /// The master secret that a record has proved to be right, up to TLS 1.2.
   var provenMaster: [UInt8]?
 
-  /// The session was resumed, as far as can be told once keys are in use.
-  var isResumed: Bool {
-    guard let serverHello else { return false }
+  /// Whether the session was resumed, as far as can be told once keys are in use; `nil` when what would tell may be
+  /// missing.
+  func isResumed(isWhole: Bool) -> Bool? {
+    guard let serverHello else { return nil }
     if serverHello.version >= .tls13 { return serverHello.extensions.selectsPreSharedKey }
-    return !hasServerHelloDone && !hasClientKeyExchange && serverCertificate == nil
+    if hasServerHelloDone || hasClientKeyExchange || serverCertificate != nil { return false }
+    return isWhole ? true : nil
   }
 
   /// Only TLS 1.3 asks the client for another hello.

@@ -82,6 +82,8 @@ final class TLSHalf {
   var offset = 0
   /// Data was opened.
   var openedData = false
+  /// Records of data that were opened.
+  var openedRecords = 0
   /// The handshake's last message was opened: what follows is data.
   var hasFinished = false
   /// Bytes at the end that are missing or could not be opened, and why they are missing.

@@ -113,6 +113,10 @@ extension TLSStream {
     if let ticket = half.negotiation.newTicket { secrets.remember(ticket, session) }
   }
 
+  func noteResumption(_ half: TLSHalf) {
+    isResumed = isResumed ?? half.negotiation.isResumed(isWhole: !client.hadGap && !server.hadGap)
+  }
+
   // MARK: keys change
 
   /// After a ChangeCipherSpec, and up to TLS 1.2: the next record has the keys of the last handshake.
@@ -123,7 +127,7 @@ extension TLSStream {
     half.active = nil
     half.hasFinished = false
     half.handshake.reset()
-    if isResumed == nil, half.negotiation.serverHello != nil { isResumed = half.negotiation.isResumed }
+    noteResumption(half)
     // Without secrets too: the session's subject is in the clear.
     rememberSession(half)
   }

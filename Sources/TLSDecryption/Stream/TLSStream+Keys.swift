@@ -131,7 +131,7 @@ extension TLSStream {
     if secrets.isEmpty { return .failed(Self.noSecrets) }
     if half.negotiation.clientRandom != nil { return .failed("no ServerHello in the capture") }
     return .failed(
-      "no ServerHello in the capture: it began before; TLS 1.2 and older need it, and "
+      "no ServerHello in the capture; TLS 1.2 and older need it, and "
         + (tried == 0 ? "the key log has no traffic secret of TLS 1.3" : "none of \(tried) traffic secrets fits"))
   }
 
@@ -220,7 +220,7 @@ extension TLSStream {
       return "a server key does not open \(exchange) key exchange; a key log does"
     }
     if !half.negotiation.hasClientKeyExchange {
-      return half.negotiation.isResumed
+      return half.negotiation.isResumed(isWhole: true) == true
         ? "the session was resumed, and where it began is not in the capture"
         : "no ClientKeyExchange in the capture"
     }

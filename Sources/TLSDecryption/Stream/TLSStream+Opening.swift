@@ -172,7 +172,7 @@ extension TLSStream {
   private func prove(_ candidate: KeyCandidate, _ half: TLSHalf) {
     guard !candidate.isProven else { return }
     candidate.isProven = true
-    if isResumed == nil, half.negotiation.serverHello != nil { isResumed = half.negotiation.isResumed }
+    noteResumption(half)
     keyExchange = keyExchange ?? half.negotiation.keyExchange
     if candidate.decryptor.version < .tls13 {
       guard half.negotiation.provenMaster == nil else { return }
@@ -193,6 +193,7 @@ extension TLSStream {
     switch opened.type {
     case .applicationData:
       half.openedData = true
+      half.openedRecords += 1
       // Early data that the server did not take never reached it.
       if candidate.stage == .early && half.negotiation.acceptsEarlyData == false { return }
       if opened.start > 0 {

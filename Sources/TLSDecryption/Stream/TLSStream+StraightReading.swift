@@ -22,6 +22,7 @@ extension TLSStream {
       half.plaintextBytes += offset - start
       half.records += records
       half.sealedRecords += records
+      half.openedRecords += records
       if offset > start { half.openedData = true }
     }
     let version = min(decryptor.version, .tls12)

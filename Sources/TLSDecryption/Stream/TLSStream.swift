@@ -47,6 +47,13 @@ public final class TLSStream {
   /// Bytes of a direction in the capture, as sent.
   public func wireBytes(from side: TLSSide) -> Int { half(side).wireBytes }
 
+  /// It holds bytes until secrets come; how many.
+  public var bytesWaitingForSecrets: Int {
+    [client, server].reduce(0) { sum, half in
+      if case .secrets? = half.waiting { sum + half.heldBytes } else { sum }
+    }
+  }
+
   func half(_ side: TLSSide) -> TLSHalf { side == .client ? client : server }
 
   // MARK: events
