@@ -40,6 +40,7 @@ public enum ExternalTool {
 }
 
 /// Gives `body` a folder that is gone afterwards.
+@discardableResult
 public func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("apnscope-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
