@@ -30,7 +30,8 @@ public enum PlaintextGapReason: Sendable {
 
 /// What one direction carried under TLS, in stream order.
 public enum PlaintextEvent: ~Escapable {
-  /// The content of a record, borrowed for the time of the call.
+  /// The content of a record, borrowed for the time of the call. It was verified, but for one kind: the first record
+  /// behind a gap in TLS 1.0 and SSL 3.0 with the MAC inside, of whose MAC a block is lost; there the padding must do.
   case bytes(RawSpan)
   /// About `length` bytes are missing: exactly, when the suite is an AEAD.
   case gap(length: Int, reason: PlaintextGapReason)

@@ -38,6 +38,8 @@ final class TLSHalf {
   var partial: [UInt8] = []
   /// Where the next record begins is not known.
   var isSearching = false
+  /// Bytes that `partial` must have before it is searched again.
+  var wanted = 0
   /// Bytes to the end of a record that a gap cut.
   var skip = 0
   /// The last bytes that were passed over: TLS 1.0 needs a block of them for the next record, before a MAC.

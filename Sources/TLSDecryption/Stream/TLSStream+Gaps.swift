@@ -10,6 +10,7 @@ extension TLSStream {
       half.region = newRegion(half)
     }
     half.isSearching = true
+    half.wanted = 0
     half.hadGap = true
     half.handshake.reset()
     half.tail = []
@@ -25,7 +26,8 @@ extension TLSStream {
     _ length: Int, _ reason: PlaintextGapReason, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     // What looked like the beginning of a record may hide whole ones.
-    if half.isSearching && !half.partial.isEmpty && half.state != .failed { search(half, point, emit, isFinal: true) }
+    if half.isSearching && half.state != .failed { searchAndRead(half, point, emit, isFinal: true) }
+    if half.isWaiting { return hold(.gap(length: length, reason, point), 0, half) }
     var region = half.region ?? newRegion(half)
     region.missing += length
     region.reason = reason
@@ -56,6 +58,7 @@ extension TLSStream {
       half.isSearching = true
     }
     half.partial = []
+    half.wanted = 0
     half.noteEnd(RawSpan())
     if half.active?.decryptor.isRC4 == true {
       half.skip = 0
@@ -64,48 +67,65 @@ extension TLSStream {
     }
   }
 
-  /// Looks for the next record in the bytes collected.
+  /// Looks for the next record in the bytes collected, and reads on from it; again when that does not lead far.
   ///
   /// - Parameter isFinal: the bytes do not go on, so that what would reach beyond them is no record.
-  func search(_ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false) {
+  func searchAndRead(_ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false) {
+    // One copy, in which all goes on: a hostile capture has something to search behind every record.
     var bytes: [UInt8] = []
     swap(&bytes, &half.partial)
-    var start = 0
-    while let place = candidate(bytes.rawBytes, from: start, half) {
-      let header = RecordHeader(bytes.rawBytes, at: place)
-      guard place + header.recordLength <= bytes.count else {
+    half.wanted = 0
+    var offset = 0
+    while half.isSearching {
+      guard findRecord(bytes.rawBytes, &offset, half, point, emit, isFinal: isFinal) else { return }
+      if half.isWaiting {
+        if offset < bytes.count { hold(bytes.rawBytes.extracting(offset..<bytes.count), half, point) }
+        return
+      }
+      readRecords(bytes.rawBytes, &offset, half, point, emit)
+    }
+  }
+
+  /// Finds the next record from `offset`, which ends up behind it; `false` when all bytes were passed over or kept.
+  private func findRecord(
+    _ bytes: RawSpan, _ offset: inout Int, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver,
+    isFinal: Bool
+  ) -> Bool {
+    let beginning = offset
+    var start = offset
+    while let place = recordPlace(bytes, from: start, half) {
+      let header = RecordHeader(bytes, at: place)
+      guard place + header.recordLength <= bytes.byteCount else {
         if isFinal {
           start = place + 1
           continue
         }
         // More is needed to see whether it is one.
-        pass(bytes.rawBytes.extracting(0..<place), half)
-        half.partial = Array(bytes[place...])
-        return
+        pass(bytes.extracting(beginning..<place), half)
+        half.partial = Array(copying: bytes.extracting(place..<bytes.byteCount))
+        half.wanted = header.recordLength
+        return false
       }
-      let record = bytes.rawBytes.extracting(place..<place + header.recordLength)
-      if resume(header, record, after: bytes.rawBytes.extracting(0..<place), half, point, emit) {
-        let rest = bytes.rawBytes.extracting(place + header.recordLength..<bytes.count)
-        if half.isWaiting {
-          if rest.byteCount > 0 { hold(rest, half, point) }
-        } else {
-          read(rest, half, point, emit)
-        }
-        return
+      let record = bytes.extracting(place..<place + header.recordLength)
+      if resume(header, record, after: bytes.extracting(beginning..<place), half, point, emit) {
+        offset = place + header.recordLength
+        return true
       }
       if half.state == .failed {
-        skipInFailure(bytes.rawBytes, half)
-        return
+        skipInFailure(bytes.extracting(beginning..<bytes.byteCount), half)
+        half.isSearching = false
+        return false
       }
       start = place + 1
     }
-    let kept = min(bytes.count, RecordHeader.length - 1)
-    pass(bytes.rawBytes.extracting(0..<bytes.count - kept), half)
-    half.partial = Array(bytes[(bytes.count - kept)...])
+    let kept = min(bytes.byteCount - beginning, RecordHeader.length - 1)
+    pass(bytes.extracting(beginning..<bytes.byteCount - kept), half)
+    half.partial = Array(copying: bytes.extracting(bytes.byteCount - kept..<bytes.byteCount))
+    return false
   }
 
   /// The next place from `start` where a record may begin.
-  private func candidate(_ bytes: RawSpan, from start: Int, _ half: TLSHalf) -> Int? {
+  private func recordPlace(_ bytes: RawSpan, from start: Int, _ half: TLSHalf) -> Int? {
     var place = start
     while place + RecordHeader.length <= bytes.byteCount {
       if 20...23 ~= bytes.byte(at: place), bytes.byte(at: place + 1) == 3 {
@@ -164,7 +184,8 @@ extension TLSStream {
   // MARK: ends
 
   func readEnd(_ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver) {
-    if half.isSearching && !half.partial.isEmpty && half.state != .failed { search(half, point, emit, isFinal: true) }
+    if half.isSearching && half.state != .failed { searchAndRead(half, point, emit, isFinal: true) }
+    if half.isWaiting { return hold(.end(point), 0, half) }
     if !half.partial.isEmpty && half.state != .clear {
       // A record that the capture does not end.
       var region = half.region ?? newRegion(half)

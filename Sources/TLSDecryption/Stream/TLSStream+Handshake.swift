@@ -15,7 +15,7 @@ extension TLSStream {
       keep(message, half)
       receive(keyExchange: message, half)
     case .newSessionTicket where !isClient:
-      let version = half.negotiation.version ?? .tls12
+      let version: TLSVersion = isModern(half) ? .tls13 : .tls12
       let ticket = NewSessionTicket.ticket(message.body, version)
       if version >= .tls13 {
         if let ticket, clientSubject != nil {
@@ -27,16 +27,21 @@ extension TLSStream {
       }
     case .encryptedExtensions where !isClient && half.negotiation.version == .tls13:
       half.negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
-    case .endOfEarlyData where isClient: advance(half, from: .early)
-    case .finished where (half.active?.decryptor.version ?? .tls12) >= .tls13: advance(half, from: .handshake)
-    case .keyUpdate where half.active?.stage == .data: updateKeys(half)
+    case .endOfEarlyData where half.active?.stage == .early: advance(half, from: .early)
+    case .finished where half.active?.stage == .handshake: advance(half, from: .handshake)
+    case .keyUpdate where half.active?.stage == .data && isModern(half): updateKeys(half)
     case .helloRequest: break
     default: keep(message, half)
     }
   }
 
+  /// TLS 1.3 is spoken: the keys in use say so, or the server's hello.
+  func isModern(_ half: TLSHalf) -> Bool {
+    (half.active?.decryptor.version ?? half.negotiation.version ?? .tls12) >= .tls13
+  }
+
   private func keep(_ message: HandshakeMessage, _ half: TLSHalf) {
-    guard half.negotiation.version ?? .tls12 < .tls13 else { return }
+    guard !isModern(half) else { return }
     half.negotiation.keep(message.bytes, fromClient: half.side == .client, maximumLength: limits.maximumHandshakeLength)
   }
 
@@ -79,7 +84,7 @@ extension TLSStream {
   }
 
   private func receive(certificate message: HandshakeMessage, _ half: TLSHalf) {
-    guard let der = CertificateMessage.first(message.body, half.negotiation.version ?? .tls12) else { return }
+    guard let der = CertificateMessage.first(message.body, isModern(half) ? .tls13 : .tls12) else { return }
     if half.side == .client {
       clientSubject = Certificate(der: der)?.subject ?? clientSubject
     } else {

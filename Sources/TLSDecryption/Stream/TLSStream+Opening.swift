@@ -23,7 +23,7 @@ extension TLSStream {
       }
     }
     // Compatibility messages of TLS 1.3 mean nothing; a second hello follows a retry request in the clear.
-    if header.type == .changeCipherSpec, half.active == nil || (half.negotiation.version ?? .tls12) >= .tls13 { return .done }
+    if header.type == .changeCipherSpec, half.active == nil || isModern(half) { return .done }
     if header.type == .handshake, half.active == nil, half.negotiation.serverHello == nil, isClearHello(fragment) {
       half.handshake.add(fragment, maximumLength: limits.maximumHandshakeLength) { receive($0, half) }
       return .done
@@ -192,10 +192,10 @@ extension TLSStream {
     let output = secrets.workspace.output
     switch opened.type {
     case .applicationData:
-      half.openedData = true
-      half.openedRecords += 1
       // Early data that the server did not take never reached it.
       if candidate.stage == .early && half.negotiation.acceptsEarlyData == false { return }
+      half.openedData = true
+      half.openedRecords += 1
       if opened.start > 0 {
         emit(.gap(length: opened.start, reason: .undecrypted), half.side, half.offset, point)
         half.offset += opened.start
@@ -210,8 +210,8 @@ extension TLSStream {
       half.handshake.add(
         output.rawBytes.extracting(0..<opened.length), maximumLength: limits.maximumHandshakeLength
       ) { receive($0, half) }
-    case .alert: note(Alert(output.rawBytes.extracting(0..<opened.length)), half)
-    case .changeCipherSpec: changeKeys(half)
+    case .alert where opened.start == 0: note(Alert(output.rawBytes.extracting(0..<opened.length)), half)
+    case .changeCipherSpec where opened.start == 0: changeKeys(half)
     default: break
     }
   }

@@ -11,15 +11,24 @@ extension TLSStream {
 
   func read(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver) {
     var offset = 0
-    while offset < bytes.byteCount {
+    readRecords(bytes, &offset, half, point, emit)
+    guard offset < bytes.byteCount else { return }
+    let rest = bytes.extracting(offset..<bytes.byteCount)
+    half.partial.append(copying: rest)
+    // What looks like a record is looked at when it is there to its end.
+    guard half.partial.count >= half.wanted else { return }
+    searchAndRead(half, point, emit)
+  }
+
+  /// Reads records until all bytes are used, or the next record's beginning is not known.
+  func readRecords(
+    _ bytes: RawSpan, _ offset: inout Int, _ half: TLSHalf, _ point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
+    while offset < bytes.byteCount && !half.isSearching {
       let rest = bytes.extracting(offset..<bytes.byteCount)
       if half.state == .failed {
         skipInFailure(rest, half)
-        return
-      }
-      if half.isSearching {
-        half.partial.append(copying: rest)
-        search(half, point, emit)
+        offset = bytes.byteCount
         return
       }
       if half.skip > 0 {
@@ -36,6 +45,7 @@ extension TLSStream {
           // Only a hello in SSL 2.0's form is no record.
           guard length <= rest.byteCount else {
             half.partial.append(copying: rest)
+            offset = bytes.byteCount
             return
           }
           readSSL2Hello(rest.extracting(0..<length), half)
@@ -52,6 +62,7 @@ extension TLSStream {
             let record = rest.extracting(0..<header.recordLength)
             if case .wait(let reason) = process(header, record, half, point, emit) {
               wait(half, for: reason, rest, point)
+              offset = bytes.byteCount
               return
             }
             offset += header.recordLength
@@ -59,6 +70,7 @@ extension TLSStream {
           }
         }
         half.partial.append(copying: rest)
+        offset = bytes.byteCount
         return
       }
       offset += complete(rest, half, point, emit)

@@ -117,7 +117,7 @@ public final class TLSStream {
     hold(.bytes(Array(copying: bytes), point), bytes.byteCount, half)
   }
 
-  private func hold(_ piece: TLSHalf.Held, _ count: Int, _ half: TLSHalf) {
+  func hold(_ piece: TLSHalf.Held, _ count: Int, _ half: TLSHalf) {
     half.held.append(piece)
     // A small piece takes more memory than its bytes.
     half.heldBytes += max(count, 128)
