@@ -73,11 +73,12 @@ public struct Dissection<Sink: RecordSink> {
     let secrets = dissector.secrets
     let options = options
     var hasReadAhead = false
+    var blocks = 0
     if mayHoldSecrets && outcome.size != nil {
       // Asked for when a connection's secret has not come yet: it may stand behind the packets.
       secrets.late = {
         hasReadAhead = true
-        return Self.keyLog(CaptureFile.secrets(in: source, options: options.capture), options)
+        return Self.keyLog(Array(CaptureFile.secrets(in: source, options: options.capture).dropFirst(blocks)), options)
       }
     }
     // A pipe cannot be read twice; there a connection waits for its secret, as far as the limits allow.
@@ -97,6 +98,7 @@ public struct Dissection<Sink: RecordSink> {
         announce(outcome)
       }
       outcome.add(batch)
+      blocks += batch.secrets.count
       if !hasReadAhead && !batch.secrets.isEmpty {
         for keyLog in Self.keyLog(batch.secrets, options) { secrets.add(keyLog) }
         dissector.retryTLS()

@@ -108,7 +108,10 @@ struct Dissector<Sink: RecordSink> {
       output.sink.receive(response)
     }
     output.sink.receive(record(of: connection))
-    if connection.tls?.summary.isDecrypted == false { output.summary.undecryptedConnections += 1 }
+    if let tls = connection.tls?.summary {
+      if !tls.isDecrypted { output.summary.undecryptedConnections += 1 }
+      if !tls.isWhole { output.summary.partlyClosedConnections += 1 }
+    }
   }
 
   private func record(of connection: Connection) -> ConnectionRecord {

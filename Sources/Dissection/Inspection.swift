@@ -130,7 +130,7 @@ public struct Inspection: RecordSink {
     if let lifetime = record.closed.nanoseconds(since: record.opened) { lifetimes.add(Double(lifetime) / 1e9) }
     if record.service == .feedback { report.feedbackConnections += 1 }
     let packet = tally.lastPacket
-    if record.tls?.isDecrypted == false { shared.findings.note(.undecryptedConnection, packet: 0) }
+    if record.tls?.isWhole == false { shared.findings.note(.undecryptedConnection, packet: 0) }
     if record.fates.unknown > 0 && record.end != .captureEnd {
       shared.findings.note(.unknownFate, count: record.fates.unknown, packet: packet)
     }

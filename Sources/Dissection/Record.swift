@@ -149,9 +149,12 @@ public struct SummaryRecord: Sendable {
   public var gaps = 0
   public var malformed = 0
   public var undecryptedConnections = 0
+  /// Connections of which something could not be decrypted, those of which nothing could among them. No field of the
+  /// record; each connection's says what.
+  public var partlyClosedConnections = 0
 
   /// Something was missing, malformed or could not be decrypted.
-  public var isDamaged: Bool { gaps > 0 || malformed > 0 || undecryptedConnections > 0 }
+  public var isDamaged: Bool { gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
 }
 
 /// What one input was, once it has been read.

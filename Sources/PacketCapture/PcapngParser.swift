@@ -67,6 +67,9 @@ struct PcapngParser: CaptureParser {
         throw damaged("block of \(length) bytes is over the limit of \(options.maximumBlockLength)", position + offset)
       }
     case BlockType.decryptionSecrets where length <= options.maximumBlockLength: break
+    case BlockType.decryptionSecrets:
+      warn("secrets block at offset \(position + offset) is over the limit of \(options.maximumBlockLength) bytes")
+      return .skip(padded)
     default:
       if BlockType.numbered.contains(type) { number += 1 }
       return .skip(padded)
@@ -137,10 +140,13 @@ struct PcapngParser: CaptureParser {
     let type = window.uint32(at: body.lowerBound, bigEndian: bigEndian)
     let length = Int(window.uint32(at: body.lowerBound + 4, bigEndian: bigEndian))
     guard length <= body.count - 8 else { return warn("secrets block at offset \(at) overruns its block") }
-    guard secretsLength + length <= options.maximumSecretsLength else {
+    guard length > 0 else { return }
+    // An array takes more than its bytes.
+    let cost = length + 64
+    guard secretsLength + cost <= options.maximumSecretsLength else {
       return warn("secrets block at offset \(at) is over the limit of \(options.maximumSecretsLength) bytes in all")
     }
-    secretsLength += length
+    secretsLength += cost
     let start = body.lowerBound + 8
     secrets.append(DecryptionSecrets(type: type, data: Array(copying: window.extracting(start..<start + length))))
   }

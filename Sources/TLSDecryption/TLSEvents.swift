@@ -54,6 +54,8 @@ public struct TLSSummary: Sendable, Equatable {
   public var isResumed: Bool?
   /// There was nothing sealed, or at least some of it was opened; `problem` says what was not.
   public var isDecrypted = true
+  /// Nothing sealed was left unopened, as far as can be told.
+  public var isWhole = true
   /// Why not everything could be opened, in words.
   public var problem: String?
   /// Of the certificate that the client presented, now or when the session began.

@@ -3,23 +3,26 @@ public struct TLSLimits: Sendable {
   /// Longest handshake message, and all messages of a handshake together, in bytes. A longer message is passed over; if
   /// it was needed, the connection cannot be decrypted.
   public var maximumHandshakeLength: Int
-  /// Bytes of one direction that wait for the other's hello; then the direction is given up.
+  /// Bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.
   public var maximumHeldBytes: Int
-  /// Secrets that are tried for a direction of a connection.
+  /// The same for all connections together.
+  public var maximumTotalHeldBytes: Int
+  /// Secrets of a kind that are tried for a direction of a connection.
   public var maximumCandidates: Int
   /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
   public var maximumMissingRecords: Int
   /// Attempts to open records that fail, per direction, one more for each kilobyte of the record; then the direction is
-  /// given up. Connections without a hello in the capture, whose keys are guessed among all, have 32 times as many
-  /// together.
+  /// given up. For keys that are guessed, and numbers far away, all connections together have 32 times as many.
   public var maximumAttempts: Int
 
   public init(
-    maximumHandshakeLength: Int = 256 << 10, maximumHeldBytes: Int = 1 << 20, maximumCandidates: Int = 1_000,
+    maximumHandshakeLength: Int = 256 << 10, maximumHeldBytes: Int = 1 << 20, maximumTotalHeldBytes: Int = 64 << 20,
+    maximumCandidates: Int = 1_000,
     maximumMissingRecords: Int = 65_536, maximumAttempts: Int = 1 << 20
   ) {
     self.maximumHandshakeLength = maximumHandshakeLength
     self.maximumHeldBytes = maximumHeldBytes
+    self.maximumTotalHeldBytes = maximumTotalHeldBytes
     self.maximumCandidates = maximumCandidates
     self.maximumMissingRecords = maximumMissingRecords
     self.maximumAttempts = maximumAttempts

@@ -133,8 +133,15 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     name: .customLong("max-held-tls-bytes"),
-    help: ArgumentHelp("TLS bytes of one direction that wait for the other's hello.", valueName: "bytes"))
+    help: ArgumentHelp(
+      "TLS bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.",
+      valueName: "bytes"))
   var maxHeldTLSBytes = TLSLimits().maximumHeldBytes
+
+  @Option(
+    name: .customLong("max-total-held-tls-bytes"),
+    help: ArgumentHelp("The same for all connections together.", valueName: "bytes"))
+  var maxTotalHeldTLSBytes = TLSLimits().maximumTotalHeldBytes
 
   @Option(
     name: .customLong("max-tls-candidates"),
@@ -169,6 +176,7 @@ struct LimitOptions: ParsableArguments {
       ("gap-patience", gapPatience), ("start-patience", startPatience), ("max-identifier-runs", maxIdentifierRuns),
       ("max-write-times", maxWriteTimes), ("max-held-responses", maxHeldResponses),
       ("max-handshake-length", maxHandshakeLength), ("max-held-tls-bytes", maxHeldTLSBytes),
+      ("max-total-held-tls-bytes", maxTotalHeldTLSBytes),
       ("max-tls-candidates", maxTLSCandidates), ("max-missing-records", maxMissingRecords),
       ("max-opening-attempts", maxOpeningAttempts), ("max-key-log-lines", maxKeyLogLines),
       ("max-secrets-length", maxSecretsLength),
@@ -181,6 +189,7 @@ struct LimitOptions: ParsableArguments {
   var tlsLimits: TLSLimits {
     TLSLimits(
       maximumHandshakeLength: maxHandshakeLength, maximumHeldBytes: maxHeldTLSBytes,
+      maximumTotalHeldBytes: maxTotalHeldTLSBytes,
       maximumCandidates: maxTLSCandidates, maximumMissingRecords: maxMissingRecords,
       maximumAttempts: maxOpeningAttempts)
   }

@@ -21,6 +21,9 @@ import COpenSSL
 
   deinit { unsafe X509_free(certificate) }
 
+  /// Bytes of a subject that are kept: it is remembered with its session.
+  private static let maximumSubject = 1_024
+
   /// The subject with its parts in the certificate's order, escaped as RFC 4514 says: `UID=com.example.app,CN=…`.
   var subject: String {
     guard let name = unsafe X509_get_subject_name(certificate), let text = unsafe BIO_new(BIO_s_mem()) else { return "" }
@@ -29,7 +32,8 @@ import COpenSSL
     var start: UnsafeMutablePointer<CChar>?
     let length = unsafe apnscope_BIO_get_mem_data(text, &start)
     // Safe: the text stands in the BIO's memory until it is freed, and is copied here.
-    return unsafe String(decoding: UnsafeRawBufferPointer(start: start, count: Int(length)), as: UTF8.self)
+    return unsafe String(
+      decoding: UnsafeRawBufferPointer(start: start, count: min(Int(length), Self.maximumSubject)), as: UTF8.self)
   }
 
   func withPublicKey(_ body: (OpaquePointer) -> Bool) -> Bool? {

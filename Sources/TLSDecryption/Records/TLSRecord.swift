@@ -46,7 +46,10 @@ public enum TLSRecognition: Sendable {
     guard bytes.byteCount > 0 else { return .needsMore }
     let type = bytes.byte(at: 0)
     if 20...23 ~= type {
-      guard bytes.byteCount >= 3 else { return .needsMore }
+      // Up to the first byte of a handshake message, which tells whose it is.
+      guard bytes.byteCount >= (type == 22 ? 6 : 3) else {
+        return bytes.byteCount < 2 || bytes.byte(at: 1) == 3 ? .needsMore : .no
+      }
       return bytes.byte(at: 1) == 3 && bytes.byte(at: 2) <= 4 ? .yes : .no
     }
     if type & 0x80 != 0 {

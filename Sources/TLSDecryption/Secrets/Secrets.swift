@@ -14,18 +14,21 @@ public final class Secrets {
   /// Where every connection's records are opened, one after the other.
   let workspace = Workspace()
 
-  /// Attempts that are left for connections of which neither hello was captured, whose keys are guessed among all.
+  /// Attempts that are left to guess keys and far numbers with.
   private var guesses: Int
+  /// Bytes that all connections hold together.
+  var heldBytes = 0
 
   public init(limits: TLSLimits = TLSLimits()) {
     self.limits = limits
     guesses = limits.maximumAttempts << 5
   }
 
-  /// Whether another key may be guessed; each time it is asked counts.
-  func mayGuess() -> Bool {
-    guesses -= 1
-    return guesses > 0
+  /// Whether there may be another guess; each time it is asked counts.
+  func mayGuess(costing cost: Int = 1) -> Bool {
+    guard guesses > 0 else { return false }
+    guesses -= cost
+    return true
   }
 
   /// More secrets may come with the capture, which cannot be read ahead: a connection waits for its own.
@@ -66,7 +69,7 @@ public final class Secrets {
   /// Every line of a label, at most as many as candidates are allowed for a direction that began before the capture.
   func all(_ label: KeyLogLabel) -> [KeyLogLine] {
     var lines: [KeyLogLine] = []
-    for keyLog in keyLogs.reversed() {
+    for keyLog in keyLogs.reversed() where lines.count < limits.maximumCandidates {
       keyLog.forEach(label) {
         lines.append($0)
         return lines.count < limits.maximumCandidates

@@ -59,6 +59,10 @@ final class TLSHalf {
   var keyedHandshakes = 0
   /// `nil` until the first sealed record needs them.
   var epochs: [KeyEpoch]?
+  /// The keys in `epochs` are guessed among all; they are made anew for each record, as there may be thousands.
+  var isGuessing = false
+  /// The secrets that there were when the keys were collected.
+  var generation = 0
   /// The keys that opened the last record.
   var active: KeyCandidate?
   /// Failed attempts to open records, and records that were tried with more than one number, since the last success.

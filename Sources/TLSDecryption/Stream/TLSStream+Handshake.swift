@@ -78,6 +78,11 @@ extension TLSStream {
   /// A resumed session's client presented its certificate when the session began.
   private func recallSubject(_ half: TLSHalf) {
     guard clientSubject == nil, let hello = half.negotiation.serverHello else { return }
+    // A ticket that is offered may be refused; up to TLS 1.2 that shows when keys are in use.
+    let isTaken =
+      hello.version >= .tls13
+      || (!hello.sessionID.isEmpty && hello.sessionID == half.negotiation.clientHello?.sessionID) || isResumed == true
+    guard isTaken else { return }
     for identifier in sessionIdentifiers(hello, half) where clientSubject == nil {
       clientSubject = secrets.session(identifier)?.clientSubject
     }
@@ -120,6 +125,7 @@ extension TLSStream {
 
   func noteResumption(_ half: TLSHalf) {
     isResumed = isResumed ?? half.negotiation.isResumed(isWhole: !client.hadGap && !server.hadGap)
+    if isResumed == true { recallSubject(half) }
   }
 
   // MARK: keys change

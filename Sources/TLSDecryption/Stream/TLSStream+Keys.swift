@@ -50,9 +50,10 @@ extension TLSStream {
     !secrets.serverKeys.isEmpty && half.negotiation.suite?.usesRSAKeyExchange == true && !half.negotiation.hasClientKeyExchange
   }
 
-  private func collect(_ half: TLSHalf) -> Preparation {
+  func collect(_ half: TLSHalf) -> Preparation {
+    half.generation = secrets.generation
     guard let hello = half.negotiation.serverHello else { return collectWithoutServerHello(half) }
-    guard hello.version >= .ssl3 else { return .failed("\(hello.version) is not supported") }
+    guard hello.version >= .ssl3, hello.version <= .tls13 else { return .failed("\(hello.version) is not supported") }
     guard hello.suite.protection != nil else { return .failed("cipher suite not supported: \(hello.suite.name)") }
     if hello.compression != 0 {
       return .failed("TLS compression (\(hello.compression == 1 ? "DEFLATE" : "method \(hello.compression)")) is not supported")
@@ -111,28 +112,38 @@ extension TLSStream {
       half.side == .client
       ? [(.early, .clientEarlyTraffic), (.handshake, .clientHandshakeTraffic), (.data, .clientTraffic)]
       : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
+    half.isGuessing = half.negotiation.clientRandom == nil
+    if half.isGuessing && half.failures >= Self.maximumGuessedRecords { return .failed(noTrafficSecret) }
     var epochs: [KeyEpoch] = []
-    var tried = 0
     for (stage, label) in labels {
       let lines =
         half.negotiation.clientRandom.map { random in
           secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
         } ?? (stage == .early ? [] : secrets.all(label))
-      if stage == .data { tried = lines.count }
       let candidates = lines.flatMap { line in
         CipherSuite.modern(secretLength: line.secret.count).compactMap { candidate(line, stage, $0, draft: 0) }
       }
       epochs.append(KeyEpoch(stage: stage, candidates: candidates))
     }
-    if epochs.contains(where: { !$0.candidates.isEmpty }) {
+    let count = epochs.reduce(0) { $0 + $1.candidates.count }
+    if count > 0 {
+      // Making keys takes as long as some attempts.
+      if half.isGuessing && !secrets.mayGuess(costing: count * 16) { return .failed(noTrafficSecret) }
       half.epochs = epochs
       return .ready
     }
     if secrets.isEmpty { return .failed(Self.noSecrets) }
     if half.negotiation.clientRandom != nil { return .failed("no ServerHello in the capture") }
-    return .failed(
-      "no ServerHello in the capture; TLS 1.2 and older need it, and "
-        + (tried == 0 ? "the key log has no traffic secret of TLS 1.3" : "none of \(tried) traffic secrets fits"))
+    return .failed(noTrafficSecret)
+  }
+
+  /// Records of a direction without hellos for which keys are guessed.
+  private static let maximumGuessedRecords = 32
+
+  private var noTrafficSecret: String {
+    let count = secrets.all(.clientTraffic).count
+    return "no ServerHello in the capture; TLS 1.2 and older need it, and "
+      + (count == 0 ? "the key log has no traffic secret of TLS 1.3" : "none of \(count) traffic secrets fits")
   }
 
   // MARK: up to TLS 1.2
@@ -140,6 +151,9 @@ extension TLSStream {
   private func masterCandidates(_ half: TLSHalf, _ hello: ServerHello) -> [KeyCandidate] {
     guard let clientRandom = half.negotiation.clientRandom else {
       // The ClientHello is missing; the key log may know it.
+      half.isGuessing = true
+      guard half.failures < Self.maximumGuessedRecords, secrets.mayGuess(costing: 16 * min(secrets.keyLogLines, limits.maximumCandidates))
+      else { return [] }
       return secrets.all(.clientRandom).compactMap { candidate($0.secret, clientRandom: $0.key, half, hello) }
     }
     return masters(clientRandom, half, hello).compactMap { candidate($0, clientRandom: clientRandom, half, hello) }
@@ -170,7 +184,7 @@ extension TLSStream {
     for identifier in sessionIdentifiers(hello, half) {
       if let master = secrets.session(identifier)?.master { masters.append(master) }
     }
-    return masters
+    return Array(masters.prefix(limits.maximumCandidates))
   }
 
   /// What the server's private keys make of the ClientKeyExchange.

@@ -50,6 +50,10 @@ extension TLSStream {
       half.region?.captured += header.recordLength
       return
     }
+    if half.active == nil && half.failures > Self.patience && half.failures == half.sealedRecords {
+      // Nothing is missing, and nothing fits.
+      fail(half, Self.unfit)
+    }
     var region = half.region ?? SkippedRegion(isBeforeData: !half.openedData && !hasUnopenedEarlyData(half))
     region.captured += header.recordLength
     region.lowest += 1
@@ -57,6 +61,10 @@ extension TLSStream {
     half.region = region
     half.noteEnd(fragment)
   }
+
+  /// Sealed records from the first on that may stay closed before a direction is given up: a handshake has fewer.
+  private static let patience = 256
+  static let unfit = "the secrets for this connection do not open its records"
 
   /// Early data is being sent for which there is no secret.
   private func hasUnopenedEarlyData(_ half: TLSHalf) -> Bool {
@@ -79,13 +87,21 @@ extension TLSStream {
         return .refused
       }
     }
-    let attempts = half.attempts
     if let match = match(header, fragment, half) {
-      // Only failures without a way out count.
-      half.attempts = attempts
       accept(match, fragment, half, point, emit)
       deliver(match.opened, match.candidate, half, point, emit)
       return .opened
+    }
+    if half.isGuessing && half.active == nil {
+      half.epochs = nil
+      half.isGuessing = false
+    } else if lacksKeys(half) {
+      // The secrets of this stage may come later than those of the one before.
+      if half.generation != secrets.generation || secrets.readLate() {
+        half.epochs = nil
+        return tryOpen(header, fragment, half, point, emit)
+      }
+      if half.mayWait && secrets.mayGrow { return .wait(.secrets(generation: secrets.generation)) }
     }
     if let active = half.active, active.decryptor.needsVector, half.region != nil,
       let opened = active.decryptor.openWithoutVector(header, fragment, into: &secrets.workspace.output)
@@ -109,6 +125,11 @@ extension TLSStream {
   }
 
   // MARK: success
+
+  /// Whether there is no key for the data to come.
+  private func lacksKeys(_ half: TLSHalf) -> Bool {
+    half.active == nil && half.epochs?.contains { $0.stage == .data && !$0.candidates.isEmpty } == false
+  }
 
   /// Takes keys and number as proven, and gives out what is missing before the record.
   private func accept(

@@ -53,15 +53,16 @@ extension TLSStream {
       if let active {
         let lowest = region.isExact ? 0 : region.lowest
         let base = active.decryptor.sequence
-        for number in max(from, lowest)..<max(to, lowest) where number <= max(region.highest, 16) {
-          guard mayTry(half) else { return nil }
-          if let match = attempt(active, base &+ UInt64(number), header, fragment, half) { return match }
+        for more in from..<max(from, min(to, max(region.highest - lowest, 16) + 1)) {
+          guard mayTry(half), limit <= 16 || secrets.mayGuess() else { return nil }
+          if let match = attempt(active, base &+ UInt64(lowest + more), header, fragment, half) { return match }
         }
         if from == 0, let match = attemptNextKeys(after: active, header, fragment, half) { return match }
       }
-      for candidate in waiting where !candidate.decryptor.isRC4 && (candidate.stage == .data || limit == 16) {
-        for number in max(from, 1)..<max(to, 1) where number <= max(region.highest, 1) {
-          guard mayTry(half), !region.isBeforeCapture || secrets.mayGuess() else { return nil }
+      for candidate in waiting where candidate.stage == .data || limit == 16 {
+        guard candidate.decryptor.mayOpen(fragment, &secrets.workspace.output) else { continue }
+        for number in max(from, 1)..<max(min(to, max(region.highest, 1) + 1), max(from, 1)) {
+          guard mayTry(half), limit <= 16 && !region.isBeforeCapture || secrets.mayGuess() else { return nil }
           if let match = attempt(candidate, UInt64(number), header, fragment, half) { return match }
         }
       }
@@ -90,7 +91,7 @@ extension TLSStream {
     guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, half) else {
       return nil
     }
-    for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) {
+    for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) where mayTry(half) {
       if let match = attempt(next, number, header, fragment, half) { return match }
     }
     return nil

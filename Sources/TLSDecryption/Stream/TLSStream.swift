@@ -26,6 +26,8 @@ public final class TLSStream {
     server = TLSHalf(.server, negotiation)
   }
 
+  deinit { secrets.heldBytes -= client.heldBytes + server.heldBytes }
+
   /// What is known so far; final after `finish`.
   public var summary: TLSSummary {
     var summary = TLSSummary()
@@ -39,6 +41,7 @@ public final class TLSStream {
     summary.problem = problem
     let isClosed = [client, server].contains { $0.sealedRecords > 0 || $0.state == .failed || $0.unread != nil }
     summary.isDecrypted = problem == nil || !isClosed || summary.plaintextBytes > 0
+    summary.isWhole = problem == nil || !isClosed
     summary.clientSubject = clientSubject
     summary.alert = alert
     return summary
@@ -96,7 +99,7 @@ public final class TLSStream {
     guard !half.isOver else { return }
     half.isOver = true
     if half.isWaiting {
-      half.held.append(.end(point))
+      hold(.end(point), 0, half)
     } else {
       readEnd(half, point, emit)
     }
@@ -120,8 +123,12 @@ public final class TLSStream {
   func hold(_ piece: TLSHalf.Held, _ count: Int, _ half: TLSHalf) {
     half.held.append(piece)
     // A small piece takes more memory than its bytes.
-    half.heldBytes += max(count, 128)
-    if half.heldBytes > limits.maximumHeldBytes { half.mayWait = false }
+    let cost = max(count, 128)
+    half.heldBytes += cost
+    secrets.heldBytes += cost
+    if half.heldBytes > limits.maximumHeldBytes || secrets.heldBytes > limits.maximumTotalHeldBytes {
+      half.mayWait = false
+    }
   }
 
   /// Begins to wait with `rest`.
@@ -137,6 +144,11 @@ public final class TLSStream {
       hasMoved = false
       for half in [client, server] {
         guard let reason = half.waiting, !half.mayWait || !mustWait(half, for: reason) else { continue }
+        if case .secrets = reason, half.mayWait, secrets.mayGrow, case .failed = collect(half) {
+          // Others' secrets have come.
+          half.waiting = .secrets(generation: secrets.generation)
+          continue
+        }
         replay(half, emit)
         hasMoved = true
       }
@@ -153,6 +165,7 @@ public final class TLSStream {
   private func replay(_ half: TLSHalf, _ emit: PlaintextReceiver) {
     let held = half.held
     half.held = []
+    secrets.heldBytes -= half.heldBytes
     half.heldBytes = 0
     half.waiting = nil
     for piece in held {
@@ -160,9 +173,9 @@ public final class TLSStream {
       case .bytes(let bytes, let point):
         if half.isWaiting { hold(bytes.rawBytes, half, point) } else { read(bytes.rawBytes, half, point, emit) }
       case .gap(let length, let reason, let point):
-        if half.isWaiting { half.held.append(piece) } else { readGap(length, reason, half, point, emit) }
+        if half.isWaiting { hold(piece, 0, half) } else { readGap(length, reason, half, point, emit) }
       case .end(let point):
-        if half.isWaiting { half.held.append(piece) } else { readEnd(half, point, emit) }
+        if half.isWaiting { hold(piece, 0, half) } else { readEnd(half, point, emit) }
       }
     }
   }
@@ -195,7 +208,7 @@ public final class TLSStream {
     }
     for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
       if half.failures >= half.sealedRecords {
-        problem = "the secrets for this connection do not open its records"
+        problem = Self.unfit
       } else if half.negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
         problem = "the \(half.side.name)'s traffic secret does not open its records, or is not in the key log"
       }
