@@ -15,7 +15,6 @@ final class Connection {
   /// Both are kept per end of the flow: index 0 is what the flow's low end sent.
   struct Way {
     var held: [Held] = []
-    var heldCount = 0
     /// What was missing before it was known what the connection is.
     var missing = 0
   }
@@ -41,7 +40,6 @@ final class Connection {
   var missingBytes = 0
   var conflictingBytes = 0
   var limits: [LimitKind] = []
-  var end = ConnectionRecord.End.captureEnd
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
 

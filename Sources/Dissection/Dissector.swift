@@ -337,10 +337,8 @@ struct Dissector<Sink: RecordSink> {
     let held = Connection.Held(bytes: Array(copying: bytes), offset: offset, mark: mark)
     if fromHigh {
       connection.ways.high.held.append(held)
-      connection.ways.high.heldCount += bytes.byteCount
     } else {
       connection.ways.low.held.append(held)
-      connection.ways.low.heldCount += bytes.byteCount
     }
   }
 

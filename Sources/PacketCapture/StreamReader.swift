@@ -42,7 +42,6 @@ public final class StreamReader {
 public struct CaptureFileEnd: Sendable {
   public var linkTypes: [LinkType]
   public var warnings: [String]
-  public var secrets: [DecryptionSecrets]
 }
 
 /// The state that both threads see.
@@ -118,7 +117,7 @@ private final class ReadingWork: @unchecked Sendable {
 
   func end() throws -> CaptureFileEnd {
     if let failure { throw failure }
-    return CaptureFileEnd(linkTypes: file.linkTypes, warnings: file.warnings, secrets: file.secrets)
+    return CaptureFileEnd(linkTypes: file.linkTypes, warnings: file.warnings)
   }
 
   /// Lets the reading thread end soon, without anybody taking what it has read.

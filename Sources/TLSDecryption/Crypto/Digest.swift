@@ -23,11 +23,10 @@ enum HashFunction: String, Sendable {
 
   /// The hash of the parts, one after the other; empty when OpenSSL refuses.
   func hash(_ parts: [UInt8]...) -> [UInt8] {
-    guard let digest = unsafe OpenSSL.fetchDigest(rawValue), let context = unsafe EVP_MD_CTX_new() else { return [] }
-    defer {
-      unsafe EVP_MD_CTX_free(context)
-      unsafe EVP_MD_free(digest)
-    }
+    guard let digest = unsafe OpenSSL.fetchDigest(rawValue) else { return [] }
+    defer { unsafe EVP_MD_free(digest) }
+    guard let context = unsafe EVP_MD_CTX_new() else { return [] }
+    defer { unsafe EVP_MD_CTX_free(context) }
     var isGood = unsafe EVP_DigestInit_ex2(context, digest, nil) == 1
     for part in parts { isGood = unsafe isGood && EVP_DigestUpdate(context, part, part.count) == 1 }
     var value = [UInt8](repeating: 0, count: length)

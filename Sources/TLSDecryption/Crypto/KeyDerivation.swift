@@ -4,13 +4,10 @@ import COpenSSL
 enum KeyDerivation {
   /// The pseudo-random function of TLS 1.0 to 1.2 (RFC 2246 and 5246, section 5).
   static func prf(_ hash: HashFunction, secret: [UInt8], label: String, seed: [UInt8], length: Int) -> [UInt8] {
-    guard let context = unsafe OpenSSL.derivation("TLS1-PRF"),
-      let digest = unsafe OpenSSL.fetchDigest(hash.rawValue)
-    else { return [] }
-    defer {
-      unsafe EVP_PKEY_CTX_free(context)
-      unsafe EVP_MD_free(digest)
-    }
+    guard let context = unsafe OpenSSL.derivation("TLS1-PRF") else { return refused() }
+    defer { unsafe EVP_PKEY_CTX_free(context) }
+    guard let digest = unsafe OpenSSL.fetchDigest(hash.rawValue) else { return refused() }
+    defer { unsafe EVP_MD_free(digest) }
     let seed = Array(label.utf8) + seed
     guard unsafe EVP_PKEY_CTX_set_tls1_prf_md(context, digest) > 0,
       unsafe EVP_PKEY_CTX_set1_tls1_prf_secret(context, secret, Int32(secret.count)) > 0,
@@ -24,12 +21,10 @@ enum KeyDerivation {
     _ hash: HashFunction, secret: [UInt8], label: String, context data: [UInt8] = [], length: Int,
     prefix: String = "tls13 "
   ) -> [UInt8] {
-    guard let context = unsafe OpenSSL.derivation("HKDF"), let digest = unsafe OpenSSL.fetchDigest(hash.rawValue)
-    else { return [] }
-    defer {
-      unsafe EVP_PKEY_CTX_free(context)
-      unsafe EVP_MD_free(digest)
-    }
+    guard let context = unsafe OpenSSL.derivation("HKDF") else { return refused() }
+    defer { unsafe EVP_PKEY_CTX_free(context) }
+    guard let digest = unsafe OpenSSL.fetchDigest(hash.rawValue) else { return refused() }
+    defer { unsafe EVP_MD_free(digest) }
     let label = Array((prefix + label).utf8)
     // length u16 | label length u8 | label | context length u8 | context
     let info = [UInt8(length >> 8), UInt8(length & 0xff), UInt8(label.count)] + label + [UInt8(data.count)] + data

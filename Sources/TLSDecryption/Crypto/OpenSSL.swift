@@ -10,7 +10,7 @@ enum OpenSSL {
     return unsafe context
   }()
 
-  /// Whether RC4 and single DES can be had: they are in a module of their own.
+  /// Whether RC4, single DES and SEED can be had: they are in a module of their own.
   static let hasLegacyProvider: Bool = {
     let provider = unsafe OSSL_PROVIDER_load(context, "legacy")
     if unsafe provider == nil { ERR_clear_error() }

@@ -9,6 +9,7 @@ import COpenSSL
   ///
   /// - Throws: what OpenSSL says, when it is no key, the pass phrase is missing or wrong, or the key is not RSA.
   public init(pem: [UInt8], passPhrase: [UInt8]?) throws(SecretsError) {
+    _ = OpenSSL.takeErrorText()
     var request = PassPhraseRequest(passPhrase: passPhrase)
     // Safe: the BIO reads the bytes where they are, and is freed before the closure ends.
     let key = unsafe pem.withUnsafeBufferPointer { bytes -> OpaquePointer? in

@@ -20,7 +20,6 @@ final class Negotiation {
   var clientHello: ClientHello?
   /// A hello in SSL 2.0's form has no more than this.
   var clientRandom: [UInt8]?
-  var clientVersion: TLSVersion?
   var serverHello: ServerHello? {
     didSet {
       version = serverHello?.version

@@ -1,8 +1,8 @@
 import Bytes
 import Glibc
 
-/// An NSS key log, of which only an index is in memory: 8 bytes a line. Lines are read again when they are wanted, so
-/// that the secrets of other connections cost next to nothing.
+/// An NSS key log. Of a plain file only an index is in memory, 8 bytes a line; lines are read again when they are wanted,
+/// so that the secrets of other connections cost next to nothing. What came from elsewhere is kept whole.
 ///
 /// Comments, blank lines and labels that open nothing are passed over; damaged lines are found out when they are wanted.
 public final class KeyLog {

@@ -1,4 +1,4 @@
-/// What a line of a key log holds (https://developer.mozilla.org/NSS key log format, draft-ietf-tls-keylogfile).
+/// What a line of a key log holds, in the words of NSS, which other libraries took over (RFC draft-ietf-tls-keylogfile).
 enum KeyLogLabel: UInt8, CaseIterable {
   /// Client random, master secret: up to TLS 1.2.
   case clientRandom = 1
@@ -145,7 +145,7 @@ struct KeyLogLineStart {
     self.hash = hash.value
   }
 
-  /// Told by length first: of all labels only two have the same.
+  /// Told by length first; where two labels have the same, by the first letter.
   private static func label(_ line: Span<UInt8>, _ start: Int) -> (KeyLogLabel, Int)? {
     var end = start
     while end < line.count, line[end] != 0x20, end - start < 32 { end += 1 }

@@ -161,8 +161,8 @@ extension TLSStream {
       readClear(header, fragment, half)
       return true
     }
+    if half.state == .clear { half.keyedHandshakes = half.negotiation.number + 1 }
     half.state = .sealed
-    half.keyedHandshakes = half.negotiation.number + 1
     switch tryOpen(header, fragment, half, point, emit) {
     case .opened:
       half.records += 1

@@ -30,6 +30,7 @@ extension TLSStream {
     case .endOfEarlyData where half.active?.stage == .early: advance(half, from: .early)
     case .finished where half.active?.stage == .handshake: advance(half, from: .handshake)
     case .keyUpdate where half.active?.stage == .data && isModern(half): updateKeys(half)
+    case .helloRetryRequest where !isClient: half.negotiation.noteRetryRequest()
     case .helloRequest: break
     default: keep(message, half)
     }
@@ -50,7 +51,6 @@ extension TLSStream {
     renegotiateIfSealed(half)
     half.negotiation.clientHello = hello
     half.negotiation.clientRandom = hello.random
-    half.negotiation.clientVersion = hello.version
     half.negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
     recallSubject(half)
   }
@@ -133,6 +133,8 @@ extension TLSStream {
   /// After a ChangeCipherSpec, and up to TLS 1.2: the next record has the keys of the last handshake.
   func changeKeys(_ half: TLSHalf) {
     half.state = .sealed
+    // Keys change once in a handshake: the hello of this one is missing.
+    if half.keyedHandshakes > half.negotiation.number { half.negotiation = half.negotiation.following() }
     half.keyedHandshakes = half.negotiation.number + 1
     half.epochs = nil
     half.active = nil

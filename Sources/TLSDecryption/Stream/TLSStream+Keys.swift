@@ -77,13 +77,16 @@ extension TLSStream {
 
   // MARK: TLS 1.3
 
-  private func modernEpochs(_ half: TLSHalf, _ hello: ServerHello) -> [KeyEpoch] {
-    let stages: [(KeyEpoch.Stage, KeyLogLabel)] =
-      half.side == .client
+  /// The secrets of a direction in the order in which they are used.
+  private static func labels(_ side: TLSSide) -> [(KeyEpoch.Stage, KeyLogLabel)] {
+    side == .client
       ? [(.early, .clientEarlyTraffic), (.handshake, .clientHandshakeTraffic), (.data, .clientTraffic)]
       : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
+  }
+
+  private func modernEpochs(_ half: TLSHalf, _ hello: ServerHello) -> [KeyEpoch] {
     let length = hello.suite.derivationHash(.tls13).length
-    return stages.map { stage, label in
+    return Self.labels(half.side).map { stage, label in
       if stage == .early && half.negotiation.clientHello?.extensions.earlyData != true {
         return KeyEpoch(stage: stage, candidates: [])
       }
@@ -94,12 +97,12 @@ extension TLSStream {
       return KeyEpoch(
         stage: stage,
         candidates: lines.filter { $0.secret.count == length }.compactMap {
-          candidate($0, stage, hello.suite, draft: hello.draft)
+          modernCandidate($0, stage, hello.suite, draft: hello.draft)
         })
     }
   }
 
-  private func candidate(_ line: KeyLogLine, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, draft: Int) -> KeyCandidate? {
+  private func modernCandidate(_ line: KeyLogLine, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, draft: Int) -> KeyCandidate? {
     guard let keys = KeySchedule.keys(trafficSecret: line.secret, suite, draft: draft),
       let decryptor = RecordDecryptor(keys, suite, .tls13, draft: draft)
     else { return nil }
@@ -108,20 +111,16 @@ extension TLSStream {
 
   /// Without the ServerHello only TLS 1.3 can be opened, by trying: what it negotiated is in the secret's length.
   private func collectWithoutServerHello(_ half: TLSHalf) -> Preparation {
-    let labels: [(KeyEpoch.Stage, KeyLogLabel)] =
-      half.side == .client
-      ? [(.early, .clientEarlyTraffic), (.handshake, .clientHandshakeTraffic), (.data, .clientTraffic)]
-      : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
     half.isGuessing = half.negotiation.clientRandom == nil
     if half.isGuessing && half.failures >= Self.maximumGuessedRecords { return .failed(noTrafficSecret) }
     var epochs: [KeyEpoch] = []
-    for (stage, label) in labels {
+    for (stage, label) in Self.labels(half.side) {
       let lines =
         half.negotiation.clientRandom.map { random in
           secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
         } ?? (stage == .early ? [] : secrets.all(label))
       let candidates = lines.flatMap { line in
-        CipherSuite.modern(secretLength: line.secret.count).compactMap { candidate(line, stage, $0, draft: 0) }
+        CipherSuite.modern(secretLength: line.secret.count).compactMap { modernCandidate(line, stage, $0, draft: 0) }
       }
       epochs.append(KeyEpoch(stage: stage, candidates: candidates))
     }
@@ -154,9 +153,9 @@ extension TLSStream {
       half.isGuessing = true
       guard half.failures < Self.maximumGuessedRecords, secrets.mayGuess(costing: 16 * min(secrets.keyLogLines, limits.maximumCandidates))
       else { return [] }
-      return secrets.all(.clientRandom).compactMap { candidate($0.secret, clientRandom: $0.key, half, hello) }
+      return secrets.all(.clientRandom).compactMap { masterCandidate($0.secret, clientRandom: $0.key, half, hello) }
     }
-    return masters(clientRandom, half, hello).compactMap { candidate($0, clientRandom: clientRandom, half, hello) }
+    return masters(clientRandom, half, hello).compactMap { masterCandidate($0, clientRandom: clientRandom, half, hello) }
   }
 
   /// The master secrets that may be this connection's, the likeliest first.
@@ -195,7 +194,7 @@ extension TLSStream {
       .compactMap { $0.decrypt(encrypted) }
   }
 
-  private func candidate(
+  private func masterCandidate(
     _ master: [UInt8], clientRandom: [UInt8], _ half: TLSHalf, _ hello: ServerHello
   ) -> KeyCandidate? {
     guard

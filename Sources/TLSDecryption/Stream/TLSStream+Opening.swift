@@ -92,6 +92,11 @@ extension TLSStream {
       deliver(match.opened, match.candidate, half, point, emit)
       return .opened
     }
+    if let match = matchRenegotiated(header, fragment, half) {
+      accept(match, fragment, half, point, emit)
+      deliver(match.opened, match.candidate, half, point, emit)
+      return .opened
+    }
     if half.isGuessing && half.active == nil {
       half.epochs = nil
       half.isGuessing = false
@@ -125,6 +130,25 @@ extension TLSStream {
   }
 
   // MARK: success
+
+  /// The keys of a handshake inside the connection, when the message that brings them into use is missing.
+  private func matchRenegotiated(_ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf) -> KeyMatch? {
+    guard let active = half.active, half.region?.missing ?? 0 > 0, active.decryptor.version < .tls13 else { return nil }
+    // The hello before may be missing too; then the other direction knows of the handshake.
+    let known = (half.negotiation, half.keyedHandshakes)
+    if half.keyedHandshakes > half.negotiation.number { half.negotiation = half.negotiation.following() }
+    if half.negotiation.serverHello != nil, case .ready = collect(half) {
+      half.active = nil
+      if let match = match(header, fragment, half) {
+        half.keyedHandshakes = half.negotiation.number + 1
+        return match
+      }
+      half.active = active
+    }
+    (half.negotiation, half.keyedHandshakes) = known
+    half.epochs = []
+    return nil
+  }
 
   /// Whether there is no key for the data to come.
   private func lacksKeys(_ half: TLSHalf) -> Bool {
@@ -235,12 +259,5 @@ extension TLSStream {
     case .changeCipherSpec where opened.start == 0: changeKeys(half)
     default: break
     }
-  }
-}
-
-extension SkippedRegion {
-  init(isBeforeData: Bool) {
-    self.init()
-    self.isBeforeData = isBeforeData
   }
 }

@@ -150,7 +150,6 @@ extension TLSStream {
     half.records += 1
     guard let hello = SSL2Hello(bytes) else { return }
     half.negotiation.clientRandom = hello.random
-    half.negotiation.clientVersion = hello.version
     half.negotiation.keep(hello.message, fromClient: true, maximumLength: limits.maximumHandshakeLength)
   }
 

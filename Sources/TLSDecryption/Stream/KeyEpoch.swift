@@ -1,0 +1,28 @@
+/// Keys that may open records, all of one stage of a connection.
+struct KeyEpoch {
+  enum Stage: Int { case early, handshake, data }
+  var stage: Stage
+  var candidates: [KeyCandidate]
+}
+
+/// Keys that may open records, with the secret they come from.
+final class KeyCandidate {
+  let decryptor: RecordDecryptor
+  let stage: KeyEpoch.Stage
+  let suite: CipherSuite
+  /// As found, or as a key log would have it; `nil` when the keys follow from keys already noted.
+  let line: KeyLogLine?
+  /// Up to TLS 1.2 the master secret, in TLS 1.3 the traffic secret.
+  let secret: [UInt8]
+  var isProven = false
+
+  init(
+    _ decryptor: RecordDecryptor, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, line: KeyLogLine?, secret: [UInt8]
+  ) {
+    self.decryptor = decryptor
+    self.stage = stage
+    self.suite = suite
+    self.line = line
+    self.secret = secret
+  }
+}

@@ -1,0 +1,29 @@
+/// Bytes on the wire since the last record that was opened, which are missing or could not be opened.
+struct SkippedRegion {
+  var missing = 0
+  var captured = 0
+  /// How many records it is at least and at most.
+  var lowest = 0
+  var highest = 0
+  /// Bytes whose records are not counted yet, because no record's beginning has been found behind them.
+  var unplaced = 0
+  var reason = PlaintextGapReason.lost
+  /// It began before any data: what it holds may be handshake only.
+  var isBeforeData = false
+  /// It is what was sent before the capture: nothing is known about it.
+  var isBeforeCapture = false
+
+  init(isBeforeData: Bool = false) { self.isBeforeData = isBeforeData }
+
+  /// Counts the records in the unplaced bytes, now that the next one begins behind them.
+  mutating func place(shortestRecord: Int) {
+    guard unplaced > 0 else { return }
+    let longest = RecordHeader.length + RecordHeader.maximumFragment
+    lowest += (unplaced + longest - 1) / longest
+    highest += max(1, unplaced / max(1, shortestRecord))
+    unplaced = 0
+  }
+
+  /// The number of records is known.
+  var isExact: Bool { lowest == highest && unplaced == 0 }
+}
