@@ -94,7 +94,8 @@ struct InspectionText {
     let totals = report.tls
     guard totals.connections > 0 else { return }
     add("")
-    var line = "TLS            \(Self.count(totals.connections)) \(totals.connections == 1 ? "connection" : "connections")"
+    var line =
+      "TLS            \(Self.count(totals.connections)) \(totals.connections == 1 ? "connection" : "connections")"
     line += ", \(Self.count(totals.decrypted)) decrypted, \(Self.count(totals.resumed)) resumed"
     if totals.payloadBytes > 0 {
       line += ", \(Self.decimal(Double(totals.tlsBytes) / Double(totals.payloadBytes), 2)) TLS bytes per payload byte"
@@ -112,7 +113,8 @@ struct InspectionText {
       table.add([
         "\(row.connection)", tls.version ?? "-", tls.cipherSuite.map { String($0.dropFirst("TLS_".count)) } ?? "-",
         tls.keyExchange ?? "-", tls.resumed.map { $0 ? "resumed" : "new" } ?? "-",
-        tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-", Self.printable(tls.clientSubject.map(Self.topic) ?? "-"),
+        tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-",
+        Self.printable(tls.clientSubject.map(Self.topic) ?? "-"),
         remarks.joined(separator: "; "),
       ])
     }

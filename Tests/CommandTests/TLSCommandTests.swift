@@ -95,7 +95,9 @@ struct TLSCommandTests {
       let keys = try command.keyLog(of: "tls10.pcap")
       let outcome = try command.shell(#"gzip -c tls10.pcap | "$apnscope" decode --keys \#(keys) -"#)
       #expect(outcome.status == 0)
-      #expect(outcome.lines.dropFirst() == (try command.baseline("tls10.pcap")).split(separator: "\n").map(String.init).dropFirst())
+      #expect(
+        outcome.lines.dropFirst()
+          == (try command.baseline("tls10.pcap")).split(separator: "\n").map(String.init).dropFirst())
     }
   }
 
@@ -132,7 +134,9 @@ struct TLSCommandTests {
     }
     return try TLSConversation(
       version: .tls12, suite: "AES128-SHA",
-      script: pushes.map { .write(.client, $0) } + [.write(.server, [8, 8, 0, 0, 0, 2]), .close(.server), .close(.client)]
+      script: pushes.map { .write(.client, $0) } + [
+        .write(.server, [8, 8, 0, 0, 0, 2]), .close(.server), .close(.client),
+      ]
     ).record()
   }
 
@@ -148,7 +152,10 @@ struct TLSCommandTests {
       let identity = TLSIdentity.rsaServer
       let forms = [
         ("pkcs1.pem", identity.traditionalKeyPEM, []), ("pkcs8.pem", identity.pkcs8KeyPEM, []),
-        ("pkcs8-encrypted.pem", identity.encryptedPKCS8KeyPEM(passPhrase: "correct horse"), ["--pass-phrase-file", "phrase"]),
+        (
+          "pkcs8-encrypted.pem", identity.encryptedPKCS8KeyPEM(passPhrase: "correct horse"),
+          ["--pass-phrase-file", "phrase"]
+        ),
         (
           "pkcs1-encrypted.pem", identity.encryptedTraditionalKeyPEM(passPhrase: "correct horse"),
           ["--pass-phrase-file", "phrase"]
@@ -170,7 +177,9 @@ struct TLSCommandTests {
     }
   }
 
-  @Test("A key that cannot be read is an error with a reason, which is no part of the key") func unreadableServerKeys() throws {
+  @Test("A key that cannot be read is an error with a reason, which is no part of the key") func unreadableServerKeys()
+    throws
+  {
     try Command.inFolder { command in
       try command.trace("tls-rsa-cbc.pcap")
       let encrypted = TLSIdentity.rsaServer.encryptedPKCS8KeyPEM(passPhrase: "correct horse")
@@ -181,7 +190,9 @@ struct TLSCommandTests {
       try command.write(Array("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n".utf8), "damaged.pem")
       let cases: [([String], Int32, String)] = [
         (["--server-key", "missing.pem"], 66, "apnscope: missing.pem: No such file or directory\n"),
-        (["--server-key", "encrypted.pem"], 65, "apnscope: encrypted.pem: is encrypted, and no pass phrase was given\n"),
+        (
+          ["--server-key", "encrypted.pem"], 65, "apnscope: encrypted.pem: is encrypted, and no pass phrase was given\n"
+        ),
         (
           ["--server-key", "encrypted.pem", "--pass-phrase-file", "phrase"], 65,
           "apnscope: encrypted.pem: cannot be decrypted with this pass phrase\n"
@@ -342,7 +353,8 @@ struct TLSCommandTests {
         (
           "tls13-keys-missing.pcap",
           [
-            "TLS            3 connections, 2 decrypted, 0 resumed, ", "TLS 1.3  AES_256_GCM_SHA384  x25519        new  ",
+            "TLS            3 connections, 2 decrypted, 0 resumed, ",
+            "TLS 1.3  AES_256_GCM_SHA384  x25519        new  ",
             "not decrypted: client random 61b40b60… is not in the key log (20 lines)",
           ]
         ),

@@ -7,7 +7,8 @@ struct UsageTests {
     "What cannot be meant is a usage error",
     arguments: [
       ["decode"], ["inspect"], ["decode", "--frobnicate", "a"], ["decode", "--format", "xml", "a"],
-      ["decode", "--port", "2195", "a"], ["decode", "--port", "0=gateway", "a"], ["decode", "--port", "1=unknown", "a"],
+      ["decode", "--port", "2195", "a"], ["decode", "--port", "0=gateway", "a"],
+      ["decode", "--port", "1=unknown", "a"],
       ["decode", "--stream", "client", "a"], ["decode", "--max-frame-length", "0", "a"],
       ["decode", "--max-connections", "many", "a"], ["decode", "-", "-"], ["decode", "--output", "records/", "a"],
       ["inspect", "--rows", "-1", "a"], ["explain", "a"], ["decode", "--pass-phrase-file", "phrase", "a"],

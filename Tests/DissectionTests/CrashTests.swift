@@ -29,16 +29,28 @@ struct CrashTests {
     var damaged = 0
     let (head, tail): ([UInt8], [UInt8]) = ([8, 8, 0], [9])
     let mark = Mark(time: .none, packet: 1)
-    framer.read(head.rawBytes, at: 0, mark: mark) { _, _, _ in Issue.record("no record is whole") } damage: {
+    framer.read(head.rawBytes, at: 0, mark: mark) { _, _, _ in
+      Issue.record("no record is whole")
+    } damage: {
       damaged += $0.length
     }
     framer.gap(at: 3, length: 1)
-    framer.readFound { _, _, _ in Issue.record("no record is whole") } damage: { damaged += $0.length }
-    framer.read(tail.rawBytes, at: 4, mark: mark) { _, _, _ in Issue.record("no record is whole") } damage: {
+    framer.readFound { _, _, _ in
+      Issue.record("no record is whole")
+    } damage: {
+      damaged += $0.length
+    }
+    framer.read(tail.rawBytes, at: 4, mark: mark) { _, _, _ in
+      Issue.record("no record is whole")
+    } damage: {
       damaged += $0.length
     }
     framer.finish()
-    framer.readFound { _, _, _ in Issue.record("no record is whole") } damage: { damaged += $0.length }
+    framer.readFound { _, _, _ in
+      Issue.record("no record is whole")
+    } damage: {
+      damaged += $0.length
+    }
     #expect(damaged == head.count + tail.count)
   }
 }

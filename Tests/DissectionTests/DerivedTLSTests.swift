@@ -154,10 +154,13 @@ struct DerivedTLSTests {
     #expect(tls.version == .tls13 && tls.isResumed == nil && tls.problem == nil)
   }
 
-  @Test("What cannot be opened says why", arguments: [
-    ("tls-mid-session.pcap", "no ServerHello in the capture"), ("tls-without-keys.pcap", "no key log or server key was given"),
-    ("tls13-keys-missing.pcap", "is not in the key log (20 lines)"),
-  ])
+  @Test(
+    "What cannot be opened says why",
+    arguments: [
+      ("tls-mid-session.pcap", "no ServerHello in the capture"),
+      ("tls-without-keys.pcap", "no key log or server key was given"),
+      ("tls13-keys-missing.pcap", "is not in the key log (20 lines)"),
+    ])
   func closed(trace: String, reason: String) throws {
     let seen = try seen(trace)
     let closed = seen.connections.filter { $0.tls?.isDecrypted == false }

@@ -29,19 +29,37 @@ struct OutputTests {
 
   private func jsonLines(_ dump: [UInt8], source: String = "dump") throws -> [String] {
     var text: [UInt8] = []
-    try write(dump, source: source, JSONLinesWriter { text.append(copying: $0); return true }).flush()
+    try write(
+      dump, source: source,
+      JSONLinesWriter {
+        text.append(copying: $0)
+        return true
+      }
+    ).flush()
     return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
   private func csv(_ dump: [UInt8]) throws -> [[String]] {
     var text: [UInt8] = []
-    try write(dump, CSVWriter { text.append(copying: $0); return true }).flush()
+    try write(
+      dump,
+      CSVWriter {
+        text.append(copying: $0)
+        return true
+      }
+    ).flush()
     return Self.cells(String(decoding: text, as: UTF8.self))
   }
 
   private func table(_ dump: [UInt8], source: String = "dump") throws -> String {
     var text: [UInt8] = []
-    try write(dump, source: source, TableWriter { text.append(copying: $0); return true }).flush()
+    try write(
+      dump, source: source,
+      TableWriter {
+        text.append(copying: $0)
+        return true
+      }
+    ).flush()
     return String(decoding: text, as: UTF8.self)
   }
 
@@ -170,7 +188,12 @@ struct OutputTests {
   @Test("An output that takes nothing more ends the reading") func closed() throws {
     let dump = (0..<20_000).flatMap { _ in frame(Array(#"{"aps":{"alert":"hi"}}"#.utf8)) }
     var calls = 0
-    let writer = try write(dump, JSONLinesWriter { _ in calls += 1; return false })
+    let writer = try write(
+      dump,
+      JSONLinesWriter { _ in
+        calls += 1
+        return false
+      })
     writer.flush()
     #expect(!writer.isOpen)
     #expect(calls == 1)

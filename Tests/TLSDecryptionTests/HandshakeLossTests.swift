@@ -32,16 +32,20 @@ import Testing
     return try conversation.record()
   }
 
-  @Test(arguments: kinds) func `data is opened whichever record of the handshake is missing`(kind: LossTests.Kind) throws {
+  @Test(arguments: kinds) func `data is opened whichever record of the handshake is missing`(kind: LossTests.Kind)
+    throws
+  {
     let recorded = try Self.recorded(kind)
     let records = Self.records(recorded)
-    let firstData = try #require(records.firstIndex { $0.bytes[0] == 23 && kind.version != .tls13 || $0.bytes.count == 5 + 25 + 17 })
+    let firstData = try #require(
+      records.firstIndex { $0.bytes[0] == 23 && kind.version != .tls13 || $0.bytes.count == 5 + 25 + 17 })
     for missing in 0..<firstData {
       let arrivals: [Arrival] = records.enumerated().map { index, record in
         index == missing ? .gap(record.side, record.bytes.count) : .bytes(record.side, record.bytes)
       }
       let run = StreamRun(arrivals, secrets: Secrets(keyLog: recorded.keyLogText))
-      let name = Comment(rawValue: "record \(missing), type \(records[missing].bytes[0]), from the \(records[missing].side)")
+      let name = Comment(
+        rawValue: "record \(missing), type \(records[missing].bytes[0]), from the \(records[missing].side)")
       if Self.isServerHello(records[missing]) && kind.version != .tls13 {
         #expect(run.summary.problem == "no ServerHello in the capture", name)
         #expect(run.client.plaintext.isEmpty && run.server.plaintext.isEmpty, name)
@@ -64,7 +68,9 @@ import Testing
     }
   }
 
-  @Test(arguments: kinds) func `a direction of which the beginning is missing says what it lacks, or opens`(kind: LossTests.Kind) throws {
+  @Test(arguments: kinds) func `a direction of which the beginning is missing says what it lacks, or opens`(
+    kind: LossTests.Kind
+  ) throws {
     let recorded = try Self.recorded(kind)
     let records = Self.records(recorded)
     for start in 1..<records.count {
@@ -78,7 +84,9 @@ import Testing
       for side in RecordedConversation.Side.allCases {
         let before = StreamRun(
           records[..<start].map { .bytes($0.side, $0.bytes) }, secrets: Secrets(keyLog: recorded.keyLogText))
-        #expect(run.output(side).plaintext == Array(recorded.plaintext(of: side).dropFirst(before.output(side).plaintext.count)), name)
+        #expect(
+          run.output(side).plaintext
+            == Array(recorded.plaintext(of: side).dropFirst(before.output(side).plaintext.count)), name)
       }
     }
   }
@@ -95,7 +103,9 @@ import Testing
     #expect(run.summary.version == .tls13)
     #expect(run.exportedKeys.count == 1)
 
-    conversation.script = [.write(.client, [1]), .updateKey(.client, asksPeer: false), .write(.client, [2, 2]), .write(.client, [3, 3, 3])]
+    conversation.script = [
+      .write(.client, [1]), .updateKey(.client, asksPeer: false), .write(.client, [2, 2]), .write(.client, [3, 3, 3]),
+    ]
     let updated = try conversation.record()
     let all = Self.records(updated)
     // The record with the update is missing.

@@ -88,7 +88,8 @@ import Testing
             Conversation.record(22, Conversation.message(kind, [UInt8](repeating: kind, count: 1_000))), from: side)
         }
         // One that never ends.
-        conversation.send(Conversation.record(22, [kind, 0, 0x4e, 0x20] + [UInt8](repeating: 0, count: 9_000)), from: side)
+        conversation.send(
+          Conversation.record(22, [kind, 0, 0x4e, 0x20] + [UInt8](repeating: 0, count: 9_000)), from: side)
         #expect(try assembled(conversation.stream.server) <= 20_004)
         #expect(try assembled(conversation.stream.client) <= 20_004)
         conversation.send(Conversation.record(22, [UInt8](repeating: 0, count: 11_000)), from: side)
@@ -251,7 +252,11 @@ import Testing
     let sealer = Conversation.modernSealer(.client)
     for index in 0..<3_000 {
       let record = sealer.seal(type: 23, [UInt8](repeating: 1, count: 28))
-      if index % 3 == 1 { conversation.lose(record.count, from: .client) } else { conversation.send(record, from: .client) }
+      if index % 3 == 1 {
+        conversation.lose(record.count, from: .client)
+      } else {
+        conversation.send(record, from: .client)
+      }
     }
     #expect(conversation.stream.client.isWaiting)
     conversation.send(Conversation.record(22, Conversation.serverHello(0x1301, [0, 43, 0, 2, 3, 4])), from: .server)

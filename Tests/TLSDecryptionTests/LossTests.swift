@@ -10,7 +10,10 @@ import Testing
     var suite: String?
     var usesEncryptThenMAC = true
     /// What can be told exactly about what is missing.
-    var isExact: Bool { version == .tls13 || suite?.contains("GCM") == true || suite?.contains("CCM") == true || suite?.contains("CHACHA") == true }
+    var isExact: Bool {
+      version == .tls13 || suite?.contains("GCM") == true || suite?.contains("CCM") == true
+        || suite?.contains("CHACHA") == true
+    }
     var testDescription: String { "\(version) \(suite ?? "default")\(usesEncryptThenMAC ? "" : " MtE")" }
   }
 
@@ -29,7 +32,8 @@ import Testing
     var value: UInt8 = 0
     for _ in 0..<60 {
       let count =
-        Int.random(in: 1...3, using: &generator) == 1 ? Int.random(in: 1...40, using: &generator) : Int.random(in: 1...2_500, using: &generator)
+        Int.random(in: 1...3, using: &generator) == 1
+        ? Int.random(in: 1...40, using: &generator) : Int.random(in: 1...2_500, using: &generator)
       script.append(
         .write(
           .client,
@@ -92,7 +96,9 @@ import Testing
     return arrivals
   }
 
-  @Test(arguments: kinds, 0..<12) func `every whole record behind a loss is opened, at its place`(kind: Kind, seed: Int) throws {
+  @Test(arguments: kinds, 0..<12) func `every whole record behind a loss is opened, at its place`(kind: Kind, seed: Int)
+    throws
+  {
     var generator = SeededGenerator(seed: UInt64(seed) &* 7_919 &+ 11)
     var conversation = TLSConversation(version: kind.version, suite: kind.suite)
     conversation.usesEncryptThenMAC = kind.usesEncryptThenMAC
@@ -117,7 +123,9 @@ import Testing
         length = min(end - start, Int.random(in: 1...(Bool.random(using: &generator) ? 50 : 9_000), using: &generator))
       }
       let range = start..<start + length
-      if !lost.contains(where: { $0.overlaps(range) || $0.upperBound == range.lowerBound || range.upperBound == $0.lowerBound }) {
+      if !lost.contains(where: {
+        $0.overlaps(range) || $0.upperBound == range.lowerBound || range.upperBound == $0.lowerBound
+      }) {
         lost.append(range)
       }
     }

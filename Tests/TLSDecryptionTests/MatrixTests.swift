@@ -65,8 +65,9 @@ import Testing
 
   static let features: [Cell] = {
     var cells: [Cell] = []
-    func add(_ name: String, _ versions: [(TLSConversation.Version, String?)], _ change: (inout TLSConversation) -> Void)
-    {
+    func add(
+      _ name: String, _ versions: [(TLSConversation.Version, String?)], _ change: (inout TLSConversation) -> Void
+    ) {
       for (version, suite) in versions {
         var conversation = TLSConversation(version: version, suite: suite)
         change(&conversation)
@@ -74,7 +75,8 @@ import Testing
       }
     }
     let all: [(TLSConversation.Version, String?)] = [
-      (.tls10, "AES128-SHA"), (.tls11, "AES128-SHA"), (.tls12, "AES128-SHA256"), (.tls12, "ECDHE-RSA-AES128-GCM-SHA256"),
+      (.tls10, "AES128-SHA"), (.tls11, "AES128-SHA"), (.tls12, "AES128-SHA256"),
+      (.tls12, "ECDHE-RSA-AES128-GCM-SHA256"),
       (.tls13, nil),
     ]
     add("mutual authentication", all) { $0.clientAuthentication = .given }
@@ -89,7 +91,8 @@ import Testing
     add("client renegotiates twice", all.dropLast()) {
       $0.allowsClientRenegotiation = true
       $0.script = [
-        .write(.client, [1, 2, 3]), .renegotiate(.client), .write(.client, [4, 5]), .renegotiate(.client, abbreviated: true),
+        .write(.client, [1, 2, 3]), .renegotiate(.client), .write(.client, [4, 5]),
+        .renegotiate(.client, abbreviated: true),
         .write(.server, [6]), .write(.client, Array(0...255)),
       ]
     }
@@ -106,7 +109,9 @@ import Testing
     add("padding", [(.tls13, nil)]) { $0.paddingBlock = 512 }
     add("external PSK", [(.tls13, "TLS_AES_128_GCM_SHA256")]) { $0.preSharedKey = TLSConversation.PreSharedKey() }
     add("no tickets", all) { $0.usesTickets = false }
-    add("half closed", all) { $0.script = [.write(.client, [1]), .close(.client), .write(.server, [2]), .close(.server)] }
+    add("half closed", all) {
+      $0.script = [.write(.client, [1]), .close(.client), .write(.server, [2]), .close(.server)]
+    }
     return cells
   }()
 
@@ -157,7 +162,9 @@ import Testing
     }
   }
 
-  @Test(arguments: all) func `without the connection's secrets nothing is given out, and the reason is`(cell: Cell) throws {
+  @Test(arguments: all) func `without the connection's secrets nothing is given out, and the reason is`(cell: Cell)
+    throws
+  {
     let recorded = try cell.conversation.record()
     let other = try cell.conversation.record()
     let run = StreamRun(recorded.arrivals, secrets: Secrets(keyLog: other.keyLogText))

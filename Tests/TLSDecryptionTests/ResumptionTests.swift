@@ -26,7 +26,9 @@ import Testing
     var conversation = TLSConversation(version: way.version, suite: way.suite)
     conversation.usesTickets = way.usesTickets
     conversation.clientAuthentication = .given
-    return try conversation.recordResumption(script: [.write(.client, [7, 8, 9]), .write(.server, [1]), .close(.client)])
+    return try conversation.recordResumption(script: [
+      .write(.client, [7, 8, 9]), .write(.server, [1]), .close(.client),
+    ])
   }
 
   @Test(arguments: ways) func `a resumed session is opened, and known as resumed`(way: Way) throws {
@@ -44,7 +46,9 @@ import Testing
     #expect(runs[1].summary.clientSubject?.hasPrefix("UID=com.example.app") == true)
   }
 
-  @Test(arguments: ways) func `without secrets the session's client is known where it stands in the clear`(way: Way) throws {
+  @Test(arguments: ways) func `without secrets the session's client is known where it stands in the clear`(way: Way)
+    throws
+  {
     let (first, second) = try conversations(way)
     let secrets = Secrets()
     let runs = [first, second].map { StreamRun($0.arrivals, secrets: secrets) }

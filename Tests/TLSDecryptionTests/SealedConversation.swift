@@ -98,7 +98,8 @@ final class SealedConversation {
 
   static func serverHello(_ suite: UInt16, _ extensions: [UInt8] = []) -> [UInt8] {
     message(
-      2, [3, 3] + serverRandom + [0, UInt8(suite >> 8), UInt8(suite & 255), 0, 0, UInt8(extensions.count)] + extensions)
+      2,
+      [3, 3] + serverRandom + [0, UInt8(suite >> 8), UInt8(suite & 255), 0, 0, UInt8(extensions.count)] + extensions)
   }
 
   static let changeCipherSpec = record(20, [1])

@@ -15,7 +15,9 @@ public struct SeededGenerator: RandomNumberGenerator {
 
   public mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
-  public mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
+  public mutating func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
+  }
 
   public mutating func uint32() -> UInt32 { UInt32.random(in: 0...UInt32.max, using: &self) }
 

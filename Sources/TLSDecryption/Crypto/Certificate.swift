@@ -26,7 +26,9 @@ import COpenSSL
 
   /// The subject with its parts in the certificate's order, escaped as RFC 4514 says: `UID=com.example.app,CN=…`.
   var subject: String {
-    guard let name = unsafe X509_get_subject_name(certificate), let text = unsafe BIO_new(BIO_s_mem()) else { return "" }
+    guard let name = unsafe X509_get_subject_name(certificate), let text = unsafe BIO_new(BIO_s_mem()) else {
+      return ""
+    }
     defer { unsafe BIO_free(text) }
     guard unsafe X509_NAME_print_ex(text, name, 0, apnscope_name_flags) >= 0 else { return "" }
     var start: UnsafeMutablePointer<CChar>?

@@ -30,7 +30,9 @@ import COpenSSL
       return nil
     }
     // Said to an AEAD it would be said again with every record, through a search by name.
-    if unsafe apnscope_EVP_CIPHER_CTX_get_mode(context) == EVP_CIPH_CBC_MODE { unsafe EVP_CIPHER_CTX_set_padding(context, 0) }
+    if unsafe apnscope_EVP_CIPHER_CTX_get_mode(context) == EVP_CIPH_CBC_MODE {
+      unsafe EVP_CIPHER_CTX_set_padding(context, 0)
+    }
   }
 
   deinit { unsafe EVP_CIPHER_CTX_free(context) }

@@ -48,8 +48,9 @@ final class RecordDecryptor {
   private var lastNonce: (nonce: UInt64, sequence: UInt64)?
 
   /// `nil` when the suite is not supported or OpenSSL lacks its cipher.
-  init?(_ keys: DirectionKeys, _ suite: CipherSuite, _ version: TLSVersion, encryptThenMAC: Bool = false, draft: Int = 0)
-  {
+  init?(
+    _ keys: DirectionKeys, _ suite: CipherSuite, _ version: TLSVersion, encryptThenMAC: Bool = false, draft: Int = 0
+  ) {
     guard let protection = suite.protection else { return nil }
     self.version = version
     var isCCM = false
@@ -211,7 +212,8 @@ final class RecordDecryptor {
     } else {
       Self.put(header, sequence, UInt16(length), &associated)
       opened = cipher.open(
-        sealed, tagLength: tagLength, nonce: nonce.span.rawBytes, associatedData: associated.span.rawBytes, isCCM: isCCM,
+        sealed, tagLength: tagLength, nonce: nonce.span.rawBytes, associatedData: associated.span.rawBytes,
+        isCCM: isCCM,
         into: &output)
     }
     guard let opened else { return nil }

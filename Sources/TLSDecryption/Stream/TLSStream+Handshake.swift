@@ -99,7 +99,8 @@ extension TLSStream {
 
   private func receive(keyExchange message: HandshakeMessage, _ half: TLSHalf) {
     half.negotiation.hasClientKeyExchange = true
-    half.negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(message.body, half.negotiation.serverHello)
+    half.negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(
+      message.body, half.negotiation.serverHello)
   }
 
   /// By what a resumed session may be known.

@@ -47,7 +47,8 @@ extension TLSStream {
   }
 
   private func needsClientKeyExchange(_ half: TLSHalf) -> Bool {
-    !secrets.serverKeys.isEmpty && half.negotiation.suite?.usesRSAKeyExchange == true && !half.negotiation.hasClientKeyExchange
+    !secrets.serverKeys.isEmpty && half.negotiation.suite?.usesRSAKeyExchange == true
+      && !half.negotiation.hasClientKeyExchange
   }
 
   func collect(_ half: TLSHalf) -> Preparation {
@@ -56,7 +57,8 @@ extension TLSStream {
     guard hello.version >= .ssl3, hello.version <= .tls13 else { return .failed("\(hello.version) is not supported") }
     guard hello.suite.protection != nil else { return .failed("cipher suite not supported: \(hello.suite.name)") }
     if hello.compression != 0 {
-      return .failed("TLS compression (\(hello.compression == 1 ? "DEFLATE" : "method \(hello.compression)")) is not supported")
+      return .failed(
+        "TLS compression (\(hello.compression == 1 ? "DEFLATE" : "method \(hello.compression)")) is not supported")
     }
     if case .rc4? = hello.suite.protection, !OpenSSL.hasLegacyProvider {
       return .failed("cipher suite not supported: \(hello.suite.name) needs OpenSSL's legacy provider")
@@ -102,7 +104,9 @@ extension TLSStream {
     }
   }
 
-  private func modernCandidate(_ line: KeyLogLine, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, draft: Int) -> KeyCandidate? {
+  private func modernCandidate(_ line: KeyLogLine, _ stage: KeyEpoch.Stage, _ suite: CipherSuite, draft: Int)
+    -> KeyCandidate?
+  {
     guard let keys = KeySchedule.keys(trafficSecret: line.secret, suite, draft: draft),
       let decryptor = RecordDecryptor(keys, suite, .tls13, draft: draft)
     else { return nil }
@@ -151,11 +155,14 @@ extension TLSStream {
     guard let clientRandom = half.negotiation.clientRandom else {
       // The ClientHello is missing; the key log may know it.
       half.isGuessing = true
-      guard half.failures < Self.maximumGuessedRecords, secrets.mayGuess(costing: 16 * min(secrets.keyLogLines, limits.maximumCandidates))
+      guard half.failures < Self.maximumGuessedRecords,
+        secrets.mayGuess(costing: 16 * min(secrets.keyLogLines, limits.maximumCandidates))
       else { return [] }
       return secrets.all(.clientRandom).compactMap { masterCandidate($0.secret, clientRandom: $0.key, half, hello) }
     }
-    return masters(clientRandom, half, hello).compactMap { masterCandidate($0, clientRandom: clientRandom, half, hello) }
+    return masters(clientRandom, half, hello).compactMap {
+      masterCandidate($0, clientRandom: clientRandom, half, hello)
+    }
   }
 
   /// The master secrets that may be this connection's, the likeliest first.

@@ -166,7 +166,8 @@ extension TLSStream {
     half.trials = 0
     if let region = half.region {
       let isSame = half.active === candidate
-      var records = isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
+      var records =
+        isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
       var region = region
       if !isSame {
         if half.active?.stage == .data {
