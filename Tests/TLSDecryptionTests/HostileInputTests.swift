@@ -313,6 +313,18 @@ import Testing
     check(conversation)
   }
 
+  /// What is found leads nowhere, a hundred thousand times in one piece.
+  @Test(.timeLimit(.minutes(1)), arguments: [1_448, .max])
+  func `a record is found and lost again behind every byte`(pieces: Int) {
+    let conversation = Conversation()
+    let noise = (0..<131_072).flatMap { _ in [0, 21, 3, 3, 0, 2, 1, 100] as [UInt8] }
+    conversation.send([22, 3, 1, 0, 1, 0] + noise, from: .client, pieces: pieces)
+    #expect(conversation.stream.client.records > 100_000)
+    #expect(conversation.stream.client.partial.count < 64)
+    conversation.finish()
+    check(conversation)
+  }
+
   // MARK: key logs
 
   @Test(.timeLimit(.minutes(1))) func `a key log that says one secret a million times is looked through once`() {
