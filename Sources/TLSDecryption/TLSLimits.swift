@@ -12,7 +12,7 @@ public struct TLSLimits: Sendable {
   /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
   public var maximumMissingRecords: Int
   /// Attempts to open records that fail, per direction, one more for each kilobyte of the record; then the direction is
-  /// given up. For keys that are guessed, and numbers far away, all connections together have 32 times as many.
+  /// given up. For keys that are guessed, and numbers far away, all connections together have 8 times as many.
   public var maximumAttempts: Int
 
   public init(

@@ -16,12 +16,14 @@ public final class Secrets {
 
   /// Attempts that are left to guess keys and far numbers with.
   private var guesses: Int
+  /// What `all` has listed.
+  private var lists: [KeyLogLabel: [KeyLogLine]] = [:]
   /// Bytes that all connections hold together.
   var heldBytes = 0
 
   public init(limits: TLSLimits = TLSLimits()) {
     self.limits = limits
-    guesses = limits.maximumAttempts << 5
+    guesses = limits.maximumAttempts << 3
   }
 
   /// Whether there may be another guess; each time it is asked counts.
@@ -39,6 +41,7 @@ public final class Secrets {
   public func add(_ keyLog: KeyLog) {
     keyLogs.append(keyLog)
     generation += 1
+    lists = [:]
   }
   public func add(_ serverKey: PrivateKey) { serverKeys.append(serverKey) }
 
@@ -68,6 +71,7 @@ public final class Secrets {
 
   /// Every line of a label, at most as many as candidates are allowed for a direction that began before the capture.
   func all(_ label: KeyLogLabel) -> [KeyLogLine] {
+    if let lines = lists[label] { return lines }
     var lines: [KeyLogLine] = []
     for keyLog in keyLogs.reversed() where lines.count < limits.maximumCandidates {
       keyLog.forEach(label) {
@@ -75,6 +79,7 @@ public final class Secrets {
         return lines.count < limits.maximumCandidates
       }
     }
+    lists[label] = lines
     return lines
   }
 

@@ -92,10 +92,14 @@ extension TLSStream {
       if stage == .early && half.negotiation.clientHello?.extensions.earlyData != true {
         return KeyEpoch(stage: stage, candidates: [])
       }
-      let lines =
-        half.negotiation.clientRandom.map { random in
-          secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
-        } ?? secrets.all(label)
+      let lines: [KeyLogLine]
+      if let random = half.negotiation.clientRandom {
+        lines = secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
+      } else {
+        // The ClientHello is missing; the key log may know it.
+        let all = secrets.all(label)
+        lines = mayGuess(half, all) ? all : []
+      }
       return KeyEpoch(
         stage: stage,
         candidates: lines.filter { $0.secret.count == length }.compactMap {
@@ -115,37 +119,47 @@ extension TLSStream {
 
   /// Without the ServerHello only TLS 1.3 can be opened, by trying: what it negotiated is in the secret's length.
   private func collectWithoutServerHello(_ half: TLSHalf) -> Preparation {
-    half.isGuessing = half.negotiation.clientRandom == nil
-    if half.isGuessing && half.failures >= Self.maximumGuessedRecords { return .failed(noTrafficSecret) }
-    var epochs: [KeyEpoch] = []
-    for (stage, label) in Self.labels(half.side) {
-      let lines =
-        half.negotiation.clientRandom.map { random in
-          secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
-        } ?? (stage == .early ? [] : secrets.all(label))
-      let candidates = lines.flatMap { line in
-        CipherSuite.modern(secretLength: line.secret.count).compactMap { modernCandidate(line, stage, $0, draft: 0) }
-      }
-      epochs.append(KeyEpoch(stage: stage, candidates: candidates))
+    guard let random = half.negotiation.clientRandom else { return guess(half) }
+    let epochs = Self.labels(half.side).map { stage, label in
+      KeyEpoch(
+        stage: stage,
+        candidates: secrets.find(label, random).flatMap {
+          candidates(KeyLogLine(label, key: random, secret: $0), stage)
+        })
     }
-    let count = epochs.reduce(0) { $0 + $1.candidates.count }
-    if count > 0 {
-      // Making keys takes as long as some attempts.
-      if half.isGuessing && !secrets.mayGuess(costing: count * 16) { return .failed(noTrafficSecret) }
-      half.epochs = epochs
-      return .ready
+    guard epochs.contains(where: { !$0.candidates.isEmpty }) else {
+      return .failed(secrets.isEmpty ? Self.noSecrets : "no ServerHello in the capture")
     }
-    if secrets.isEmpty { return .failed(Self.noSecrets) }
-    if half.negotiation.clientRandom != nil { return .failed("no ServerHello in the capture") }
-    return .failed(noTrafficSecret)
+    half.epochs = epochs
+    return .ready
   }
 
-  /// Records of a direction without hellos for which keys are guessed.
-  private static let maximumGuessedRecords = 32
+  /// Without either hello any traffic secret of the key log may be the connection's.
+  private func guess(_ half: TLSHalf) -> Preparation {
+    guard !secrets.isEmpty else { return .failed(Self.noSecrets) }
+    let label = half.side == .client ? KeyLogLabel.clientTraffic : .serverTraffic
+    let lines = secrets.all(label)
+    guard !lines.isEmpty, mayGuess(half, lines) else { return .failed(noTrafficSecret(lines.count)) }
+    half.epochs = [KeyEpoch(stage: .data, candidates: lines.flatMap { candidates($0, .data) })]
+    return .ready
+  }
 
-  private var noTrafficSecret: String {
-    let count = secrets.all(.clientTraffic).count
-    return "no ServerHello in the capture; TLS 1.2 and older need it, and "
+  /// The keys of a secret for every suite that has secrets of its length.
+  private func candidates(_ line: KeyLogLine, _ stage: KeyEpoch.Stage) -> [KeyCandidate] {
+    CipherSuite.modern(secretLength: line.secret.count).compactMap { modernCandidate(line, stage, $0, draft: 0) }
+  }
+
+  /// Whether the keys of all these may be made, to be tried with one record; few records of a direction are tried so.
+  private func mayGuess(_ half: TLSHalf, _ lines: [KeyLogLine]) -> Bool {
+    half.isGuessing = true
+    let maximumRecords = 32
+    // Making keys takes as long as this many attempts to open a short record; there are up to four suites.
+    let cost = 256
+    return half.failures < maximumRecords && secrets.mayGuess(costing: cost * lines.count)
+  }
+
+  private func noTrafficSecret(_ count: Int) -> String {
+    "no ServerHello in the capture; TLS 1.2 and older need it, and "
       + (count == 0 ? "the key log has no traffic secret of TLS 1.3" : "none of \(count) traffic secrets fits")
   }
 
@@ -154,11 +168,9 @@ extension TLSStream {
   private func masterCandidates(_ half: TLSHalf, _ hello: ServerHello) -> [KeyCandidate] {
     guard let clientRandom = half.negotiation.clientRandom else {
       // The ClientHello is missing; the key log may know it.
-      half.isGuessing = true
-      guard half.failures < Self.maximumGuessedRecords,
-        secrets.mayGuess(costing: 16 * min(secrets.keyLogLines, limits.maximumCandidates))
-      else { return [] }
-      return secrets.all(.clientRandom).compactMap { masterCandidate($0.secret, clientRandom: $0.key, half, hello) }
+      let lines = secrets.all(.clientRandom)
+      guard mayGuess(half, lines) else { return [] }
+      return lines.compactMap { masterCandidate($0.secret, clientRandom: $0.key, half, hello) }
     }
     return masters(clientRandom, half, hello).compactMap {
       masterCandidate($0, clientRandom: clientRandom, half, hello)
