@@ -41,22 +41,18 @@ struct InputFile: ~Copyable {
 
   private static func open(_ path: String) throws(CaptureError) -> (descriptor: Int32, size: Int?) {
     let descriptor = path == "-" ? STDIN_FILENO : unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw CaptureError(.cannotOpen, errorText(errno)) }
+    guard descriptor >= 0 else { throw CaptureError(.cannotOpen, SystemError.text(errno)) }
     var status = stat()
     let result = unsafe fstat(descriptor, &status)
     let kind = status.st_mode & S_IFMT
     if result == 0 && kind != S_IFDIR { return (descriptor, kind == S_IFREG ? Int(status.st_size) : nil) }
-    let problem = result == 0 ? "is a directory" : errorText(errno)
+    let problem = result == 0 ? "is a directory" : SystemError.text(errno)
     if descriptor != STDIN_FILENO { close(descriptor) }
     throw CaptureError(.cannotOpen, problem)
   }
 
   deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-  static func errorText(_ code: Int32) -> String {
-    // Safe: strerror returns a NUL-terminated string that is copied at once.
-    unsafe String(cString: strerror(code))
-  }
 
   // MARK: the window
 
@@ -164,7 +160,7 @@ struct InputFile: ~Copyable {
       // Interrupted by a signal that somebody wanted to interrupt: the input ends here.
       return count < 0 && errno == EINTR ? 0 : count
     }
-    guard count >= 0 else { throw CaptureError(.readFailed, errorText(errno)) }
+    guard count >= 0 else { throw CaptureError(.readFailed, SystemError.text(errno)) }
     return count
   }
 

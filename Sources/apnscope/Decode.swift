@@ -115,7 +115,7 @@ final class Outputs {
     self.path = path
     self.isDirectory = isDirectory
     if let path, isDirectory, unsafe mkdir(path, 0o755) != 0, errno != EEXIST {
-      complain("\(path): \(OutputFile.errorText(errno))")
+      complain("\(path): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }
   }
@@ -128,7 +128,7 @@ final class Outputs {
     }
     let full = isDirectory ? (path.hasSuffix("/") ? path : path + "/") + name : path
     guard let file = OutputFile(creating: full) else {
-      complain("\(full): \(OutputFile.errorText(errno))")
+      complain("\(full): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }
     files.append((full, file))
@@ -138,7 +138,7 @@ final class Outputs {
   /// A file for secrets.
   func openKeyLog(_ path: String) throws -> (String) -> Void {
     guard let file = OutputFile(creating: path, isSecret: true) else {
-      complain("\(path): \(OutputFile.errorText(errno))")
+      complain("\(path): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }
     files.append((path, file))
@@ -150,7 +150,7 @@ final class Outputs {
     for (name, file) in files {
       guard let failure = file.failure else { continue }
       if failure == EPIPE { throw ExitCode.success }
-      complain("\(name): \(OutputFile.errorText(failure))")
+      complain("\(name): \(SystemError.text(failure))")
       throw ExitStatus.inputOutput
     }
   }

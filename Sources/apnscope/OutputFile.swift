@@ -46,9 +46,4 @@ final class OutputFile {
     }
     return true
   }
-
-  static func errorText(_ code: Int32) -> String {
-    // Safe: strerror returns a NUL-terminated string that is copied at once.
-    unsafe String(cString: strerror(code))
-  }
 }

@@ -42,7 +42,7 @@ public final class KeyLog {
   /// - Throws: when it cannot be opened or read.
   public init(contentsOf path: String, maximumLength: Int, maximumLines: Int) throws(SecretsError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw SecretsError(SecretsFile.errorText(errno), kind: .cannotOpen) }
+    guard descriptor >= 0 else { throw SecretsError(SystemError.text(errno), kind: .cannotOpen) }
     var status = stat()
     let isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     var kept: [UInt8] = []
@@ -61,7 +61,7 @@ public final class KeyLog {
       }
       if count < 0 {
         if errno == EINTR { continue }
-        failure = SecretsError(SecretsFile.errorText(errno), kind: .readFailed)
+        failure = SecretsError(SystemError.text(errno), kind: .readFailed)
         break
       }
       isEnd = count == 0

@@ -1,3 +1,4 @@
+import Bytes
 import Glibc
 
 /// A small file with a secret in it.
@@ -5,7 +6,7 @@ public enum SecretsFile {
   /// Reads all of it; throws when it cannot be read or is longer than the limit.
   public static func read(_ path: String, maximumLength: Int) throws(SecretsError) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw SecretsError(errorText(errno), kind: .cannotOpen) }
+    guard descriptor >= 0 else { throw SecretsError(SystemError.text(errno), kind: .cannotOpen) }
     defer { close(descriptor) }
     var bytes: [UInt8] = []
     var block = [UInt8](repeating: 0, count: 1 << 16)
@@ -15,15 +16,10 @@ public enum SecretsFile {
       if count == 0 { return bytes }
       if count < 0 {
         if errno == EINTR { continue }
-        throw SecretsError(errorText(errno), kind: .readFailed)
+        throw SecretsError(SystemError.text(errno), kind: .readFailed)
       }
       bytes += block[..<count]
       guard bytes.count <= maximumLength else { throw SecretsError("is longer than \(maximumLength) bytes") }
     }
-  }
-
-  static func errorText(_ code: Int32) -> String {
-    // Safe: strerror returns a NUL-terminated string that is copied at once.
-    unsafe String(cString: strerror(code))
   }
 }
