@@ -26,8 +26,8 @@ extension Dissector {
   /// Keeps a connection that has ended while its secrets may still come; `false` when nothing can come of it.
   mutating func park(_ connection: Connection) -> Bool {
     guard secrets.mayGrow, let waiting = connection.tls?.bytesWaitingForSecrets, waiting > 0 else { return false }
-    let held = parked.reduce(0) { $0 + ($1.connection.tls?.bytesWaitingForSecrets ?? 0) }
-    guard held + waiting <= options.tls.maximumHeldBytes * 16, parked.count < 4_096 else { return false }
+    // What they hold counts for the limit on all connections' held bytes.
+    guard parked.count < options.capture.reassembly.maximumConnections else { return false }
     parked.append((connection, lanes[connection.slot]))
     return true
   }

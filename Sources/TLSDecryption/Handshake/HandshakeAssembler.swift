@@ -100,7 +100,6 @@ struct FieldReader {
 
   mutating func uint8() -> Int? { number(1) }
   mutating func uint16() -> Int? { number(2) }
-  mutating func uint24() -> Int? { number(3) }
 
   private mutating func number(_ count: Int) -> Int? {
     guard let digits = bytes(count) else { return nil }
