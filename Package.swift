@@ -5,7 +5,8 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection), edges (PacketCapture, TLSDecryption), values (APNSProtocol), ground (Bytes).
+/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator), edges (PacketCapture, TLSDecryption,
+/// TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -15,9 +16,17 @@ let package = Package(
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
     .library(name: "Dissection", targets: ["Dissection"]),
+    .library(name: "Measurement", targets: ["Measurement"]),
+    .library(name: "TLSTransport", targets: ["TLSTransport"]),
+    .library(name: "MetricsEndpoint", targets: ["MetricsEndpoint"]),
+    .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0")
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.86.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
+    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
   ],
   targets: [
     .target(name: "Bytes", swiftSettings: settings),
@@ -37,11 +46,39 @@ let package = Package(
       name: "Dissection", dependencies: ["Bytes", "APNSProtocol", "PacketCapture", "TLSDecryption"],
       swiftSettings: settings),
 
+    .target(name: "Measurement", dependencies: ["Bytes"], swiftSettings: settings),
+
+    .target(
+      name: "TLSTransport",
+      dependencies: ["Bytes", "COpenSSL", .product(name: "NIOCore", package: "swift-nio")],
+      swiftSettings: settings),
+
+    .target(
+      name: "MetricsEndpoint",
+      dependencies: [
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "GatewaySimulator",
+      dependencies: [
+        "Bytes", "APNSProtocol", "Measurement", "TLSTransport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      swiftSettings: settings),
+
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes",
+        "Dissection", "GatewaySimulator", "PacketCapture", "TLSDecryption", "TLSTransport", "MetricsEndpoint",
+        "APNSProtocol", "Measurement", "Bytes",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "TOMLKit", package: "TOMLKit"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
 
@@ -58,6 +95,18 @@ let package = Package(
     .testTarget(
       name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes", "TestSupport"],
       exclude: ["Truth"], swiftSettings: settings),
+    .testTarget(
+      name: "TLSTransportTests",
+      dependencies: [
+        "TLSTransport", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+      ], swiftSettings: settings),
+    .testTarget(
+      name: "GatewaySimulatorTests",
+      dependencies: [
+        "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ], swiftSettings: settings),
     .testTarget(name: "CommandTests", dependencies: ["apnscope", "TestSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

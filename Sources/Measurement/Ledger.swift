@@ -1,0 +1,132 @@
+/// The gateway's own books of one run: what it got, what it answered, and what became of it.
+///
+/// `received = accepted + Σ rejected + discarded`. The other counts are parts of these, as each says. Written as JSON
+/// with names in snake case.
+public struct Ledger: Sendable, Equatable, Codable {
+  public var schema = 1
+  public var kind = "simulate"
+  /// UTC, RFC 3339.
+  public var started = ""
+  public var ended = ""
+  public var gateway = Gateway()
+  public var devices = Devices()
+  public var feedback = Feedback()
+  /// In the order in which they ended.
+  public var connections: [Connection] = []
+  /// Connections that are in the counts above but not in the list, which has a limit.
+  public var connectionsOmitted = 0
+
+  public init() {}
+
+  public struct Gateway: Sendable, Equatable, Codable {
+    /// TCP connections that were accepted.
+    public var connections = 0
+    /// The part of `connections` whose TLS handshake was completed; all of them without TLS.
+    public var handshakes = 0
+    /// The part of `handshakes` that resumed a session.
+    public var resumed = 0
+    /// The part of `connections` that ended before their handshake was completed.
+    public var handshakeFailures = 0
+    /// The part of `handshakes` that was closed at once, by a rule.
+    public var refused = 0
+    /// Frames that arrived whole, and those that could not be parsed.
+    public var received = 0
+    public var accepted = 0
+    /// By status, whether or not an error response was sent.
+    public var rejected: [String: Int] = [:]
+    /// Arrived after a rejection or a shutdown on the same connection; never looked at.
+    public var discarded = 0
+    /// The part of `rejected` that is no frame of the protocol.
+    public var malformed = 0
+    /// Connections that ended inside a frame, which is in no other count.
+    public var incomplete = 0
+    /// Error responses that were sent, by status.
+    public var errorResponses: [String: Int] = [:]
+    /// Plaintext bytes from providers.
+    public var bytes = 0
+
+    public init() {}
+  }
+
+  /// What became of accepted notifications for devices: `accepted = delivered + stored + coalesced + expired + uninstalled`.
+  public struct Devices: Sendable, Equatable, Codable {
+    public var delivered = 0
+    /// Replaced by a later one for the same device and topic before the device came online.
+    public var coalesced = 0
+    /// Dropped because its expiration passed, or because it was not to be stored.
+    public var expired = 0
+    /// Waiting for a device that is offline.
+    public var stored = 0
+    /// For an app that is gone from its device: accepted, dropped, and the token put on the feedback list.
+    public var uninstalled = 0
+
+    public init() {}
+  }
+
+  public struct Feedback: Sendable, Equatable, Codable {
+    public var connections = 0
+    public var handshakeFailures = 0
+    /// Transfers that were read to their end, so that the list was cleared.
+    public var completed = 0
+    public var tuplesSent = 0
+    /// On the list when the books were closed, over all topics.
+    public var waiting = 0
+
+    public init() {}
+  }
+
+  public struct Connection: Sendable, Equatable, Codable {
+    /// Address and port.
+    public var client: String
+    /// `nil` when no certificate was shown.
+    public var topic: String?
+    public var received = 0
+    public var accepted = 0
+    /// The rejection that ended it.
+    public var rejected: Rejection?
+    public var discarded = 0
+    /// UTC, RFC 3339.
+    public var opened: String
+    public var closed: String
+    public var end: String
+
+    public init(client: String, topic: String?, opened: String, closed: String, end: String) {
+      self.client = client
+      self.topic = topic
+      self.opened = opened
+      self.closed = closed
+      self.end = end
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case client, topic, received, accepted, rejected, discarded, opened, closed, end
+    }
+
+    /// `topic` and `rejected` are written as null, not left out: the contract names them.
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(client, forKey: .client)
+      try container.encode(topic, forKey: .topic)
+      try container.encode(received, forKey: .received)
+      try container.encode(accepted, forKey: .accepted)
+      try container.encode(rejected, forKey: .rejected)
+      try container.encode(discarded, forKey: .discarded)
+      try container.encode(opened, forKey: .opened)
+      try container.encode(closed, forKey: .closed)
+      try container.encode(end, forKey: .end)
+    }
+  }
+
+  public struct Rejection: Sendable, Equatable, Codable {
+    public var status: Int
+    public var identifier: UInt32?
+    /// Its number on the connection, from 0.
+    public var notification: Int
+
+    public init(status: Int, identifier: UInt32?, notification: Int) {
+      self.status = status
+      self.identifier = identifier
+      self.notification = notification
+    }
+  }
+}
