@@ -35,6 +35,19 @@ static inline long apnscope_SSL_set_tlsext_host_name(SSL *ssl, const char *name)
 static inline EVP_PKEY *apnscope_EVP_RSA_gen(size_t bits) { return EVP_RSA_gen(bits); }
 static inline EVP_PKEY *apnscope_EVP_EC_gen(const char *curve) { return EVP_EC_gen(curve); }
 
+static inline long apnscope_SSL_CTX_set_mode(SSL_CTX *context, long mode) { return SSL_CTX_set_mode(context, mode); }
+static inline long apnscope_SSL_CTX_sess_set_cache_size(SSL_CTX *context, long count) {
+  return SSL_CTX_sess_set_cache_size(context, count);
+}
+static inline int apnscope_SSL_CTX_add1_chain_cert(SSL_CTX *context, X509 *certificate) {
+  return SSL_CTX_add1_chain_cert(context, certificate);
+}
+static inline void apnscope_BIO_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+static inline void apnscope_BIO_clear_retry_flags(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+static const uint64_t apnscope_SSL_OP_NO_RENEGOTIATION = SSL_OP_NO_RENEGOTIATION;
+static const uint64_t apnscope_SSL_OP_NO_COMPRESSION = SSL_OP_NO_COMPRESSION;
+static const uint64_t apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE = SSL_OP_CIPHER_SERVER_PREFERENCE;
 static const uint64_t apnscope_SSL_OP_NO_EXTENDED_MASTER_SECRET = SSL_OP_NO_EXTENDED_MASTER_SECRET;
 static const uint64_t apnscope_SSL_OP_NO_ENCRYPT_THEN_MAC = SSL_OP_NO_ENCRYPT_THEN_MAC;
 static const uint64_t apnscope_SSL_OP_NO_TICKET = SSL_OP_NO_TICKET;
