@@ -5,10 +5,12 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 /* Swift does not see macros with arguments. */
 
@@ -48,6 +50,22 @@ static inline void apnscope_BIO_clear_retry_flags(BIO *bio) { BIO_clear_retry_fl
 static const uint64_t apnscope_SSL_OP_NO_RENEGOTIATION = SSL_OP_NO_RENEGOTIATION;
 static const uint64_t apnscope_SSL_OP_NO_COMPRESSION = SSL_OP_NO_COMPRESSION;
 static const uint64_t apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE = SSL_OP_CIPHER_SERVER_PREFERENCE;
+static inline STACK_OF(X509) *apnscope_sk_X509_new_null(void) { return sk_X509_new_null(); }
+static inline int apnscope_sk_X509_push(STACK_OF(X509) *stack, X509 *certificate) {
+  return sk_X509_push(stack, certificate);
+}
+static inline int apnscope_sk_X509_num(const STACK_OF(X509) *stack) { return sk_X509_num(stack); }
+static inline X509 *apnscope_sk_X509_value(const STACK_OF(X509) *stack, int index) {
+  return sk_X509_value(stack, index);
+}
+static inline void apnscope_sk_X509_free_all(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+static inline int apnscope_sk_X509_REVOKED_num(const STACK_OF(X509_REVOKED) *stack) {
+  return sk_X509_REVOKED_num(stack);
+}
+static inline X509_REVOKED *apnscope_sk_X509_REVOKED_value(const STACK_OF(X509_REVOKED) *stack, int index) {
+  return sk_X509_REVOKED_value(stack, index);
+}
+
 static const uint64_t apnscope_SSL_OP_NO_EXTENDED_MASTER_SECRET = SSL_OP_NO_EXTENDED_MASTER_SECRET;
 static const uint64_t apnscope_SSL_OP_NO_ENCRYPT_THEN_MAC = SSL_OP_NO_ENCRYPT_THEN_MAC;
 static const uint64_t apnscope_SSL_OP_NO_TICKET = SSL_OP_NO_TICKET;

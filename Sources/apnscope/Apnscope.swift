@@ -16,5 +16,5 @@ struct Apnscope: ParsableCommand {
       or write; 130 interrupted.
       """,
     version: version,
-    subcommands: [Decode.self, Inspect.self])
+    subcommands: [Decode.self, Inspect.self, IdentityCommand.self])
 }

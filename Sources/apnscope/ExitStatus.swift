@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import PacketCapture
 import TLSDecryption
+import TLSTransport
 
 /// What the shell is told; the numbers are those of sysexits.h where it has one.
 enum ExitStatus {
@@ -24,6 +25,14 @@ enum ExitStatus {
     case .cannotOpen: cannotOpen
     case .unusable: damaged
     case .readFailed: inputOutput
+    }
+  }
+
+  static func code(for error: TLSError) -> ExitCode {
+    switch error.kind {
+    case .credentials: damaged
+    case .configuration: ExitCode(64)
+    case .file, .handshake, .closedDuringHandshake, .record: inputOutput
     }
   }
 }
