@@ -20,8 +20,10 @@ import Testing
     limits: MetricsEndpoint.Limits = .init(), metrics: @escaping @Sendable () async -> [Metric] = Self.metrics,
     _ body: (MetricsEndpoint) async throws -> Void
   ) async throws {
+    // On one loop, connections are counted in the order in which they came.
+    let loop = MultiThreadedEventLoopGroup.singleton.any()
     let endpoint = try await MetricsEndpoint.start(
-      host: "127.0.0.1", port: 0, group: MultiThreadedEventLoopGroup.singleton, limits: limits, metrics: metrics)
+      host: "127.0.0.1", port: 0, group: loop, limits: limits, metrics: metrics)
     do {
       try await body(endpoint)
     } catch {
