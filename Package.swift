@@ -57,7 +57,7 @@ let package = Package(
     .target(
       name: "MetricsEndpoint",
       dependencies: [
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        "Bytes", .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
       ],
       swiftSettings: settings),
@@ -101,6 +101,12 @@ let package = Package(
       dependencies: [
         "TLSTransport", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+      ], swiftSettings: settings),
+    .testTarget(
+      name: "MetricsEndpointTests",
+      dependencies: [
+        "MetricsEndpoint", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
       name: "GatewaySimulatorTests",

@@ -1,1 +1,125 @@
-import NIOHTTP1
+import Bytes
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Shows a program's metrics to Prometheus, and to anyone with a browser, over HTTP.
+///
+/// `GET /metrics` is the page, made anew for every request; `GET /` says where it is. There is no encryption and no
+/// password: listen on an address that only those reach who may read it.
+public final class MetricsEndpoint: Sendable {
+  /// What strangers can make it hold.
+  public struct Limits: Sendable {
+    /// Connections at a time; more are closed as soon as they are accepted.
+    public var maximumConnections = 64
+    /// Bytes of a request, its body and all that follows included; a longer one is answered with status 431.
+    public var maximumRequestBytes = 16 << 10
+    /// The whole life of a connection; then it is closed, answered or not. As long as Prometheus waits by default.
+    public var timeout = Duration.seconds(10)
+
+    public init() {}
+  }
+
+  /// Why it cannot listen.
+  public struct StartError: Error, CustomStringConvertible {
+    public let description: String
+  }
+
+  /// Where it listens: `127.0.0.1:9102`, `[::1]:9102`.
+  public let address: String
+  public let port: Int
+  private let listener: any Channel
+  private let connections: Connections
+
+  private init(listener: any Channel, at address: SocketAddress?, connections: Connections) {
+    port = address?.port ?? 0
+    let host = address?.ipAddress ?? "?"
+    self.address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    self.listener = listener
+    self.connections = connections
+  }
+
+  /// Listens at `host` (a name or an address) and `port`; port 0 picks a free one. Throws `StartError`.
+  ///
+  /// `metrics` is called for every request for the page, by several at a time.
+  public static func start(
+    host: String, port: Int, group: any EventLoopGroup, limits: Limits = Limits(),
+    metrics: @escaping @Sendable () async -> [Metric]
+  ) async throws -> MetricsEndpoint {
+    let connections = Connections(limit: limits.maximumConnections)
+    let bootstrap = ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 64)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      // Who sends a request and closes its side still wants the answer.
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
+      .childChannelInitializer { channel in
+        guard connections.add(channel) else { return channel.eventLoop.makeFailedFuture(ChannelError.eof) }
+        return channel.eventLoop.makeCompletedFuture {
+          try RequestHandler.addHandlers(to: channel, limits: limits, metrics: metrics)
+        }
+      }
+    do {
+      guard (0...65_535).contains(port) else { throw StartError(description: "no port has that number") }
+      // The resolver may take seconds, and `bind(host:port:)` asks it on the thread it is called on.
+      let address = try await NIOThreadPool.singleton.runIfActive {
+        try SocketAddress.makeAddressResolvingHost(host, port: port)
+      }
+      let listener = try await bootstrap.bind(to: address).get()
+      return MetricsEndpoint(listener: listener, at: listener.localAddress, connections: connections)
+    } catch {
+      let place = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+      throw StartError(description: "cannot listen at \(place): \(reason(of: error))")
+    }
+  }
+
+  /// Stops listening and closes all connections.
+  public func stop() async {
+    // It fails only when it is closed already.
+    try? await listener.close()
+    for channel in connections.end() { try? await channel.close() }
+  }
+
+  private static func reason(of error: any Error) -> String {
+    switch error {
+    case let error as IOError: SystemError.text(error.errnoCode)
+    case SocketAddressError.unknown: "no such host"
+    default: "\(error)"
+    }
+  }
+}
+
+/// The open connections, which are counted and can be closed together.
+private final class Connections: Sendable {
+  private struct State {
+    var open: [ObjectIdentifier: any Channel] = [:]
+    var hasEnded = false
+  }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  init(limit: Int) { self.limit = limit }
+
+  /// `false` when there are too many, or none are wanted any more.
+  func add(_ channel: any Channel) -> Bool {
+    let key = ObjectIdentifier(channel)
+    let isAdded = state.withLock { state in
+      guard !state.hasEnded && state.open.count < limit else { return false }
+      state.open[key] = channel
+      return true
+    }
+    if isAdded {
+      channel.closeFuture.whenComplete { _ in self.state.withLock { state in state.open[key] = nil } }
+    }
+    return isAdded
+  }
+
+  /// Takes no more connections and returns those that are open.
+  func end() -> [any Channel] {
+    state.withLock { state in
+      state.hasEnded = true
+      return Array(state.open.values)
+    }
+  }
+}

@@ -1,0 +1,97 @@
+/// One number that a program tells about itself, with a sample for every set of labels it is kept by.
+public struct Metric: Sendable, Equatable {
+  public enum Kind: String, Sendable {
+    /// Only grows while the program runs; its name ends in `_total` by custom.
+    case counter
+    case gauge
+  }
+
+  /// A count stays an integer, exact over the whole range of `Int`; anything measured is a `Double`.
+  public enum Value: Sendable, Equatable, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
+    case integer(Int)
+    case real(Double)
+
+    public init(integerLiteral value: Int) { self = .integer(value) }
+    public init(floatLiteral value: Double) { self = .real(value) }
+  }
+
+  public struct Sample: Sendable, Equatable {
+    public var labels: [LabelName: String]
+    public var value: Value
+
+    /// Label values may be any text, also of strangers: they are escaped when they are written.
+    public init(labels: [LabelName: String] = [:], _ value: Value) {
+      self.labels = labels
+      self.value = value
+    }
+  }
+
+  public var name: Name
+  /// One sentence for who reads the page; any text, empty for none.
+  public var help: String
+  public var kind: Kind
+  /// Two samples must not have the same labels: who reads the page takes one of them, or none.
+  public var samples: [Sample]
+
+  public init(_ kind: Kind, _ name: Name, help: String, samples: [Sample]) {
+    self.name = name
+    self.help = help
+    self.kind = kind
+    self.samples = samples
+  }
+
+  /// A metric that is one number without labels.
+  public init(_ kind: Kind, _ name: Name, help: String, _ value: Value) {
+    self.init(kind, name, help: help, samples: [Sample(value)])
+  }
+
+  /// A metric's name: a letter, `_` or `:`, then these and digits.
+  ///
+  /// A literal that is no name is a mistake in the program and traps; text from elsewhere is tried with
+  /// `init(validating:)`.
+  public struct Name: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    public let description: String
+
+    public init?(validating text: String) {
+      guard isName(text, colonAllowed: true) else { return nil }
+      description = text
+    }
+
+    public init(stringLiteral text: StaticString) {
+      description = text.description
+      precondition(isName(description, colonAllowed: true), "not the name of a metric")
+    }
+  }
+
+  /// A label's name: a letter or `_`, then these and digits; names that begin with `__` belong to Prometheus itself.
+  ///
+  /// A literal that is no name is a mistake in the program and traps; text from elsewhere is tried with
+  /// `init(validating:)`.
+  public struct LabelName: Sendable, Hashable, Comparable, ExpressibleByStringLiteral, CustomStringConvertible {
+    public let description: String
+
+    public init?(validating text: String) {
+      guard isName(text, colonAllowed: false), !text.hasPrefix("__") else { return nil }
+      description = text
+    }
+
+    public init(stringLiteral text: StaticString) {
+      description = text.description
+      precondition(LabelName(validating: description) != nil, "not the name of a label")
+    }
+
+    public static func < (a: LabelName, b: LabelName) -> Bool { a.description < b.description }
+  }
+}
+
+private func isName(_ text: String, colonAllowed: Bool) -> Bool {
+  func begins(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"): true
+    case UInt8(ascii: ":"): colonAllowed
+    default: false
+    }
+  }
+  guard let first = text.utf8.first, begins(first) else { return false }
+  return text.utf8.allSatisfy { begins($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+}
