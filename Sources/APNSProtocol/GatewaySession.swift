@@ -25,12 +25,13 @@ public struct GatewaySession: Sendable {
     public var checksPriority: Bool
     /// Answer 128 to what is no frame (the guide of 2018), or just close (seen).
     public var answersMalformed: Bool
-    /// From which length on a frame is no frame.
+    /// From which length on a frame is no frame. A token may claim any length, so that one of a bad size gets status 5
+    /// with commands 0 and 1 as it does with command 2.
     public var limits: ProtocolLimits
 
     public init(
       tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true,
-      answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits()
+      answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits(maximumTokenLength: 65_535)
     ) {
       self.tokenLengths = tokenLengths
       self.maximumPayloadLength = maximumPayloadLength
@@ -97,7 +98,8 @@ public struct GatewaySession: Sendable {
   /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Look at `ending`
   /// afterwards. Linear in the number of frames; nothing is allocated or copied.
   ///
-  /// - Parameter decide: what speaks against a notification that keeps the rules, `nil` if nothing does.
+  /// - Parameter decide: what speaks against a notification that keeps the rules, `nil` if nothing does. It is asked once
+  ///   for each, however the bytes are split. Statuses 0 and 10 accept what they name and are no refusal.
   @inlinable
   public mutating func receive(
     _ input: RawSpan, decide: (borrowing PushNotification) -> ErrorResponse.Status?
@@ -113,7 +115,9 @@ public struct GatewaySession: Sendable {
       switch PushNotification.extent(of: input, at: offset, limits: rules.limits) {
       case .incomplete: break frames
       case .malformed(let error):
-        verdict = .unframed(error)
+        // Command 1 has its identifier in front of the lengths, so it was read before they were found wrong.
+        let hasIdentifier = input.byte(at: offset) == 1 && input.byteCount - offset >= 5
+        verdict = .unframed(error, identifier: hasIdentifier ? input.uint32(at: offset + 1) : nil)
         break frames
       case .complete(let length):
         let frame = input.extracting(offset..<offset + length)
@@ -142,7 +146,7 @@ public struct GatewaySession: Sendable {
   enum Verdict {
     case rejected(ErrorResponse.Status, PushNotification.Command, UInt32?)
     case malformed(ParseError, identifier: UInt32?)
-    case unframed(ParseError)
+    case unframed(ParseError, identifier: UInt32?)
   }
 
   @usableFromInline var isOpen: Bool { state == .open }
@@ -180,8 +184,8 @@ public struct GatewaySession: Sendable {
         Ending(cause: .rejected, status: status, notification: index, identifier: identifier, response: response))
     case .malformed(let error, let identifier):
       end(malformed: error, index, identifier)
-    case .unframed(let error):
-      end(malformed: error, index, nil)
+    case .unframed(let error, let identifier):
+      end(malformed: error, index, identifier)
       state = .lost
     }
   }
