@@ -83,6 +83,12 @@ extension RawSpan {
     }
   }
 
+  /// Whether these bytes begin with all of `prefix`.
+  @inlinable
+  public func begins(with prefix: RawSpan) -> Bool {
+    byteCount >= prefix.byteCount && extracting(0..<prefix.byteCount).elementsEqual(prefix)
+  }
+
   /// Whether the text's bytes stand at `offset`.
   @inlinable
   public func holds(_ text: StaticString, at offset: Int) -> Bool {

@@ -41,15 +41,12 @@ static inline long apnscope_SSL_CTX_set_mode(SSL_CTX *context, long mode) { retu
 static inline long apnscope_SSL_CTX_sess_set_cache_size(SSL_CTX *context, long count) {
   return SSL_CTX_sess_set_cache_size(context, count);
 }
-static inline int apnscope_SSL_CTX_add1_chain_cert(SSL_CTX *context, X509 *certificate) {
-  return SSL_CTX_add1_chain_cert(context, certificate);
+static inline int apnscope_SSL_CTX_set1_chain(SSL_CTX *context, STACK_OF(X509) *chain) {
+  return SSL_CTX_set1_chain(context, chain);
 }
 static inline void apnscope_BIO_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 static inline void apnscope_BIO_clear_retry_flags(BIO *bio) { BIO_clear_retry_flags(bio); }
 
-static const uint64_t apnscope_SSL_OP_NO_RENEGOTIATION = SSL_OP_NO_RENEGOTIATION;
-static const uint64_t apnscope_SSL_OP_NO_COMPRESSION = SSL_OP_NO_COMPRESSION;
-static const uint64_t apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE = SSL_OP_CIPHER_SERVER_PREFERENCE;
 static inline STACK_OF(X509) *apnscope_sk_X509_new_null(void) { return sk_X509_new_null(); }
 static inline int apnscope_sk_X509_push(STACK_OF(X509) *stack, X509 *certificate) {
   return sk_X509_push(stack, certificate);
@@ -66,6 +63,9 @@ static inline X509_REVOKED *apnscope_sk_X509_REVOKED_value(const STACK_OF(X509_R
   return sk_X509_REVOKED_value(stack, index);
 }
 
+static const uint64_t apnscope_SSL_OP_NO_RENEGOTIATION = SSL_OP_NO_RENEGOTIATION;
+static const uint64_t apnscope_SSL_OP_NO_COMPRESSION = SSL_OP_NO_COMPRESSION;
+static const uint64_t apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE = SSL_OP_CIPHER_SERVER_PREFERENCE;
 static const uint64_t apnscope_SSL_OP_NO_EXTENDED_MASTER_SECRET = SSL_OP_NO_EXTENDED_MASTER_SECRET;
 static const uint64_t apnscope_SSL_OP_NO_ENCRYPT_THEN_MAC = SSL_OP_NO_ENCRYPT_THEN_MAC;
 static const uint64_t apnscope_SSL_OP_NO_TICKET = SSL_OP_NO_TICKET;

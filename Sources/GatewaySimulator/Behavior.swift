@@ -1,5 +1,4 @@
 import APNSProtocol
-import Bytes
 
 /// How the gateway and the feedback service behave and misbehave. As made, they behave.
 ///
@@ -102,17 +101,4 @@ public struct Behavior: Sendable {
     /// The service leaves the close to the client, as some servers do.
     public var neverCloses = false
   }
-}
-
-/// Tokens that can be looked up without allocating.
-public struct TokenSet: Sendable {
-  private var tokens: Set<TokenKey> = []
-
-  public init(_ tokens: some Sequence<[UInt8]>) {
-    for token in tokens { self.tokens.insert(TokenKey(token.rawBytes)) }
-  }
-
-  public var count: Int { tokens.count }
-
-  func contains(_ token: RawSpan) -> Bool { tokens.contains(TokenKey(token)) }
 }

@@ -225,6 +225,9 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func event(
     _ name: String, topic: String? = nil, reason: String? = nil, tuples: Int? = nil, _ info: TLSConnectionInfo? = nil
   ) -> EventLog.Event {
-    desk.event(name, number, client: client, topic: topic ?? (self.topic.isEmpty ? nil : self.topic), reason: reason, tuples: tuples, info)
+    var event = desk.event(
+      name, number, client: client, topic: topic ?? (self.topic.isEmpty ? nil : self.topic), reason: reason, info)
+    event.tuples = tuples
+    return event
   }
 }

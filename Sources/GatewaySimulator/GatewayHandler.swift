@@ -291,7 +291,12 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     desk.ended()
     let end = end ?? .peerRst
     let closedAt = WallClock.nanoseconds()
-    desk.log?.write(event("closed", reason: end.rawValue))
+    if let log = desk.log {
+      var event = event("closed", reason: end.rawValue)
+      event.accepted = session.accepted
+      event.discarded = session.discarded
+      log.write(event)
+    }
     desk.list.add(listed(end, closedAt))
   }
 

@@ -190,7 +190,8 @@ import NIOCore
       info.serverName = unsafe String(cString: name)
     }
     if let certificate = unsafe SSL_get0_peer_certificate(ssl) {
-      unsafe info.peer = CertificateName(certificate)
+      unsafe info.peer = .init(
+        subject: Certificate.subject(of: certificate), topic: Certificate.topic(of: certificate))
     }
     return info
   }
@@ -198,7 +199,7 @@ import NIOCore
 
 extension TLSConnection {
   /// How OpenSSL reaches the two buffers. Made once; `nil` only without memory.
-  nonisolated(unsafe) private static let method: OpaquePointer? = {
+  nonisolated(unsafe) fileprivate static let method: OpaquePointer? = {
     // Safe: never changed or freed after this.
     guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "apnscope buffers") else {
       return nil

@@ -8,10 +8,17 @@ public struct TLSConnectionInfo: Sendable, Equatable {
   /// Whom the client asked for (SNI). Legacy clients do not say.
   public var serverName: String?
   /// Whom the peer's certificate names; `nil` when it showed none.
-  public var peer: CertificateName?
+  public var peer: Peer?
 
   public init(version: TLSVersion, isResumed: Bool) {
     self.version = version
     self.isResumed = isResumed
+  }
+
+  public struct Peer: Sendable, Equatable {
+    /// As RFC 4514 writes it, in the certificate's own order.
+    public var subject: String
+    /// The topic a provider's certificate is for: its subject's UID.
+    public var topic: String?
   }
 }

@@ -91,10 +91,8 @@ import COpenSSL
     guard unsafe SSL_CTX_use_certificate(pointer, identity.certificate) == 1,
       unsafe SSL_CTX_use_PrivateKey(pointer, identity.key) == 1
     else { throw .fromOpenSSL(.credentials, "the certificate of \(identity.subject) cannot be used") }
-    for certificate in unsafe identity.chain {
-      guard unsafe apnscope_SSL_CTX_add1_chain_cert(pointer, certificate) == 1 else {
-        throw .fromOpenSSL(.credentials, "the chain of \(identity.subject) cannot be used")
-      }
+    if let chain = unsafe identity.chain, unsafe apnscope_SSL_CTX_set1_chain(pointer, chain) != 1 {
+      throw .fromOpenSSL(.credentials, "the chain of \(identity.subject) cannot be used")
     }
   }
 

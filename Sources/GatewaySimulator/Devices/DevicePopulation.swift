@@ -63,6 +63,16 @@ public struct DevicePopulation: Sendable {
     if case .tokens(let tokens) = source { tokens.count } else { nil }
   }
 
+  /// The tokens of a list; none where devices are drawn by lot.
+  var listedTokens: Set<TokenKey> {
+    if case .tokens(let tokens) = source { Set(tokens.keys) } else { [] }
+  }
+
+  /// Every token stands for a device that is there, so nobody needs to ask.
+  var isAllActive: Bool {
+    if case .allActive = source { true } else { false }
+  }
+
   /// What the token stands for. A listed device is the same for every topic.
   ///
   /// Allocates nothing, but for a token that is looked up in a list and has not 32 bytes.

@@ -160,6 +160,13 @@ public final class FeedbackList: Sendable {
     batches = []
   }
 
+  /// Waits until everything that was added before is durable, or has failed.
+  public func flush() async {
+    await withCheckedContinuation { continuation in
+      do throws(FeedbackListError) { try add([]) { _ in continuation.resume() } } catch { continuation.resume() }
+    }
+  }
+
   // MARK: closing
 
   /// Writes what waits and closes the file; from the call on, everything else throws `.closed`. Closing again is fine.
