@@ -1,4 +1,5 @@
 import APNSProtocol
+import NIOCore
 import TLSTransport
 
 /// What a simulator is made of. Every limit on what clients can make it hold is here, or in `rules.limits`.
@@ -26,8 +27,8 @@ public struct SimulatorOptions: Sendable {
   public var behavior = Behavior()
   public var devices = DevicePopulation()
   public var offline = OfflineStore.Options()
-  /// Event loops; connections are spread over them.
-  public var threads = 1
+  /// Event loops; connections are spread over them. As many as there are cores.
+  public var threads = System.coreCount
 
   /// A TLS handshake has to be finished within this time.
   public var handshakeTimeout = Duration.seconds(10)

@@ -40,6 +40,9 @@ import COpenSSL
 
   deinit { unsafe SSL_CTX_free(pointer) }
 
+  /// Why secrets could not be written to the key log; `nil` as long as all could.
+  public var keyLogFailure: String? { keyLog?.failure }
+
   private func setVersions(_ configuration: TLSConfiguration) throws(TLSError) {
     let (low, high) = (configuration.versions.lowerBound, configuration.versions.upperBound)
     guard unsafe apnscope_SSL_CTX_set_min_proto_version(pointer, Int32(low.rawValue)) == 1,

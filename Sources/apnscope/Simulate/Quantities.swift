@@ -6,6 +6,13 @@ import TLSTransport
 struct TimeSpan: ExpressibleByArgument {
   var duration: Duration
 
+  init(_ duration: Duration) { self.duration = duration }
+
+  var defaultValueDescription: String {
+    let milliseconds = Int(duration / .milliseconds(1))
+    return milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000)s" : "\(milliseconds)ms"
+  }
+
   init?(argument: String) {
     let number = argument.prefix { $0.isNumber || $0 == "." }
     guard let value = Double(number), value >= 0, value < 1e9 else { return nil }
@@ -60,6 +67,12 @@ struct ByteCount: ExpressibleByArgument {
 struct NumberRange: ExpressibleByArgument {
   var numbers: ClosedRange<Int>
 
+  init(_ numbers: ClosedRange<Int>) { self.numbers = numbers }
+
+  var defaultValueDescription: String {
+    numbers.lowerBound == numbers.upperBound ? "\(numbers.lowerBound)" : "\(numbers.lowerBound)..\(numbers.upperBound)"
+  }
+
   init?(argument: String) {
     guard let parts = bounds(argument), let low = Int(parts.low), let high = Int(parts.high), 0 <= low, low <= high else {
       return nil
@@ -84,6 +97,10 @@ struct Share: ExpressibleByArgument {
 struct ListeningAddress: ExpressibleByArgument {
   var address: SimulatorOptions.Address
 
+  init(_ address: SimulatorOptions.Address) { self.address = address }
+
+  var defaultValueDescription: String { "\(address)" }
+
   init?(argument: String) {
     guard let colon = argument.lastIndex(of: ":"), let port = UInt16(argument[argument.index(after: colon)...]) else {
       return nil
@@ -102,6 +119,12 @@ struct ListeningAddress: ExpressibleByArgument {
 /// TLS versions: 1.2, or 1.0..1.3.
 struct TLSVersionRange: ExpressibleByArgument {
   var versions: ClosedRange<TLSVersion>
+
+  init(_ versions: ClosedRange<TLSVersion>) { self.versions = versions }
+
+  var defaultValueDescription: String {
+    "\(versions.lowerBound)..\(versions.upperBound)".replacing("TLS ", with: "")
+  }
 
   init?(argument: String) {
     guard let parts = bounds(argument), let low = TLSVersion(parts.low), let high = TLSVersion(parts.high), low <= high
