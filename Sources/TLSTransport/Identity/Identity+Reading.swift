@@ -10,9 +10,7 @@ extension Identity {
     throws(TLSError)
   {
     let certificate = try CredentialSource(file: certificateFile)
-    // Read once: a pipe cannot be read again.
-    let key = keyFile == nil || keyFile == certificateFile ? certificate : try CredentialSource(file: keyFile ?? "")
-    try self.init(pem: certificate, key: key, passPhrase: passPhrase)
+    try self.init(pem: certificate, key: certificate.or(keyFile), passPhrase: passPhrase)
   }
 
   /// Takes PEM from memory; without `key` the private key stands in `certificate`.
@@ -36,8 +34,7 @@ extension Identity {
   public convenience init(file: String, keyFile: String? = nil, passPhrase: [UInt8]? = nil) throws(TLSError) {
     let source = try CredentialSource(file: file)
     if source.isPEM {
-      let key = keyFile == nil || keyFile == file ? source : try CredentialSource(file: keyFile ?? "")
-      try self.init(pem: source, key: key, passPhrase: passPhrase)
+      try self.init(pem: source, key: source.or(keyFile), passPhrase: passPhrase)
       return
     }
     guard source.startsAsDER else {
@@ -78,6 +75,12 @@ extension Identity {
 extension CredentialSource {
   /// Text may stand before the first block, as `openssl pkcs12` writes it.
   fileprivate var isPEM: Bool { String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ") }
+
+  /// That file, if it is another: a pipe cannot be read twice.
+  fileprivate func or(_ file: String?) throws(TLSError) -> CredentialSource {
+    guard let file, file != name else { return self }
+    return try CredentialSource(file: file)
+  }
 
   /// PKCS#12 is a SEQUENCE.
   fileprivate var startsAsDER: Bool { bytes.first == 0x30 }

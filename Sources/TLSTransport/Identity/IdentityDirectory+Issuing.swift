@@ -100,8 +100,9 @@ extension IdentityDirectory {
     _ subject: Entry.Subject, _ name: String, _ order: Order, _ authority: CertificateAuthority,
     _ make: () throws(TLSError) -> Identity
   ) throws(TLSError) -> Entry {
-    var entry = Entry(subject: subject, file: file("\(name).pem"), keyFile: file("\(name).key"), isNew: true)
-    if !order.replacesExisting && CredentialFile.exists(entry.file) && CredentialFile.exists(entry.keyFile ?? "") {
+    let keyFile = file("\(name).key")
+    var entry = Entry(subject: subject, file: file("\(name).pem"), keyFile: keyFile, isNew: true)
+    if !order.replacesExisting && CredentialFile.exists(entry.file) && CredentialFile.exists(keyFile) {
       let present = try Certificate.first(in: entry.file)
       guard authority.identity.hasIssued(present) else {
         throw TLSError(.credentials, "\(entry.file): is not from the authority of \(authorityFile)")

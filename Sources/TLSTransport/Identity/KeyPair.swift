@@ -47,7 +47,8 @@ public enum KeyKind: String, Sendable, CaseIterable {
       if request.wasAsked {
         throw source.passPhraseError(passPhrase)
       }
-      if ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE {
+      // OpenSSL calls both "unsupported".
+      if !String(decoding: source.bytes, as: UTF8.self).contains("PRIVATE KEY-----") {
         ERR_clear_error()
         throw TLSError(.credentials, "\(source.name): holds no private key in PEM")
       }
