@@ -64,8 +64,9 @@ extension FeedbackList {
           return .commit
         }
         self.state.withLock { state in
-          let left = (state.waiting[topic] ?? 0) - removed
-          state.waiting[topic] = left > 0 ? left : nil
+          let name = Array(topic.utf8)
+          let left = (state.waiting[name] ?? 0) - removed
+          state.waiting[name] = left > 0 ? left : nil
         }
         return removed
       }

@@ -27,6 +27,20 @@ public final class FeedbackList: Sendable {
       self.token = token
       self.time = time
     }
+
+    /// Topic and token as bytes: to Swift two spellings of a letter are the same text.
+    fileprivate struct Key: Hashable {
+      let topic: String
+      let token: [UInt8]
+
+      static func == (a: Key, b: Key) -> Bool {
+        a.token == b.token && a.topic.utf8.elementsEqual(b.topic.utf8)
+      }
+
+      func hash(into hasher: inout Hasher) { hasher.combine(token) }
+    }
+
+    fileprivate var key: Key { Key(topic: topic, token: token) }
   }
 
   public struct Limits: Sendable, Equatable {
@@ -57,7 +71,8 @@ public final class FeedbackList: Sendable {
   /// - Parameter path: a file; `nil`: the list is kept in memory and gone with it.
   /// - Throws: `.cannotOpen`, `.notAFeedbackList`, `.unknownVersion`, `.inUse`, `.failed`.
   public convenience init(path: String?, limits: Limits = Limits()) throws(FeedbackListError) {
-    try self.init(path: path, limits: limits, checkpointPages: 1_000)
+    // 32 MB of log. A checkpoint waits for the disk, and tokens fall on all pages of the index.
+    try self.init(path: path, limits: limits, checkpointPages: 8_000)
   }
 
   /// - Parameter checkpointPages: pages in the log after which they are moved to the file; 0: never.
@@ -115,9 +130,9 @@ public final class FeedbackList: Sendable {
   public var waiting: Int { state.withLock { $0.waiting.values.reduce(0, +) } }
 
   /// Failures on a topic's list. What waits to be written does not count yet.
-  public func waiting(topic: String) -> Int { state.withLock { $0.waiting[topic] ?? 0 } }
+  public func waiting(topic: String) -> Int { state.withLock { $0.waiting[Array(topic.utf8)] ?? 0 } }
 
-  /// Most failures in one transaction, unless one call has more: what is read or removed meanwhile waits so long.
+  /// Most failures in one transaction, unless one call has more: who reads or removes meanwhile waits for it.
   private static let maximumFailuresInTransaction = 8_192
 
   private func callWriter() {
@@ -134,15 +149,24 @@ public final class FeedbackList: Sendable {
 
   /// Writes what waits, up to the limit, in one transaction.
   private func writePending(_ database: Database) {
-    var (batches, last) = state.withLock { ($0.takePending(Self.maximumFailuresInTransaction), $0.lastSequence) }
-    var inserted: [String: Int] = [:]
+    let (batches, first) = state.withLock { ($0.takePending(Self.maximumFailuresInTransaction), $0.lastSequence) }
+    var last = first
+    // Of a token that fails again and again only the last failure is written: it would stand in the place of the others.
+    var places: [Failure.Key: Int64] = [:]
+    for failure in batches.lazy.flatMap(\.failures) {
+      last += 1
+      places[failure.key] = last
+    }
+    var sequence = first
+    var inserted: [[UInt8]: Int] = [:]
     var problem: FeedbackListError?
     do {
       try database.inTransaction(.immediate) {
-        for batch in batches {
-          for failure in batch.failures {
-            last += 1
-            if try FeedbackFile.put(failure, sequence: last, database) { inserted[failure.topic, default: 0] += 1 }
+        for failure in batches.lazy.flatMap(\.failures) {
+          sequence += 1
+          guard places[failure.key] == sequence else { continue }
+          if try FeedbackFile.put(failure, sequence: sequence, database) {
+            inserted[Array(failure.topic.utf8), default: 0] += 1
           }
         }
         return .commit
@@ -157,7 +181,6 @@ public final class FeedbackList: Sendable {
       if problem == nil { state.waiting.merge(inserted, uniquingKeysWith: +) }
     }
     for batch in batches { batch.completion(problem) }
-    batches = []
   }
 
   /// Waits until everything that was added before is durable, or has failed.
@@ -217,15 +240,15 @@ public final class FeedbackList: Sendable {
   struct State: Sendable {
     /// Given to a failure last; changed on the list's queue only.
     var lastSequence: Int64
-    /// Failures on the lists, by topic.
-    var waiting: [String: Int]
+    /// Failures on the lists, by the bytes of the topic.
+    var waiting: [[UInt8]: Int]
     var pending: [Batch] = []
     var pendingBytes = 0
     /// A job that takes what is pending is on the queue.
     var isWriterCalled = false
     var isClosed = false
 
-    init(lastSequence: Int64, waiting: [String: Int]) {
+    init(lastSequence: Int64, waiting: [[UInt8]: Int]) {
       self.lastSequence = lastSequence
       self.waiting = waiting
     }
