@@ -236,6 +236,7 @@ struct SessionSimulation {
       talk.received == talk.accepted + talk.rejected + talk.discarded, "the gateway's counts do not add up: \(books)")
     expect(talk.bytes + connection.rest.count == connection.delivered, "bytes are missing")
     expect(fates.accepted + fates.rejected + fates.discarded + fates.unknown == sent.count, "provider's sum: \(books)")
+    expect(talk.accepted <= connection.gateway.shutdownAfter, "accepted behind the shutdown: \(books)")
     expect(talk.received <= sent.count, "more arrived than was written: \(books)")
     // The gateway saw the notifications that were written, in this order; what breaks a rule is not asked about.
     let accepted = sent.prefix(talk.accepted).map { $0.map(String.init) ?? "marker" }
