@@ -12,7 +12,7 @@
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
 /// - identifier 0 in a rejection can mean "failed before the identifier was read": with an empty-token frame on the
 ///   connection, it names that one, unless one without an identifier stands before it, which 0 may mean as well (status 2
-///   means the empty token whatever stands before it);
+///   means the empty token whatever stands before it), or the status is 128: an empty token can be parsed;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
@@ -78,7 +78,8 @@ public struct ProviderSession: Sendable {
     var (named, candidates) = history.find(response.identifier)
     if !response.status.acceptsNamed, response.identifier == 0, let firstKnownBad,
       response.status == .missingDeviceToken
-        || !hasUnidentifiedBeforeKnownBad && (named == nil || response.status == .invalidTokenSize)
+        || !hasUnidentifiedBeforeKnownBad && response.status != .protocolError
+          && (named == nil || response.status == .invalidTokenSize)
     {
       (named, candidates) = (firstKnownBad, max(1, candidates))
     }

@@ -29,7 +29,7 @@ struct SessionModel {
     if isRejection, response.identifier == 0, let bad = entries.firstIndex(where: \.isKnownBad),
       response.status == .missingDeviceToken
         || entries[..<bad].allSatisfy({ $0.identifier != nil })
-          && (named == nil || response.status == .invalidTokenSize)
+          && response.status != .protocolError && (named == nil || response.status == .invalidTokenSize)
     {
       named = bad
       candidates = max(1, candidates)
