@@ -95,14 +95,16 @@ struct SimulatorRun {
   private func watch(_ simulator: Simulator) async {
     let (events, source) = AsyncStream.makeStream(of: Event.self)
     let signals = Task {
-      var isStopping = false
+      // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
+      let clock = ContinuousClock()
+      var stopped: ContinuousClock.Instant?
       for await signal in await UnixSignalsSequence(trapping: .sigint, .sigterm, .sigusr1, .sigusr2) {
         switch signal {
         case .sigusr1: source.yield(.shutDown)
         case .sigusr2: source.yield(.devicesOnline)
         default:
-          if isStopping { _exit(ExitStatus.interrupted.rawValue) }
-          isStopping = true
+          if let stopped, stopped.duration(to: clock.now) > .milliseconds(500) { _exit(ExitStatus.interrupted.rawValue) }
+          stopped = stopped ?? clock.now
           source.yield(.stop)
         }
       }
