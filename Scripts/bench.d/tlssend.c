@@ -53,7 +53,7 @@ static void make_frame(uint8_t *frame) {
 static void set_token(uint8_t *frame, uint64_t connection, uint64_t notification) {
   uint64_t x = (connection << 48) + 4 * notification;
   for (int i = 0; i < 4; i++) {
-    uint64_t word = (x + (uint64_t)i) * 0x9e3779b97f4a7c15u;
+    uint64_t word = (x + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
     word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
     word ^= word >> 31;
     memcpy(frame + TOKEN_AT + 8 * i, &word, 8);

@@ -1,0 +1,125 @@
+# Decoding: read by Scripts/bench, which then calls `bench`.
+# shellcheck shell=bash
+# The common functions and variables are Scripts/bench's.
+# shellcheck disable=SC2154
+
+tls=false
+for argument in "$@"; do
+  case $argument in
+    decode) ;;
+    --tls) tls=true ;;
+    *) usage ;;
+  esac
+done
+need_packages time
+bytes=${BENCH_BYTES:-1000000000}
+quietly gcc -O2 -o "$work/loop" Scripts/bench.d/loop.c -lpcap
+
+# Sets what the runs read and what is known of it: `big`, or `tls-12` or `tls-13` with its keys. Makes it once.
+choose() {
+  capture=$work/$1-$bytes.pcap
+  with_keys=()
+  local make=("$work/genbig" "$capture" "$bytes" 256)
+  if [[ $1 == tls-* ]]; then
+    with_keys=(--keys "$work/$1-$bytes.keys")
+    make=("$work/gentls" "$capture" "${with_keys[1]}" "$bytes" 256 "${1#tls-}")
+  fi
+  [[ -s $capture.counts ]] || "${make[@]}" > "$capture.counts"
+  read -r packets notifications plaintext < "$capture.counts"
+}
+
+# The file is to come from memory in every run.
+warm() { cat "$capture" > /dev/null; }
+
+run_loop() { "$@" "$work/loop" "$capture"; }
+run_inspect() { "$@" .build/release/apnscope inspect "${with_keys[@]}" "$capture"; }
+run_decode() { "$@" .build/release/apnscope decode --format jsonl "${with_keys[@]}" "$capture"; }
+run_pinned() { "$@" taskset -c 0 .build/release/apnscope inspect "${with_keys[@]}" "$capture"; }
+# It has to encrypt before it can decrypt, so it takes the time itself.
+run_libcrypto() { "$@" "$work/tlsopen" "$plaintext" > "$work/seconds"; }
+
+# Adds one run's microseconds and KiB to its measure's file. A measure is a run, or a run and a capture: decode-tls-12.
+measure() {
+  local start end taken
+  [[ $1 != *-* ]] || choose "${1#*-}"
+  start=${EPOCHREALTIME/[^0-9]/}
+  "run_${1%%-*}" /usr/bin/time -f %M -o "$work/memory" > /dev/null
+  end=${EPOCHREALTIME/[^0-9]/}
+  taken=$((end - start))
+  [[ $1 != libcrypto-* ]] || taken=$(awk '{ printf "%d", $1 * 1e6 }' "$work/seconds")
+  echo "$taken $(< "$work/memory")" >> "$work/$1.runs"
+}
+
+# Stops when the capture is not decoded in full: the times would be those of something else.
+check_notifications() {
+  local decoded
+  .build/release/apnscope inspect --format json "${with_keys[@]}" "$capture" > "$work/inspect.json"
+  decoded=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["summary"]["notifications"])' < "$work/inspect.json")
+  [[ $decoded != "$notifications" ]] || return 0
+  echo "bench: $capture holds $notifications notifications, and $decoded were decoded" >&2
+  exit 1
+}
+
+# Prints a measure's row: times, then, for TLS only, GB of capture a second, then ratios to the yardsticks.
+row() {
+  awk -v name="$1" -v label="$2" -v want="$3" -v median="$(median "$1")" -v loop="$loop" -v crypto="${libcrypto:-0}" \
+    -v n="$notifications" -v size="$(stat -c %s "$capture")" '
+    BEGIN { least = 1e18 }
+    { if ($1 < least) least = $1; if ($1 > most) most = $1; if ($2 > memory) memory = $2 }
+    END {
+      rate = name ~ /^(loop|libcrypto)/ ? "-" : sprintf("%.2f M", n / median)
+      printf "%-38s %8.3f %8.3f %8.3f", label, median / 1e6, least / 1e6, most / 1e6
+      if (crypto) printf " %7.2f", size / median / 1e3
+      printf " %7.2f", median / loop
+      if (crypto) printf " %11.2f", median / crypto
+      printf " %12s %10.1f%s\n", rate, memory / 1024, want == "" ? "" : "  " want
+    }' "$work/$1.runs"
+}
+
+bench_plain() {
+  quietly gcc -O2 -o "$work/genbig" Scripts/bench.d/genbig.c
+  choose big
+  warm
+  interleave loop inspect decode
+  loop=$(median loop)
+  host
+  echo "$bytes B, $packets packets, $notifications notifications, 256 connections; $rounds interleaved rounds"
+  echo
+  printf '%-38s %8s %8s %8s %7s %12s %10s  %s\n' "" "median s" "min s" "max s" "x loop" "notif/s" "peak MiB" "required"
+  row loop "libpcap loop (the yardstick)" "-"
+  row inspect "apnscope inspect" "<= 1.5 x loop, <= 64 MiB"
+  row decode "apnscope decode --format jsonl" ">= 1 M notif/s, <= 64 MiB"
+}
+
+bench_tls() {
+  need_packages python3 util-linux
+  quietly gcc -O2 -o "$work/gentls" Scripts/bench.d/gentls.c -lssl -lcrypto
+  quietly gcc -O2 -o "$work/tlsopen" Scripts/bench.d/tlsopen.c -lcrypto
+  local version name measures=()
+  for version in 12 13; do
+    choose "tls-$version"
+    check_notifications
+    warm
+    for name in libcrypto loop inspect decode pinned; do measures+=("$name-tls-$version"); done
+  done
+  interleave "${measures[@]}"
+  host
+  echo "OpenSSL $(pkg-config --modversion libcrypto), AES-128-GCM in records of 1400 B, 256 connections; $rounds interleaved rounds; GB/s are of the capture"
+  for version in 12 13; do
+    choose "tls-$version"
+    libcrypto=$(median "libcrypto-tls-$version")
+    loop=$(median "loop-tls-$version")
+    echo
+    echo "TLS 1.${version#1}: $(stat -c %s "$capture") B, $packets packets, $notifications notifications, $plaintext B of plaintext"
+    printf '%-38s %8s %8s %8s %7s %7s %11s %12s %10s\n' "" "median s" "min s" "max s" "GB/s" "x loop" "x libcrypto" "notif/s" "peak MiB"
+    row "libcrypto-tls-$version" "libcrypto alone (a yardstick)" ""
+    row "loop-tls-$version" "libpcap loop (a yardstick)" ""
+    row "inspect-tls-$version" "apnscope inspect --keys" ""
+    row "decode-tls-$version" "apnscope decode --format jsonl --keys" ""
+    row "pinned-tls-$version" "apnscope inspect --keys, on one core" ""
+  done
+}
+
+bench() {
+  if "$tls"; then bench_tls; else bench_plain; fi
+}
