@@ -76,6 +76,11 @@ final class Desk: Sendable {
     // Another stream than that of its judge.
     SplitMix64(seed: behavior.seed ^ 0x6761_7465_7761_7921, stream: connection)
   }
+
+  /// The same for its handshake, so that what is drawn there says nothing about what is drawn later.
+  func handshakeGenerator(_ connection: UInt64) -> SplitMix64 {
+    SplitMix64(seed: behavior.seed ^ 0x6861_6e64_7368_616b, stream: connection)
+  }
 }
 
 extension SocketAddress {

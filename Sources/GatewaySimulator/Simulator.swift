@@ -110,7 +110,7 @@ public final class Simulator: Sendable {
     guard let number = desk.begin() else { throw ChannelError.operationUnsupported }
     do {
       if let context = desk.options.tls {
-        var generator = desk.generator(number)
+        var generator = desk.handshakeGenerator(number)
         if service == .gateway, generator.isHit(desk.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
         } else {
