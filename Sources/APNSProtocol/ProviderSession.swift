@@ -11,7 +11,8 @@
 /// - a later response that names a later notification proves that those between were taken after all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
 /// - identifier 0 in a rejection can mean "failed before the identifier was read": with an empty-token frame on the
-///   connection, it names that one;
+///   connection, it names that one, unless one without an identifier stands before it, which 0 may mean as well (status 2
+///   means the empty token whatever stands before it), or the status is 128: an empty token can be parsed;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
@@ -45,6 +46,9 @@ public struct ProviderSession: Sendable {
 
   private var history: IdentifierHistory
   private var firstKnownBad: Int?
+  /// A notification without an identifier was written; and one was before `firstKnownBad`.
+  private var hasUnidentified = false
+  private var hasUnidentifiedBeforeKnownBad = false
   /// Everything before this index is settled: accepted or rejected.
   private var settled = 0
   private var rejections = Rejections()
@@ -61,8 +65,11 @@ public struct ProviderSession: Sendable {
   public mutating func write(identifier: UInt32?, isKnownBad: Bool) -> Int {
     let index = written
     written += 1
-    if let identifier { history.append(identifier, at: index) }
-    if isKnownBad && firstKnownBad == nil { firstKnownBad = index }
+    if isKnownBad && firstKnownBad == nil {
+      firstKnownBad = index
+      hasUnidentifiedBeforeKnownBad = hasUnidentified
+    }
+    if let identifier { history.append(identifier, at: index) } else { hasUnidentified = true }
     return index
   }
 
@@ -70,7 +77,9 @@ public struct ProviderSession: Sendable {
   public mutating func receive(_ response: ErrorResponse) -> Verdict {
     var (named, candidates) = history.find(response.identifier)
     if !response.status.acceptsNamed, response.identifier == 0, let firstKnownBad,
-      named == nil || response.status == .missingDeviceToken || response.status == .invalidTokenSize
+      response.status == .missingDeviceToken
+        || !hasUnidentifiedBeforeKnownBad && response.status != .protocolError
+          && (named == nil || response.status == .invalidTokenSize)
     {
       (named, candidates) = (firstKnownBad, max(1, candidates))
     }

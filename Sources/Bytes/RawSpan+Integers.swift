@@ -1,3 +1,5 @@
+import Glibc
+
 /// Reading integers from borrowed memory.
 ///
 /// This file and `ByteWriter` are the only places with unsafe loads and stores. What makes them safe: every load goes
@@ -62,6 +64,38 @@ extension RawSpan {
       if byte(at: offset) != other.byte(at: offset) { return false }
       offset += 1
     }
+    return true
+  }
+}
+
+/// Searching borrowed memory.
+extension RawSpan {
+  /// The offset of the first `byte` at or behind `start`, at the speed of the system's `memchr`.
+  @inlinable
+  public func firstOffset(of byte: UInt8, from start: Int = 0) -> Int? {
+    guard start < byteCount else { return nil }
+    // Safe: memchr looks at no more than the bytes of this span, and its result points into them.
+    return unsafe withUnsafeBytes { memory in
+      guard let base = memory.baseAddress,
+        let found = unsafe memchr(base + start, Int32(byte), memory.count - start)
+      else { return nil }
+      return unsafe UnsafeRawPointer(found) - base
+    }
+  }
+
+  /// Whether these bytes begin with all of `prefix`.
+  @inlinable
+  public func begins(with prefix: RawSpan) -> Bool {
+    byteCount >= prefix.byteCount && extracting(0..<prefix.byteCount).elementsEqual(prefix)
+  }
+
+  /// Whether the text's bytes stand at `offset`.
+  @inlinable
+  public func holds(_ text: StaticString, at offset: Int) -> Bool {
+    let length = text.utf8CodeUnitCount
+    guard offset >= 0, byteCount - offset >= length else { return false }
+    // Safe: `text` is a compile-time constant of `length` bytes.
+    for index in 0..<length where unsafe text.utf8Start[index] != byte(at: offset + index) { return false }
     return true
   }
 }

@@ -5,10 +5,12 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 /* Swift does not see macros with arguments. */
 
@@ -35,6 +37,35 @@ static inline long apnscope_SSL_set_tlsext_host_name(SSL *ssl, const char *name)
 static inline EVP_PKEY *apnscope_EVP_RSA_gen(size_t bits) { return EVP_RSA_gen(bits); }
 static inline EVP_PKEY *apnscope_EVP_EC_gen(const char *curve) { return EVP_EC_gen(curve); }
 
+static inline long apnscope_SSL_CTX_set_mode(SSL_CTX *context, long mode) { return SSL_CTX_set_mode(context, mode); }
+static inline long apnscope_SSL_CTX_sess_set_cache_size(SSL_CTX *context, long count) {
+  return SSL_CTX_sess_set_cache_size(context, count);
+}
+static inline int apnscope_SSL_CTX_set1_chain(SSL_CTX *context, STACK_OF(X509) *chain) {
+  return SSL_CTX_set1_chain(context, chain);
+}
+static inline void apnscope_BIO_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+static inline void apnscope_BIO_clear_retry_flags(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+static inline STACK_OF(X509) *apnscope_sk_X509_new_null(void) { return sk_X509_new_null(); }
+static inline int apnscope_sk_X509_push(STACK_OF(X509) *stack, X509 *certificate) {
+  return sk_X509_push(stack, certificate);
+}
+static inline int apnscope_sk_X509_num(const STACK_OF(X509) *stack) { return sk_X509_num(stack); }
+static inline X509 *apnscope_sk_X509_value(const STACK_OF(X509) *stack, int index) {
+  return sk_X509_value(stack, index);
+}
+static inline void apnscope_sk_X509_free_all(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+static inline int apnscope_sk_X509_REVOKED_num(const STACK_OF(X509_REVOKED) *stack) {
+  return sk_X509_REVOKED_num(stack);
+}
+static inline X509_REVOKED *apnscope_sk_X509_REVOKED_value(const STACK_OF(X509_REVOKED) *stack, int index) {
+  return sk_X509_REVOKED_value(stack, index);
+}
+
+static const uint64_t apnscope_SSL_OP_NO_RENEGOTIATION = SSL_OP_NO_RENEGOTIATION;
+static const uint64_t apnscope_SSL_OP_NO_COMPRESSION = SSL_OP_NO_COMPRESSION;
+static const uint64_t apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE = SSL_OP_CIPHER_SERVER_PREFERENCE;
 static const uint64_t apnscope_SSL_OP_NO_EXTENDED_MASTER_SECRET = SSL_OP_NO_EXTENDED_MASTER_SECRET;
 static const uint64_t apnscope_SSL_OP_NO_ENCRYPT_THEN_MAC = SSL_OP_NO_ENCRYPT_THEN_MAC;
 static const uint64_t apnscope_SSL_OP_NO_TICKET = SSL_OP_NO_TICKET;

@@ -30,6 +30,8 @@ public final class EventLog: Sendable {
     public var notification: Int?
     public var accepted: Int?
     public var discarded: Int?
+    /// Feedback tuples that were sent.
+    public var tuples: Int?
     public var reason: String?
     /// The TLS version.
     public var tls: String?
@@ -276,6 +278,7 @@ extension ByteWriter {
     field("notification", event.notification)
     field("accepted", event.accepted)
     field("discarded", event.discarded)
+    field("tuples", event.tuples)
     field("reason", event.reason)
     field("tls", event.tls)
     field("suite", event.suite)

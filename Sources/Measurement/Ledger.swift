@@ -48,13 +48,16 @@ public struct Ledger: Sendable, Equatable, Codable {
     public init() {}
   }
 
-  /// What became of accepted notifications for devices: `accepted = delivered + stored + coalesced + expired + uninstalled`.
+  /// What became of accepted notifications for devices:
+  /// `accepted = delivered + stored + coalesced + expired + dropped + uninstalled`.
   public struct Devices: Sendable, Equatable, Codable {
     public var delivered = 0
     /// Replaced by a later one for the same device and topic before the device came online.
     public var coalesced = 0
     /// Dropped because its expiration passed, or because it was not to be stored.
     public var expired = 0
+    /// Dropped while it could still have been delivered, because the store was full.
+    public var dropped = 0
     /// Waiting for a device that is offline.
     public var stored = 0
     /// For an app that is gone from its device: accepted, dropped, and the token put on the feedback list.

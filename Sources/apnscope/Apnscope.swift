@@ -1,7 +1,7 @@
 import ArgumentParser
 
 @main
-struct Apnscope: ParsableCommand {
+struct Apnscope: AsyncParsableCommand {
   static let version = "0.1.0"
 
   static let configuration = CommandConfiguration(
@@ -16,5 +16,5 @@ struct Apnscope: ParsableCommand {
       or write; 130 interrupted.
       """,
     version: version,
-    subcommands: [Decode.self, Inspect.self])
+    subcommands: [Decode.self, Inspect.self, Simulate.self, IdentityCommand.self])
 }

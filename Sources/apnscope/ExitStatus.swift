@@ -1,12 +1,15 @@
 import ArgumentParser
+import GatewaySimulator
 import Glibc
 import PacketCapture
 import TLSDecryption
+import TLSTransport
 
 /// What the shell is told; the numbers are those of sysexits.h where it has one.
 enum ExitStatus {
   static let damaged = ExitCode(65)
   static let cannotOpen = ExitCode(66)
+  static let unavailable = ExitCode(69)
   static let inputOutput = ExitCode(74)
   static let interrupted = ExitCode(130)
 
@@ -24,6 +27,30 @@ enum ExitStatus {
     case .cannotOpen: cannotOpen
     case .unusable: damaged
     case .readFailed: inputOutput
+    }
+  }
+
+  static func code(for error: DevicePopulationError) -> ExitCode {
+    switch error.kind {
+    case .badShares: ExitCode(64)
+    case .cannotRead: cannotOpen
+    case .badLine, .tooManyTokens: damaged
+    }
+  }
+
+  static func code(for error: FeedbackListError) -> ExitCode {
+    switch error.kind {
+    case .cannotOpen, .inUse: cannotOpen
+    case .notAFeedbackList, .unknownVersion: damaged
+    case .tooMuchPending, .full, .closed, .failed: inputOutput
+    }
+  }
+
+  static func code(for error: TLSError) -> ExitCode {
+    switch error.kind {
+    case .credentials: damaged
+    case .configuration: ExitCode(64)
+    case .file, .handshake, .closedDuringHandshake, .record: inputOutput
     }
   }
 }

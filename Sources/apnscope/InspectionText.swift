@@ -25,9 +25,9 @@ struct InspectionText {
     for file in report.files {
       var line = "\(Self.printable(file.source))  \(file.format)"
       if !file.linkTypes.isEmpty { line += " (\(file.linkTypes.joined(separator: ", ")))" }
-      if let bytes = file.bytes { line += "  \(Self.count(bytes)) B" }
-      if file.packets > 0 { line += "  \(Self.count(file.packets)) packets" }
-      if file.cutPackets > 0 { line += "  \(Self.count(file.cutPackets)) cut" }
+      if let bytes = file.bytes { line += "  \(grouped(bytes)) B" }
+      if file.packets > 0 { line += "  \(grouped(file.packets)) packets" }
+      if file.cutPackets > 0 { line += "  \(grouped(file.cutPackets)) cut" }
       add(line)
       if let first = file.firstTime, let duration = file.durationS {
         add("  from \(first)  for \(Self.seconds(duration))")
@@ -35,27 +35,27 @@ struct InspectionText {
     }
     var losses = report.gapsByReason.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
-    if report.missingBytes > 0 { losses.append("\(Self.count(report.missingBytes)) B missing") }
+    if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
     add("  loss: \(losses.isEmpty ? "none" : losses.joined(separator: ", "))")
   }
 
   private mutating func totals() {
     let summary = report.summary
     let commands = (0..<3).filter { report.notificationsByCommand[$0] > 0 }
-      .map { "\(Self.count(report.notificationsByCommand[$0])) command \($0)" }
+      .map { "\(grouped(report.notificationsByCommand[$0])) command \($0)" }
     add("")
     add(
-      "notifications  \(Self.count(summary.notifications))"
+      "notifications  \(grouped(summary.notifications))"
         + (commands.isEmpty ? "" : " (\(commands.joined(separator: ", ")))"))
     let fates = report.fates
     if summary.notifications > 0 {
       add(
-        "fates          \(Self.count(fates.accepted)) accepted, \(Self.count(fates.rejected)) rejected, "
-          + "\(Self.count(fates.discarded)) discarded, \(Self.count(fates.unknown)) unknown")
+        "fates          \(grouped(fates.accepted)) accepted, \(grouped(fates.rejected)) rejected, "
+          + "\(grouped(fates.discarded)) discarded, \(grouped(fates.unknown)) unknown")
     }
     if report.feedbackConnections > 0 || report.feedbackTuples > 0 {
       add(
-        "feedback       \(Self.count(report.feedbackTuples)) tuples on \(Self.count(report.feedbackConnections)) connections"
+        "feedback       \(grouped(report.feedbackTuples)) tuples on \(grouped(report.feedbackConnections)) connections"
       )
     }
   }
@@ -63,7 +63,7 @@ struct InspectionText {
   private mutating func connections() {
     guard !report.connections.isEmpty else { return }
     add("")
-    add("connections    \(Self.count(report.summary.connections))")
+    add("connections    \(grouped(report.summary.connections))")
     var table = TextTable(
       [
         "conn", "service", "client -> server", "start", "length", "cmd 0/1/2", "fates a/r/d/u", "first error", "lost",
@@ -87,7 +87,7 @@ struct InspectionText {
     }
     text += table.text(indent: 2)
     let more = report.summary.connections - min(rows, report.connections.count)
-    if more > 0 { add("  and \(Self.count(more)) more (--rows)") }
+    if more > 0 { add("  and \(grouped(more)) more (--rows)") }
   }
 
   private mutating func encryption() {
@@ -95,8 +95,8 @@ struct InspectionText {
     guard totals.connections > 0 else { return }
     add("")
     var line =
-      "TLS            \(Self.count(totals.connections)) \(totals.connections == 1 ? "connection" : "connections")"
-    line += ", \(Self.count(totals.decrypted)) decrypted, \(Self.count(totals.resumed)) resumed"
+      "TLS            \(grouped(totals.connections)) \(totals.connections == 1 ? "connection" : "connections")"
+    line += ", \(grouped(totals.decrypted)) decrypted, \(grouped(totals.resumed)) resumed"
     if totals.payloadBytes > 0 {
       line += ", \(Self.decimal(Double(totals.tlsBytes) / Double(totals.payloadBytes), 2)) TLS bytes per payload byte"
     }
@@ -119,14 +119,14 @@ struct InspectionText {
       ])
     }
     text += table.text(indent: 2)
-    if totals.connections > shown { add("  and \(Self.count(totals.connections - shown)) more (--rows)") }
+    if totals.connections > shown { add("  and \(grouped(totals.connections - shown)) more (--rows)") }
   }
 
   private mutating func errors() {
     guard report.errorCount > 0 else { return }
     add("")
     let byStatus = report.errorsByStatus.sorted { $0.key < $1.key }.map { "\($0.value) x status \($0.key)" }
-    add("errors         \(Self.count(report.errorCount)) (\(byStatus.joined(separator: ", ")))")
+    add("errors         \(grouped(report.errorCount)) (\(byStatus.joined(separator: ", ")))")
     var table = TextTable(
       ["conn", "packet", "status", "identifier", "names", "accepted", "discarded", "latency"],
       right: [0, 1, 3, 4, 5, 6, 7])
@@ -139,7 +139,7 @@ struct InspectionText {
     }
     text += table.text(indent: 2)
     if report.errorCount > rows {
-      add("  and \(Self.count(report.errorCount - min(rows, report.errors.count))) more (--rows)")
+      add("  and \(grouped(report.errorCount - min(rows, report.errors.count))) more (--rows)")
     }
   }
 
@@ -149,7 +149,7 @@ struct InspectionText {
       guard let distribution else { return }
       table.add([name, format(distribution.p50), format(distribution.p95), format(distribution.max)])
     }
-    let whole = { (value: Double) in Self.count(Int(value)) }
+    let whole = { (value: Double) in grouped(Int(value)) }
     add("notifications per second", report.notificationsPerSecond, whole)
     add("notifications per segment", report.notificationsPerSegment, whole)
     add("payload bytes", report.payloadLengths, whole)
@@ -184,17 +184,6 @@ struct InspectionText {
     var line = line
     while line.last == " " { line.removeLast() }
     text += line + "\n"
-  }
-
-  /// With thousands separated by thin commas: 4,608,727.
-  private static func count(_ value: Int) -> String {
-    let digits = String(value.magnitude)
-    var text = ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0 && (digits.count - index) % 3 == 0 { text += "," }
-      text.append(digit)
-    }
-    return value < 0 ? "-" + text : text
   }
 
   private static func seconds(_ value: Double) -> String {

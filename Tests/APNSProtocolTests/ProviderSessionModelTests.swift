@@ -27,7 +27,9 @@ struct SessionModel {
     var named = entries.lastIndex { $0.identifier == response.identifier }
     var candidates = entries.count { $0.identifier == response.identifier }
     if isRejection, response.identifier == 0, let bad = entries.firstIndex(where: \.isKnownBad),
-      named == nil || response.status == .missingDeviceToken || response.status == .invalidTokenSize
+      response.status == .missingDeviceToken
+        || entries[..<bad].allSatisfy({ $0.identifier != nil })
+          && response.status != .protocolError && (named == nil || response.status == .invalidTokenSize)
     {
       named = bad
       candidates = max(1, candidates)

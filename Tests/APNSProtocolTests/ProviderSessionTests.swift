@@ -189,7 +189,7 @@ struct ProviderSessionTests {
   }
 
   @Test(
-    "Identifier 0 names the empty-token frame when nobody used 0", arguments: [1, 2, 4, 5, 7, 8, 128, 255] as [UInt8])
+    "Identifier 0 names the empty-token frame when nobody used 0", arguments: [1, 2, 4, 5, 7, 8, 255] as [UInt8])
   func identifierZeroWithKnownBad(status: UInt8) {
     var talk = Conversation()
     talk.write(1...30)
@@ -197,6 +197,31 @@ struct ProviderSessionTests {
     talk.write(32...33)
     #expect(talk.receive(.init(rawValue: status), 0) == .init(30, accepted: 30))
     #expect(talk.fates == [30, 1, 2, 0])
+  }
+
+  @Test("Behind one without an identifier, identifier 0 may mean either: only status 2 names the empty token")
+  func identifierZeroUnidentifiedAndKnownBad() {
+    for status in [1, 4, 5, 7, 8, 128, 255] as [UInt8] {
+      var talk = Conversation()
+      talk.write(1...3)
+      talk.writeWithoutIdentifier(1)
+      talk.writeKnownBad(identifier: 5)
+      #expect(talk.receive(.init(rawValue: status), 0) == .init(nil, accepted: nil, candidates: 0))
+      #expect(talk.fates == [0, 0, 0, 5])
+      #expect(talk.receive(.missingDeviceToken, 0) == .init(4, accepted: 4))
+    }
+    // What could not be parsed is some other frame, whose identifier stood behind the mistake.
+    var unparsed = Conversation()
+    unparsed.write(1...3)
+    unparsed.writeKnownBad(identifier: 4)
+    #expect(unparsed.receive(.protocolError, 0) == .init(nil, accepted: nil, candidates: 0))
+    #expect(unparsed.receive(.protocolError, 4) == .init(3, accepted: 3))
+    var behind = Conversation()
+    behind.write(1...3)
+    behind.writeKnownBad(identifier: nil)
+    behind.writeWithoutIdentifier(2)
+    #expect(behind.receive(.invalidToken, 0) == .init(3, accepted: 3))
+    #expect(behind.fates == [3, 1, 2, 0])
   }
 
   @Test("Identifier 0 was used and a token was empty: the status decides which one is meant")

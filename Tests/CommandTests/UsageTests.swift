@@ -51,6 +51,7 @@ struct UsageTests {
     arguments: [
       ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
       ("inspect", readingOptions + ["--format", "--rows"]),
+      ("identity", ["--directory", "--topic", "--key", "--revoked", "--expired", "--days", "--force"]),
     ])
   func help(subcommand: String, options: [String]) throws {
     try Command.inFolder { command in
@@ -67,11 +68,13 @@ struct UsageTests {
     }
   }
 
-  @Test("The first help names the exit codes and both subcommands") func overview() throws {
+  @Test("The first help names the exit codes and the subcommands") func overview() throws {
     try Command.inFolder { command in
       let outcome = try command.run("--help")
       #expect(outcome.status == 0)
-      for text in ["decode", "inspect", "64", "65", "66", "74", "130"] { #expect(outcome.output.contains(text)) }
+      for text in ["decode", "inspect", "identity", "64", "65", "66", "74", "130"] {
+        #expect(outcome.output.contains(text))
+      }
     }
   }
 }

@@ -7,6 +7,7 @@ import Glibc
 enum Fuzz {
   static let targets: [String: @Sendable (RawSpan) -> Void] = [
     "frame": fuzzFrames, "feedback": fuzzFeedback, "responses": fuzzResponses, "json": fuzzJSON,
+    "gateway": fuzzGateway,
     "packet": fuzzPackets, "segments": fuzzSegments, "stream": fuzzStream,
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
     "tls": fuzzTLS, "keylog": fuzzKeyLog,

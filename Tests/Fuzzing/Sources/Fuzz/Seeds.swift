@@ -52,6 +52,13 @@ func writeSeeds(from paths: [String], to directory: String) {
     let stream = Array(frames.joined())
     guard !stream.isEmpty else { continue }
     save("frame", stream)
+    // Usual rules at once and in pieces; a shutdown after three; every third refused; narrow limits; no topic.
+    for script: [UInt8] in [
+      [0, 0, 0, 1, 200], [3, 4, 0, 2, 1], [4, 0, 3, 7, 4], [33, 0, 0, 3, 0], [64, 0, 0, 5, 200], [31, 9, 7, 255, 2],
+    ] {
+      save("gateway", script + stream)
+      save("gateway", script + stream + [9, 9, 9])
+    }
     save("dump", [0] + stream)
     save("dump", [1] + Array(stream.map { hex($0) }.joined().utf8))
     for choice in [UInt8(8), 0, 4, 9] {
@@ -69,6 +76,20 @@ func writeSeeds(from paths: [String], to directory: String) {
   }
   for text in ["{}", "[1,-0.5e+7,true,false,null]", "\"a\\u00e9\\n\"", " {\"a\" : [ {} ] } "] {
     save("json", Array(text.utf8))
+  }
+  // Commands 0, 1 and 2; a silent payload; an overrun behind an identifier; pushy's closing frame.
+  let token = [UInt8](repeating: 7, count: 32)
+  let silent = Array(#"{"aps":{"content\u002davailable":1}}"#.utf8)
+  let simple = [0, 0, 32] + token + [0, 2, 0x7b, 0x7d]
+  let enhanced = [1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 32] + token + [0, UInt8(silent.count)] + silent
+  let overrun: [UInt8] = [2, 0, 0, 0, 11, 3, 0, 4, 0, 0, 0, 8, 1, 0, 32, 7]
+  let closing: [UInt8] = [
+    2, 0, 0, 0, 24, 1, 0, 0, 2, 0, 0, 3, 0, 4, 0, 0, 0, 7, 4, 0, 4, 0, 0, 0, 0, 5, 0, 1, 10,
+  ]
+  for frame in [simple, enhanced, overrun, closing] {
+    save("gateway", [0, 0, 0, 2, 200] + simple + frame + simple + enhanced)
+    save("gateway", [11, 0, 0, 3, 1] + frame + frame)
+    save("frame", frame)
   }
   for seed in sealedSeeds() { save("tls", seed) }
   for choice: UInt8 in [0, 3] { save("keylog", [choice] + keyLogOfEveryLabel()) }

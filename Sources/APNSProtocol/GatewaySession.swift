@@ -1,0 +1,265 @@
+import Bytes
+
+/// What the protocol implies for one connection, from the gateway's side: which notifications are accepted, which one
+/// is refused, what is answered, and what is discarded after it.
+///
+/// A plain value without I/O, clock or chance. Bytes go in as they come; what is to be done comes out as an `Ending`.
+/// Notifications are numbered from 0 in the order they arrive.
+///
+/// The rules (Apple's guide of 2015-09-16, and what servers were seen to do):
+/// - nothing is answered for an accepted notification;
+/// - a refused one is answered with its status and identifier, and the connection is closed; whatever comes after it is
+///   never looked at, only counted;
+/// - a notification without an identifier cannot be named: with command 0 there is no answer, only the close, and a
+///   frame without item 3 is named 0;
+/// - a shutdown names the last accepted notification, 0 when there is none;
+/// - what is no frame is answered with status 128, or with nothing, as `Rules.answersMalformed` says.
+public struct GatewaySession: Sendable {
+  /// What a gateway of some year and certificate accepts.
+  public struct Rules: Sendable, Equatable {
+    /// Lengths of a token in bytes; others get status 5. Documented: 32, up to 100 from 2018 on.
+    public var tokenLengths: ClosedRange<Int>
+    /// Longest payload in bytes; a longer one gets status 7. 256, 2,048 from June 2014 on, 4,096 for VoIP certificates.
+    public var maximumPayloadLength: Int
+    /// Priority 10, which commands 0 and 1 have without saying so, is an error for a payload that has nothing to show.
+    public var checksPriority: Bool
+    /// Answer 128 to what is no frame (the guide of 2018), or just close (seen).
+    public var answersMalformed: Bool
+    /// From which length on a frame is no frame. A token may claim any length, so that one of a bad size gets status 5
+    /// with commands 0 and 1 as it does with command 2.
+    public var limits: ProtocolLimits
+
+    public init(
+      tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true,
+      answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits(maximumTokenLength: 65_535)
+    ) {
+      self.tokenLengths = tokenLengths
+      self.maximumPayloadLength = maximumPayloadLength
+      self.checksPriority = checksPriority
+      self.answersMalformed = answersMalformed
+      self.limits = limits
+    }
+  }
+
+  /// Why the gateway closes, and what it says before.
+  public struct Ending: Sendable, Equatable {
+    public enum Cause: Sendable, Equatable {
+      case rejected
+      case shutdown
+      /// Bytes that are no frame, or items that do not fit their frame.
+      case malformed(ParseError)
+    }
+
+    public var cause: Cause
+    public var status: ErrorResponse.Status
+    /// The notification that `status` is about: the refused one, or with a shutdown the last accepted one.
+    public var notification: Int?
+    public var identifier: UInt32?
+    /// What is to be sent; `nil` when there is only the close.
+    public var response: ErrorResponse?
+  }
+
+  private enum State: Sendable, Equatable {
+    case open
+    /// Refused one, or shutting down: frames are counted and not looked at.
+    case discarding
+    /// No frame can be found any more.
+    case lost
+  }
+
+  public let rules: Rules
+  /// With this status every notification is refused: the provider's certificate names no topic, or one of a bad size.
+  public let standing: ErrorResponse.Status?
+  /// After so many accepted notifications the gateway shuts the connection down.
+  public var shutdownAfter = Int.max
+
+  /// Notifications that arrived: `received = accepted + rejected + discarded`.
+  public private(set) var received = 0
+  public private(set) var accepted = 0
+  /// 0 or 1.
+  public private(set) var rejected = 0
+  public private(set) var discarded = 0
+  /// Bytes that were consumed, whatever they were.
+  public private(set) var bytes = 0
+  /// How the gateway ended the connection; `nil` as long as it did not.
+  public private(set) var ending: Ending?
+
+  private var state = State.open
+  private var lastAccepted: UInt32?
+
+  public init(rules: Rules = Rules(), standing: ErrorResponse.Status? = nil) {
+    self.rules = rules
+    self.standing = standing
+  }
+
+  /// Takes bytes that follow those taken before, and returns how many of them were consumed: all whole frames.
+  ///
+  /// The rest is to be given again with what comes behind it. At most one frame is left over, so at most
+  /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Look at `ending`
+  /// afterwards. Linear in the number of frames; nothing is allocated or copied.
+  ///
+  /// - Parameter decide: what speaks against a notification that keeps the rules, `nil` if nothing does. It is asked once
+  ///   for each, however the bytes are split. Statuses 0 and 10 accept what they name and are no refusal.
+  @inlinable
+  public mutating func receive(
+    _ input: RawSpan, decide: (borrowing PushNotification) -> ErrorResponse.Status?
+  ) -> Int {
+    if !isOpen { return discard(input, from: 0) }
+    // Counters of the loop stand in variables of its own: those of the value would be written for every notification.
+    var offset = 0
+    var count = accepted
+    var last: UInt32? = nil
+    var verdict: Verdict? = nil
+    let (rules, end) = (self.rules, shutdownAfter)
+    frames: while offset < input.byteCount && count < end {
+      switch PushNotification.extent(of: input, at: offset, limits: rules.limits) {
+      case .incomplete: break frames
+      case .malformed(let error):
+        // Command 1 has its identifier in front of the lengths, so it was read before they were found wrong.
+        let hasIdentifier = input.byte(at: offset) == 1 && input.byteCount - offset >= 5
+        verdict = .unframed(error, identifier: hasIdentifier ? input.uint32(at: offset + 1) : nil)
+        break frames
+      case .complete(let length):
+        let frame = input.extracting(offset..<offset + length)
+        offset += length
+        let layout: PushNotification.Layout
+        do throws(ParseError) {
+          layout = try PushNotification.Layout(parsing: frame)
+        } catch {
+          verdict = .malformed(error, identifier: Self.identifier(before: error, in: frame))
+          break frames
+        }
+        let notification = PushNotification(layout: layout, frame: frame)
+        if let status = rules.problem(of: notification) ?? standing ?? decide(notification) {
+          verdict = .rejected(status, layout.command, layout.identifier)
+          break frames
+        }
+        count += 1
+        last = layout.identifier
+      }
+    }
+    settle(count, last, consumed: offset, verdict)
+    return isOpen ? offset : discard(input, from: offset)
+  }
+
+  @usableFromInline
+  enum Verdict {
+    case rejected(ErrorResponse.Status, PushNotification.Command, UInt32?)
+    case malformed(ParseError, identifier: UInt32?)
+    case unframed(ParseError, identifier: UInt32?)
+  }
+
+  @usableFromInline var isOpen: Bool { state == .open }
+
+  /// The gateway goes away for maintenance: the last accepted notification is named, what follows is discarded.
+  public mutating func shutDown() {
+    guard isOpen else { return }
+    end(
+      Ending(
+        cause: .shutdown, status: .shutdown, notification: accepted == 0 ? nil : accepted - 1,
+        identifier: lastAccepted,
+        response: ErrorResponse(status: .shutdown, identifier: lastAccepted ?? 0)))
+  }
+
+  // MARK: out of the loop
+
+  @usableFromInline @inline(never)
+  mutating func settle(_ count: Int, _ last: UInt32?, consumed: Int, _ verdict: Verdict?) {
+    if count > accepted { lastAccepted = last }
+    received += count - accepted
+    accepted = count
+    bytes += consumed
+    guard let verdict else {
+      if accepted >= shutdownAfter { shutDown() }
+      return
+    }
+    received += 1
+    rejected = 1
+    let index = received - 1
+    switch verdict {
+    case .rejected(let status, let command, let identifier):
+      // Command 0 has no identifier to be named by.
+      let response = command == .simple ? nil : ErrorResponse(status: status, identifier: identifier ?? 0)
+      end(
+        Ending(cause: .rejected, status: status, notification: index, identifier: identifier, response: response))
+    case .malformed(let error, let identifier):
+      end(malformed: error, index, identifier)
+    case .unframed(let error, let identifier):
+      end(malformed: error, index, identifier)
+      state = .lost
+    }
+  }
+
+  private mutating func end(malformed error: ParseError, _ index: Int, _ identifier: UInt32?) {
+    let response = ErrorResponse(status: .protocolError, identifier: identifier ?? 0)
+    end(
+      Ending(
+        cause: .malformed(error), status: .protocolError, notification: index, identifier: identifier,
+        response: rules.answersMalformed ? response : nil))
+  }
+
+  private mutating func end(_ ending: Ending) {
+    self.ending = ending
+    state = .discarding
+  }
+
+  /// Counts the frames behind the end, and returns up to where `input` was consumed.
+  @usableFromInline @inline(never)
+  mutating func discard(_ input: RawSpan, from start: Int) -> Int {
+    var offset = start
+    while state == .discarding && offset < input.byteCount {
+      switch PushNotification.extent(of: input, at: offset, limits: rules.limits) {
+      case .complete(let length):
+        offset += length
+        received += 1
+        discarded += 1
+        continue
+      case .incomplete: break
+      case .malformed: state = .lost
+      }
+      break
+    }
+    if state == .lost { offset = input.byteCount }
+    bytes += offset - start
+    return offset
+  }
+
+  /// The identifier in a frame whose items do not fit, when it stands before the place of the error.
+  @usableFromInline @inline(never)
+  static func identifier(before error: ParseError, in frame: RawSpan) -> UInt32? {
+    var offset = 5
+    while offset + 3 <= error.offset {
+      let length = Int(frame.uint16(at: offset + 1))
+      if frame.byte(at: offset) == 3, length == 4 { return frame.uint32(at: offset + 3) }
+      offset += 3 + length
+    }
+    return nil
+  }
+}
+
+extension GatewaySession.Rules {
+  /// What a gateway has against a notification before it knows anything about its device.
+  @inlinable @inline(__always)
+  func problem(of notification: borrowing PushNotification) -> ErrorResponse.Status? {
+    let layout = notification.layout
+    // Lengths as they must be need one look; which rule is broken is found out of the way.
+    if layout.token.length < tokenLengths.lowerBound || layout.token.length > tokenLengths.upperBound
+      || layout.token.length == 0 || layout.payload.length == 0 || layout.payload.length > maximumPayloadLength
+    {
+      return problem(tokenLength: layout.token.length, payloadLength: layout.payload.length)
+    }
+    if checksPriority, layout.priority == 10 || layout.command != .framed,
+      PayloadRules.isSilent(notification.payload)
+    {
+      return .processingError
+    }
+    return nil
+  }
+
+  @usableFromInline @inline(never)
+  func problem(tokenLength: Int, payloadLength: Int) -> ErrorResponse.Status {
+    if tokenLength == 0 { return .missingDeviceToken }
+    if payloadLength == 0 { return .missingPayload }
+    return tokenLengths.contains(tokenLength) ? .invalidPayloadSize : .invalidTokenSize
+  }
+}

@@ -1,0 +1,104 @@
+import APNSProtocol
+
+/// How the gateway and the feedback service behave and misbehave. As made, they behave.
+///
+/// Everything that is left to chance is drawn from `seed` and the number of the connection, so that a run with the same
+/// connections in the same order is the same run.
+public struct Behavior: Sendable {
+  public var seed: UInt64 = 1
+  /// Asked in order; the first that applies decides.
+  public var rejections: [Rejection] = []
+  public var response = Response()
+  /// A connection is shut down (status 10) after so many accepted notifications.
+  public var shutdownAfter: Int?
+  public var reading = Reading()
+  public var connection = Connection()
+  public var feedback = Feedback()
+
+  public init() {}
+
+  /// Which notifications are refused though nothing is wrong with them, and with what status.
+  public struct Rejection: Sendable {
+    public enum Condition: Sendable {
+      /// Every n-th that any connection brings, in the order in which the gateway takes them.
+      case every(Int)
+      /// Each with this probability.
+      case probability(Double)
+      /// Tokens that begin with these bytes.
+      case prefix([UInt8])
+      /// These tokens.
+      case tokens(TokenSet)
+    }
+
+    public var condition: Condition
+    public var status: ErrorResponse.Status
+
+    public init(_ condition: Condition, status: ErrorResponse.Status = .invalidToken) {
+      self.condition = condition
+      self.status = status
+    }
+  }
+
+  /// What becomes of an error response on its way.
+  public struct Response: Sendable {
+    public enum Identifier: String, Sendable, CaseIterable {
+      case right, wrong, zero
+    }
+
+    public enum Ending: String, Sendable, CaseIterable {
+      /// The error response, close_notify and FIN; what the peer still sends is read and counted.
+      case response
+      /// No response: close_notify and FIN.
+      case fin
+      /// No response: RST, which also destroys what the peer's kernel has not handed on yet.
+      case rst
+    }
+
+    /// Waited between the refusal and the response, evenly drawn. Usual were 100 to 800 ms.
+    public var delay: ClosedRange<Duration> = .zero ... .zero
+    /// Lengths of the pieces it is sent in; the last takes the rest.
+    public var pieces: [Int] = []
+    /// Waited between two pieces.
+    public var pieceDelay: Duration = .milliseconds(20)
+    public var identifier = Identifier.right
+    public var ending = Ending.response
+  }
+
+  /// How fast the gateway reads.
+  public struct Reading: Sendable {
+    /// Bytes a second per connection, as they come from the socket's plaintext.
+    public var bytesPerSecond: Int?
+    /// After so many bytes the connection is not read for `pause`.
+    public var pauseEvery: Int?
+    public var pause: Duration = .seconds(1)
+    /// SO_RCVBUF in bytes.
+    public var receiveBuffer: Int?
+  }
+
+  /// Which connections are let in, and how long they live.
+  public struct Connection: Sendable {
+    /// Probability that a connection is closed right after its handshake, as one with a certificate of the other
+    /// environment was.
+    public var acceptThenClose = 0.0
+    /// Topics whose connections are closed right after the handshake.
+    public var wrongEnvironmentTopics: Set<String> = []
+    /// Probability that a connection's handshake is answered with an alert.
+    public var handshakeFailure = 0.0
+    /// Open connections per topic; further ones are closed after the handshake.
+    public var limitPerTopic: Int?
+    /// New connections a second that a topic may make; one that makes more is refused for `refusal`.
+    public var reconnectsPerSecond: Int?
+    public var refusal: Duration = .seconds(10)
+    /// A connection that brings nothing for so long is closed.
+    public var idle: Duration?
+    /// A connection is shut down (status 10) after so long.
+    public var lifetime: Duration?
+  }
+
+  public struct Feedback: Sendable {
+    /// The list goes out in pieces of 1 to 7 bytes.
+    public var isRagged = false
+    /// The service leaves the close to the client, as some servers do.
+    public var neverCloses = false
+  }
+}

@@ -1,0 +1,148 @@
+import Bytes
+
+/// What a device token stands for.
+public enum Device: String, Sendable, CaseIterable {
+  /// Gets what is sent to it.
+  case active
+  /// What is sent to it waits in the `OfflineStore`.
+  case offline
+  /// The app is gone from it: what is sent to it is accepted, and the token goes on the topic's feedback list.
+  case uninstalled
+  /// No token of this topic: what is sent to it is rejected.
+  case unknown
+}
+
+/// The devices of a simulated world: drawn by lot for every token there can be, or listed in a file.
+///
+/// A lot is a pure function of token, topic and seed: a token stands for the same device in every connection and in every
+/// run, and for another one under another topic, and nothing is kept for it.
+public struct DevicePopulation: Sendable {
+  /// Parts of all tokens, each from 0 to 1 and together at most 1; all other devices are active.
+  public struct Shares: Sendable, Equatable {
+    public var offline: Double
+    public var uninstalled: Double
+    public var unknown: Double
+
+    public init(offline: Double = 0, uninstalled: Double = 0, unknown: Double = 0) {
+      self.offline = offline
+      self.uninstalled = uninstalled
+      self.unknown = unknown
+    }
+  }
+
+  private enum Source: Sendable {
+    case allActive
+    case shares(Thresholds)
+    case tokens([TokenKey: Device])
+  }
+
+  private let source: Source
+
+  /// Everybody is active.
+  public init() { source = .allActive }
+
+  /// Devices by lot. Throws `.badShares` when the shares are no parts of a whole.
+  public init(shares: Shares) throws(DevicePopulationError) {
+    let named = [("offline", shares.offline), ("uninstalled", shares.uninstalled), ("unknown", shares.unknown)]
+    for (name, share) in named where !(share >= 0 && share <= 1) {
+      throw DevicePopulationError(.badShares, "the share of \(name) devices is \(share), not from 0 to 1")
+    }
+    let sum = shares.offline + shares.uninstalled + shares.unknown
+    // Decimal shares that make 1 on paper may be off by the last bit.
+    guard sum <= 1 + 1e-9 else {
+      throw DevicePopulationError(.badShares, "the shares of devices make \(sum), which is more than 1")
+    }
+    source = sum == 0 ? .allActive : .shares(Thresholds(shares))
+  }
+
+  /// The listed devices; all other tokens are unknown.
+  init(tokens: [TokenKey: Device]) { source = .tokens(tokens) }
+
+  /// Tokens that are listed; `nil` where devices are drawn by lot.
+  public var count: Int? {
+    if case .tokens(let tokens) = source { tokens.count } else { nil }
+  }
+
+  /// The tokens of a list; none where devices are drawn by lot.
+  var listedTokens: Set<TokenKey> {
+    if case .tokens(let tokens) = source { Set(tokens.keys) } else { [] }
+  }
+
+  /// Every token stands for a device that is there, so nobody needs to ask.
+  var isAllActive: Bool {
+    if case .allActive = source { true } else { false }
+  }
+
+  /// What the token stands for. A listed device is the same for every topic.
+  ///
+  /// Allocates nothing, but for a token that is looked up in a list and has not 32 bytes.
+  ///
+  /// - Parameter topicSeed: what `topicSeed(_:seed:)` gives for the topic.
+  @inline(__always)
+  public func device(of token: RawSpan, topicSeed: UInt64) -> Device {
+    switch source {
+    case .allActive: .active
+    case .shares(let thresholds): thresholds.device(lot: Self.mixed(ContentDigest(token, seed: topicSeed).value))
+    case .tokens(let tokens): tokens[TokenKey(token)] ?? .unknown
+    }
+  }
+
+  /// What makes the lots of a topic independent of those of other topics and seeds.
+  public static func topicSeed(_ topic: String, seed: UInt64) -> UInt64 {
+    mixed(ContentDigest(Array(topic.utf8).rawBytes, seed: mixed(seed)).value)
+  }
+
+  /// The finaliser of SplitMix64: every bit of the digest decides over every bit of the lot, also for tokens that are
+  /// counted up.
+  private static func mixed(_ digest: UInt64) -> UInt64 {
+    var mixed = digest &+ 0x9e37_79b9_7f4a_7c15
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// Where one kind of device ends in the row of all lots: unknown, uninstalled, offline, active.
+  private struct Thresholds: Sendable {
+    private let unknown: UInt64
+    private let uninstalled: UInt64
+    private let offline: UInt64
+
+    init(_ shares: Shares) {
+      // A lot has 63 bits, so that the end of the row is a number too.
+      func threshold(_ share: Double) -> UInt64 { UInt64(min(1, share) * 0x1p63) }
+      unknown = threshold(shares.unknown)
+      uninstalled = threshold(shares.unknown + shares.uninstalled)
+      offline = threshold(shares.unknown + shares.uninstalled + shares.offline)
+    }
+
+    @inline(__always)
+    func device(lot: UInt64) -> Device {
+      let lot = lot >> 1
+      if lot >= offline { return .active }
+      return lot < unknown ? .unknown : lot < uninstalled ? .uninstalled : .offline
+    }
+  }
+}
+
+/// Why there is no population.
+public struct DevicePopulationError: Error, Sendable, CustomStringConvertible {
+  public enum Kind: Sendable, Equatable {
+    /// A share is outside 0…1, or all together are more than 1.
+    case badShares
+    /// The file is missing, may not be read, or the system failed while reading.
+    case cannotRead
+    /// The line with this number, from 1, is neither a token nor a comment.
+    case badLine(Int)
+    /// The file lists more tokens than the limit; the line is the first one over it.
+    case tooManyTokens(line: Int)
+  }
+
+  public let kind: Kind
+  /// One sentence, with file and line where there are any.
+  public let description: String
+
+  init(_ kind: Kind, _ description: String) {
+    self.kind = kind
+    self.description = description
+  }
+}

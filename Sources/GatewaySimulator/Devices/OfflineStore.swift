@@ -1,0 +1,259 @@
+import Bytes
+import HeapModule
+
+/// Store and forward for devices that are offline: of every device and topic the latest notification waits.
+///
+/// A plain value without a clock: times are milliseconds UNIX time, UTC, given with every call; one that is before an
+/// earlier one counts as that. What has become due is dealt with first, so that a late `advance(to:)` changes no count.
+/// At any time `accepted = delivered + coalesced + expired + dropped + stored`.
+public struct OfflineStore: Sendable {
+  public struct Options: Sendable, Equatable {
+    /// Milliseconds after its first waiting notification was stored until a device comes online, gets what waits, and
+    /// goes offline again; `nil`: it never does by itself.
+    public var onlineAfter: Int64?
+    /// Milliseconds a notification waits at most, whatever its expiration; then it is expired.
+    public var maximumAge: Int64
+    /// Most notifications that wait; then the oldest is dropped.
+    public private(set) var maximumNotifications: Int
+    /// Most bytes of tokens and payloads that wait; then the oldest are dropped. Beside it each takes about 250 bytes.
+    public var maximumBytes: Int
+
+    public init(
+      onlineAfter: Int64? = nil, maximumAge: Int64 = 28 * 86_400_000, maximumNotifications: Int = 1_000_000,
+      maximumBytes: Int = 256 << 20
+    ) {
+      self.onlineAfter = onlineAfter
+      self.maximumAge = maximumAge
+      // Places are 32-bit numbers.
+      self.maximumNotifications = min(maximumNotifications, Int(Int32.max))
+      self.maximumBytes = maximumBytes
+    }
+  }
+
+  public struct Counts: Sendable, Equatable {
+    public var accepted = 0
+    /// The device came online.
+    public var delivered = 0
+    /// Replaced by a later one before the device came online.
+    public var coalesced = 0
+    /// Its expiration or the maximum age passed, or it was not to be stored.
+    public var expired = 0
+    /// The store was full.
+    public var dropped = 0
+    /// Waiting.
+    public var stored = 0
+
+    public init() {}
+  }
+
+  public private(set) var counts = Counts()
+  /// Of tokens and payloads that wait.
+  public private(set) var bytes = 0
+
+  private let options: Options
+  private var clock = Int64.min
+  private var places: [TokenKey: Int32] = [:]
+  private var slots: [Slot] = []
+  private var firstFree = Self.none
+  /// The notifications that wait, linked in the order in which they were stored.
+  private var oldest = Self.none
+  private var newest = Self.none
+  /// When slots become due. A slot has one live entry; those with another serial than their slot's are left over.
+  private var dues = Heap<Due>()
+  private var lastSerial: UInt64 = 0
+
+  public init(_ options: Options = Options()) { self.options = options }
+
+  // MARK: what happens
+
+  /// Takes a notification for a device that is offline. One that is not stored leaves an earlier one where it is.
+  ///
+  /// - Parameters:
+  ///   - topic: a number that stands for the topic.
+  ///   - expiration: UNIX seconds UTC until which it may be delivered; 0: it is not stored; `nil`: as long as any.
+  public mutating func accept(topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64) {
+    advance(to: now)
+    counts.accepted += 1
+    let lastMoment = min(
+      Self.sum(clock, options.maximumAge), expiration.map { Int64($0) * 1_000 } ?? Int64.max)
+    guard expiration != 0, lastMoment >= clock else {
+      counts.expired += 1
+      return
+    }
+    let size = token.byteCount + payload.byteCount
+    guard size <= options.maximumBytes, options.maximumNotifications > 0 else {
+      counts.dropped += 1
+      return
+    }
+    let key = TokenKey(topic: topic, token)
+    let place: Int32
+    if let waiting = places[key] {
+      place = waiting
+      counts.coalesced += 1
+      counts.stored -= 1
+      bytes -= slots[Int(place)].size
+      unlink(place)
+      makeRoom(for: size)
+    } else {
+      makeRoom(for: size)
+      place = newPlace(key)
+    }
+    counts.stored += 1
+    bytes += size
+    slots[Int(place)].payload.removeAll(keepingCapacity: true)
+    slots[Int(place)].payload.append(copying: payload)
+    slots[Int(place)].lastMoment = lastMoment
+    link(place)
+    schedule(place)
+  }
+
+  /// Expires and delivers what is due.
+  ///
+  /// Complexity: O(log n) for each notification that is due; O(1) when none is.
+  public mutating func advance(to now: Int64) {
+    clock = max(clock, now)
+    while let due = dues.min, due.time <= clock {
+      _ = dues.popMin()
+      guard slots[Int(due.place)].serial == due.serial else { continue }
+      let slot = slots[Int(due.place)]
+      if slot.due > clock {
+        // A later notification outlives the one the entry was made for.
+        enter(due.place)
+      } else {
+        if slot.onlineAt <= slot.lastMoment { counts.delivered += 1 } else { counts.expired += 1 }
+        remove(due.place)
+      }
+    }
+  }
+
+  /// All devices come online, get what waits for them, and go offline again.
+  public mutating func comeOnline(now: Int64) {
+    advance(to: now)
+    counts.delivered += counts.stored
+    counts.stored = 0
+    bytes = 0
+    places = [:]
+    slots = []
+    dues = []
+    (firstFree, oldest, newest) = (Self.none, Self.none, Self.none)
+  }
+
+  /// The payload that waits for a device; `nil` when none does.
+  public func latest(topic: UInt32, token: RawSpan) -> [UInt8]? {
+    places[TokenKey(topic: topic, token)].map { slots[Int($0)].payload }
+  }
+
+  // MARK: room
+
+  private mutating func makeRoom(for size: Int) {
+    while oldest != Self.none, counts.stored >= options.maximumNotifications || bytes + size > options.maximumBytes {
+      counts.dropped += 1
+      remove(oldest)
+    }
+  }
+
+  private mutating func newPlace(_ key: TokenKey) -> Int32 {
+    let onlineAt = options.onlineAfter.map { Self.sum(clock, $0) } ?? Int64.max
+    let slot = Slot(key: key, onlineAt: onlineAt)
+    let place: Int32
+    if firstFree != Self.none {
+      place = firstFree
+      firstFree = slots[Int(place)].next
+      slots[Int(place)] = slot
+    } else {
+      place = Int32(slots.count)
+      slots.append(slot)
+    }
+    places[key] = place
+    return place
+  }
+
+  /// Takes a notification out of everything but the count of what became of it.
+  private mutating func remove(_ place: Int32) {
+    let slot = slots[Int(place)]
+    counts.stored -= 1
+    bytes -= slot.size
+    unlink(place)
+    places[slot.key] = nil
+    slots[Int(place)] = .free
+    slots[Int(place)].next = firstFree
+    firstFree = place
+  }
+
+  // MARK: the order of storing
+
+  private mutating func link(_ place: Int32) {
+    slots[Int(place)].previous = newest
+    slots[Int(place)].next = Self.none
+    if newest == Self.none { oldest = place } else { slots[Int(newest)].next = place }
+    newest = place
+  }
+
+  private mutating func unlink(_ place: Int32) {
+    let (previous, next) = (slots[Int(place)].previous, slots[Int(place)].next)
+    if previous == Self.none { oldest = next } else { slots[Int(previous)].next = next }
+    if next == Self.none { newest = previous } else { slots[Int(next)].previous = previous }
+  }
+
+  // MARK: the order of becoming due
+
+  /// Sees to it that an entry comes up no later than the slot is due; one that comes too early is entered again then.
+  private mutating func schedule(_ place: Int32) {
+    let slot = slots[Int(place)]
+    if slot.serial != 0 && slot.enteredDue <= slot.due { return }
+    enter(place)
+    // Only devices whose notifications expire ever earlier leave entries over, and only so many.
+    if dues.count > 2 * counts.stored + 1_024 {
+      let slots = self.slots
+      dues.removeAll { slots[Int($0.place)].serial != $0.serial }
+    }
+  }
+
+  private mutating func enter(_ place: Int32) {
+    lastSerial += 1
+    let due = slots[Int(place)].due
+    slots[Int(place)].serial = lastSerial
+    slots[Int(place)].enteredDue = due
+    dues.insert(Due(time: due, serial: lastSerial, place: place))
+  }
+
+  private static func sum(_ time: Int64, _ span: Int64) -> Int64 {
+    let (sum, overflow) = time.addingReportingOverflow(span)
+    return overflow ? Int64.max : sum
+  }
+
+  private static var none: Int32 { -1 }
+
+  private struct Due: Comparable, Sendable {
+    let time: Int64
+    let serial: UInt64
+    let place: Int32
+
+    static func < (a: Due, b: Due) -> Bool { a.time < b.time }
+  }
+
+  private struct Slot: Sendable {
+    let key: TokenKey
+    var payload: [UInt8] = []
+    /// The last millisecond at which it can be delivered.
+    var lastMoment = Int64.max
+    let onlineAt: Int64
+    /// Of its live entry; 0 before it has one.
+    var serial: UInt64 = 0
+    var enteredDue = Int64.max
+    var previous = OfflineStore.none
+    var next = OfflineStore.none
+
+    init(key: TokenKey, onlineAt: Int64) {
+      self.key = key
+      self.onlineAt = onlineAt
+    }
+
+    static var free: Slot { Slot(key: .other(topic: 0, []), onlineAt: Int64.max) }
+
+    var size: Int { key.length + payload.count }
+
+    /// When the device comes online, or the first millisecond after it would have had to.
+    var due: Int64 { onlineAt <= lastMoment ? onlineAt : lastMoment == Int64.max ? lastMoment : lastMoment + 1 }
+  }
+}

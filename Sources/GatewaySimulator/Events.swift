@@ -1,0 +1,39 @@
+import APNSProtocol
+import TLSTransport
+
+/// What goes into the event log.
+extension Desk {
+  func event(
+    _ name: String, _ connection: UInt64, client: String, topic: String?, reason: String?, _ info: TLSConnectionInfo?
+  ) -> EventLog.Event {
+    var event = EventLog.Event(name, time: WallClock.nanoseconds())
+    event.connection = Int(connection)
+    event.client = client
+    event.topic = topic
+    event.reason = reason
+    if let info {
+      event.tls = "\(info.version)"
+      event.suite = info.cipherSuite
+      event.resumed = info.isResumed
+    }
+    return event
+  }
+}
+
+extension GatewayHandler {
+  func event(_ name: String, reason: String? = nil, _ info: TLSConnectionInfo? = nil) -> EventLog.Event {
+    desk.event(name, number, client: client, topic: topic, reason: reason, info)
+  }
+
+  /// What the gateway says, or does not say, at the end of a connection.
+  func log(_ ending: GatewaySession.Ending, _ response: ErrorResponse?) {
+    guard let log = desk.log else { return }
+    var event = event(response == nil ? "no_response" : "error_response")
+    event.status = Int(ending.status.rawValue)
+    event.identifier = response?.identifier ?? ending.identifier
+    event.notification = ending.notification
+    event.accepted = session.accepted
+    if case .malformed(let error) = ending.cause { event.reason = "\(error)" }
+    log.write(event)
+  }
+}

@@ -1,0 +1,233 @@
+import APNSProtocol
+import Bytes
+import NIOCore
+import TLSTransport
+
+/// One provider's connection to the feedback service: sends the topic's list, and clears what was read to its end.
+///
+/// Read to its end is what was sent in full before the peer closed without a reset: a peer that closes with bytes unread
+/// resets the connection. When in doubt the list stays, and is sent again.
+final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private enum Phase { case handshake, sending, sent, closed }
+
+  private static let chunk = 1_000
+
+  private let desk: Desk
+  private let books: LoopBooks
+  private let number: UInt64
+  private var context: ChannelHandlerContext?
+  private var phase = Phase.handshake
+  private var topic = ""
+  private var client = "unknown"
+  private var snapshot: FeedbackList.Snapshot?
+  private var last: Int64 = 0
+  private var tuples = 0
+  private var generator: SplitMix64
+  private var progress: NIODeadline
+  private var hasPeerEnded = false
+  private var hasFailed = false
+  private var reason: String?
+
+  init(_ desk: Desk, _ books: LoopBooks, number: UInt64) {
+    self.desk = desk
+    self.books = books
+    self.number = number
+    generator = desk.generator(number)
+    progress = books.now
+  }
+
+  // MARK: events
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    client = context.remoteAddress?.text ?? "unknown"
+    books.add(self, number: number)
+    books.tally.feedbackConnections += 1
+    books.tally.feedbackOpen += 1
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    client = context.remoteAddress?.text ?? client
+    if desk.options.tls == nil { begin(topic: desk.options.plainTopic, nil) }
+    context.fireChannelActive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let info = event as? TLSConnectionInfo {
+      begin(topic: info.peer?.topic, info)
+    } else if case .some(.inputClosed) = event as? ChannelEvent {
+      hasPeerEnded = true
+      if phase == .sent { finish(context) }
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  /// A provider sends nothing here; what comes is passed over.
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    hasFailed = true
+    if phase == .handshake, let error = error as? TLSError { reason = error.message }
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    // Both halves are closed without an error.
+    if phase == .sent, hasPeerEnded, !hasFailed { finish(context) }
+    end()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    end()
+    self.context = nil
+  }
+
+  private func end() {
+    guard phase != .closed else { return }
+    if phase == .handshake {
+      books.tally.feedbackHandshakeFailures += 1
+      desk.log?.write(event("feedback_handshake_failed", reason: reason))
+    } else {
+      desk.log?.write(event("feedback_closed", reason: "incomplete", tuples: tuples))
+    }
+    leaveBooks()
+  }
+
+  private func leaveBooks() {
+    phase = .closed
+    books.tally.feedbackOpen -= 1
+    books.remove(number: number)
+    desk.ended()
+  }
+
+  // MARK: the transfer
+
+  private func begin(topic: String?, _ info: TLSConnectionInfo?) {
+    guard phase == .handshake, let context else { return }
+    phase = .sending
+    progress = books.now
+    desk.log?.write(event("feedback_accepted", topic: topic, info))
+    // A certificate without a topic has no list.
+    guard let topic else { return sent() }
+    self.topic = topic
+    let (desk, handler, loop) = (desk, NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
+    Task {
+      do {
+        let snapshot = try await desk.feedbackList.snapshot(topic: topic)
+        loop.execute { handler.value.send(snapshot) }
+      } catch {
+        desk.note(error)
+        loop.execute { handler.value.leave() }
+      }
+    }
+  }
+
+  private func send(_ snapshot: FeedbackList.Snapshot) {
+    self.snapshot = snapshot
+    if snapshot.count == 0 { sent() } else { sendNext() }
+  }
+
+  /// One piece of the list at a time is read from the file, sent, and waited for: memory does not grow with the list.
+  private func sendNext() {
+    guard phase == .sending, let context, let snapshot else { return }
+    let (desk, topic, last, end, chunk) = (desk, topic, last, snapshot.sequence, Self.chunk)
+    let loop = context.eventLoop
+    let handler = NIOLoopBound(self, eventLoop: loop)
+    Task {
+      do {
+        let entries = try await desk.feedbackList.read(topic: topic, after: last, through: end, limit: chunk)
+        loop.execute { handler.value.send(entries) }
+      } catch {
+        desk.note(error)
+        loop.execute { handler.value.leave() }
+      }
+    }
+  }
+
+  private func send(_ entries: [FeedbackList.Entry]) {
+    guard phase == .sending, let context else { return }
+    guard let sequence = entries.last?.sequence else { return sent() }
+    last = sequence
+    var writer = ByteWriter(capacity: 64 * entries.count)
+    for entry in entries {
+      FeedbackTuple(timestamp: entry.time, token: entry.token.rawBytes).encode(into: &writer)
+    }
+    let bytes = ByteBuffer(bytes: Array(copying: writer.bytes))
+    let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let count = entries.count
+    write(bytes).whenComplete { result in
+      let handler = handler.value
+      guard case .success = result else { return handler.leave() }
+      handler.tuples += count
+      handler.books.tally.tuplesSent += count
+      handler.progress = handler.books.now
+      handler.sendNext()
+    }
+  }
+
+  private func write(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
+    guard let context else { return books.failed }
+    guard desk.behavior.feedback.isRagged else { return context.writeAndFlush(wrapOutboundOut(bytes)) }
+    let done = context.eventLoop.makePromise(of: Void.self)
+    writeRagged(bytes, done)
+    return done.futureResult
+  }
+
+  private func writeRagged(_ bytes: ByteBuffer, _ done: EventLoopPromise<Void>) {
+    var bytes = bytes
+    guard let context, let piece = bytes.readSlice(length: min(bytes.readableBytes, Int.random(in: 1...7, using: &generator)))
+    else { return done.fail(ChannelError.ioOnClosedChannel) }
+    let written = context.writeAndFlush(wrapOutboundOut(piece))
+    if bytes.readableBytes == 0 { return written.cascade(to: done) }
+    written.cascadeFailure(to: done)
+    let rest = bytes
+    context.eventLoop.assumeIsolated().scheduleTask(in: .microseconds(200)) { self.writeRagged(rest, done) }
+  }
+
+  private func sent() {
+    guard phase == .sending, let context else { return }
+    phase = .sent
+    progress = books.now
+    if hasPeerEnded {
+      finish(context)
+    } else if !desk.behavior.feedback.neverCloses {
+      context.close(mode: .output, promise: nil)
+    }
+  }
+
+  /// Everything was sent and the peer has closed: what was sent is taken off the list.
+  private func finish(_ context: ChannelHandlerContext) {
+    guard phase == .sent else { return }
+    books.tally.feedbackCompleted += 1
+    desk.log?.write(event("feedback_closed", reason: "complete", tuples: tuples))
+    leaveBooks()
+    if let snapshot, snapshot.count > 0 { desk.clear(topic: topic, through: snapshot.sequence) }
+    context.close(promise: nil)
+  }
+
+  // MARK: watched
+
+  func check(_ now: NIODeadline) {
+    guard phase == .sending || phase == .sent, now - progress > desk.options.feedbackTimeout.timeAmount else { return }
+    leave()
+  }
+
+  func shutDown() {
+    if phase != .sending { leave() }
+  }
+
+  func leave() { context?.close(promise: nil) }
+
+  private func event(
+    _ name: String, topic: String? = nil, reason: String? = nil, tuples: Int? = nil, _ info: TLSConnectionInfo? = nil
+  ) -> EventLog.Event {
+    var event = desk.event(
+      name, number, client: client, topic: topic ?? (self.topic.isEmpty ? nil : self.topic), reason: reason, info)
+    event.tuples = tuples
+    return event
+  }
+}

@@ -1,0 +1,89 @@
+import GRDB
+
+/// What a transfer to a provider needs: `snapshot`, then `read` from its beginning to its end, then, when all of it has
+/// arrived, `remove`. Nothing has to be given back when a transfer breaks off.
+extension FeedbackList {
+  /// What a transfer sends.
+  public struct Snapshot: Sendable, Equatable {
+    /// The sequence of the last failure on the topic's list; 0 when it is empty.
+    public let sequence: Int64
+    /// Failures on the list. Those that fail again during the transfer move behind its end, so it may be fewer.
+    public let count: Int
+  }
+
+  /// A failure on a topic's list.
+  public struct Entry: Sendable, Equatable {
+    public let sequence: Int64
+    /// UNIX seconds UTC at which the app was found gone from the device, the last time.
+    public let time: UInt32
+    public let token: [UInt8]
+  }
+
+  /// Where the topic's list ends now.
+  public func snapshot(topic: String) async throws(FeedbackListError) -> Snapshot {
+    try await performOpen { database in
+      guard let sequence = try FeedbackFile.lastSequence(topic: topic, database) else {
+        return Snapshot(sequence: 0, count: 0)
+      }
+      return Snapshot(sequence: sequence, count: self.waiting(topic: topic))
+    }
+  }
+
+  /// The next failures of a topic, in the order of their sequences; none when the end is reached.
+  ///
+  /// - Parameters:
+  ///   - sequence: the last one that was read; 0 to begin.
+  ///   - end: the sequence of the snapshot.
+  ///   - limit: most entries; a token has up to 65,535 bytes.
+  public func read(
+    topic: String, after sequence: Int64, through end: Int64, limit: Int = 1_000
+  ) async throws(FeedbackListError) -> [Entry] {
+    try await performOpen {
+      try FeedbackFile.entries(topic: topic, after: sequence, through: end, limit: max(0, limit), $0)
+    }
+  }
+
+  /// Removes what a transfer has sent completely, and nothing that failed again since; it is durable on return.
+  ///
+  /// Long lists are removed in several transactions, the first failures first. When the process ends in between, the rest
+  /// is there to be sent again.
+  ///
+  /// - Parameter end: the sequence of the snapshot.
+  /// - Returns: failures that were removed.
+  @discardableResult
+  public func remove(topic: String, through end: Int64) async throws(FeedbackListError) -> Int {
+    let limit = 8_192
+    var total = 0
+    while true {
+      let removed = try await performOpen { database in
+        let last = self.state.withLock { $0.lastSequence }
+        var removed = 0
+        try database.inTransaction(.immediate) {
+          removed = try FeedbackFile.remove(
+            topic: topic, through: end, limit: limit, lastSequence: last, database)
+          return .commit
+        }
+        self.state.withLock { state in
+          let name = Array(topic.utf8)
+          let left = (state.waiting[name] ?? 0) - removed
+          state.waiting[name] = left > 0 ? left : nil
+        }
+        return removed
+      }
+      total += removed
+      if removed < limit { return total }
+    }
+  }
+
+  private func performOpen<Result: Sendable>(
+    _ work: @escaping @Sendable (Database) throws -> Result
+  ) async throws(FeedbackListError) -> Result {
+    if state.withLock({ $0.isClosed }) { throw closedError }
+    do {
+      return try await perform(work)
+    } catch {
+      // It may have been closed since.
+      throw state.withLock({ $0.isClosed }) ? closedError : error
+    }
+  }
+}

@@ -1,0 +1,270 @@
+import GRDB
+import Synchronization
+
+/// The tokens of apps that are gone from their devices, per topic, until the provider has read them.
+///
+/// It survives the end of the process at any moment, `kill -9` too: what was reported durable is there when the file is
+/// opened again, and what was removed after a transfer is not; what was being sent at that moment may be sent again,
+/// nothing else. (A power failure may take the last moments with it.)
+///
+/// Every failure gets a sequence, higher than all before it, when it is written. A token that fails again moves to the
+/// end of its topic's list: so a transfer that was sent everything up to a sequence removes exactly that, and what failed
+/// since stays.
+///
+/// All work is done on one queue of its own; no call waits for it, except `init`, and `close()` for the caller's task.
+/// Safe from any thread.
+public final class FeedbackList: Sendable {
+  /// An app that was found gone from a device.
+  public struct Failure: Sendable, Equatable {
+    public var topic: String
+    /// 0 to 65,535 bytes, as the notification had them.
+    public var token: [UInt8]
+    /// UNIX seconds UTC.
+    public var time: UInt32
+
+    public init(topic: String, token: [UInt8], time: UInt32) {
+      self.topic = topic
+      self.token = token
+      self.time = time
+    }
+
+    /// Topic and token as bytes: to Swift two spellings of a letter are the same text.
+    fileprivate struct Key: Hashable {
+      let topic: String
+      let token: [UInt8]
+
+      static func == (a: Key, b: Key) -> Bool {
+        a.token == b.token && a.topic.utf8.elementsEqual(b.topic.utf8)
+      }
+
+      func hash(into hasher: inout Hasher) { hasher.combine(token) }
+    }
+
+    fileprivate var key: Key { Key(topic: topic, token: token) }
+  }
+
+  public struct Limits: Sendable, Equatable {
+    /// Bytes of failures that wait to be written, each counted with 96 bytes beside its token; then more are refused.
+    public var maximumPendingBytes: Int
+    /// Bytes of the file without its log; then failures are refused as on a full disk.
+    public var maximumFileBytes: Int
+
+    public init(maximumPendingBytes: Int = 64 << 20, maximumFileBytes: Int = 4 << 30) {
+      self.maximumPendingBytes = maximumPendingBytes
+      self.maximumFileBytes = maximumFileBytes
+    }
+  }
+
+  /// Told on the list's queue, once: `nil` when all failures of the call are durable, or why none of them is.
+  public typealias Completion = @Sendable (FeedbackListError?) -> Void
+
+  /// The file, as messages name it.
+  let name: String
+  private let limits: Limits
+  private let database: DatabaseQueue
+  let state: Mutex<State>
+
+  /// Opens a list, or makes one. Reads the whole index to count it, so not on an event loop.
+  ///
+  /// The file has mode 0600, and so has the log `-wal` beside it; only one list at a time has it open.
+  ///
+  /// - Parameter path: a file; `nil`: the list is kept in memory and gone with it.
+  /// - Throws: `.cannotOpen`, `.notAFeedbackList`, `.unknownVersion`, `.inUse`, `.failed`.
+  public convenience init(path: String?, limits: Limits = Limits()) throws(FeedbackListError) {
+    // 32 MB of log. A checkpoint waits for the disk, and tokens fall on all pages of the index.
+    try self.init(path: path, limits: limits, checkpointPages: 8_000)
+  }
+
+  /// - Parameter checkpointPages: pages in the log after which they are moved to the file; 0: never.
+  init(path: String?, limits: Limits, checkpointPages: Int) throws(FeedbackListError) {
+    self.limits = limits
+    if let path {
+      name = path
+      database = try FeedbackFile.open(
+        path, maximumBytes: limits.maximumFileBytes, checkpointPages: checkpointPages)
+    } else {
+      name = "feedback list"
+      database = try FeedbackFile.inMemory()
+    }
+    do {
+      let (last, waiting) = try database.writeWithoutTransaction {
+        (try FeedbackFile.lastSequence($0), try FeedbackFile.waiting($0))
+      }
+      state = Mutex(State(lastSequence: last, waiting: waiting))
+    } catch {
+      throw FeedbackListError(error, file: name)
+    }
+  }
+
+  // MARK: adding
+
+  /// Puts failures on the list: those of all calls that wait are written together, in the order of the calls.
+  ///
+  /// - Returns: bytes that wait to be written now, as `Limits.maximumPendingBytes` counts them: a reason to read slower
+  ///   from who causes them.
+  /// - Throws: `.tooMuchPending` or `.closed`: then nothing is put on the list, and the completion is never called.
+  @discardableResult
+  public func add(
+    _ failures: [Failure], completion: @escaping Completion = { _ in }
+  ) throws(FeedbackListError) -> Int {
+    let batch = Batch(failures: failures, completion: completion)
+    let (pending, isFirst) = try state.withLock { (state) throws(FeedbackListError) in
+      if state.isClosed { throw closedError }
+      guard state.pendingBytes + batch.bytes <= limits.maximumPendingBytes else {
+        throw FeedbackListError(.tooMuchPending, name, "\(state.pendingBytes) bytes of failures wait to be written")
+      }
+      state.pending.append(batch)
+      state.pendingBytes += batch.bytes
+      let isFirst = !state.isWriterCalled
+      state.isWriterCalled = true
+      return (state.pendingBytes, isFirst)
+    }
+    if isFirst { callWriter() }
+    return pending
+  }
+
+  /// Bytes of failures that wait to be written, as `Limits.maximumPendingBytes` counts them.
+  public var pendingBytes: Int { state.withLock { $0.pendingBytes } }
+
+  /// Failures on the list, over all topics. What waits to be written does not count yet.
+  public var waiting: Int { state.withLock { $0.waiting.values.reduce(0, +) } }
+
+  /// Failures on a topic's list. What waits to be written does not count yet.
+  public func waiting(topic: String) -> Int { state.withLock { $0.waiting[Array(topic.utf8)] ?? 0 } }
+
+  /// Most failures in one transaction, unless one call has more: who reads or removes meanwhile waits for it.
+  private static let maximumFailuresInTransaction = 8_192
+
+  private func callWriter() {
+    database.asyncWriteWithoutTransaction { database in
+      self.writePending(database)
+      let goesOn = self.state.withLock { state in
+        state.isWriterCalled = !state.pending.isEmpty
+        return state.isWriterCalled
+      }
+      // By a new call, so that readers get their turn.
+      if goesOn { self.callWriter() }
+    }
+  }
+
+  /// Writes what waits, up to the limit, in one transaction.
+  private func writePending(_ database: Database) {
+    let (batches, first) = state.withLock { ($0.takePending(Self.maximumFailuresInTransaction), $0.lastSequence) }
+    var last = first
+    // Of a token that fails again and again only the last failure is written: it would stand in the place of the others.
+    var places: [Failure.Key: Int64] = [:]
+    for failure in batches.lazy.flatMap(\.failures) {
+      last += 1
+      places[failure.key] = last
+    }
+    var sequence = first
+    var inserted: [[UInt8]: Int] = [:]
+    var problem: FeedbackListError?
+    do {
+      try database.inTransaction(.immediate) {
+        for failure in batches.lazy.flatMap(\.failures) {
+          sequence += 1
+          guard places[failure.key] == sequence else { continue }
+          if try FeedbackFile.put(failure, sequence: sequence, database) {
+            inserted[Array(failure.topic.utf8), default: 0] += 1
+          }
+        }
+        return .commit
+      }
+    } catch {
+      problem = FeedbackListError(error, file: name)
+    }
+    let bytes = batches.reduce(0) { $0 + $1.bytes }
+    state.withLock { state in
+      state.pendingBytes -= bytes
+      state.lastSequence = last
+      if problem == nil { state.waiting.merge(inserted, uniquingKeysWith: +) }
+    }
+    for batch in batches { batch.completion(problem) }
+  }
+
+  /// Waits until everything that was added before is durable, or has failed.
+  public func flush() async {
+    await withCheckedContinuation { continuation in
+      do throws(FeedbackListError) { try add([]) { _ in continuation.resume() } } catch { continuation.resume() }
+    }
+  }
+
+  // MARK: closing
+
+  /// Writes what waits and closes the file; from the call on, everything else throws `.closed`. Closing again is fine.
+  public func close() async throws(FeedbackListError) {
+    state.withLock { $0.isClosed = true }
+    do {
+      try await perform { database in
+        while self.state.withLock({ !$0.pending.isEmpty }) { self.writePending(database) }
+      }
+      try database.close()
+    } catch {
+      throw FeedbackListError(error, file: name)
+    }
+  }
+
+  var closedError: FeedbackListError { FeedbackListError(.closed, name, "the feedback list is closed") }
+
+  /// Does something on the list's queue, behind what is there already.
+  func perform<Result: Sendable>(
+    _ work: @escaping @Sendable (Database) throws -> Result
+  ) async throws(FeedbackListError) -> Result {
+    do {
+      return try await withCheckedThrowingContinuation { continuation in
+        database.asyncWriteWithoutTransaction { database in
+          continuation.resume(with: Swift.Result { try work(database) })
+        }
+      }
+    } catch {
+      throw FeedbackListError(error, file: name)
+    }
+  }
+
+  // MARK: state
+
+  struct Batch: Sendable {
+    let failures: [Failure]
+    let completion: Completion
+    let bytes: Int
+
+    init(failures: [Failure], completion: @escaping Completion) {
+      self.failures = failures
+      self.completion = completion
+      // Beside the token: the failure, the array's header, and a share of what SQLite needs for it.
+      bytes = failures.reduce(96) { $0 + $1.token.count + 96 }
+    }
+  }
+
+  struct State: Sendable {
+    /// Given to a failure last; changed on the list's queue only.
+    var lastSequence: Int64
+    /// Failures on the lists, by the bytes of the topic.
+    var waiting: [[UInt8]: Int]
+    var pending: [Batch] = []
+    var pendingBytes = 0
+    /// A job that takes what is pending is on the queue.
+    var isWriterCalled = false
+    var isClosed = false
+
+    init(lastSequence: Int64, waiting: [[UInt8]: Int]) {
+      self.lastSequence = lastSequence
+      self.waiting = waiting
+    }
+
+    mutating func takePending(_ limit: Int) -> [Batch] {
+      var failures = 0
+      let end = pending.firstIndex { batch in
+        defer { failures += batch.failures.count }
+        return failures > 0 && failures + batch.failures.count > limit
+      }
+      guard let end else {
+        defer { pending = [] }
+        return pending
+      }
+      defer { pending.removeFirst(end) }
+      return Array(pending[..<end])
+    }
+  }
+}

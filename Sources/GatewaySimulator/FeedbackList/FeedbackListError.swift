@@ -1,0 +1,54 @@
+import GRDB
+
+/// Why a feedback list did not do what it was asked for.
+public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
+  public enum Kind: Sendable, Equatable {
+    /// The file is missing and cannot be made, is no plain file, or may not be read and written.
+    case cannotOpen
+    /// The file belongs to another program.
+    case notAFeedbackList
+    /// The file was written by a version of this program whose lists look different.
+    case unknownVersion
+    /// Another process, or another list in this one, has the file open.
+    case inUse
+    /// So much waits to be written that the failures were refused; nobody will be told when they are durable.
+    case tooMuchPending
+    /// The disk is full, or the file has reached its limit.
+    case full
+    /// The list has been closed.
+    case closed
+    /// SQLite or the system failed in another way.
+    case failed
+  }
+
+  public let kind: Kind
+  /// One sentence, with the file's name.
+  public let description: String
+
+  init(_ kind: Kind, _ file: String, _ problem: String) {
+    self.kind = kind
+    self.description = "\(file): \(problem)"
+  }
+
+  /// What SQLite says about the file. The statement and its arguments, which are tokens, are left out.
+  init(_ error: any Error, file: String) {
+    if let error = error as? FeedbackListError {
+      self = error
+      return
+    }
+    guard let error = error as? DatabaseError else {
+      self.init(.failed, file, String(describing: error))
+      return
+    }
+    let kind: Kind =
+      switch error.resultCode {
+      case .SQLITE_NOTADB, .SQLITE_CORRUPT: .notAFeedbackList
+      case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
+      case .SQLITE_FULL: .full
+      case .SQLITE_CANTOPEN: .cannotOpen
+      default: .failed
+      }
+    let problem = kind == .inUse ? "is open in another process" : error.message ?? "SQLite error \(error.errorCode)"
+    self.init(kind, file, problem)
+  }
+}

@@ -1,0 +1,91 @@
+import APNSProtocol
+import Bytes
+import NIOCore
+import TLSTransport
+
+/// How a connection is ended by the gateway: the answer, with what `Behavior.Response` makes of it, then the close.
+extension GatewayHandler {
+  func answer(_ ending: GatewaySession.Ending) {
+    guard phase == .open else { return }
+    phase = .answering
+    switch ending.cause {
+    case .shutdown: if end == nil { end = .shutdown }
+    case .rejected: refuse(ending)
+    case .malformed:
+      refuse(ending)
+      books.tally.malformed += 1
+    }
+    let delay = desk.behavior.response.delay
+    if delay.upperBound <= .zero {
+      sendAnswer()
+    } else {
+      let drawn = Int64.random(in: delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds, using: &generator)
+      context?.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(drawn)) { self.sendAnswer() }
+    }
+  }
+
+  private func refuse(_ ending: GatewaySession.Ending) {
+    end = .rejected
+    books.tally.rejected[ending.status.rawValue, default: 0] += 1
+  }
+
+  /// Sends it, unless a failure that it would prove accepted is not on the feedback list yet: then that calls again.
+  func sendAnswer() {
+    guard phase == .answering, let ending = session.ending, let context else { return }
+    guard undurable == 0 else {
+      isAnswerHeld = true
+      return
+    }
+    isAnswerHeld = false
+    let rules = desk.behavior.response
+    var response = ending.response
+    if rules.ending != .response { response = nil }
+    if let answered = response?.identifier {
+      switch rules.identifier {
+      case .right: break
+      case .zero: response?.identifier = 0
+      case .wrong: response?.identifier = answered &+ UInt32.random(in: 1...1_000, using: &generator)
+      }
+    }
+    log(ending, response)
+    if rules.ending == .rst {
+      reset(context)
+    } else if let response {
+      books.tally.errorResponses[response.status.rawValue, default: 0] += 1
+      var writer = ByteWriter(capacity: 64)
+      response.encode(into: &writer)
+      send(Array(copying: writer.bytes)[...], pieces: rules.pieces[...], rules.pieceDelay)
+    } else {
+      closeOutput(context)
+    }
+  }
+
+  private func send(_ bytes: ArraySlice<UInt8>, pieces: ArraySlice<Int>, _ delay: Duration) {
+    guard phase == .answering, let context else { return }
+    let length = min(bytes.count, max(1, pieces.first ?? bytes.count))
+    let rest = bytes.dropFirst(length)
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes.prefix(length))), promise: nil)
+    if rest.isEmpty {
+      closeOutput(context)
+    } else {
+      context.eventLoop.assumeIsolated().scheduleTask(in: delay.timeAmount) {
+        self.send(rest, pieces: pieces.dropFirst(), delay)
+      }
+    }
+  }
+
+  /// Ends the gateway's half and goes on reading: what was discarded is to be counted, and a close with unread bytes
+  /// would be a RST, which can destroy the answer in the peer's kernel.
+  private func closeOutput(_ context: ChannelHandlerContext) {
+    phase = .lingering
+    lingerUntil = .now() + desk.options.linger.timeAmount
+    if hasPeerEnded { leave() } else { context.close(mode: .output, promise: nil) }
+  }
+
+  private func reset(_ context: ChannelHandlerContext) {
+    // With no time to linger, a close is a RST.
+    (context.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0)).whenComplete { _ in }
+    context.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
+    context.close(promise: nil)
+  }
+}

@@ -1,0 +1,357 @@
+import APNSProtocol
+import Bytes
+import Measurement
+import NIOCore
+import TLSTransport
+
+/// One provider's connection to the gateway: finds the frames in what it reads, has them judged, and keeps the books.
+///
+/// Frames are walked where they stand in the read buffer. Only one that its buffer cuts is copied, until it is whole.
+final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  /// How a connection ended, as the ledger names it.
+  enum End: String {
+    case rejected, shutdown, peerFin = "peer_fin", peerRst = "peer_rst", idle, lifetime, local
+    case handshakeFailed = "handshake_failed", refused, frameTimeout = "frame_timeout", tlsError = "tls_error"
+  }
+
+  enum Phase {
+    case handshake
+    case open
+    /// The gateway has ended it, but its answer is not out yet.
+    case answering
+    /// The gateway's half is closed; what comes is counted.
+    case lingering
+    case closed
+  }
+
+  let desk: Desk
+  let books: LoopBooks
+  let number: UInt64
+  var context: ChannelHandlerContext?
+  var phase = Phase.handshake
+  var end: End?
+  var generator: SplitMix64
+  var session: GatewaySession
+  private var judge: Judge?
+  /// The beginning of a frame that is not there in full.
+  private var partial = ByteBuffer()
+  private var partialSince: NIODeadline?
+
+  private(set) var topic: String?
+  private(set) var client = "unknown"
+  let openedAt = WallClock.nanoseconds()
+  private let openedTick: NIODeadline
+  private var lastRead: NIODeadline
+  private var isAdmitted = false
+  private var readThrottle: ReadThrottle?
+
+  /// Batches of failures that are not on the feedback list for certain. No answer may prove them accepted before.
+  var undurable = 0
+  var isAnswerHeld = false
+  var lingerUntil: NIODeadline?
+  var hasPeerEnded = false
+
+  init(_ desk: Desk, _ books: LoopBooks, number: UInt64) {
+    self.desk = desk
+    self.books = books
+    self.number = number
+    generator = desk.generator(number)
+    session = GatewaySession(rules: desk.options.rules)
+    openedTick = books.now
+    lastRead = books.now
+  }
+
+  // MARK: the beginning
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    client = context.remoteAddress?.text ?? "unknown"
+    books.add(self, number: number)
+    books.tally.connections += 1
+    books.tally.open += 1
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    client = context.remoteAddress?.text ?? client
+    if desk.options.tls == nil { begin(topic: desk.options.plainTopic, nil) }
+    context.fireChannelActive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let info = event as? TLSConnectionInfo {
+      begin(topic: info.peer?.topic, info)
+    } else if case .some(.inputClosed) = event as? ChannelEvent {
+      peerEnded()
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  private func begin(topic: String?, _ info: TLSConnectionInfo?) {
+    guard phase == .handshake, let context else { return }
+    phase = .open
+    self.topic = topic
+    books.tally.handshakes += 1
+    if info?.isResumed == true { books.tally.resumed += 1 }
+    if let refusal = refusal(topic) {
+      end = .refused
+      books.tally.refused += 1
+      desk.log?.write(event("refused", reason: refusal, info))
+      context.close(promise: nil)
+      return
+    }
+    desk.log?.write(event("accepted", info))
+    let standing: ErrorResponse.Status? =
+      if let topic { topic.utf8.count > 255 || topic.isEmpty ? .invalidTopicSize : nil } else { .missingTopic }
+    session = GatewaySession(rules: desk.options.rules, standing: standing)
+    session.shutdownAfter = desk.behavior.shutdownAfter ?? .max
+    judge = Judge(desk.jury, topic: topic ?? "", connection: number)
+    readThrottle = ReadThrottle(desk.behavior.reading)
+  }
+
+  private func refusal(_ topic: String?) -> String? {
+    let name = topic ?? ""
+    if let refusal = desk.admission.admit(name, now: Int64(clamping: NIODeadline.now().uptimeNanoseconds)) {
+      return refusal.rawValue
+    }
+    isAdmitted = true
+    let rules = desk.behavior.connection
+    if rules.wrongEnvironmentTopics.contains(name) { return "wrong_environment" }
+    return generator.isHit(rules.acceptThenClose) ? "accept_then_close" : nil
+  }
+
+  // MARK: reading
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard phase != .handshake, phase != .closed, end != .refused else { return }
+    var bytes = unwrapInboundIn(data)
+    let length = bytes.readableBytes
+    lastRead = books.now
+    if partial.readableBytes > 0, !completePartial(from: &bytes) { return }
+    take(&bytes)
+    if bytes.readableBytes > 0 {
+      // A buffer of its own: the one that was read is 64 KB, and this may wait for long.
+      partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
+      partial.writeImmutableBuffer(bytes)
+      partialSince = books.now
+    }
+    if let delay = readThrottle?.delay(after: length) { pauseReading(delay) }
+  }
+
+  /// Adds to the frame that was cut just what it lacks, and takes it; `false` when it still is not whole.
+  private func completePartial(from bytes: inout ByteBuffer) -> Bool {
+    while true {
+      let needed: Int
+      switch PushNotification.extent(of: partial.readableBytesSpan, at: 0, limits: desk.options.rules.limits) {
+      case .incomplete(let least): needed = least
+      case .complete, .malformed:
+        take(&partial)
+        partial = ByteBuffer()
+        partialSince = nil
+        return true
+      }
+      let missing = needed - partial.readableBytes
+      guard var piece = bytes.readSlice(length: min(missing, bytes.readableBytes)), piece.readableBytes > 0 else {
+        return false
+      }
+      let isEnough = piece.readableBytes == missing
+      partial.writeBuffer(&piece)
+      if !isEnough { return false }
+    }
+  }
+
+  /// Has all whole frames judged and moves behind them.
+  private func take(_ bytes: inout ByteBuffer) {
+    guard bytes.readableBytes > 0, var judge else { return }
+    let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
+    let (offline, uninstalled) = (judge.offline, judge.uninstalled)
+    let wasOpen = session.ending == nil
+    if !desk.jury.isQuiet { judge.now = WallClock.nanoseconds() / 1_000_000 }
+    // The value moves out of the object and back: its counters are then not looked up for every notification.
+    self.judge = nil
+    let consumed = session.receive(bytes.readableBytesSpan) { judge.decide($0) }
+    let failures = judge.takeFailures()
+    self.judge = judge
+    bytes.moveReaderIndex(forwardBy: consumed)
+
+    books.tally.received += session.received - received
+    books.tally.accepted += session.accepted - accepted
+    books.tally.discarded += session.discarded - discarded
+    books.tally.bytes += session.bytes - taken
+    books.tally.offline += judge.offline - offline
+    books.tally.uninstalled += judge.uninstalled - uninstalled
+    if !failures.isEmpty { putOnFeedbackList(failures) }
+    if wasOpen, let ending = session.ending { answer(ending) }
+  }
+
+  /// Reading stops while the list is behind, so that what waits for the disk is bounded by what was read.
+  private func putOnFeedbackList(_ failures: [FeedbackList.Failure]) {
+    guard let context else { return }
+    let loop = context.eventLoop
+    let handler = NIOLoopBound(self, eventLoop: loop)
+    undurable += 1
+    do {
+      let waiting = try desk.feedbackList.add(failures) { error in
+        loop.execute { handler.value.becameDurable(error) }
+      }
+      if waiting > 1 << 20 { setReading(false) }
+    } catch {
+      if error.kind == .tooMuchPending {
+        setReading(false)
+        loop.assumeIsolated().scheduleTask(in: .milliseconds(10)) {
+          self.undurable -= 1
+          self.putOnFeedbackList(failures)
+        }
+      } else {
+        becameDurable(error)
+      }
+    }
+  }
+
+  private func becameDurable(_ error: FeedbackListError?) {
+    undurable -= 1
+    if let error { desk.note(error) }
+    guard undurable == 0 else { return }
+    if readThrottle?.isPausing != true { setReading(true) }
+    if isAnswerHeld { sendAnswer() }
+  }
+
+  private func pauseReading(_ delay: TimeAmount) {
+    readThrottle?.isPausing = true
+    setReading(false)
+    context?.eventLoop.assumeIsolated().scheduleTask(in: delay) {
+      self.readThrottle?.isPausing = false
+      if self.undurable == 0 { self.setReading(true) }
+    }
+  }
+
+  private func setReading(_ isOn: Bool) {
+    guard let context, context.channel.isActive else { return }
+    try? context.channel.syncOptions?.setOption(.autoRead, value: isOn)
+    if isOn { context.read() }
+  }
+
+  // MARK: the end
+
+  private func peerEnded() {
+    guard !hasPeerEnded else { return }
+    hasPeerEnded = true
+    if partial.readableBytes > 0, session.ending == nil { books.tally.incomplete += 1 }
+    switch phase {
+    case .answering: break
+    case .lingering: leave()
+    case .handshake, .open, .closed:
+      if end == nil { end = .peerFin }
+      leave()
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if let error = error as? TLSError {
+      switch error.kind {
+      case .handshake, .closedDuringHandshake:
+        if phase == .handshake, end == nil {
+          end = .handshakeFailed
+          desk.log?.write(event("handshake_failed", reason: error.message))
+        }
+      default:
+        if end == nil { end = .tlsError }
+      }
+    } else if end == nil {
+      end = phase == .handshake ? .handshakeFailed : .peerRst
+    }
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    finish()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    finish()
+    self.context = nil
+  }
+
+  /// Closes the books of the connection.
+  private func finish() {
+    guard phase != .closed else { return }
+    if phase == .handshake {
+      books.tally.handshakeFailures += 1
+      if end == nil { end = .handshakeFailed }
+    } else if !hasPeerEnded, partial.readableBytes > 0, session.ending == nil {
+      books.tally.incomplete += 1
+    }
+    phase = .closed
+    books.tally.open -= 1
+    books.remove(number: number)
+    if isAdmitted { desk.admission.release(topic ?? "") }
+    desk.ended()
+    let end = end ?? .peerRst
+    let closedAt = WallClock.nanoseconds()
+    if let log = desk.log {
+      var event = event("closed", reason: end.rawValue)
+      event.accepted = session.accepted
+      event.discarded = session.discarded
+      log.write(event)
+    }
+    desk.list.add(listed(end, closedAt))
+  }
+
+  private func listed(_ end: End, _ closedAt: Int64) -> Ledger.Connection {
+    var connection = Ledger.Connection(
+      client: client, topic: topic, opened: rfc3339(openedAt), closed: rfc3339(closedAt), end: end.rawValue)
+    connection.received = session.received
+    connection.accepted = session.accepted
+    connection.discarded = session.discarded
+    if let ending = session.ending, ending.cause != .shutdown, let notification = ending.notification {
+      connection.rejected = Ledger.Rejection(
+        status: Int(ending.status.rawValue), identifier: ending.identifier, notification: notification)
+    }
+    return connection
+  }
+
+  // MARK: watched
+
+  func check(_ now: NIODeadline) {
+    switch phase {
+    case .handshake, .answering, .closed: break
+    case .lingering: if let lingerUntil, now >= lingerUntil { leave() }
+    case .open:
+      let rules = desk.behavior.connection
+      if let partialSince, partial.readableBytes > 0, now - partialSince > desk.options.frameTimeout.timeAmount {
+        close(as: .frameTimeout)
+      } else if let idle = rules.idle, now - lastRead >= idle.timeAmount {
+        close(as: .idle)
+      } else if let lifetime = rules.lifetime, now - openedTick >= lifetime.timeAmount {
+        end = .lifetime
+        shutDown()
+      }
+    }
+  }
+
+  /// Closes without an answer.
+  private func close(as end: End) {
+    self.end = end
+    leave()
+  }
+
+  func shutDown() {
+    switch phase {
+    case .open where session.received > 0:
+      session.shutDown()
+      if let ending = session.ending { answer(ending) }
+    case .handshake, .open:
+      if end == nil { end = .local }
+      leave()
+    case .answering, .lingering, .closed: break
+    }
+  }
+
+  func leave() {
+    if end == nil { end = .local }
+    context?.close(promise: nil)
+  }
+}

@@ -1,0 +1,234 @@
+import Bytes
+import Measurement
+import NIOCore
+import NIOPosix
+import TLSTransport
+
+/// A gateway and a feedback service that behave, and misbehave, as told.
+///
+/// ```swift
+/// let simulator = try await Simulator.start(options, feedbackList: list)
+/// …
+/// let ledger = try await simulator.stop()
+/// ```
+public final class Simulator: Sendable {
+  private let desk: Desk
+  private let group: MultiThreadedEventLoopGroup
+  private let books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)]
+  private let channels: [any Channel]
+  private let sweeps: [RepeatedTask]
+  private let started = WallClock.nanoseconds()
+  private let startedTick = NIODeadline.now()
+  /// Where the gateway and the feedback service listen; `nil` where there is none.
+  public let gateway: SimulatorOptions.Address?
+  public let feedback: SimulatorOptions.Address?
+
+  /// Listens. Throws `SimulatorError` when a port cannot be had.
+  public static func start(
+    _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog? = nil
+  ) async throws -> Simulator {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
+    do {
+      return try await Simulator(Desk(options, feedbackList: feedbackList, log: log), group)
+    } catch {
+      try? await group.shutdownGracefully()
+      throw error
+    }
+  }
+
+  private init(_ desk: Desk, _ group: MultiThreadedEventLoopGroup) async throws {
+    self.desk = desk
+    self.group = group
+    var books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)] = []
+    var sweeps: [RepeatedTask] = []
+    for loop in group.makeIterator() {
+      let bound = try await loop.submit { NIOLoopBound(LoopBooks(loop), eventLoop: loop) }.get()
+      books.append((loop, bound))
+      sweeps.append(
+        loop.scheduleRepeatedTask(initialDelay: LoopBooks.period, delay: LoopBooks.period) { _ in bound.value.sweep() })
+    }
+    self.books = books
+    self.sweeps = sweeps
+    let lookup = Dictionary(uniqueKeysWithValues: books.map { (ObjectIdentifier($0.loop), $0.books) })
+
+    var channels: [any Channel] = []
+    func listen(_ address: SimulatorOptions.Address?, _ service: Service) async throws -> SimulatorOptions.Address? {
+      guard let address else { return nil }
+      let channel = try await Self.listen(address, service, desk, group, lookup)
+      channels.append(channel)
+      return SimulatorOptions.Address(host: address.host, port: channel.localAddress?.port ?? address.port)
+    }
+    do {
+      gateway = try await listen(desk.options.gateway, .gateway)
+      feedback = try await listen(desk.options.feedback, .feedback)
+    } catch {
+      for channel in channels { try? await channel.close() }
+      throw error
+    }
+    self.channels = channels
+  }
+
+  private enum Service: String { case gateway, feedback }
+
+  private static func listen(
+    _ address: SimulatorOptions.Address, _ service: Service, _ desk: Desk, _ group: MultiThreadedEventLoopGroup,
+    _ books: [ObjectIdentifier: NIOLoopBound<LoopBooks>]
+  ) async throws -> any Channel {
+    let reading = desk.behavior.reading
+    var bootstrap = ServerBootstrap(group: group)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.backlog, value: 4_096)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(
+          minimum: 256, initial: min(2_048, ReadThrottle.readLength(reading)),
+          maximum: ReadThrottle.readLength(reading)))
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          guard let books = books[ObjectIdentifier(channel.eventLoop)]?.value else { throw ChannelError.unknownLocalAddress }
+          try accept(channel, service, desk, books)
+        }
+      }
+    if service == .gateway, let length = reading.receiveBuffer {
+      // On the listening socket, because the window is agreed on before a connection is accepted.
+      bootstrap = bootstrap.serverChannelOption(
+        .socketOption(.so_rcvbuf), value: SocketOptionValue(clamping: length))
+    }
+    do {
+      return try await bootstrap.bind(host: address.host, port: address.port).get()
+    } catch {
+      throw SimulatorError("\(service.rawValue) \(address): \(SimulatorError.reason(error))")
+    }
+  }
+
+  /// Sets up a connection that was accepted, on its loop.
+  private static func accept(_ channel: any Channel, _ service: Service, _ desk: Desk, _ books: LoopBooks) throws {
+    let pipeline = channel.pipeline.syncOperations
+    guard let number = desk.begin() else { throw ChannelError.operationUnsupported }
+    do {
+      if let context = desk.options.tls {
+        var generator = desk.generator(number)
+        if service == .gateway, generator.isHit(desk.behavior.connection.handshakeFailure) {
+          try pipeline.addHandler(HandshakeRefuser())
+        } else {
+          try pipeline.addHandler(
+            TLSHandler(server: context, handshakeTimeout: desk.options.handshakeTimeout.timeAmount))
+        }
+      }
+      switch service {
+      case .gateway: try pipeline.addHandler(GatewayHandler(desk, books, number: number))
+      case .feedback: try pipeline.addHandler(FeedbackHandler(desk, books, number: number))
+      }
+    } catch {
+      desk.ended()
+      throw error
+    }
+  }
+
+  // MARK: while it runs
+
+  /// The books as they stand, without the list of connections.
+  public func snapshot() async -> Ledger {
+    var tally = Tally()
+    for (loop, books) in books {
+      if let part = try? await loop.submit({ books.value.tally }).get() { tally += part }
+    }
+    return ledger(tally)
+  }
+
+  /// Connections that are open now.
+  public func openConnections() async -> (gateway: Int, feedback: Int) {
+    var (gateway, feedback) = (0, 0)
+    for (loop, books) in books {
+      guard let part = try? await loop.submit({ books.value.tally }).get() else { continue }
+      gateway += part.open
+      feedback += part.feedbackOpen
+    }
+    return (gateway, feedback)
+  }
+
+  /// Problems with the feedback list since the last call.
+  public func takeFailures() -> [String] { desk.takeFailures() }
+
+  /// Shuts down all connections to the gateway as for maintenance (status 10); new ones are accepted.
+  public func shutDownConnections() {
+    for (loop, books) in books { loop.execute { books.value.shutDownConnections() } }
+  }
+
+  /// All devices that are offline come online, get what waits for them, and go offline again.
+  public func bringDevicesOnline() {
+    desk.jury.store.withLock { $0.comeOnline(now: WallClock.nanoseconds() / 1_000_000) }
+  }
+
+  // MARK: the end
+
+  /// Ends everything in good order, and closes the books.
+  ///
+  /// New connections are refused; those that carried something get a shutdown response (status 10), and what their peers
+  /// still send is counted, for at most `options.linger`, until they close.
+  public func stop() async -> Ledger {
+    for channel in channels { try? await channel.close() }
+    shutDownConnections()
+    let deadline = NIODeadline.now() + min(desk.options.linger, .seconds(5)).timeAmount
+    while NIODeadline.now() < deadline, await !isIdle() { try? await Task.sleep(for: .milliseconds(10)) }
+    for (loop, books) in books { try? await loop.submit { books.value.closeConnections() }.get() }
+    // Their ends come in the loop's next turns.
+    for _ in 0..<100 {
+      if await isIdle() { break }
+      try? await Task.sleep(for: .milliseconds(5))
+    }
+    await desk.settle()
+    await desk.feedbackList.flush()
+    var ledger = await snapshot()
+    (ledger.connections, ledger.connectionsOmitted) = desk.list.all
+    ledger.ended = rfc3339(WallClock.nanoseconds())
+    for sweep in sweeps { sweep.cancel() }
+    try? await group.shutdownGracefully()
+    return ledger
+  }
+
+  private func isIdle() async -> Bool {
+    for (loop, books) in books {
+      if (try? await loop.submit { books.value.isEmpty }.get()) != true { return false }
+    }
+    return true
+  }
+
+  private func ledger(_ tally: Tally) -> Ledger {
+    var ledger = Ledger()
+    ledger.started = rfc3339(started)
+    ledger.gateway = tally.gateway
+    let stored = desk.jury.store.withLock { store in
+      store.advance(to: WallClock.nanoseconds() / 1_000_000)
+      return store.counts
+    }
+    ledger.devices.delivered = tally.accepted - tally.offline - tally.uninstalled + stored.delivered
+    ledger.devices.coalesced = stored.coalesced
+    ledger.devices.expired = stored.expired
+    ledger.devices.dropped = stored.dropped
+    ledger.devices.stored = stored.stored
+    ledger.devices.uninstalled = tally.uninstalled
+    ledger.feedback.connections = tally.feedbackConnections
+    ledger.feedback.handshakeFailures = tally.feedbackHandshakeFailures
+    ledger.feedback.completed = tally.feedbackCompleted
+    ledger.feedback.tuplesSent = tally.tuplesSent
+    ledger.feedback.waiting = desk.feedbackList.waiting
+    return ledger
+  }
+}
+
+/// Why a simulator cannot run.
+public struct SimulatorError: Error, Sendable, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+
+  /// What went wrong, without the names of functions.
+  static func reason(_ error: any Error) -> String {
+    guard let error = error as? IOError else { return "\(error)" }
+    return SystemError.text(error.errnoCode)
+  }
+}

@@ -1,0 +1,47 @@
+import APNSProtocol
+import NIOCore
+import TLSTransport
+
+/// What a simulator is made of. Every limit on what clients can make it hold is here, or in `rules.limits`.
+public struct SimulatorOptions: Sendable {
+  public struct Address: Sendable, CustomStringConvertible {
+    public var host: String
+    /// 0 picks a free one.
+    public var port: Int
+
+    public init(host: String, port: Int) {
+      self.host = host
+      self.port = port
+    }
+
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  }
+
+  /// `nil`: there is none.
+  public var gateway: Address? = Address(host: "127.0.0.1", port: 2195)
+  public var feedback: Address? = Address(host: "127.0.0.1", port: 2196)
+  /// `nil`: plain TCP, and everybody pushes to `plainTopic`.
+  public var tls: TLSContext?
+  public var plainTopic = "com.example.app"
+  public var rules = GatewaySession.Rules()
+  public var behavior = Behavior()
+  public var devices = DevicePopulation()
+  public var offline = OfflineStore.Options()
+  /// Event loops; connections are spread over them. As many as there are cores.
+  public var threads = System.coreCount
+
+  /// A TLS handshake has to be finished within this time.
+  public var handshakeTimeout = Duration.seconds(10)
+  /// A notification that has begun has to be complete within this time, or its connection is closed.
+  public var frameTimeout = Duration.seconds(60)
+  /// How long the gateway reads on after an error response, to count what was discarded, before it closes altogether.
+  public var linger = Duration.seconds(5)
+  /// A provider has to read the feedback list within this time without a pause.
+  public var feedbackTimeout = Duration.seconds(60)
+  /// Connections at a time, on both ports; further ones are closed at once.
+  public var maximumConnections = 100_000
+  /// Connections that the ledger lists; the others are only counted.
+  public var maximumListedConnections = 100_000
+
+  public init() {}
+}

@@ -1,0 +1,59 @@
+import Measurement
+
+/// What one event loop has counted; loops' tallies add up to the ledger's counts.
+struct Tally: Sendable {
+  var connections = 0
+  /// Open now: what was counted in `connections` and has not ended.
+  var open = 0
+  var handshakes = 0
+  var resumed = 0
+  var handshakeFailures = 0
+  var refused = 0
+  var received = 0
+  var accepted = 0
+  var discarded = 0
+  var malformed = 0
+  var incomplete = 0
+  var bytes = 0
+  /// By status.
+  var rejected: [UInt8: Int] = [:]
+  var errorResponses: [UInt8: Int] = [:]
+  var offline = 0
+  var uninstalled = 0
+  var feedbackConnections = 0
+  var feedbackOpen = 0
+  var feedbackHandshakeFailures = 0
+  var feedbackCompleted = 0
+  var tuplesSent = 0
+
+  static func += (sum: inout Tally, other: Tally) {
+    for path in [
+      \Tally.connections, \.open, \.handshakes, \.resumed, \.handshakeFailures, \.refused, \.received, \.accepted,
+      \.discarded, \.malformed, \.incomplete, \.bytes, \.offline, \.uninstalled, \.feedbackConnections, \.feedbackOpen,
+      \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent,
+    ] as [WritableKeyPath<Tally, Int>] {
+      sum[keyPath: path] += other[keyPath: path]
+    }
+    sum.rejected.merge(other.rejected, uniquingKeysWith: +)
+    sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
+  }
+
+  /// The same in the ledger's form; what the stores count is added there.
+  var gateway: Ledger.Gateway {
+    var gateway = Ledger.Gateway()
+    gateway.connections = connections
+    gateway.handshakes = handshakes
+    gateway.resumed = resumed
+    gateway.handshakeFailures = handshakeFailures
+    gateway.refused = refused
+    gateway.received = received
+    gateway.accepted = accepted
+    gateway.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ("\($0.key)", $0.value) })
+    gateway.discarded = discarded
+    gateway.malformed = malformed
+    gateway.incomplete = incomplete
+    gateway.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ("\($0.key)", $0.value) })
+    gateway.bytes = bytes
+    return gateway
+  }
+}

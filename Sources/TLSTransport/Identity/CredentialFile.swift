@@ -1,0 +1,96 @@
+import Bytes
+import Glibc
+
+/// Credentials as bytes, and what to call them when something is wrong with them.
+struct CredentialSource {
+  var name: String
+  var bytes: [UInt8]
+
+  init(name: String, bytes: [UInt8]) {
+    self.name = name
+    self.bytes = bytes
+  }
+
+  init(file: String) throws(TLSError) {
+    self.init(name: file, bytes: try CredentialFile.read(file))
+  }
+
+  /// Why something encrypted stayed closed, with what OpenSSL said; its error queue is emptied.
+  func passPhraseError(_ passPhrase: [UInt8]?) -> TLSError {
+    let problem =
+      passPhrase == nil ? "is encrypted, and no pass phrase was given" : "cannot be decrypted with this pass phrase"
+    return .fromOpenSSL(.credentials, "\(name): \(problem)")
+  }
+}
+
+/// Small files with certificates and keys.
+enum CredentialFile {
+  /// Bytes that are read of one file; larger ones are refused.
+  static let maximumLength = 1 << 20
+
+  /// Reads all of it; a pipe will do.
+  static func read(_ path: String) throws(TLSError) -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .file(path, errno) }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var block = [UInt8](repeating: 0, count: 1 << 14)
+    while true {
+      // Safe: `read` writes at most the block's length.
+      let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+      if count == 0 { return bytes }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .file(path, errno)
+      }
+      bytes += block[..<count]
+      guard bytes.count <= maximumLength else {
+        throw TLSError(.file, "\(path): is longer than 1 MiB, which no certificate or key is")
+      }
+    }
+  }
+
+  /// Writes a whole file or none: the bytes go to a file beside it, which takes its name when they are on the disk.
+  ///
+  /// The mode holds from the file's creation. Two writers of one file must not run at the same time.
+  static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(TLSError) {
+    let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+    let unfinished = String(path[..<slash]) + "." + path[slash...] + ".new"
+    // What a killed process left behind.
+    _ = unsafe unlink(unfinished)
+    let descriptor = unsafe open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+    guard descriptor >= 0 else { throw .file(path, errno) }
+    var problem = writeAll(bytes, to: descriptor)
+    if close(descriptor) != 0 && problem == nil { problem = errno }
+    if problem == nil, unsafe rename(unfinished, path) != 0 { problem = errno }
+    guard let problem else { return }
+    _ = unsafe unlink(unfinished)
+    throw .file(path, problem)
+  }
+
+  /// `errno` of what failed.
+  private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+    var offset = 0
+    while offset < bytes.count {
+      // Safe: `write` reads the bytes behind the offset only.
+      let count = unsafe bytes.withUnsafeBytes {
+        unsafe Glibc.write(descriptor, $0.baseAddress.map { unsafe $0 + offset }, $0.count - offset)
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        return errno
+      }
+      offset += count
+    }
+    return fsync(descriptor) == 0 ? nil : errno
+  }
+
+  static func exists(_ path: String) -> Bool { (unsafe access(path, F_OK)) == 0 }
+}
+
+extension TLSError {
+  /// What the system says about a file.
+  static func file(_ path: String, _ code: Int32) -> TLSError {
+    TLSError(.file, "\(path): \(SystemError.text(code))")
+  }
+}

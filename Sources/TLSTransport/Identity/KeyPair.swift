@@ -1,0 +1,108 @@
+import COpenSSL
+
+/// The kinds of keys that are made.
+public enum KeyKind: String, Sendable, CaseIterable {
+  /// ECDSA on the curve P-256.
+  case p256
+  /// RSA with 2048 bits, which suites with RSA key exchange need.
+  case rsa2048
+}
+
+/// A private key with its public half.
+@safe final class KeyPair: @unchecked Sendable {
+  /// Sendable because this object owns it, nobody changes it, and OpenSSL counts references with atomics.
+  let pointer: OpaquePointer
+
+  /// Takes over the caller's reference.
+  init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+  /// Makes a new key.
+  init(_ kind: KeyKind) throws(TLSError) {
+    let made = unsafe kind == .p256 ? apnscope_EVP_EC_gen("P-256") : apnscope_EVP_RSA_gen(2_048)
+    guard let made = unsafe made else { throw .fromOpenSSL(.credentials, "no key can be made") }
+    unsafe pointer = made
+  }
+
+  deinit { unsafe EVP_PKEY_free(pointer) }
+
+  /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; what else is in it is passed over.
+  static func first(in source: CredentialSource, passPhrase: [UInt8]?) throws(TLSError) -> KeyPair {
+    let text = try MemoryText(source.bytes)
+    var request = PassPhraseRequest(passPhrase: passPhrase)
+    ERR_clear_error()
+    // Safe: OpenSSL calls back during the call only, with the pointer given here.
+    let read = unsafe withUnsafeMutablePointer(to: &request) { request in
+      unsafe PEM_read_bio_PrivateKey_ex(
+        text.pointer, nil,
+        { buffer, size, _, data in
+          guard let request = unsafe data?.assumingMemoryBound(to: PassPhraseRequest.self), let buffer = unsafe buffer
+          else { return -1 }
+          unsafe request.pointee.wasAsked = true
+          guard let phrase = unsafe request.pointee.passPhrase, phrase.count <= Int(size) else { return -1 }
+          for (index, byte) in phrase.enumerated() { unsafe buffer[index] = CChar(bitPattern: byte) }
+          return Int32(phrase.count)
+        }, request, OldAlgorithms.context, nil)
+    }
+    guard let read = unsafe read else {
+      if request.wasAsked {
+        throw source.passPhraseError(passPhrase)
+      }
+      // OpenSSL calls both "unsupported".
+      if !String(decoding: source.bytes, as: UTF8.self).contains("PRIVATE KEY-----") {
+        ERR_clear_error()
+        throw TLSError(.credentials, "\(source.name): holds no private key in PEM")
+      }
+      throw .fromOpenSSL(.credentials, "\(source.name): the private key cannot be read")
+    }
+    ERR_clear_error()
+    return try unsafe KeyPair(owning: read).rehomed(as: source.name)
+  }
+
+  /// A copy in the process's own library context, where TLS uses it.
+  ///
+  /// - Parameter name: what errors call it.
+  func rehomed(as name: String) throws(TLSError) -> KeyPair {
+    var bytes: UnsafeMutablePointer<UInt8>?
+    let count = unsafe i2d_PrivateKey(pointer, &bytes)
+    defer { unsafe CRYPTO_clear_free(bytes, Int(max(count, 0)), nil, 0) }
+    // Safe: OpenSSL moves the pointer it is given within the bytes it made.
+    var position = unsafe UnsafePointer(bytes)
+    guard count > 0, let copy = unsafe d2i_AutoPrivateKey(nil, &position, Int(count)) else {
+      throw .fromOpenSSL(.credentials, "\(name): the private key is of a kind that cannot be used")
+    }
+    ERR_clear_error()
+    return unsafe KeyPair(owning: copy)
+  }
+
+  /// PKCS#8, not encrypted.
+  func pem() throws(TLSError) -> [UInt8] {
+    unsafe try MemoryText.written("the key cannot be written") {
+      unsafe PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil) == 1
+    }
+  }
+
+  func belongs(to certificate: Certificate) -> Bool {
+    defer { ERR_clear_error() }
+    return unsafe X509_check_private_key(certificate.pointer, pointer) == 1
+  }
+}
+
+/// What OpenSSL is told when it wants a pass phrase.
+private struct PassPhraseRequest {
+  var passPhrase: [UInt8]?
+  var wasAsked = false
+}
+
+/// A library context that can decrypt what the years of this protocol left behind: Keychain's PKCS#12 files are
+/// encrypted with 40-bit RC2. It is one of its own so that nothing changes for other users of OpenSSL in the process.
+enum OldAlgorithms {
+  /// Safe to share: a library context is made for use by many threads, and this one is never changed or freed.
+  nonisolated(unsafe) static let context: OpaquePointer? = {
+    guard let context = unsafe OSSL_LIB_CTX_new() else { return nil }
+    _ = unsafe OSSL_PROVIDER_load(context, "default")
+    // A module of its own, which may not be installed.
+    _ = unsafe OSSL_PROVIDER_load(context, "legacy")
+    ERR_clear_error()
+    return unsafe context
+  }()
+}

@@ -1,0 +1,40 @@
+import Bytes
+import Glibc
+import Synchronization
+
+/// A file that the secrets of TLS connections are appended to, in the NSS key log format; readable by its owner only.
+///
+/// Every line is one system call on a descriptor in append mode, so that lines of several threads and processes never
+/// mix. It is written once or a few times per connection.
+public final class KeyLogFile: Sendable {
+  private let descriptor: Int32
+  private let problem = Mutex<String?>(nil)
+
+  /// Opens or creates the file. One that exists is made private and keeps its lines. Throws `TLSError` (`.file`).
+  public init(path: String) throws(TLSError) {
+    let opened = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard opened >= 0 else { throw TLSError(.file, "\(path): \(SystemError.text(errno))") }
+    var status = stat()
+    let isFile = unsafe fstat(opened, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    if isFile, fchmod(opened, 0o600) != 0 {
+      let code = errno
+      close(opened)
+      throw TLSError(.file, "\(path): \(SystemError.text(code))")
+    }
+    descriptor = opened
+  }
+
+  deinit { close(descriptor) }
+
+  /// Why lines could not be written; `nil` as long as all could.
+  public var failure: String? { problem.withLock { $0 } }
+
+  func append(_ line: String) {
+    let bytes = Array((line + "\n").utf8)
+    // Safe: the array lives through the call.
+    let written = unsafe write(descriptor, bytes, bytes.count)
+    guard written != bytes.count else { return }
+    let text = written < 0 ? SystemError.text(errno) : "no room for a whole line"
+    problem.withLock { if $0 == nil { $0 = text } }
+  }
+}

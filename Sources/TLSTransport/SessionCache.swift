@@ -1,0 +1,59 @@
+import COpenSSL
+import Synchronization
+
+/// Sessions that a client may resume, by server.
+///
+/// A ticket of TLS 1.3 is for one connection, so the newest is handed out and forgotten; a session of earlier versions
+/// may be used again and stays. Safe to be shared by all event loops.
+public final class SessionCache: Sendable {
+  private struct Entry {
+    var session: TLSSession
+    var isSingleUse: Bool
+  }
+
+  private let capacity: Int
+  private let sessions = Mutex<[String: [Entry]]>([:])
+
+  /// - Parameter capacity: sessions kept per server; the oldest is dropped.
+  public init(capacity: Int = 64) { self.capacity = max(1, capacity) }
+
+  /// How many sessions are kept for all servers.
+  public var count: Int { sessions.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+
+  public func removeAll() { sessions.withLock { $0 = [:] } }
+
+  func add(_ session: TLSSession, for server: String) {
+    let isSingleUse = session.version >= .tls13
+    sessions.withLock { sessions in
+      var entries = sessions[server] ?? []
+      // The newest session of earlier versions replaces the one before: any of them can be used for ever.
+      if !isSingleUse { entries.removeAll { !$0.isSingleUse } }
+      entries.append(Entry(session: session, isSingleUse: isSingleUse))
+      if entries.count > capacity { entries.removeFirst(entries.count - capacity) }
+      sessions[server] = entries
+    }
+  }
+
+  func take(for server: String) -> TLSSession? {
+    sessions.withLock { sessions in
+      guard let last = sessions[server]?.last else { return nil }
+      if last.isSingleUse { sessions[server]?.removeLast() }
+      return last.session
+    }
+  }
+}
+
+/// One session: counted by OpenSSL, never changed here.
+@safe final class TLSSession: @unchecked Sendable {
+  // Safe: the reference is owned by this value; OpenSSL counts references with atomics, and `SSL_set_session` takes one
+  // more and changes nothing in a session that is complete.
+  let pointer: OpaquePointer
+
+  init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+  deinit { unsafe SSL_SESSION_free(pointer) }
+
+  var version: TLSVersion {
+    TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_SESSION_get_protocol_version(pointer)))
+  }
+}

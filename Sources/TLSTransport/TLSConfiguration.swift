@@ -1,0 +1,57 @@
+/// What one side of TLS connections is to do; a `TLSContext` is made of it.
+public struct TLSConfiguration: Sendable {
+  public enum Side: Sendable { case client, server }
+
+  /// What the peer has to show.
+  public enum PeerCertificate: Sendable {
+    case notAsked
+    /// Asked for; a peer without one is let in, one with a bad one is not.
+    case optional
+    case required
+  }
+
+  public var side: Side
+  /// The certificate to show; a server needs one.
+  public var identity: Identity?
+  public var versions: ClosedRange<TLSVersion>
+  /// OpenSSL's cipher string for up to TLS 1.2, and its list of suites for TLS 1.3; `nil` leaves OpenSSL's defaults.
+  public var cipherList: String?
+  public var cipherSuites: String?
+  public var peerCertificate: PeerCertificate
+  /// A PEM file with the certificates that are trusted; the peer's chain must lead to one of them.
+  public var authorityFile: String?
+  /// A PEM file with revocation lists; a revoked certificate fails the handshake.
+  public var revocationListFile: String?
+  /// Session tickets that a server sends after a TLS 1.3 handshake. Legacy clients take them for an error response, so
+  /// there are none unless asked for. TLS 1.2's ticket is part of the handshake and does no harm.
+  public var ticketCount = 0
+  /// Sessions may be resumed by ticket; without, a server keeps sessions itself and resumes them by id (up to TLS 1.2).
+  public var usesTickets = true
+  /// Sessions may be resumed at all.
+  public var resumesSessions = true
+  /// Sessions that a server keeps for resumption by id; the oldest go first. About 5 KB each.
+  public var sessionCacheSize = 20_480
+  /// Secrets are written here, so that a recording of the connections can be decrypted.
+  public var keyLog: KeyLogFile?
+
+  /// A server that old clients can talk to: TLS 1.0 to 1.3, every suite of OpenSSL's default list, no tickets in 1.3.
+  public static func server(identity: Identity) -> TLSConfiguration {
+    TLSConfiguration(
+      side: .server, identity: identity, versions: .tls10 ... .tls13, peerCertificate: .required)
+  }
+
+  /// A client: TLS 1.2 and 1.3, the server's certificate is verified.
+  public static func client(identity: Identity?) -> TLSConfiguration {
+    TLSConfiguration(
+      side: .client, identity: identity, versions: .tls12 ... .tls13, peerCertificate: .required)
+  }
+
+  private init(
+    side: Side, identity: Identity?, versions: ClosedRange<TLSVersion>, peerCertificate: PeerCertificate
+  ) {
+    self.side = side
+    self.identity = identity
+    self.versions = versions
+    self.peerCertificate = peerCertificate
+  }
+}

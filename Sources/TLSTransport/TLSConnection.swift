@@ -1,0 +1,243 @@
+import Bytes
+import COpenSSL
+import NIOCore
+
+/// One TLS connection that reads from memory and writes to memory; it knows nothing of sockets.
+///
+/// Ciphertext goes in with `take(_:)` and is decrypted from where it stands; OpenSSL's BIO here is a view of two
+/// buffers, not a third one that bytes are copied through. What is to be sent collects in `output`. Used on one thread
+/// at a time.
+@safe final class TLSConnection {
+  enum Progress {
+    case done
+    case needsInput
+    /// The peer sent close_notify.
+    case closed
+    case failed(TLSError)
+  }
+
+  /// Most plaintext that one record holds.
+  static let recordLength = 16_384
+
+  // Safe: the SSL is owned by this value, owns the BIO, and both point back without outliving it.
+  private let ssl: OpaquePointer
+  private let context: TLSContext
+  private var input = ByteBuffer()
+  private(set) var output = ByteBuffer()
+  private let sessions: SessionCache?
+  private let sessionKey: String
+  private(set) var isClosedByPeer = false
+  private(set) var hasSentClose = false
+
+  /// - Parameters:
+  ///   - serverName: what a client says whom it wants (SNI) and, with `verifiesName`, whom the certificate must be for;
+  ///     an IP address is verified, but not sent.
+  ///   - sessions: where a client's sessions are kept and taken from, under `sessionKey`.
+  init(
+    _ context: TLSContext, serverName: String? = nil, verifiesName: Bool = false, sessions: SessionCache? = nil,
+    sessionKey: String = ""
+  ) throws(TLSError) {
+    guard let method = unsafe Self.method, let ssl = unsafe SSL_new(context.pointer) else {
+      throw .fromOpenSSL(.configuration, "no TLS connection")
+    }
+    unsafe self.ssl = ssl
+    self.context = context
+    self.sessions = sessions
+    self.sessionKey = sessionKey
+    guard let bio = unsafe BIO_new(method) else { throw .fromOpenSSL(.configuration, "no memory for TLS") }
+    unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
+    unsafe BIO_set_init(bio, 1)
+    unsafe SSL_set_bio(ssl, bio, bio)
+    unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+    // A record is then fetched with one call instead of two.
+    unsafe SSL_set_read_ahead(ssl, 1)
+    if context.side == .server {
+      unsafe SSL_set_accept_state(ssl)
+    } else {
+      unsafe SSL_set_connect_state(ssl)
+      if let serverName { try name(serverName, verifies: verifiesName) }
+      if let session = sessions?.take(for: sessionKey) { unsafe SSL_set_session(ssl, session.pointer) }
+    }
+  }
+
+  deinit {
+    // A session whose connection was freed without a shutdown is not resumed.
+    unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
+    unsafe SSL_free(ssl)
+  }
+
+  private func name(_ name: String, verifies: Bool) throws(TLSError) {
+    let isAddress = (try? SocketAddress(ipAddress: name, port: 0)) != nil
+    if !isAddress, unsafe apnscope_SSL_set_tlsext_host_name(ssl, name) != 1 {
+      throw .fromOpenSSL(.configuration, "server name '\(name)'")
+    }
+    guard verifies else { return }
+    let isSet =
+      isAddress ? unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) : unsafe SSL_set1_host(ssl, name)
+    if isSet != 1 { throw .fromOpenSSL(.configuration, "server name '\(name)'") }
+  }
+
+  /// The connection a callback of OpenSSL is about.
+  static func of(_ ssl: OpaquePointer?) -> TLSConnection? {
+    guard let ssl = unsafe ssl, let pointer = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
+    return unsafe Unmanaged<TLSConnection>.fromOpaque(pointer).takeUnretainedValue()
+  }
+
+  /// Keeps a session for later; `false` when nobody wants it.
+  func keep(_ session: OpaquePointer) -> Bool {
+    guard let sessions else { return false }
+    unsafe sessions.add(TLSSession(owning: session), for: sessionKey)
+    return true
+  }
+
+  // MARK: bytes
+
+  /// Adds ciphertext from the peer. Nothing is copied when all that came before has been used, which is the rule.
+  func take(_ ciphertext: ByteBuffer) {
+    if input.readableBytes == 0 {
+      input = ciphertext
+    } else {
+      input.writeImmutableBuffer(ciphertext)
+    }
+  }
+
+  /// Hands over what is to be sent; `nil` if nothing.
+  func takeOutput() -> ByteBuffer? {
+    guard output.readableBytes > 0 else { return nil }
+    defer { output = ByteBuffer() }
+    return output
+  }
+
+  // MARK: steps
+
+  func handshake() -> Progress {
+    ERR_clear_error()
+    let result = unsafe SSL_do_handshake(ssl)
+    return result == 1 ? .done : problem(result, .handshake, "TLS handshake failed")
+  }
+
+  /// Decrypts all that is there into `plaintext`.
+  func read(into plaintext: inout ByteBuffer) -> Progress {
+    ERR_clear_error()
+    while true {
+      var result: Int32 = 0
+      _ = unsafe plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 512) { memory in
+        var count = 0
+        unsafe result = SSL_read_ex(ssl, memory.baseAddress, memory.count, &count)
+        return count
+      }
+      if result != 1 {
+        if input.readableBytes == 0 { input = ByteBuffer() }
+        return problem(result, .record, "TLS record")
+      }
+    }
+  }
+
+  /// Encrypts all of it, in records as full as can be.
+  func write(_ plaintext: ByteBuffer) -> Progress {
+    ERR_clear_error()
+    return unsafe plaintext.withUnsafeReadableBytes { memory in
+      var offset = 0
+      while offset < memory.count {
+        let count = min(Self.recordLength, memory.count - offset)
+        var written = 0
+        let result = unsafe SSL_write_ex(ssl, memory.baseAddress.map { unsafe $0 + offset }, count, &written)
+        if result != 1 { return problem(result, .record, "TLS record") }
+        offset += written
+      }
+      return .done
+    }
+  }
+
+  /// Says that nothing more will be sent.
+  func shutDown() {
+    guard !hasSentClose else { return }
+    hasSentClose = true
+    ERR_clear_error()
+    _ = unsafe SSL_shutdown(ssl)
+  }
+
+  private func problem(_ result: Int32, _ kind: TLSError.Kind, _ doing: String) -> Progress {
+    switch unsafe SSL_get_error(ssl, result) {
+    case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .needsInput
+    case SSL_ERROR_ZERO_RETURN:
+      isClosedByPeer = true
+      return .closed
+    default:
+      var error = TLSError.fromOpenSSL(kind, doing)
+      let verdict = unsafe SSL_get_verify_result(ssl)
+      if kind == .handshake, verdict != Int(X509_V_OK), let text = unsafe X509_verify_cert_error_string(verdict) {
+        // Safe: a string constant of the library.
+        error.message += " [\(unsafe String(cString: text))]"
+      }
+      return .failed(error)
+    }
+  }
+
+  // MARK: what was negotiated
+
+  /// Meaningful after the handshake.
+  var info: TLSConnectionInfo {
+    var info = TLSConnectionInfo(
+      version: TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(ssl))),
+      isResumed: unsafe SSL_session_reused(ssl) == 1)
+    if let cipher = unsafe SSL_get_current_cipher(ssl), let name = unsafe SSL_CIPHER_get_name(cipher) {
+      // Safe: a string constant of the library.
+      info.cipherSuite = unsafe String(cString: name)
+    }
+    if let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) {
+      // Safe: NUL-terminated and owned by the connection.
+      info.serverName = unsafe String(cString: name)
+    }
+    if let certificate = unsafe SSL_get0_peer_certificate(ssl) {
+      unsafe info.peer = .init(
+        subject: Certificate.subject(of: certificate), topic: Certificate.topic(of: certificate))
+    }
+    return info
+  }
+}
+
+extension TLSConnection {
+  /// How OpenSSL reaches the two buffers. Made once; `nil` only without memory.
+  nonisolated(unsafe) fileprivate static let method: OpaquePointer? = {
+    // Safe: never changed or freed after this.
+    guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "apnscope buffers") else {
+      return nil
+    }
+    unsafe BIO_meth_set_read_ex(method) { bio, target, room, count in
+      unsafe apnscope_BIO_clear_retry_flags(bio)
+      guard let connection = unsafe TLSConnection.of(bio: bio), let target = unsafe target, let count = unsafe count
+      else { return 0 }
+      let taken = connection.copyInput(to: unsafe UnsafeMutableRawBufferPointer(start: target, count: room))
+      unsafe count.pointee = taken
+      if taken > 0 { return 1 }
+      unsafe apnscope_BIO_set_retry_read(bio)
+      return 0
+    }
+    unsafe BIO_meth_set_write_ex(method) { bio, source, length, count in
+      unsafe apnscope_BIO_clear_retry_flags(bio)
+      guard let connection = unsafe TLSConnection.of(bio: bio), let source = unsafe source, let count = unsafe count
+      else { return 0 }
+      unsafe connection.output.writeBytes(UnsafeRawBufferPointer(start: source, count: length))
+      unsafe count.pointee = length
+      return 1
+    }
+    unsafe BIO_meth_set_ctrl(method) { _, command, _, _ in command == BIO_CTRL_FLUSH ? 1 : 0 }
+    return unsafe method
+  }()
+
+  private static func of(bio: OpaquePointer?) -> TLSConnection? {
+    guard let data = unsafe BIO_get_data(bio) else { return nil }
+    return unsafe Unmanaged<TLSConnection>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  private func copyInput(to target: UnsafeMutableRawBufferPointer) -> Int {
+    let count = min(target.count, input.readableBytes)
+    guard count > 0 else { return 0 }
+    unsafe input.readWithUnsafeReadableBytes { memory in
+      unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<count]))
+      return count
+    }
+    return count
+  }
+}

@@ -1,0 +1,24 @@
+/// What both sides agreed on in a handshake; comes as a user inbound event when it is over.
+public struct TLSConnectionInfo: Sendable, Equatable {
+  public var version: TLSVersion
+  /// OpenSSL's name: "ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256".
+  public var cipherSuite = ""
+  /// An earlier session was resumed.
+  public var isResumed: Bool
+  /// Whom the client asked for (SNI). Legacy clients do not say.
+  public var serverName: String?
+  /// Whom the peer's certificate names; `nil` when it showed none.
+  public var peer: Peer?
+
+  public init(version: TLSVersion, isResumed: Bool) {
+    self.version = version
+    self.isResumed = isResumed
+  }
+
+  public struct Peer: Sendable, Equatable {
+    /// As RFC 4514 writes it, in the certificate's own order.
+    public var subject: String
+    /// The topic a provider's certificate is for: its subject's UID.
+    public var topic: String?
+  }
+}

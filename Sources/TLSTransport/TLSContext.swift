@@ -1,0 +1,134 @@
+import COpenSSL
+
+/// The settings, certificates and session keys that connections of one side share (OpenSSL's `SSL_CTX`).
+///
+/// Made once, used by all event loops, not changed afterwards.
+@safe public final class TLSContext: @unchecked Sendable {
+  // Safe: OpenSSL guards what connections share in a context with locks of its own; nothing here changes after `init`.
+  let pointer: OpaquePointer
+  public let side: TLSConfiguration.Side
+  private let keyLog: KeyLogFile?
+
+  /// Throws `TLSError`: `.configuration` for versions and suites, `.credentials` and `.file` for certificates and lists.
+  public init(_ configuration: TLSConfiguration) throws(TLSError) {
+    let method = unsafe configuration.side == .server ? TLS_server_method() : TLS_client_method()
+    guard let context = unsafe SSL_CTX_new(method) else { throw .fromOpenSSL(.configuration, "no TLS context") }
+    unsafe pointer = context
+    side = configuration.side
+    keyLog = configuration.keyLog
+    try setVersions(configuration)
+    try setCertificates(configuration)
+    setSessions(configuration)
+    // A write of 16 KB is one record; partial writes cannot be, since the output is memory. Idle connections give their
+    // buffers back: 34 KB each.
+    unsafe apnscope_SSL_CTX_set_mode(
+      pointer, Int(SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY))
+    unsafe SSL_CTX_set_options(
+      pointer, apnscope_SSL_OP_NO_RENEGOTIATION | apnscope_SSL_OP_NO_COMPRESSION
+        | apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE)
+    if keyLog != nil {
+      // Safe: the context outlives its connections' callbacks, because every connection keeps its TLSContext.
+      unsafe SSL_CTX_set_ex_data(pointer, 0, Unmanaged.passUnretained(self).toOpaque())
+      unsafe SSL_CTX_set_keylog_callback(pointer) { ssl, line in
+        guard let ssl = unsafe ssl, let line = unsafe line, let data = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), 0)
+        else { return }
+        let context = unsafe Unmanaged<TLSContext>.fromOpaque(data).takeUnretainedValue()
+        context.keyLog?.append(unsafe String(cString: line))
+      }
+    }
+  }
+
+  deinit { unsafe SSL_CTX_free(pointer) }
+
+  /// Why secrets could not be written to the key log; `nil` as long as all could.
+  public var keyLogFailure: String? { keyLog?.failure }
+
+  private func setVersions(_ configuration: TLSConfiguration) throws(TLSError) {
+    let (low, high) = (configuration.versions.lowerBound, configuration.versions.upperBound)
+    guard unsafe apnscope_SSL_CTX_set_min_proto_version(pointer, Int32(low.rawValue)) == 1,
+      unsafe apnscope_SSL_CTX_set_max_proto_version(pointer, Int32(high.rawValue)) == 1
+    else { throw .fromOpenSSL(.configuration, "OpenSSL does not take \(low) to \(high)") }
+    // Debian's level 2 shuts out TLS 1.0 and 1.1 and the hashes they sign with.
+    let reachesBack = low < .tls12
+    if reachesBack { unsafe SSL_CTX_set_security_level(pointer, 0) }
+    if configuration.cipherList != nil || reachesBack {
+      let list = configuration.cipherList ?? "DEFAULT"
+      guard unsafe SSL_CTX_set_cipher_list(pointer, list + (reachesBack ? ":@SECLEVEL=0" : "")) == 1 else {
+        throw .fromOpenSSL(.configuration, "cipher list '\(list)'")
+      }
+    }
+    if let suites = configuration.cipherSuites, unsafe SSL_CTX_set_ciphersuites(pointer, suites) != 1 {
+      throw .fromOpenSSL(.configuration, "TLS 1.3 cipher suites '\(suites)'")
+    }
+    if configuration.side == .server { unsafe apnscope_SSL_CTX_set_dh_auto(pointer, 1) }
+  }
+
+  private func setCertificates(_ configuration: TLSConfiguration) throws(TLSError) {
+    if let identity = configuration.identity {
+      try use(identity)
+    } else if side == .server {
+      throw TLSError(.configuration, "a server needs a certificate and its key")
+    }
+    if let path = configuration.authorityFile {
+      guard unsafe SSL_CTX_load_verify_file(pointer, path) == 1 else {
+        throw .fromOpenSSL(.credentials, "\(path): no trusted certificates")
+      }
+      if side == .server {
+        // Clients choose their certificate by the names of the authorities that the server trusts.
+        unsafe SSL_CTX_set_client_CA_list(pointer, SSL_load_client_CA_file(path))
+      }
+    } else if configuration.peerCertificate != .notAsked, side == .client {
+      _ = unsafe SSL_CTX_set_default_verify_paths(pointer)
+    }
+    if let path = configuration.revocationListFile { try loadRevocationLists(path) }
+    let mode: Int32 =
+      switch configuration.peerCertificate {
+      case .notAsked: SSL_VERIFY_NONE
+      case .optional: SSL_VERIFY_PEER
+      case .required: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
+      }
+    unsafe SSL_CTX_set_verify(pointer, mode, nil)
+  }
+
+  private func use(_ identity: Identity) throws(TLSError) {
+    guard unsafe SSL_CTX_use_certificate(pointer, identity.certificate) == 1,
+      unsafe SSL_CTX_use_PrivateKey(pointer, identity.key) == 1
+    else { throw .fromOpenSSL(.credentials, "the certificate of \(identity.subject) cannot be used") }
+    if let chain = unsafe identity.chain, unsafe apnscope_SSL_CTX_set1_chain(pointer, chain) != 1 {
+      throw .fromOpenSSL(.credentials, "the chain of \(identity.subject) cannot be used")
+    }
+  }
+
+  private func loadRevocationLists(_ path: String) throws(TLSError) {
+    let store = unsafe SSL_CTX_get_cert_store(pointer)
+    let lookup = unsafe X509_STORE_add_lookup(store, X509_LOOKUP_file())
+    guard unsafe X509_load_crl_file(lookup, path, X509_FILETYPE_PEM) > 0 else {
+      throw .fromOpenSSL(.credentials, "\(path): no revocation list")
+    }
+    unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
+  }
+
+  private func setSessions(_ configuration: TLSConfiguration) {
+    if !configuration.usesTickets || !configuration.resumesSessions {
+      unsafe SSL_CTX_set_options(pointer, apnscope_SSL_OP_NO_TICKET)
+    }
+    if side == .server {
+      unsafe SSL_CTX_set_num_tickets(pointer, configuration.resumesSessions ? max(0, configuration.ticketCount) : 0)
+      // Without a context of its own OpenSSL refuses to resume sessions of clients with certificates.
+      unsafe SSL_CTX_set_session_id_context(pointer, Array("apnscope".utf8), 8)
+      unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize))
+      unsafe apnscope_SSL_CTX_set_session_cache_mode(
+        pointer, Int(configuration.resumesSessions ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF))
+    } else if configuration.resumesSessions {
+      unsafe apnscope_SSL_CTX_set_session_cache_mode(
+        pointer, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
+      unsafe SSL_CTX_sess_set_new_cb(pointer) { ssl, session in
+        guard let connection = unsafe TLSConnection.of(ssl), let session = unsafe session else { return 0 }
+        // 1: the reference is ours now.
+        return unsafe connection.keep(session) ? 1 : 0
+      }
+    } else {
+      unsafe apnscope_SSL_CTX_set_session_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
+    }
+  }
+}

@@ -1,0 +1,10 @@
+/// With thousands separated by thin commas: 4,608,727.
+func grouped(_ value: Int) -> String {
+  let digits = String(value.magnitude)
+  var text = ""
+  for (index, digit) in digits.enumerated() {
+    if index > 0 && (digits.count - index) % 3 == 0 { text += "," }
+    text.append(digit)
+  }
+  return value < 0 ? "-" + text : text
+}

@@ -1,0 +1,141 @@
+import ArgumentParser
+import Glibc
+import TLSTransport
+
+struct IdentityCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "identity",
+    abstract: "Make throw-away certificates for a gateway and its providers.",
+    discussion: """
+      Makes an authority, a gateway's certificate and one provider's certificate for each topic, as files in a \
+      directory that simulate and load are told of. They are for tests on one machine: the gateway's is for localhost, \
+      127.0.0.1 and ::1. Nobody else's software trusts them.
+
+      What the directory holds afterwards:
+        ca.pem, ca.key            the authority; its key makes further certificates
+        gateway.pem, gateway.key  the gateway
+        TOPIC.pem, TOPIC.key      a provider; UID=TOPIC and a CN as Apple's
+        TOPIC.revoked.pem, .key   with --revoked: the same topic, but revoked
+        TOPIC.expired.pem, .key   with --expired: the same topic, but ended yesterday
+        crl.pem                   the revocation list
+
+      All are PEM. Keys are not encrypted; only their owner can read them (mode 0600). Keep them out of repositories.
+
+      Run it again in the same directory to add topics to the same authority. What is there stays as it is, except for \
+      the revocation list, which is made anew and keeps what was revoked.
+
+      Exit codes: 0 done; 64 usage; 65 a file in the directory is damaged or from another authority; 74 cannot read or \
+      write.
+
+      Examples:
+        apnscope identity --directory ids --topic com.example.app
+        apnscope identity --directory ids --topic com.example.app --revoked --expired
+        apnscope identity --directory old --topic com.example.app --key rsa2048
+        openssl verify -CAfile ids/ca.pem ids/com.example.app.pem
+      """)
+
+  @Option(
+    help: ArgumentHelp("Where the files go; made if it is not there.", valueName: "path"), completion: .directory)
+  var directory: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The topic of a provider, an app's bundle identifier. Repeatable. At most \(CertificateAuthority.maximumTopicLength) letters, digits, periods, hyphens and underscores.",
+      valueName: "topic"))
+  var topic: [String]
+
+  @Option(
+    help:
+      "Kind of the keys that are made: p256, or rsa2048 for clients that know no elliptic curves and for suites with RSA key exchange."
+  )
+  var key = KeyKind.p256
+
+  @Flag(help: "Also make an identity for each topic that the revocation list refuses.")
+  var revoked = false
+
+  @Flag(help: "Also make an identity for each topic that ended yesterday.")
+  var expired = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Days from now that certificates are good, 1 to \(Validity.maximumDays). With the default and the day before it that they begin, Apple's systems take the gateway's too.",
+      valueName: "days"))
+  var days = Validity.usualDays
+
+  @Flag(
+    help:
+      "Make the gateway's and the given topics' identities anew when they are there; their old keys are gone then. The authority stays."
+  )
+  var force = false
+
+  func validate() throws {
+    guard !directory.isEmpty else { throw ValidationError("--directory is empty.") }
+    for topic in topic {
+      do {
+        try IdentityDirectory.check(topic: topic)
+      } catch {
+        throw ValidationError("--topic: \(error.message).")
+      }
+    }
+    guard 1...Validity.maximumDays ~= days else {
+      throw ValidationError("--days is 1 to \(Validity.maximumDays), not \(days).")
+    }
+  }
+
+  func run() throws {
+    var order = IdentityDirectory.Order(topics: topic)
+    order.keyKind = key
+    order.days = days
+    if revoked { order.states.insert(.revoked) }
+    if expired { order.states.insert(.expired) }
+    order.replacesExisting = force
+    let entries: [IdentityDirectory.Entry]
+    do {
+      entries = try IdentityDirectory(directory).issue(order)
+    } catch {
+      complain(error.message)
+      throw ExitStatus.code(for: error)
+    }
+    let outputs = try Outputs(nil, isDirectory: false)
+    let write = try outputs.open()
+    _ = write(Array(Self.text(of: entries).utf8).rawBytes)
+    try outputs.check()
+  }
+
+  /// One line for each: what it is, its files, and whether it was made now.
+  private static func text(of entries: [IdentityDirectory.Entry]) -> String {
+    let titles = entries.map(title)
+    let width = titles.map(\.count).max() ?? 0
+    var text = ""
+    for (entry, title) in zip(entries, titles) {
+      let files = [entry.file, entry.keyFile].compactMap { $0 }.joined(separator: " ")
+      text += title + String(repeating: " ", count: width - title.count + 2) + files
+      if let end = entry.notAfterUnixSeconds {
+        let verb = end < time(nil) ? "ended" : "until"
+        text += "  (\(entry.isNew ? "new" : "kept"), \(verb) \(day(end)))"
+      }
+      text += "\n"
+    }
+    return text
+  }
+
+  private static func title(of entry: IdentityDirectory.Entry) -> String {
+    switch entry.subject {
+    case .authority: "authority"
+    case .gateway: "gateway"
+    case .provider(let topic, .valid): "provider \(topic)"
+    case .provider(let topic, let state): "provider \(topic), \(state.rawValue)"
+    case .revocationList(let count): "revocation list, \(count) revoked"
+    }
+  }
+
+  /// The day in UTC, as ISO 8601 writes it.
+  private static func day(_ unixSeconds: Int) -> String {
+    var (seconds, parts) = unsafe (time_t(unixSeconds), tm())
+    unsafe gmtime_r(&seconds, &parts)
+    let numbers = unsafe [Int(parts.tm_year) + 1_900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)]
+    return numbers.map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: "-")
+  }
+}
+
+extension KeyKind: ExpressibleByArgument {}

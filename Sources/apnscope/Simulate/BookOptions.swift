@@ -1,0 +1,82 @@
+import ArgumentParser
+import GatewaySimulator
+
+struct BookOptions: ParsableArguments {
+  @Option(
+    name: .customLong("for"),
+    help: ArgumentHelp("End after this time. Default: at SIGINT or SIGTERM.", valueName: "time"))
+  var duration: TimeSpan?
+
+  @Option(
+    help: ArgumentHelp("Write the books to this file at the end, as one JSON document.", valueName: "file"),
+    completion: .file())
+  var ledger: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Append one JSON line for every connection that is accepted, refused or closed and every error response.",
+      valueName: "file"), completion: .file())
+  var log: String?
+
+  @Option(
+    help: ArgumentHelp("Show the same counts to Prometheus at http://HOST:PORT/metrics.", valueName: "host:port"))
+  var metrics: ListeningAddress?
+}
+
+struct SimulatorLimitOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("A TLS handshake has to be finished in this time.", valueName: "time"))
+  var handshakeTimeout = TimeSpan(.seconds(10))
+
+  @Option(
+    help: ArgumentHelp("A notification that has begun has to be complete in this time.", valueName: "time"))
+  var frameTimeout = TimeSpan(.seconds(60))
+
+  @Option(
+    help: ArgumentHelp(
+      "How long what comes after an error response is read and counted, before the connection is closed altogether.",
+      valueName: "time"))
+  var linger = TimeSpan(.seconds(5))
+
+  @Option(
+    help: ArgumentHelp("How long a feedback client may pause before it is given up.", valueName: "time"))
+  var feedbackTimeout = TimeSpan(.seconds(60))
+
+  @Option(help: ArgumentHelp("Longest command-2 frame; a longer one is malformed.", valueName: "bytes"))
+  var maxFrameLength = SimulatorOptions().rules.limits.maximumFrameLength
+
+  @Option(help: ArgumentHelp("Open connections; further ones are closed at once.", valueName: "count"))
+  var maxConnections = SimulatorOptions().maximumConnections
+
+  @Option(
+    help: ArgumentHelp("Connections that the ledger lists; all are counted.", valueName: "count"))
+  var maxListedConnections = SimulatorOptions().maximumListedConnections
+
+  @Option(help: ArgumentHelp("Notifications that wait for offline devices.", valueName: "count"))
+  var maxStored = SimulatorOptions().offline.maximumNotifications
+
+  @Option(help: ArgumentHelp("Bytes of these.", valueName: "bytes"))
+  var maxStoredBytes = SimulatorOptions().offline.maximumBytes
+
+  func validate() throws {
+    let values = [
+      ("max-frame-length", maxFrameLength), ("max-connections", maxConnections),
+      ("max-listed-connections", maxListedConnections), ("max-stored", maxStored),
+      ("max-stored-bytes", maxStoredBytes),
+    ]
+    for (name, value) in values where !(1...1 << 32).contains(value) {
+      throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
+    }
+  }
+
+  func apply(to options: inout SimulatorOptions) {
+    options.handshakeTimeout = handshakeTimeout.duration
+    options.frameTimeout = frameTimeout.duration
+    options.linger = linger.duration
+    options.feedbackTimeout = feedbackTimeout.duration
+    options.rules.limits.maximumFrameLength = maxFrameLength
+    options.maximumConnections = maxConnections
+    options.maximumListedConnections = maxListedConnections
+    options.offline = OfflineStore.Options(
+      onlineAfter: options.offline.onlineAfter, maximumNotifications: maxStored, maximumBytes: maxStoredBytes)
+  }
+}

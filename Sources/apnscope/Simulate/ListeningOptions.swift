@@ -1,0 +1,125 @@
+import ArgumentParser
+import GatewaySimulator
+import TLSTransport
+
+struct ListeningOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Where the gateway listens. Port 0 picks a free one.", valueName: "host:port"))
+  var gateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
+
+  @Option(help: ArgumentHelp("Where the feedback service listens.", valueName: "host:port"))
+  var feedback = ListeningAddress(.init(host: "127.0.0.1", port: 2196))
+
+  @Flag(help: "No feedback service.")
+  var noFeedback = false
+
+  @Option(help: ArgumentHelp("Event loops that connections are spread over. Default: one per core.", valueName: "count"))
+  var threads: Int?
+
+  func validate() throws {
+    if let threads, !(1...256).contains(threads) {
+      throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+    }
+  }
+
+  func apply(to options: inout SimulatorOptions) {
+    options.gateway = gateway.address
+    options.feedback = noFeedback ? nil : feedback.address
+    if let threads { options.threads = threads }
+  }
+}
+
+enum ClientCertificate: String, CaseIterable, ExpressibleByArgument {
+  case required, optional, none
+}
+
+struct ServerTLSOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A directory made by 'apnscope identity': the gateway shows its certificate and trusts its authority's.",
+      valueName: "directory"), completion: .directory)
+  var identity: String?
+
+  @Flag(help: "Plain TCP without TLS. Everybody pushes to --plain-topic.")
+  var plain = false
+
+  @Option(help: ArgumentHelp("The topic of connections without TLS.", valueName: "topic"))
+  var plainTopic = "com.example.app"
+
+  @Option(
+    help: ArgumentHelp(
+      "TLS versions: one, or a range as 1.0..1.2. The default lets old clients in.", valueName: "versions"))
+  var tls = TLSVersionRange(.tls10 ... .tls13)
+
+  @Option(
+    help: ArgumentHelp(
+      "Cipher suites up to TLS 1.2, as OpenSSL's cipher list: 'ECDHE+AESGCM:AES128-SHA'.", valueName: "list"))
+  var ciphers: String?
+
+  @Option(
+    name: .customLong("tls13-suites"),
+    help: ArgumentHelp("Cipher suites of TLS 1.3, as 'TLS_AES_128_GCM_SHA256'.", valueName: "list"))
+  var tls13Suites: String?
+
+  @Option(help: "Certificates of clients: \(ClientCertificate.allCases.map(\.rawValue).joined(separator: ", ")).")
+  var clientCertificate = ClientCertificate.required
+
+  @Flag(help: "Let clients in whose certificates are on the revocation list.")
+  var allowRevoked = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Session tickets after a TLS 1.3 handshake. Legacy clients take them for an error response, so there are none by default.",
+      valueName: "count"))
+  var tickets = 0
+
+  @Option(
+    help:
+      "How sessions are resumed: tickets, ids (up to TLS 1.2, from a cache in the server), or off."
+  )
+  var resume = Resumption.tickets
+
+  @Option(
+    help: ArgumentHelp(
+      "Append the secrets of all connections to this file (NSS key log, readable by its owner only), for 'apnscope decode --keys'.",
+      valueName: "file"), completion: .file())
+  var keylog: String?
+
+  enum Resumption: String, CaseIterable, ExpressibleByArgument { case tickets, ids, off }
+
+  func validate() throws {
+    if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
+    guard (0...16).contains(tickets) else { throw ValidationError("--tickets takes a number from 0 to 16, not \(tickets).") }
+  }
+
+  func apply(to options: inout SimulatorOptions) throws {
+    options.plainTopic = plainTopic
+    guard let identity else { return }
+    do {
+      options.tls = try context(IdentityDirectory(identity))
+    } catch let error as TLSError {
+      complain(error.message)
+      throw ExitStatus.code(for: error)
+    }
+  }
+
+  private func context(_ directory: IdentityDirectory) throws -> TLSContext {
+    var configuration = TLSConfiguration.server(identity: try directory.gateway())
+    configuration.versions = tls.versions
+    configuration.cipherList = ciphers
+    configuration.cipherSuites = tls13Suites
+    configuration.peerCertificate =
+      switch clientCertificate {
+      case .required: .required
+      case .optional: .optional
+      case .none: .notAsked
+      }
+    configuration.authorityFile = directory.authorityFile
+    if !allowRevoked { configuration.revocationListFile = directory.revocationListFile }
+    configuration.ticketCount = tickets
+    configuration.usesTickets = resume == .tickets
+    configuration.resumesSessions = resume != .off
+    configuration.keyLog = try keylog.map { try KeyLogFile(path: $0) }
+    return try TLSContext(configuration)
+  }
+}

@@ -1,0 +1,140 @@
+import ArgumentParser
+import GatewaySimulator
+import TLSTransport
+
+/// A duration as typed: 250ms, 2s, 10m, 1h. A number alone has no unit and is refused.
+struct TimeSpan: ExpressibleByArgument {
+  var duration: Duration
+
+  init(_ duration: Duration) { self.duration = duration }
+
+  var defaultValueDescription: String {
+    let milliseconds = Int(duration / .milliseconds(1))
+    return milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000)s" : "\(milliseconds)ms"
+  }
+
+  init?(argument: String) {
+    let number = argument.prefix { $0.isNumber || $0 == "." }
+    guard let value = Double(number), value >= 0, value < 1e9 else { return nil }
+    switch argument.dropFirst(number.count) {
+    case "us": duration = .seconds(value / 1e6)
+    case "ms": duration = .seconds(value / 1e3)
+    case "s": duration = .seconds(value)
+    case "m", "min": duration = .seconds(value * 60)
+    case "h": duration = .seconds(value * 3_600)
+    case "d": duration = .seconds(value * 86_400)
+    default: return nil
+    }
+  }
+}
+
+/// Two durations, or one that is both: 100ms..800ms.
+struct TimeSpanRange: ExpressibleByArgument {
+  var durations: ClosedRange<Duration>
+
+  init?(argument: String) {
+    guard let parts = bounds(argument), let low = TimeSpan(argument: parts.low), let high = TimeSpan(argument: parts.high),
+      low.duration <= high.duration
+    else { return nil }
+    durations = low.duration...high.duration
+  }
+}
+
+/// A number of bytes as typed: 4096, 16KB (1,000 each), 16KiB (1,024 each), 1MB, 1MiB.
+struct ByteCount: ExpressibleByArgument {
+  var bytes: Int
+
+  init?(argument: String) {
+    let number = argument.prefix { $0.isNumber || $0 == "." }
+    guard let value = Double(number), value >= 0 else { return nil }
+    let unit: Double
+    switch argument.dropFirst(number.count) {
+    case "", "B": unit = 1
+    case "KB", "kB": unit = 1_000
+    case "KiB": unit = 1_024
+    case "MB": unit = 1_000_000
+    case "MiB": unit = 1_048_576
+    case "GB": unit = 1_000_000_000
+    case "GiB": unit = 1_073_741_824
+    default: return nil
+    }
+    guard value * unit <= 1e15, (value * unit).rounded() == value * unit else { return nil }
+    bytes = Int(value * unit)
+  }
+}
+
+/// Two whole numbers, or one that is both: 32..100.
+struct NumberRange: ExpressibleByArgument {
+  var numbers: ClosedRange<Int>
+
+  init(_ numbers: ClosedRange<Int>) { self.numbers = numbers }
+
+  var defaultValueDescription: String {
+    numbers.lowerBound == numbers.upperBound ? "\(numbers.lowerBound)" : "\(numbers.lowerBound)..\(numbers.upperBound)"
+  }
+
+  init?(argument: String) {
+    guard let parts = bounds(argument), let low = Int(parts.low), let high = Int(parts.high), 0 <= low, low <= high else {
+      return nil
+    }
+    numbers = low...high
+  }
+}
+
+/// A share of a whole: 0.001, 1e-4, 5%.
+struct Share: ExpressibleByArgument {
+  var value: Double
+
+  init?(argument: String) {
+    let isPercent = argument.hasSuffix("%")
+    guard let number = Double(isPercent ? String(argument.dropLast()) : argument) else { return nil }
+    value = isPercent ? number / 100 : number
+    guard (0...1).contains(value) else { return nil }
+  }
+}
+
+/// HOST:PORT, or [ADDRESS]:PORT for IPv6.
+struct ListeningAddress: ExpressibleByArgument {
+  var address: SimulatorOptions.Address
+
+  init(_ address: SimulatorOptions.Address) { self.address = address }
+
+  var defaultValueDescription: String { "\(address)" }
+
+  init?(argument: String) {
+    guard let colon = argument.lastIndex(of: ":"), let port = UInt16(argument[argument.index(after: colon)...]) else {
+      return nil
+    }
+    var host = argument[..<colon]
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = host.dropFirst().dropLast()
+    } else if host.contains(":") {
+      return nil
+    }
+    guard !host.isEmpty else { return nil }
+    address = .init(host: String(host), port: Int(port))
+  }
+}
+
+/// TLS versions: 1.2, or 1.0..1.3.
+struct TLSVersionRange: ExpressibleByArgument {
+  var versions: ClosedRange<TLSVersion>
+
+  init(_ versions: ClosedRange<TLSVersion>) { self.versions = versions }
+
+  var defaultValueDescription: String {
+    "\(versions.lowerBound)..\(versions.upperBound)".replacing("TLS ", with: "")
+  }
+
+  init?(argument: String) {
+    guard let parts = bounds(argument), let low = TLSVersion(parts.low), let high = TLSVersion(parts.high), low <= high
+    else { return nil }
+    versions = low...high
+  }
+}
+
+/// The two sides of "a..b"; one value is both.
+private func bounds(_ text: String) -> (low: String, high: String)? {
+  guard let dots = text.firstRange(of: "..") else { return (text, text) }
+  return (String(text[..<dots.lowerBound]), String(text[dots.upperBound...]))
+}

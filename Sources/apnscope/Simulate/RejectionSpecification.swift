@@ -1,0 +1,69 @@
+import APNSProtocol
+import ArgumentParser
+import Bytes
+import GatewaySimulator
+
+/// Which notifications are refused, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`, `tokens=FILE`.
+struct RejectionSpecification: ExpressibleByArgument {
+  private enum Condition {
+    case ready(Behavior.Rejection.Condition)
+    case tokens(file: String)
+  }
+
+  private var condition: Condition
+  private var status: ErrorResponse.Status
+
+  init?(argument: String) {
+    var condition: Condition?
+    var status = ErrorResponse.Status.invalidToken
+    for part in argument.split(separator: ",") {
+      let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
+      guard pair.count == 2 else { return nil }
+      if pair[0] == "status" {
+        guard let code = UInt8(pair[1]), code != 0, code != 10 else { return nil }
+        status = .init(rawValue: code)
+        continue
+      }
+      guard condition == nil else { return nil }
+      switch pair[0] {
+      case "every":
+        guard let interval = Int(pair[1]), interval > 0 else { return nil }
+        condition = .ready(.every(interval))
+      case "probability":
+        guard let share = Share(argument: pair[1]) else { return nil }
+        condition = .ready(.probability(share.value))
+      case "prefix":
+        guard let bytes = hexadecimal(pair[1]), !bytes.isEmpty else { return nil }
+        condition = .ready(.prefix(bytes))
+      case "token":
+        guard let bytes = hexadecimal(pair[1]), !bytes.isEmpty else { return nil }
+        condition = .ready(.tokens(TokenSet([bytes])))
+      case "tokens": condition = .tokens(file: pair[1])
+      default: return nil
+      }
+    }
+    guard let condition else { return nil }
+    self.condition = condition
+    self.status = status
+  }
+
+  /// Reads the file of tokens, if there is one: hexadecimal, one a line.
+  func rejection() throws -> Behavior.Rejection {
+    switch condition {
+    case .ready(let condition): return Behavior.Rejection(condition, status: status)
+    case .tokens(let file): return Behavior.Rejection(.tokens(try TokenSet(contentsOf: file)), status: status)
+    }
+  }
+}
+
+/// The bytes of hexadecimal digits; `nil` when they are not such.
+func hexadecimal(_ text: String) -> [UInt8]? {
+  let digits = Array(text.utf8)
+  guard digits.count % 2 == 0 else { return nil }
+  var bytes: [UInt8] = []
+  for index in stride(from: 0, to: digits.count, by: 2) {
+    guard let byte = UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) else { return nil }
+    bytes.append(byte)
+  }
+  return bytes
+}

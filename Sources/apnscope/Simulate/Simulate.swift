@@ -1,0 +1,93 @@
+import ArgumentParser
+import GatewaySimulator
+
+struct Simulate: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Be a gateway and a feedback service.",
+    discussion: """
+      Listens on the gateway's and the feedback service's ports, with real TLS and the real protocol: accepts, refuses, \
+      discards and forgets as the service did, and misbehaves as told. At the end it writes its books: what came, what \
+      was accepted, what was refused with which status, and what was discarded after it.
+
+      'apnscope identity' makes the certificates it needs. Standard output carries a line for each port ("gateway \
+      127.0.0.1:2195") as soon as it can be connected to, and at the end a summary; on a terminal, standard error shows \
+      how it stands.
+
+      It ends after --for, or at SIGINT or SIGTERM: connections that carried something are told so with status 10 \
+      (shutdown), what their peers still send is counted for at most --linger, then the ledger is written. A second \
+      signal ends it at once, without a ledger. SIGUSR1 shuts down the connections there are and goes on with new ones. \
+      SIGUSR2 brings all offline devices online for a moment.
+
+      What counts how: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + \
+      expired + dropped + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only \
+      when their failures are on the feedback list for certain.
+
+      Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like; 'delay' in \
+      [response] is --response-delay, and each table of [[reject]] is one --reject. Options of the command line come \
+      later and win.
+
+      Examples:
+        apnscope identity --directory ids --topic com.example.app
+        apnscope simulate --identity ids --ledger sim.json
+        apnscope simulate --identity ids --gateway 127.0.0.1:0 --for 30s --reject every=1000,status=8
+        apnscope simulate --plain --reject prefix=dead --response-delay 100ms..800ms --response-pieces 1,2,3
+        apnscope simulate --identity ids --devices-uninstalled 1% --devices-offline 10% --devices-online-after 30s
+        apnscope simulate --identity ids --settings bad-day.toml --log events.jsonl --metrics 127.0.0.1:9100
+
+      Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
+      port cannot be had; 74 cannot write; 130 ended by a second signal.
+      """)
+
+  @OptionGroup(title: "Where") var listening: ListeningOptions
+  @OptionGroup(title: "TLS") var tls: ServerTLSOptions
+  @OptionGroup(title: "What is accepted") var rules: RuleOptions
+  @OptionGroup(title: "What is refused, and how it is answered") var answers: AnswerOptions
+  @OptionGroup(title: "How connections are treated") var treatment: TreatmentOptions
+  @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
+  @OptionGroup(title: "Books") var books: BookOptions
+  @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
+
+  @Option(
+    help: ArgumentHelp("A TOML file that sets options; the command line wins.", valueName: "file"),
+    completion: .file(extensions: ["toml"]))
+  var settings: String?
+
+  func validate() throws {
+    if tls.identity == nil, !tls.plain, settings == nil {
+      throw ValidationError("Give --identity DIR (see 'apnscope identity --help'), or --plain for TCP without TLS.")
+    }
+  }
+
+  func run() async throws {
+    guard let settings else { return try await SimulatorRun(self).run() }
+    let file = try SettingsFile(path: settings)
+    let arguments = try file.arguments(of: Simulate.self, except: ["settings", "help", "version"])
+    // The file's first, so that what was typed comes later and wins.
+    let typed = CommandLine.arguments.drop { $0 != "simulate" }.dropFirst()
+    let merged: Simulate
+    do {
+      merged = try Simulate.parse(arguments + typed)
+    } catch {
+      // The typed ones were good, so it is the file's that are not.
+      complain("\(settings): \(Simulate.message(for: error))")
+      throw ExitStatus.damaged
+    }
+    if merged.tls.identity == nil, !merged.tls.plain {
+      throw ValidationError("Neither the command line nor \(settings) says identity or plain.")
+    }
+    try await SimulatorRun(merged).run()
+  }
+
+  /// What the simulator is made of. Reads the files that are named.
+  func options() throws -> SimulatorOptions {
+    var options = SimulatorOptions()
+    listening.apply(to: &options)
+    try tls.apply(to: &options)
+    rules.apply(to: &options)
+    try answers.apply(to: &options)
+    treatment.apply(to: &options)
+    try devices.apply(to: &options)
+    limits.apply(to: &options)
+    return options
+  }
+}

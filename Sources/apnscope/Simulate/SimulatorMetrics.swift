@@ -1,0 +1,51 @@
+import GatewaySimulator
+import Measurement
+import MetricsEndpoint
+
+extension Simulator {
+  /// The ledger's counts as Prometheus takes them.
+  func metrics() async -> [Metric] {
+    let ledger = await snapshot()
+    let open = await openConnections()
+    let (gateway, devices, feedback) = (ledger.gateway, ledger.devices, ledger.feedback)
+    func value(_ count: Int) -> Metric.Value { .integer(count) }
+    func byStatus(_ counts: [String: Int]) -> [Metric.Sample] {
+      counts.sorted { $0.key < $1.key }.map { .init(labels: ["status": $0.key], value($0.value)) }
+    }
+    func counter(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
+      Metric(.counter, name, help: help, value(count))
+    }
+    return [
+      counter("apnscope_gateway_connections_total", "TCP connections accepted.", gateway.connections),
+      Metric(
+        .gauge, "apnscope_gateway_connections_open", help: "Connections that are open.", value(open.gateway)),
+      counter("apnscope_gateway_handshakes_total", "Handshakes completed.", gateway.handshakes),
+      counter("apnscope_gateway_handshakes_resumed_total", "Handshakes that resumed a session.", gateway.resumed),
+      counter("apnscope_gateway_handshake_failures_total", "Connections without a handshake.", gateway.handshakeFailures),
+      counter("apnscope_gateway_refused_total", "Connections closed right after their handshake.", gateway.refused),
+      counter("apnscope_gateway_received_total", "Notifications received.", gateway.received),
+      counter("apnscope_gateway_accepted_total", "Notifications accepted.", gateway.accepted),
+      Metric(
+        .counter, "apnscope_gateway_rejected_total", help: "Notifications rejected.",
+        samples: byStatus(gateway.rejected)),
+      counter("apnscope_gateway_discarded_total", "Notifications discarded after a rejection.", gateway.discarded),
+      counter("apnscope_gateway_malformed_total", "Rejected notifications that were no frame.", gateway.malformed),
+      counter("apnscope_gateway_incomplete_total", "Connections that ended inside a frame.", gateway.incomplete),
+      Metric(
+        .counter, "apnscope_gateway_error_responses_total", help: "Error responses sent.",
+        samples: byStatus(gateway.errorResponses)),
+      counter("apnscope_gateway_received_bytes_total", "Plaintext bytes from providers.", gateway.bytes),
+      counter("apnscope_devices_delivered_total", "Notifications delivered to devices.", devices.delivered),
+      counter("apnscope_devices_coalesced_total", "Notifications replaced by a later one.", devices.coalesced),
+      counter("apnscope_devices_expired_total", "Notifications that expired.", devices.expired),
+      counter("apnscope_devices_dropped_total", "Notifications dropped for want of room.", devices.dropped),
+      counter("apnscope_devices_uninstalled_total", "Notifications for apps that are gone.", devices.uninstalled),
+      Metric(
+        .gauge, "apnscope_devices_stored", help: "Notifications that wait for devices.", value(devices.stored)),
+      counter("apnscope_feedback_connections_total", "Connections to the feedback service.", feedback.connections),
+      counter("apnscope_feedback_completed_total", "Feedback lists read to their end.", feedback.completed),
+      counter("apnscope_feedback_tuples_sent_total", "Feedback tuples sent.", feedback.tuplesSent),
+      Metric(.gauge, "apnscope_feedback_waiting", help: "Tokens on feedback lists.", value(feedback.waiting)),
+    ]
+  }
+}

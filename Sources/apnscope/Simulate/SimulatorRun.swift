@@ -1,0 +1,151 @@
+import ArgumentParser
+import Bytes
+import FoundationEssentials
+import GatewaySimulator
+import Glibc
+import Measurement
+import MetricsEndpoint
+import NIOPosix
+import UnixSignals
+
+/// One run of the simulator: from the words of the command line to the closed books.
+struct SimulatorRun {
+  private let command: Simulate
+
+  init(_ command: Simulate) { self.command = command }
+
+  private enum Event { case stop, shutDown, devicesOnline, second }
+
+  func run() async throws {
+    _ = signal(SIGPIPE, SIG_IGN)
+    Machine.raiseFileLimit()
+    let options = try command.options()
+    let output = try TextOutput(nil)
+    let ledgerOutput = try command.books.ledger.map { try TextOutput($0) }
+    let list = try feedbackList()
+    let log = try openLog()
+
+    let simulator = try await start(options, list, log)
+    let metrics = try await startMetrics(simulator)
+    if let address = simulator.gateway { output.say("gateway \(address)") }
+    if let address = simulator.feedback { output.say("feedback \(address)") }
+    if let metrics { output.say("metrics http://\(metrics.address)/metrics") }
+
+    await watch(simulator)
+    await metrics?.stop()
+    let ledger = await simulator.stop()
+    try? await list.close()
+    log?.close()
+
+    output.say(SimulatorSummary(ledger).text)
+    if let ledgerOutput { ledgerOutput.say(try json(ledger)) }
+    for problem in simulator.takeFailures() { complain(problem) }
+    if let problem = log?.failure { complain(problem) }
+    if let problem = options.tls?.keyLogFailure { complain("\(command.tls.keylog ?? ""): \(problem)") }
+    try output.check()
+    try ledgerOutput?.check()
+    if log?.failure != nil { throw ExitStatus.inputOutput }
+  }
+
+  // MARK: the beginning
+
+  private func feedbackList() throws -> FeedbackList {
+    let path = command.devices.feedbackList ?? command.tls.identity.map { "\($0)/feedback.sqlite" }
+    do {
+      return try FeedbackList(path: path)
+    } catch {
+      complain(error.description)
+      throw ExitStatus.code(for: error)
+    }
+  }
+
+  private func openLog() throws -> EventLog? {
+    do {
+      return try command.books.log.map { try EventLog(path: $0) }
+    } catch {
+      complain("\(error)")
+      throw ExitStatus.inputOutput
+    }
+  }
+
+  private func start(_ options: SimulatorOptions, _ list: FeedbackList, _ log: EventLog?) async throws -> Simulator {
+    do {
+      return try await Simulator.start(options, feedbackList: list, log: log)
+    } catch {
+      complain("\(error)")
+      throw ExitStatus.unavailable
+    }
+  }
+
+  private func startMetrics(_ simulator: Simulator) async throws -> MetricsEndpoint? {
+    guard let address = command.books.metrics?.address else { return nil }
+    do {
+      return try await MetricsEndpoint.start(
+        host: address.host, port: address.port, group: MultiThreadedEventLoopGroup.singleton
+      ) { await simulator.metrics() }
+    } catch {
+      complain("metrics \(address): \(error)")
+      throw ExitStatus.unavailable
+    }
+  }
+
+  // MARK: while it runs
+
+  /// Returns when it is to end. A second signal ends the process.
+  private func watch(_ simulator: Simulator) async {
+    let (events, source) = AsyncStream.makeStream(of: Event.self)
+    let signals = Task {
+      // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
+      let clock = ContinuousClock()
+      var stopped: ContinuousClock.Instant?
+      for await signal in await UnixSignalsSequence(trapping: .sigint, .sigterm, .sigusr1, .sigusr2) {
+        switch signal {
+        case .sigusr1: source.yield(.shutDown)
+        case .sigusr2: source.yield(.devicesOnline)
+        default:
+          if let stopped, stopped.duration(to: clock.now) > .milliseconds(500) { _exit(ExitStatus.interrupted.rawValue) }
+          stopped = stopped ?? clock.now
+          source.yield(.stop)
+        }
+      }
+    }
+    _ = signals
+    let limit = command.books.duration.map { limit in
+      Task {
+        try await Task.sleep(for: limit.duration)
+        source.yield(.stop)
+      }
+    }
+    let clock = Task {
+      while true {
+        try await Task.sleep(for: .seconds(1))
+        source.yield(.second)
+      }
+    }
+    defer {
+      limit?.cancel()
+      clock.cancel()
+    }
+    var status = SimulatorStatus()
+    defer { status.end() }
+    for await event in events {
+      switch event {
+      case .stop: return
+      case .shutDown: simulator.shutDownConnections()
+      case .devicesOnline: simulator.bringDevicesOnline()
+      case .second:
+        for problem in simulator.takeFailures() { status.interrupt { complain(problem) } }
+        if status.isShown { await status.show(simulator.snapshot(), await simulator.openConnections().gateway) }
+      }
+    }
+  }
+
+  // MARK: the end
+
+  private func json(_ ledger: Ledger) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    return String(decoding: try encoder.encode(ledger), as: UTF8.self)
+  }
+}

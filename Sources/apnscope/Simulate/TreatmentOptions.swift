@@ -1,0 +1,73 @@
+import ArgumentParser
+import GatewaySimulator
+
+struct TreatmentOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Read each connection this slowly, in bytes a second.", valueName: "bytes"))
+  var readRate: ByteCount?
+
+  @Option(help: ArgumentHelp("Stop reading a connection for --read-pause after so many bytes.", valueName: "bytes"))
+  var readPauseEvery: ByteCount?
+
+  @Option(help: ArgumentHelp("How long it then is not read.", valueName: "time"))
+  var readPause = TimeSpan(.seconds(1))
+
+  @Option(help: ArgumentHelp("SO_RCVBUF of connections; the kernel doubles it.", valueName: "bytes"))
+  var receiveBuffer: ByteCount?
+
+  @Option(
+    help: ArgumentHelp(
+      "Close this share of connections right after the handshake.", valueName: "share"))
+  var acceptThenClose: Share?
+
+  @Option(
+    help: ArgumentHelp(
+      "Close connections of this topic right after the handshake, as for a certificate of the other environment. Repeatable.",
+      valueName: "topic"))
+  var wrongEnvironment: [String] = []
+
+  @Option(help: ArgumentHelp("Answer this share of handshakes with an alert.", valueName: "share"))
+  var handshakeFailure: Share?
+
+  @Option(help: ArgumentHelp("Open connections that a topic may have; further ones are closed.", valueName: "count"))
+  var connectionLimit: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Connections a second that a topic may make; one that makes more is refused for --reconnect-refusal.",
+      valueName: "count"))
+  var reconnectLimit: Int?
+
+  @Option(help: ArgumentHelp("How long it is then refused.", valueName: "time"))
+  var reconnectRefusal = TimeSpan(.seconds(10))
+
+  @Option(help: ArgumentHelp("Close a connection that brings nothing for so long.", valueName: "time"))
+  var idleClose: TimeSpan?
+
+  @Option(help: ArgumentHelp("Shut a connection down (status 10) after so long.", valueName: "time"))
+  var lifetime: TimeSpan?
+
+  func validate() throws {
+    for (name, value) in [("connection-limit", connectionLimit), ("reconnect-limit", reconnectLimit)] {
+      if let value, value < 1 { throw ValidationError("--\(name) takes a number from 1, not \(value).") }
+    }
+    for (name, value) in [("read-rate", readRate), ("read-pause-every", readPauseEvery), ("receive-buffer", receiveBuffer)]
+    {
+      if let value, value.bytes < 1 { throw ValidationError("--\(name) takes at least 1 byte.") }
+    }
+  }
+
+  func apply(to options: inout SimulatorOptions) {
+    options.behavior.reading.bytesPerSecond = readRate?.bytes
+    options.behavior.reading.pauseEvery = readPauseEvery?.bytes
+    options.behavior.reading.pause = readPause.duration
+    options.behavior.reading.receiveBuffer = receiveBuffer?.bytes
+    options.behavior.connection.acceptThenClose = acceptThenClose?.value ?? 0
+    options.behavior.connection.wrongEnvironmentTopics = Set(wrongEnvironment)
+    options.behavior.connection.handshakeFailure = handshakeFailure?.value ?? 0
+    options.behavior.connection.limitPerTopic = connectionLimit
+    options.behavior.connection.reconnectsPerSecond = reconnectLimit
+    options.behavior.connection.refusal = reconnectRefusal.duration
+    options.behavior.connection.idle = idleClose?.duration
+    options.behavior.connection.lifetime = lifetime?.duration
+  }
+}
