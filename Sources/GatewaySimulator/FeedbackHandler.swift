@@ -5,8 +5,10 @@ import TLSTransport
 
 /// One provider's connection to the feedback service: sends the topic's list, and clears what was read to its end.
 ///
-/// Read to its end is what was sent in full before the peer closed without a reset: a peer that closes with bytes unread
-/// resets the connection. When in doubt the list stays, and is sent again.
+/// Read to its end is what was sent in full before the peer closed its connection without a reset: a peer that closes with
+/// bytes unread resets it, and a close_notify alone does not tell, for it may be sent before that. Nor is one needed: many
+/// clients just close. When in doubt, as with a peer that ended its half before everything was sent, the list stays, and
+/// is sent again.
 final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -60,7 +62,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       hasPeerEnded = true
-      if phase == .sent { finish(context) }
+      if phase == .sent { context.close(mode: .output, promise: nil) }
     }
     context.fireUserInboundEventTriggered(event)
   }
@@ -75,9 +77,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    // Both halves are closed without an error.
-    if phase == .sent, hasPeerEnded, !hasFailed { finish(context) }
-    end()
+    if phase == .sent, !hasFailed { complete() } else { end() }
     context.fireChannelInactive()
   }
 
@@ -179,7 +179,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   private func writeRagged(_ bytes: ByteBuffer, _ done: EventLoopPromise<Void>) {
     var bytes = bytes
-    guard let context, let piece = bytes.readSlice(length: min(bytes.readableBytes, Int.random(in: 1...7, using: &generator)))
+    guard let context,
+      let piece = bytes.readSlice(length: min(bytes.readableBytes, Int.random(in: 1...7, using: &generator)))
     else { return done.fail(ChannelError.ioOnClosedChannel) }
     let written = context.writeAndFlush(wrapOutboundOut(piece))
     if bytes.readableBytes == 0 { return written.cascade(to: done) }
@@ -193,20 +194,18 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     phase = .sent
     progress = books.now
     if hasPeerEnded {
-      finish(context)
+      leave()
     } else if !desk.behavior.feedback.neverCloses {
       context.close(mode: .output, promise: nil)
     }
   }
 
-  /// Everything was sent and the peer has closed: what was sent is taken off the list.
-  private func finish(_ context: ChannelHandlerContext) {
-    guard phase == .sent else { return }
+  /// Everything was sent, and both halves are closed without an error: what was sent is taken off the list.
+  private func complete() {
     books.tally.feedbackCompleted += 1
     desk.log?.write(event("feedback_closed", reason: "complete", tuples: tuples))
     leaveBooks()
     if let snapshot, snapshot.count > 0 { desk.clear(topic: topic, through: snapshot.sequence) }
-    context.close(promise: nil)
   }
 
   // MARK: watched
@@ -220,7 +219,10 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     if phase != .sending { leave() }
   }
 
-  func leave() { context?.close(promise: nil) }
+  func leave() {
+    hasFailed = true
+    context?.close(promise: nil)
+  }
 
   private func event(
     _ name: String, topic: String? = nil, reason: String? = nil, tuples: Int? = nil, _ info: TLSConnectionInfo? = nil
