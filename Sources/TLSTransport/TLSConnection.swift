@@ -24,7 +24,7 @@ import NIOCore
   // Safe: the SSL is owned by this value, owns the BIO, and both point back without outliving it.
   private let ssl: OpaquePointer
   private let context: TLSContext
-  private var input = ByteBuffer()
+  private(set) var input = ByteBuffer()
   private(set) var output = ByteBuffer()
   private let sessions: SessionCache?
   private let sessionKey: SessionCache.Key

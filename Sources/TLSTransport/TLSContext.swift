@@ -126,10 +126,12 @@ import Synchronization
       unsafe SSL_CTX_set_options(pointer, apnscope_SSL_OP_NO_TICKET)
     }
     if side == .server {
+      unsafe apnscope_SSL_CTX_accept_server_names(pointer)
       unsafe SSL_CTX_set_num_tickets(pointer, configuration.resumesSessions ? max(0, configuration.ticketCount) : 0)
       // Without a context of its own OpenSSL refuses to resume sessions of clients with certificates.
       unsafe SSL_CTX_set_session_id_context(pointer, Array("apnscope".utf8), 8)
-      unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize))
+      // OpenSSL 3.0 keeps one less than it is told, and without a limit when told 0.
+      unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize) + 1)
       unsafe apnscope_SSL_CTX_set_session_cache_mode(
         pointer, Int(configuration.resumesSessions ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF))
     } else if configuration.resumesSessions {

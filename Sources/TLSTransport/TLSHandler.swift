@@ -20,7 +20,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     var promise: EventLoopPromise<Void>?
   }
 
-  private let connection: TLSConnection
+  let connection: TLSConnection
   private let handshakeTimeout: TimeAmount?
   private var timeout: Scheduled<Void>?
   private var state = State.waiting
