@@ -81,8 +81,8 @@ struct KeyLogTests {
   }
 
   @Test("A file that cannot be had, and one that takes nothing") func failures() throws {
-    let missing = expectError(.file) { try KeyLogFile(path: "/nonexistent/keys.log") }
-    #expect(missing == "/nonexistent/keys.log: No such file or directory")
+    let nowhere = TestFolder.url.appending(path: "nowhere/keys.log").path
+    #expect(expectError(.file) { try KeyLogFile(path: nowhere) } == "\(nowhere): No such file or directory")
     expectError(.file) { try KeyLogFile(path: "/tmp") }
     let full = try KeyLogFile(path: "/dev/full")
     let context = try Self.credentials.server { $0.keyLog = full }

@@ -240,10 +240,11 @@ struct RefusalTests {
     #expect(list == "cipher list 'NOTHING-AT-ALL': no cipher match")
     let suites = expectError(.configuration) { try credentials.client { $0.cipherSuites = "TLS_NOTHING" } }
     #expect(suites.hasPrefix("TLS 1.3 cipher suites 'TLS_NOTHING': "))
-    let missing = expectError(.credentials) { try credentials.server { $0.authorityFile = "/nonexistent/ca.pem" } }
-    #expect(missing.hasPrefix("/nonexistent/ca.pem: no trusted certificates: "))
+    let nowhere = TestFolder.url.appending(path: "nowhere.pem").path
+    let missing = expectError(.credentials) { try credentials.server { $0.authorityFile = nowhere } }
+    #expect(missing.hasPrefix("\(nowhere): no trusted certificates: "))
     #expect(missing.contains("No such file or directory"))
-    let list2 = expectError(.credentials) { try credentials.server { $0.revocationListFile = "/nonexistent/crl.pem" } }
+    let list2 = expectError(.credentials) { try credentials.server { $0.revocationListFile = nowhere } }
     #expect(list2.contains("No such file or directory"))
     let empty = TestFolder.url.appending(path: "empty.pem").path
     try Data().write(to: URL(filePath: empty))
