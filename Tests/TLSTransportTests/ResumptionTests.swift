@@ -29,6 +29,10 @@ struct ResumptionTests {
     pair.pump()
     #expect(pair.server.observer.received == [1])
     #expect(pair.client.observer.received == [2])
+    // No close_notify: it would make the session good by itself.
+    for side in [pair.client, pair.server] {
+      side.channel.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
+    }
     let there = try #require(pair.server.observer.info, "\(pair.server.observer.errorText)")
     return (try #require(pair.client.observer.info), there)
   }

@@ -17,6 +17,8 @@ final class TLSPair {
   let client: Side
   let server: Side
   var delivery = Delivery.asWritten
+  /// Sees what goes from one to the other, in its order.
+  var onCarry: (_ isClient: Bool, _ bytes: ByteBuffer) -> Void = { _, _ in }
 
   init(_ client: TLSHandler, _ server: TLSHandler) throws {
     self.client = try Side(client, loop)
@@ -62,6 +64,7 @@ final class TLSPair {
     let buffers = from.wire.takeSent()
     if !buffers.isEmpty {
       hasMoved = true
+      for buffer in buffers { onCarry(from === client, buffer) }
       to.deliver(arranged(buffers))
     }
     if from.wire.isEnded, !from.isEndDelivered {
