@@ -99,7 +99,7 @@ let package = Package(
     .testTarget(
       name: "TLSTransportTests",
       dependencies: [
-        "TLSTransport", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+        "TLSTransport", "TLSDecryption", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
