@@ -183,7 +183,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   private func writeRagged(_ bytes: ByteBuffer, _ done: EventLoopPromise<Void>) {
     var bytes = bytes
-    guard let context, let piece = bytes.readSlice(length: min(bytes.readableBytes, Int.random(in: 1...7, using: &generator)))
+    guard let context,
+      let piece = bytes.readSlice(length: min(bytes.readableBytes, Int.random(in: 1...7, using: &generator)))
     else { return done.fail(ChannelError.ioOnClosedChannel) }
     let written = context.writeAndFlush(wrapOutboundOut(piece))
     if bytes.readableBytes == 0 { return written.cascade(to: done) }

@@ -13,8 +13,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   /// How a connection ended, as the ledger names it.
   enum End: String {
-    case rejected, shutdown, peerFin = "peer_fin", peerRst = "peer_rst", idle, lifetime, local
-    case handshakeFailed = "handshake_failed", refused, frameTimeout = "frame_timeout", tlsError = "tls_error"
+    case rejected, shutdown
+    case peerFin = "peer_fin"
+    case peerRst = "peer_rst"
+    case idle, lifetime, local
+    case handshakeFailed = "handshake_failed"
+    case refused
+    case frameTimeout = "frame_timeout"
+    case tlsError = "tls_error"
   }
 
   enum Phase {

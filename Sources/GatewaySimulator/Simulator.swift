@@ -92,10 +92,13 @@ public final class Simulator: Sendable {
         .recvAllocator,
         value: AdaptiveRecvByteBufferAllocator(
           minimum: 256, initial: min(2_048, ReadThrottle.readLength(reading)),
-          maximum: ReadThrottle.readLength(reading)))
+          maximum: ReadThrottle.readLength(reading))
+      )
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          guard let books = books[ObjectIdentifier(channel.eventLoop)]?.value else { throw ChannelError.unknownLocalAddress }
+          guard let books = books[ObjectIdentifier(channel.eventLoop)]?.value else {
+            throw ChannelError.unknownLocalAddress
+          }
           try accept(channel, service, desk, books)
         }
       }
