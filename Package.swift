@@ -111,7 +111,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+        "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "COpenSSL",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(name: "CommandTests", dependencies: ["apnscope", "TestSupport"], swiftSettings: settings),
