@@ -99,7 +99,7 @@ let package = Package(
     .testTarget(
       name: "TLSTransportTests",
       dependencies: [
-        "TLSTransport", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+        "TLSTransport", "TLSDecryption", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
@@ -111,7 +111,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+        "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "COpenSSL",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

@@ -44,6 +44,14 @@ static inline long apnscope_SSL_CTX_sess_set_cache_size(SSL_CTX *context, long c
 static inline int apnscope_SSL_CTX_set1_chain(SSL_CTX *context, STACK_OF(X509) *chain) {
   return SSL_CTX_set1_chain(context, chain);
 }
+/* A name that nobody accepts is not kept in the session, and then unknown when that is resumed. */
+static int apnscope_accept_server_name(SSL *ssl, int *alert, void *argument) {
+  (void)ssl, (void)alert, (void)argument;
+  return SSL_TLSEXT_ERR_OK;
+}
+static inline long apnscope_SSL_CTX_accept_server_names(SSL_CTX *context) {
+  return SSL_CTX_set_tlsext_servername_callback(context, apnscope_accept_server_name);
+}
 static inline void apnscope_BIO_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 static inline void apnscope_BIO_clear_retry_flags(BIO *bio) { BIO_clear_retry_flags(bio); }
 

@@ -31,5 +31,6 @@ final class ConnectionList: Sendable {
 /// UNIX nanoseconds UTC as the ledger writes them: RFC 3339 with milliseconds.
 func rfc3339(_ nanoseconds: Int64) -> String {
   let date = Date(timeIntervalSince1970: Double(nanoseconds / 1_000) / 1e6)
-  return date.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
+  return date.formatted(
+    .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
 }

@@ -39,23 +39,30 @@ final class Desk: Sendable {
 
   // MARK: the feedback list
 
-  private let clearing = Mutex<[Int: Task<Void, Never>]>([:])
+  private let work = Mutex<(last: Int, tasks: [Int: Task<Void, Never>])>((0, [:]))
   private let failures = Mutex<[String]>([])
 
-  /// Takes what was sent in full off a topic's list.
-  func clear(topic: String, through sequence: Int64) {
-    clearing.withLock { tasks in
-      let key = (tasks.keys.max() ?? 0) + 1
-      tasks[key] = Task {
-        do { try await feedbackList.remove(topic: topic, through: sequence) } catch { note(error) }
-        clearing.withLock { $0[key] = nil }
+  /// Does something with the list that has to be done before the end.
+  func run(_ body: @escaping @Sendable () async -> Void) {
+    work.withLock { work in
+      work.last += 1
+      work.tasks[work.last] = Task { [key = work.last] in
+        await body()
+        self.work.withLock { $0.tasks[key] = nil }
       }
     }
   }
 
-  /// Waits until everything that was to be cleared is.
+  /// Takes what was sent in full off a topic's list.
+  func clear(topic: String, through sequence: Int64) {
+    run {
+      do { try await self.feedbackList.remove(topic: topic, through: sequence) } catch { self.note(error) }
+    }
+  }
+
+  /// Waits until everything is done that was to be.
   func settle() async {
-    for task in clearing.withLock({ Array($0.values) }) { await task.value }
+    while let task = work.withLock({ $0.tasks.first?.value }) { await task.value }
   }
 
   /// Keeps a problem with the list for whoever watches; a full disk is not said a thousand times.

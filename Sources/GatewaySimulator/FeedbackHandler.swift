@@ -1,14 +1,15 @@
 import APNSProtocol
 import Bytes
+import Glibc
 import NIOCore
 import TLSTransport
 
 /// One provider's connection to the feedback service: sends the topic's list, and clears what was read to its end.
 ///
-/// Read to its end is what was sent in full before the peer closed its connection without a reset: a peer that closes with
-/// bytes unread resets it, and a close_notify alone does not tell, for it may be sent before that. Nor is one needed: many
-/// clients just close. When in doubt, as with a peer that ended its half before everything was sent, the list stays, and
-/// is sent again.
+/// Read to its end is what was sent in full before the peer closed without a reset: a peer that closes with bytes unread
+/// resets the connection, and so does one that had closed before they came. A close_notify tells nothing, for it may be
+/// sent with bytes unread: the FIN or the reset behind it does. A peer that ends its half of the TCP connection first has
+/// read it when all is acknowledged: there is no other sign. When in doubt the list stays, and is sent again.
 final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -30,6 +31,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private var generator: SplitMix64
   private var progress: NIODeadline
   private var hasPeerEnded = false
+  private var isOutputClosed = false
+  /// Or was left by the service itself.
   private var hasFailed = false
   private var reason: String?
 
@@ -38,7 +41,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     self.books = books
     self.number = number
     generator = desk.generator(number)
-    progress = books.now
+    progress = .now()
   }
 
   // MARK: events
@@ -62,7 +65,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       hasPeerEnded = true
-      if phase == .sent { context.close(mode: .output, promise: nil) }
+      if phase == .sent { conclude(context) }
     }
     context.fireUserInboundEventTriggered(event)
   }
@@ -77,7 +80,9 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    if phase == .sent, !hasFailed { complete() } else { end() }
+    // Both halves are closed without an error. A peer that ends its half last is not told of in another way.
+    if isOutputClosed, !hasFailed { finish(context) }
+    end()
     context.fireChannelInactive()
   }
 
@@ -109,13 +114,13 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func begin(topic: String?, _ info: TLSConnectionInfo?) {
     guard phase == .handshake, let context else { return }
     phase = .sending
-    progress = books.now
+    progress = .now()
     desk.log?.write(event("feedback_accepted", topic: topic, info))
     // A certificate without a topic has no list.
     guard let topic else { return sent() }
     self.topic = topic
     let (desk, handler, loop) = (desk, NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
-    Task {
+    desk.run {
       do {
         let snapshot = try await desk.feedbackList.snapshot(topic: topic)
         loop.execute { handler.value.send(snapshot) }
@@ -137,7 +142,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     let (desk, topic, last, end, chunk) = (desk, topic, last, snapshot.sequence, Self.chunk)
     let loop = context.eventLoop
     let handler = NIOLoopBound(self, eventLoop: loop)
-    Task {
+    desk.run {
       do {
         let entries = try await desk.feedbackList.read(topic: topic, after: last, through: end, limit: chunk)
         loop.execute { handler.value.send(entries) }
@@ -164,7 +169,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       guard case .success = result else { return handler.leave() }
       handler.tuples += count
       handler.books.tally.tuplesSent += count
-      handler.progress = handler.books.now
+      handler.progress = .now()
       handler.sendNext()
     }
   }
@@ -192,20 +197,46 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func sent() {
     guard phase == .sending, let context else { return }
     phase = .sent
-    progress = books.now
+    progress = .now()
     if hasPeerEnded {
-      leave()
+      conclude(context)
     } else if !desk.behavior.feedback.neverCloses {
-      context.close(mode: .output, promise: nil)
+      let closed = context.eventLoop.makePromise(of: Void.self)
+      closed.futureResult.assumeIsolated().whenSuccess { self.isOutputClosed = true }
+      context.close(mode: .output, promise: closed)
     }
   }
 
-  /// Everything was sent, and both halves are closed without an error: what was sent is taken off the list.
-  private func complete() {
+  /// Everything was sent, and the peer has ended its half.
+  private func conclude(_ context: ChannelHandlerContext) {
+    let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
+    guard tls?.sawCloseNotify == true else { return finishWhenAcknowledged() }
+    // How its TCP connection ends is still to come.
+    isOutputClosed = true
+    context.close(mode: .output, promise: nil)
+  }
+
+  private func finishWhenAcknowledged() {
+    guard phase == .sent, let context, let provider = context.channel as? any SocketOptionProvider else { return }
+    let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let info: EventLoopFuture<TCPInfo> = provider.unsafeGetSocketOption(
+      level: .init(Int32(IPPROTO_TCP)), name: .init(TCP_INFO))
+    info.whenSuccess { info in
+      let handler = handler.value
+      guard handler.phase == .sent, let context = handler.context else { return }
+      if info.isAcknowledged { return handler.finish(context) }
+      context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.finishWhenAcknowledged() }
+    }
+  }
+
+  /// Everything was sent and the peer has closed: what was sent is taken off the list.
+  private func finish(_ context: ChannelHandlerContext) {
+    guard phase == .sent else { return }
     books.tally.feedbackCompleted += 1
     desk.log?.write(event("feedback_closed", reason: "complete", tuples: tuples))
     leaveBooks()
     if let snapshot, snapshot.count > 0 { desk.clear(topic: topic, through: snapshot.sequence) }
+    context.close(promise: nil)
   }
 
   // MARK: watched
@@ -215,8 +246,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     leave()
   }
 
-  func shutDown() {
-    if phase != .sending { leave() }
+  func shutDown(forGood: Bool) {
+    if forGood, phase != .sending { leave() }
   }
 
   func leave() {
@@ -231,5 +262,17 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       name, number, client: client, topic: topic ?? (self.topic.isEmpty ? nil : self.topic), reason: reason, info)
     event.tuples = tuples
     return event
+  }
+}
+
+/// What the kernel says of a TCP connection: the beginning of Linux's `struct tcp_info`, as words.
+private struct TCPInfo: Sendable {
+  // tcpi_state … tcpi_notsent_bytes
+  private var words = InlineArray<37, UInt32>(repeating: 0)
+
+  /// Everything that was written has arrived in the peer's kernel, and the connection was not reset.
+  var isAcknowledged: Bool {
+    let (state, unacknowledged, unsent) = (UInt8(truncatingIfNeeded: words[0]), words[6], words[36])
+    return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
   }
 }

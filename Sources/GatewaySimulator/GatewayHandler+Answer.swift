@@ -77,6 +77,8 @@ extension GatewayHandler {
   /// Ends the gateway's half and goes on reading: what was discarded is to be counted, and a close with unread bytes
   /// would be a RST, which can destroy the answer in the peer's kernel.
   private func closeOutput(_ context: ChannelHandlerContext) {
+    // The answer may have met a reset, which closes at once.
+    guard phase == .answering else { return }
     phase = .lingering
     lingerUntil = .now() + desk.options.linger.timeAmount
     if hasPeerEnded { leave() } else { context.close(mode: .output, promise: nil) }
@@ -84,7 +86,8 @@ extension GatewayHandler {
 
   private func reset(_ context: ChannelHandlerContext) {
     // With no time to linger, a close is a RST.
-    (context.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0)).whenComplete { _ in }
+    (context.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
+    }
     context.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
     context.close(promise: nil)
   }

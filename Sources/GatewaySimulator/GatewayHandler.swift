@@ -13,8 +13,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   /// How a connection ended, as the ledger names it.
   enum End: String {
-    case rejected, shutdown, peerFin = "peer_fin", peerRst = "peer_rst", idle, lifetime, local
-    case handshakeFailed = "handshake_failed", refused, frameTimeout = "frame_timeout", tlsError = "tls_error"
+    case rejected, shutdown
+    case peerFin = "peer_fin"
+    case peerRst = "peer_rst"
+    case idle, lifetime, local
+    case handshakeFailed = "handshake_failed"
+    case refused
+    case frameTimeout = "frame_timeout"
+    case tlsError = "tls_error"
   }
 
   enum Phase {
@@ -44,7 +50,12 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private(set) var client = "unknown"
   let openedAt = WallClock.nanoseconds()
   private let openedTick: NIODeadline
+  /// When it last brought something, or was read without bringing anything; a check later than that.
   private var lastRead: NIODeadline
+  private var lastCheck: NIODeadline
+  /// Since the last check.
+  private var hasRead = false
+  private var isReading = true
   private var isAdmitted = false
   private var readThrottle: ReadThrottle?
 
@@ -60,8 +71,9 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     self.number = number
     generator = desk.generator(number)
     session = GatewaySession(rules: desk.options.rules)
-    openedTick = books.now
-    lastRead = books.now
+    openedTick = .now()
+    lastRead = openedTick
+    lastCheck = openedTick
   }
 
   // MARK: the beginning
@@ -128,15 +140,20 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard phase != .handshake, phase != .closed, end != .refused else { return }
     var bytes = unwrapInboundIn(data)
     let length = bytes.readableBytes
-    lastRead = books.now
-    if partial.readableBytes > 0, !completePartial(from: &bytes) { return }
-    take(&bytes)
-    if bytes.readableBytes > 0 {
-      // A buffer of its own: the one that was read is 64 KB, and this may wait for long.
-      partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
-      partial.writeImmutableBuffer(bytes)
-      partialSince = books.now
+    hasRead = true
+    let wasOpen = session.ending == nil
+    if partial.readableBytes == 0 || completePartial(from: &bytes) {
+      take(&bytes)
+      if bytes.readableBytes > 0 {
+        // A buffer of its own: the one that was read is 64 KB, and this may wait for long.
+        partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
+        partial.writeImmutableBuffer(bytes)
+        partialSince = .now()
+      }
     }
+    // Only now that everything that was read is in the books: a write that fails, or a RST, closes them at once.
+    if let failures = judge?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
+    if wasOpen, let ending = session.ending { answer(ending) }
     if let delay = readThrottle?.delay(after: length) { pauseReading(delay) }
   }
 
@@ -147,9 +164,10 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       switch PushNotification.extent(of: partial.readableBytesSpan, at: 0, limits: desk.options.rules.limits) {
       case .incomplete(let least): needed = least
       case .complete, .malformed:
-        take(&partial)
+        var frame = partial
         partial = ByteBuffer()
         partialSince = nil
+        take(&frame)
         return true
       }
       let missing = needed - partial.readableBytes
@@ -167,12 +185,10 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard bytes.readableBytes > 0, var judge else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
     let (offline, uninstalled) = (judge.offline, judge.uninstalled)
-    let wasOpen = session.ending == nil
     if !desk.jury.isQuiet { judge.now = WallClock.nanoseconds() / 1_000_000 }
     // The value moves out of the object and back: its counters are then not looked up for every notification.
     self.judge = nil
     let consumed = session.receive(bytes.readableBytesSpan) { judge.decide($0) }
-    let failures = judge.takeFailures()
     self.judge = judge
     bytes.moveReaderIndex(forwardBy: consumed)
 
@@ -182,16 +198,19 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     books.tally.bytes += session.bytes - taken
     books.tally.offline += judge.offline - offline
     books.tally.uninstalled += judge.uninstalled - uninstalled
-    if !failures.isEmpty { putOnFeedbackList(failures) }
-    if wasOpen, let ending = session.ending { answer(ending) }
   }
 
   /// Reading stops while the list is behind, so that what waits for the disk is bounded by what was read.
   private func putOnFeedbackList(_ failures: [FeedbackList.Failure]) {
-    guard let context else { return }
-    let loop = context.eventLoop
-    let handler = NIOLoopBound(self, eventLoop: loop)
     undurable += 1
+    books.undurable += 1
+    add(failures)
+  }
+
+  /// Tries until the list takes them, also when the connection has ended meanwhile: they were accepted.
+  private func add(_ failures: [FeedbackList.Failure]) {
+    let loop = books.loop
+    let handler = NIOLoopBound(self, eventLoop: loop)
     do {
       let waiting = try desk.feedbackList.add(failures) { error in
         loop.execute { handler.value.becameDurable(error) }
@@ -200,10 +219,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     } catch {
       if error.kind == .tooMuchPending {
         setReading(false)
-        loop.assumeIsolated().scheduleTask(in: .milliseconds(10)) {
-          self.undurable -= 1
-          self.putOnFeedbackList(failures)
-        }
+        loop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { self.add(failures) }
       } else {
         becameDurable(error)
       }
@@ -212,6 +228,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   private func becameDurable(_ error: FeedbackListError?) {
     undurable -= 1
+    books.undurable -= 1
     if let error { desk.note(error) }
     guard undurable == 0 else { return }
     if readThrottle?.isPausing != true { setReading(true) }
@@ -228,7 +245,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   private func setReading(_ isOn: Bool) {
-    guard let context, context.channel.isActive else { return }
+    guard let context, context.channel.isActive, isOn != isReading else { return }
+    isReading = isOn
     try? context.channel.syncOptions?.setOption(.autoRead, value: isOn)
     if isOn { context.read() }
   }
@@ -238,12 +256,11 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private func peerEnded() {
     guard !hasPeerEnded else { return }
     hasPeerEnded = true
-    if partial.readableBytes > 0, session.ending == nil { books.tally.incomplete += 1 }
     switch phase {
     case .answering: break
     case .lingering: leave()
     case .handshake, .open, .closed:
-      if end == nil { end = .peerFin }
+      if end == nil { end = phase == .handshake ? .handshakeFailed : .peerFin }
       leave()
     }
   }
@@ -281,7 +298,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if phase == .handshake {
       books.tally.handshakeFailures += 1
       if end == nil { end = .handshakeFailed }
-    } else if !hasPeerEnded, partial.readableBytes > 0, session.ending == nil {
+    } else if partial.readableBytes > 0 {
       books.tally.incomplete += 1
     }
     phase = .closed
@@ -316,8 +333,17 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   // MARK: watched
 
   func check(_ now: NIODeadline) {
+    // While the gateway does not read, the peer cannot be late.
+    let unread = isReading ? .zero : now - lastCheck
+    lastCheck = now
+    lastRead = hasRead ? now : lastRead + unread
+    hasRead = false
+    if let since = partialSince { partialSince = since + unread }
     switch phase {
-    case .handshake, .answering, .closed: break
+    case .answering, .closed: break
+    case .handshake:
+      // Behind the handshake's own limit, which is told with a reason.
+      if now - openedTick > desk.options.handshakeTimeout.timeAmount + .seconds(1) { close(as: .handshakeFailed) }
     case .lingering: if let lingerUntil, now >= lingerUntil { leave() }
     case .open:
       let rules = desk.behavior.connection
@@ -338,7 +364,9 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     leave()
   }
 
-  func shutDown() {
+  func shutDown(forGood: Bool) { shutDown() }
+
+  private func shutDown() {
     switch phase {
     case .open where session.received > 0:
       session.shutDown()

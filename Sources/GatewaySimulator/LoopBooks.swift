@@ -1,46 +1,69 @@
+import Measurement
 import NIOCore
 
-/// What one event loop knows: its counts, its open connections, and what time it is, roughly.
+/// What one event loop knows: its counts and its open connections.
 ///
-/// Touched on its loop only. Connections look at `now` instead of the clock, and their deadlines are looked after here
-/// four times a second, so that reading costs no timers.
+/// Touched on its loop only. Connections' deadlines are looked after here four times a second, so that reading costs no
+/// timers; nothing ends before its time, and up to half a second after it.
 final class LoopBooks {
   static let period = TimeAmount.milliseconds(250)
 
+  let loop: any EventLoop
   var tally = Tally()
+  /// Batches of failures that are not on the feedback list for certain, of open and of ended connections.
+  var undurable = 0
   /// For a write that cannot be made any more.
   let failed: EventLoopFuture<Void>
-  private(set) var now = NIODeadline.now()
   private var connections: [UInt64: any WatchedConnection] = [:]
 
-  init(_ loop: any EventLoop) { failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
+  init(_ loop: any EventLoop) {
+    self.loop = loop
+    failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+  }
 
   func add(_ connection: any WatchedConnection, number: UInt64) { connections[number] = connection }
   func remove(number: UInt64) { connections[number] = nil }
 
+  /// Counts a connection that is closed at once because there are too many.
+  func turnAway(from service: Service, client: String, _ desk: Desk) {
+    switch service {
+    case .gateway:
+      tally.connections += 1
+      tally.handshakeFailures += 1
+      let now = rfc3339(WallClock.nanoseconds())
+      desk.list.add(
+        Ledger.Connection(
+          client: client, topic: nil, opened: now, closed: now, end: GatewayHandler.End.refused.rawValue))
+    case .feedback:
+      tally.feedbackConnections += 1
+      tally.feedbackHandshakeFailures += 1
+    }
+  }
+
   /// Lets every connection look at its deadlines.
   func sweep() {
-    now = .now()
+    let now = NIODeadline.now()
     for connection in Array(connections.values) { connection.check(now) }
   }
 
   /// The gateway goes away: connections that carried something are told so.
-  func shutDownConnections() {
-    for connection in Array(connections.values) { connection.shutDown() }
+  func shutDownConnections(forGood: Bool) {
+    for connection in Array(connections.values) { connection.shutDown(forGood: forGood) }
   }
 
   func closeConnections() {
     for connection in Array(connections.values) { connection.leave() }
   }
 
-  var isEmpty: Bool { connections.isEmpty }
+  /// Nothing more will be counted, or put on the feedback list.
+  var isSettled: Bool { connections.isEmpty && undurable == 0 }
 }
 
 /// A connection as its loop's books see it.
 protocol WatchedConnection: AnyObject {
   func check(_ now: NIODeadline)
-  /// In good order, as for maintenance.
-  func shutDown()
+  /// In good order; for maintenance, which is for the gateway only, or because the service ends.
+  func shutDown(forGood: Bool)
   /// At once.
   func leave()
 }

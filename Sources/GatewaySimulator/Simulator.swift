@@ -2,6 +2,7 @@ import Bytes
 import Measurement
 import NIOCore
 import NIOPosix
+import Synchronization
 import TLSTransport
 
 /// A gateway and a feedback service that behave, and misbehave, as told.
@@ -17,6 +18,7 @@ public final class Simulator: Sendable {
   private let books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)]
   private let channels: [any Channel]
   private let sweeps: [RepeatedTask]
+  private let ending = Mutex<Task<Ledger, Never>?>(nil)
   private let started = WallClock.nanoseconds()
   private let startedTick = NIODeadline.now()
   /// Where the gateway and the feedback service listen; `nil` where there is none.
@@ -68,8 +70,6 @@ public final class Simulator: Sendable {
     self.channels = channels
   }
 
-  private enum Service: String { case gateway, feedback }
-
   private static func listen(
     _ address: SimulatorOptions.Address, _ service: Service, _ desk: Desk, _ group: MultiThreadedEventLoopGroup,
     _ books: [ObjectIdentifier: NIOLoopBound<LoopBooks>]
@@ -78,6 +78,13 @@ public final class Simulator: Sendable {
     var bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 4_096)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          // Without file descriptors a connection waits in the backlog, and accepting it would fail in a busy loop.
+          try channel.pipeline.syncOperations.addHandler(
+            AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { _ in .milliseconds(100) })
+        }
+      }
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -85,10 +92,13 @@ public final class Simulator: Sendable {
         .recvAllocator,
         value: AdaptiveRecvByteBufferAllocator(
           minimum: 256, initial: min(2_048, ReadThrottle.readLength(reading)),
-          maximum: ReadThrottle.readLength(reading)))
+          maximum: ReadThrottle.readLength(reading))
+      )
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          guard let books = books[ObjectIdentifier(channel.eventLoop)]?.value else { throw ChannelError.unknownLocalAddress }
+          guard let books = books[ObjectIdentifier(channel.eventLoop)]?.value else {
+            throw ChannelError.unknownLocalAddress
+          }
           try accept(channel, service, desk, books)
         }
       }
@@ -107,7 +117,10 @@ public final class Simulator: Sendable {
   /// Sets up a connection that was accepted, on its loop.
   private static func accept(_ channel: any Channel, _ service: Service, _ desk: Desk, _ books: LoopBooks) throws {
     let pipeline = channel.pipeline.syncOperations
-    guard let number = desk.begin() else { throw ChannelError.operationUnsupported }
+    guard let number = desk.begin() else {
+      books.turnAway(from: service, client: channel.remoteAddress?.text ?? "unknown", desk)
+      throw ChannelError.operationUnsupported
+    }
     do {
       if let context = desk.options.tls {
         var generator = desk.handshakeGenerator(number)
@@ -155,7 +168,11 @@ public final class Simulator: Sendable {
 
   /// Shuts down all connections to the gateway as for maintenance (status 10); new ones are accepted.
   public func shutDownConnections() {
-    for (loop, books) in books { loop.execute { books.value.shutDownConnections() } }
+    shutDownConnections(forGood: false)
+  }
+
+  private func shutDownConnections(forGood: Bool) {
+    for (loop, books) in books { loop.execute { books.value.shutDownConnections(forGood: forGood) } }
   }
 
   /// All devices that are offline come online, get what waits for them, and go offline again.
@@ -168,18 +185,24 @@ public final class Simulator: Sendable {
   /// Ends everything in good order, and closes the books.
   ///
   /// New connections are refused; those that carried something get a shutdown response (status 10), and what their peers
-  /// still send is counted, for at most `options.linger`, until they close.
+  /// still send is counted, for at most `options.linger`, until they close. A second call gets the same ledger.
   public func stop() async -> Ledger {
-    for channel in channels { try? await channel.close() }
-    shutDownConnections()
-    let deadline = NIODeadline.now() + min(desk.options.linger, .seconds(5)).timeAmount
-    while NIODeadline.now() < deadline, await !isIdle() { try? await Task.sleep(for: .milliseconds(10)) }
-    for (loop, books) in books { try? await loop.submit { books.value.closeConnections() }.get() }
-    // Their ends come in the loop's next turns.
-    for _ in 0..<100 {
-      if await isIdle() { break }
-      try? await Task.sleep(for: .milliseconds(5))
+    let task = ending.withLock { ending in
+      // A task of its own: it goes on to its end when that of the caller is cancelled.
+      let task = ending ?? Task { await end() }
+      ending = task
+      return task
     }
+    return await task.value
+  }
+
+  private func end() async -> Ledger {
+    for channel in channels { try? await channel.close() }
+    shutDownConnections(forGood: true)
+    await settle(for: min(desk.options.linger, .seconds(5)))
+    for (loop, books) in books { try? await loop.submit { books.value.closeConnections() }.get() }
+    // Their ends come in the loop's next turns, but what they put on the feedback list waits for the disk.
+    await settle(for: .seconds(30))
     await desk.settle()
     await desk.feedbackList.flush()
     var ledger = await snapshot()
@@ -190,9 +213,15 @@ public final class Simulator: Sendable {
     return ledger
   }
 
-  private func isIdle() async -> Bool {
+  /// Waits until nothing more happens.
+  private func settle(for limit: Duration) async {
+    let deadline = NIODeadline.now() + limit.timeAmount
+    while NIODeadline.now() < deadline, await !isSettled() { try? await Task.sleep(for: .milliseconds(5)) }
+  }
+
+  private func isSettled() async -> Bool {
     for (loop, books) in books {
-      if (try? await loop.submit { books.value.isEmpty }.get()) != true { return false }
+      if (try? await loop.submit { books.value.isSettled }.get()) != true { return false }
     }
     return true
   }
@@ -219,6 +248,8 @@ public final class Simulator: Sendable {
     return ledger
   }
 }
+
+enum Service: String { case gateway, feedback }
 
 /// Why a simulator cannot run.
 public struct SimulatorError: Error, Sendable, CustomStringConvertible {

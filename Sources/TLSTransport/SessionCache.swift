@@ -4,15 +4,23 @@ import Synchronization
 /// Sessions that a client may resume, by server.
 ///
 /// A ticket of TLS 1.3 is for one connection, so the newest is handed out and forgotten; a session of earlier versions
-/// may be used again and stays. Safe to be shared by all event loops.
+/// may be used again and stays. Sessions are resumed by connections of the `TLSContext` they were made with. Safe to be shared by all event loops.
 public final class SessionCache: Sendable {
+  /// What a session may be resumed for. A resumed handshake shows and verifies no certificates, so a session made with
+  /// another identity, without verification or for another name would stand in for what was never checked.
+  struct Key: Hashable {
+    var context: UInt64
+    var verifiedName: String?
+    var name: String
+  }
+
   private struct Entry {
     var session: TLSSession
     var isSingleUse: Bool
   }
 
   private let capacity: Int
-  private let sessions = Mutex<[String: [Entry]]>([:])
+  private let sessions = Mutex<[Key: [Entry]]>([:])
 
   /// - Parameter capacity: sessions kept per server; the oldest is dropped.
   public init(capacity: Int = 64) { self.capacity = max(1, capacity) }
@@ -22,7 +30,7 @@ public final class SessionCache: Sendable {
 
   public func removeAll() { sessions.withLock { $0 = [:] } }
 
-  func add(_ session: TLSSession, for server: String) {
+  func add(_ session: TLSSession, for server: Key) {
     let isSingleUse = session.version >= .tls13
     sessions.withLock { sessions in
       var entries = sessions[server] ?? []
@@ -34,7 +42,7 @@ public final class SessionCache: Sendable {
     }
   }
 
-  func take(for server: String) -> TLSSession? {
+  func take(for server: Key) -> TLSSession? {
     sessions.withLock { sessions in
       guard let last = sessions[server]?.last else { return nil }
       if last.isSingleUse { sessions[server]?.removeLast() }

@@ -18,21 +18,24 @@ import NIOCore
 
   /// Most plaintext that one record holds.
   static let recordLength = 16_384
+  /// Most bytes that a suite adds to a record: header, explicit IV, MAC and padding.
+  private static let recordOverhead = 128
 
   // Safe: the SSL is owned by this value, owns the BIO, and both point back without outliving it.
   private let ssl: OpaquePointer
   private let context: TLSContext
-  private var input = ByteBuffer()
+  private(set) var input = ByteBuffer()
   private(set) var output = ByteBuffer()
   private let sessions: SessionCache?
-  private let sessionKey: String
+  private let sessionKey: SessionCache.Key
   private(set) var isClosedByPeer = false
   private(set) var hasSentClose = false
 
   /// - Parameters:
   ///   - serverName: what a client says whom it wants (SNI) and, with `verifiesName`, whom the certificate must be for;
   ///     an IP address is verified, but not sent.
-  ///   - sessions: where a client's sessions are kept and taken from, under `sessionKey`.
+  ///   - sessions: where a client's sessions are kept and taken from, under `sessionKey`, this context and the name
+  ///     that was verified.
   init(
     _ context: TLSContext, serverName: String? = nil, verifiesName: Bool = false, sessions: SessionCache? = nil,
     sessionKey: String = ""
@@ -43,7 +46,8 @@ import NIOCore
     unsafe self.ssl = ssl
     self.context = context
     self.sessions = sessions
-    self.sessionKey = sessionKey
+    self.sessionKey = SessionCache.Key(
+      context: context.number, verifiedName: verifiesName ? serverName : nil, name: sessionKey)
     guard let bio = unsafe BIO_new(method) else { throw .fromOpenSSL(.configuration, "no memory for TLS") }
     unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
     unsafe BIO_set_init(bio, 1)
@@ -56,7 +60,7 @@ import NIOCore
     } else {
       unsafe SSL_set_connect_state(ssl)
       if let serverName { try name(serverName, verifies: verifiesName) }
-      if let session = sessions?.take(for: sessionKey) { unsafe SSL_set_session(ssl, session.pointer) }
+      if let session = sessions?.take(for: self.sessionKey) { unsafe SSL_set_session(ssl, session.pointer) }
     }
   }
 
@@ -93,7 +97,10 @@ import NIOCore
   // MARK: bytes
 
   /// Adds ciphertext from the peer. Nothing is copied when all that came before has been used, which is the rule.
+  ///
+  /// What comes after close_notify is never read, so it is not kept either.
   func take(_ ciphertext: ByteBuffer) {
+    if isClosedByPeer { return }
     if input.readableBytes == 0 {
       input = ciphertext
     } else {
@@ -118,10 +125,13 @@ import NIOCore
 
   /// Decrypts all that is there into `plaintext`.
   func read(into plaintext: inout ByteBuffer) -> Progress {
-    ERR_clear_error()
     while true {
+      // A call that succeeded may leave something in the queue, and what stands there decides what the next one's
+      // result is taken for.
+      ERR_clear_error()
       var result: Int32 = 0
-      _ = unsafe plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 512) { memory in
+      // The last call finds nothing: room for more would be a bigger buffer and a copy each time.
+      _ = unsafe plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 1) { memory in
         var count = 0
         unsafe result = SSL_read_ex(ssl, memory.baseAddress, memory.count, &count)
         return count
@@ -133,20 +143,23 @@ import NIOCore
     }
   }
 
-  /// Encrypts all of it, in records as full as can be.
-  func write(_ plaintext: ByteBuffer) -> Progress {
-    ERR_clear_error()
-    return unsafe plaintext.withUnsafeReadableBytes { memory in
-      var offset = 0
-      while offset < memory.count {
-        let count = min(Self.recordLength, memory.count - offset)
+  /// Encrypts what is readable in records as full as can be, and moves behind it.
+  ///
+  /// `needsInput` leaves the rest: a handshake message of the peer is there in part and comes first.
+  func write(_ plaintext: inout ByteBuffer) -> Progress {
+    let records = 1 + plaintext.readableBytes / Self.recordLength
+    output.reserveCapacity(minimumWritableBytes: plaintext.readableBytes + records * Self.recordOverhead)
+    while plaintext.readableBytes > 0 {
+      ERR_clear_error()
+      var result: Int32 = 0
+      _ = unsafe plaintext.readWithUnsafeReadableBytes { memory in
         var written = 0
-        let result = unsafe SSL_write_ex(ssl, memory.baseAddress.map { unsafe $0 + offset }, count, &written)
-        if result != 1 { return problem(result, .record, "TLS record") }
-        offset += written
+        unsafe result = SSL_write_ex(ssl, memory.baseAddress, min(Self.recordLength, memory.count), &written)
+        return written
       }
-      return .done
+      if result != 1 { return problem(result, .record, "TLS record") }
     }
+    return .done
   }
 
   /// Says that nothing more will be sent.
@@ -155,6 +168,8 @@ import NIOCore
     hasSentClose = true
     ERR_clear_error()
     _ = unsafe SSL_shutdown(ssl)
+    // It cannot say so when a handshake message of the peer is there in part; nobody asks why.
+    ERR_clear_error()
   }
 
   private func problem(_ result: Int32, _ kind: TLSError.Kind, _ doing: String) -> Progress {
@@ -166,7 +181,10 @@ import NIOCore
     default:
       var error = TLSError.fromOpenSSL(kind, doing)
       let verdict = unsafe SSL_get_verify_result(ssl)
-      if kind == .handshake, verdict != Int(X509_V_OK), let text = unsafe X509_verify_cert_error_string(verdict) {
+      // Certificates nobody asked about have a verdict too.
+      if kind == .handshake, unsafe SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE, verdict != Int(X509_V_OK),
+        let text = unsafe X509_verify_cert_error_string(verdict)
+      {
         // Safe: a string constant of the library.
         error.message += " [\(unsafe String(cString: text))]"
       }
@@ -208,7 +226,7 @@ extension TLSConnection {
       unsafe apnscope_BIO_clear_retry_flags(bio)
       guard let connection = unsafe TLSConnection.of(bio: bio), let target = unsafe target, let count = unsafe count
       else { return 0 }
-      let taken = connection.copyInput(to: unsafe UnsafeMutableRawBufferPointer(start: target, count: room))
+      let taken = unsafe connection.copyInput(to: UnsafeMutableRawBufferPointer(start: target, count: room))
       unsafe count.pointee = taken
       if taken > 0 { return 1 }
       unsafe apnscope_BIO_set_retry_read(bio)

@@ -1,4 +1,5 @@
 import COpenSSL
+import Synchronization
 
 /// The settings, certificates and session keys that connections of one side share (OpenSSL's `SSL_CTX`).
 ///
@@ -7,10 +8,15 @@ import COpenSSL
   // Safe: OpenSSL guards what connections share in a context with locks of its own; nothing here changes after `init`.
   let pointer: OpaquePointer
   public let side: TLSConfiguration.Side
+  /// Tells contexts apart, also when one has the address of another that is gone.
+  let number = TLSContext.made.wrappingAdd(1, ordering: .relaxed).newValue
+  private static let made = Atomic<UInt64>(0)
   private let keyLog: KeyLogFile?
 
   /// Throws `TLSError`: `.configuration` for versions and suites, `.credentials` and `.file` for certificates and lists.
   public init(_ configuration: TLSConfiguration) throws(TLSError) {
+    ERR_clear_error()
+    defer { ERR_clear_error() }
     let method = unsafe configuration.side == .server ? TLS_server_method() : TLS_client_method()
     guard let context = unsafe SSL_CTX_new(method) else { throw .fromOpenSSL(.configuration, "no TLS context") }
     unsafe pointer = context
@@ -20,17 +26,22 @@ import COpenSSL
     try setCertificates(configuration)
     setSessions(configuration)
     // A write of 16 KB is one record; partial writes cannot be, since the output is memory. Idle connections give their
-    // buffers back: 34 KB each.
+    // buffers back: 34 KB each. The chain that is sent is the identity's own: else one is looked for, and verified, in
+    // every handshake.
     unsafe apnscope_SSL_CTX_set_mode(
-      pointer, Int(SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY))
+      pointer,
+      Int(
+        SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY | SSL_MODE_NO_AUTO_CHAIN))
     unsafe SSL_CTX_set_options(
-      pointer, apnscope_SSL_OP_NO_RENEGOTIATION | apnscope_SSL_OP_NO_COMPRESSION
+      pointer,
+      apnscope_SSL_OP_NO_RENEGOTIATION | apnscope_SSL_OP_NO_COMPRESSION
         | apnscope_SSL_OP_CIPHER_SERVER_PREFERENCE)
     if keyLog != nil {
       // Safe: the context outlives its connections' callbacks, because every connection keeps its TLSContext.
       unsafe SSL_CTX_set_ex_data(pointer, 0, Unmanaged.passUnretained(self).toOpaque())
       unsafe SSL_CTX_set_keylog_callback(pointer) { ssl, line in
-        guard let ssl = unsafe ssl, let line = unsafe line, let data = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), 0)
+        guard let ssl = unsafe ssl, let line = unsafe line,
+          let data = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), 0)
         else { return }
         let context = unsafe Unmanaged<TLSContext>.fromOpaque(data).takeUnretainedValue()
         context.keyLog?.append(unsafe String(cString: line))
@@ -77,8 +88,10 @@ import COpenSSL
         // Clients choose their certificate by the names of the authorities that the server trusts.
         unsafe SSL_CTX_set_client_CA_list(pointer, SSL_load_client_CA_file(path))
       }
-    } else if configuration.peerCertificate != .notAsked, side == .client {
-      _ = unsafe SSL_CTX_set_default_verify_paths(pointer)
+    } else if side == .client {
+      if configuration.peerCertificate != .notAsked { _ = unsafe SSL_CTX_set_default_verify_paths(pointer) }
+    } else if configuration.peerCertificate == .required {
+      throw TLSError(.configuration, "a server that requires certificates needs a file with the authorities it trusts")
     }
     if let path = configuration.revocationListFile { try loadRevocationLists(path) }
     let mode: Int32 =
@@ -113,10 +126,12 @@ import COpenSSL
       unsafe SSL_CTX_set_options(pointer, apnscope_SSL_OP_NO_TICKET)
     }
     if side == .server {
+      unsafe apnscope_SSL_CTX_accept_server_names(pointer)
       unsafe SSL_CTX_set_num_tickets(pointer, configuration.resumesSessions ? max(0, configuration.ticketCount) : 0)
       // Without a context of its own OpenSSL refuses to resume sessions of clients with certificates.
       unsafe SSL_CTX_set_session_id_context(pointer, Array("apnscope".utf8), 8)
-      unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize))
+      // OpenSSL 3.0 keeps one less than it is told, and without a limit when told 0.
+      unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize) + 1)
       unsafe apnscope_SSL_CTX_set_session_cache_mode(
         pointer, Int(configuration.resumesSessions ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF))
     } else if configuration.resumesSessions {

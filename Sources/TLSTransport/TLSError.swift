@@ -1,3 +1,4 @@
+import Bytes
 import COpenSSL
 
 /// What went wrong with TLS, in one sentence that carries everything OpenSSL said.
@@ -47,11 +48,18 @@ func takeOpenSSLErrors() -> [String] {
     let code = unsafe ERR_get_error_all(nil, nil, nil, &data, &flags)
     guard code != 0 else { return texts }
     // Safe: both are NUL-terminated strings that live at least until the next call of the library.
-    var text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "OpenSSL error \(code)"
+    var text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? otherText(code)
     if flags & ERR_TXT_STRING != 0, let data = unsafe data {
       let detail = unsafe String(cString: data)
       if !detail.isEmpty { text += " (\(detail))" }
     }
     if texts.last != text { texts.append(text) }
   }
+}
+
+/// OpenSSL has no text for the system's errors.
+private func otherText(_ code: UInt) -> String {
+  let systemFlag = UInt(1) << 31
+  return code & systemFlag != 0
+    ? SystemError.text(Int32(truncatingIfNeeded: code & ~systemFlag)) : "OpenSSL error \(code)"
 }

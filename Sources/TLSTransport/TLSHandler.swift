@@ -15,17 +15,29 @@ public final class TLSHandler: ChannelDuplexHandler {
 
   private enum State { case waiting, handshaking, open, closed }
 
-  private let connection: TLSConnection
+  private struct Write {
+    var plaintext: ByteBuffer
+    var promise: EventLoopPromise<Void>?
+  }
+
+  let connection: TLSConnection
   private let handshakeTimeout: TimeAmount?
   private var timeout: Scheduled<Void>?
   private var state = State.waiting
-  private var waiting: [ByteBuffer] = []
-  private var promises: [EventLoopPromise<Void>] = []
+  /// What is not encrypted yet; the first `flushed` of them are to go out.
+  private var writes: [Write] = []
+  private var flushed = 0
+  /// The end of this half is to follow what was flushed.
+  private var isClosingOutput = false
+  private var outputClose: EventLoopPromise<Void>?
+  /// Somebody asked for bytes and got none yet.
+  private var isReadWanted = false
   private var leavesAbruptly = false
   private var hasReportedEnd = false
 
-  /// A server's connection. Throws `TLSError` when OpenSSL has no memory for it.
+  /// A server's connection. Throws `TLSError` when the context is a client's, or OpenSSL has no memory for it.
   public init(server context: TLSContext, handshakeTimeout: TimeAmount? = .seconds(10)) throws(TLSError) {
+    guard context.side == .server else { throw TLSError(.configuration, "a server with a client's TLS context") }
     connection = try TLSConnection(context)
     self.handshakeTimeout = handshakeTimeout
   }
@@ -35,11 +47,13 @@ public final class TLSHandler: ChannelDuplexHandler {
   /// - Parameters:
   ///   - serverName: sent as SNI unless it is an IP address; `nil` sends none.
   ///   - verifiesName: whether the server's certificate must be for `serverName`.
-  ///   - sessions: where sessions come from and go to; they are kept under `sessionKey`, or else the server's name.
+  ///   - sessions: where sessions come from and go to; they are kept under `sessionKey`, or else the server's name, and
+  ///     resumed by connections of the same context that verify the same name only.
   public init(
     client context: TLSContext, serverName: String?, verifiesName: Bool = true, sessions: SessionCache? = nil,
     sessionKey: String? = nil, handshakeTimeout: TimeAmount? = .seconds(10)
   ) throws(TLSError) {
+    guard context.side == .client else { throw TLSError(.configuration, "a client with a server's TLS context") }
     connection = try TLSConnection(
       context, serverName: serverName, verifiesName: verifiesName, sessions: sessions,
       sessionKey: sessionKey ?? serverName ?? "")
@@ -66,31 +80,36 @@ public final class TLSHandler: ChannelDuplexHandler {
     if let handshakeTimeout {
       timeout = context.eventLoop.assumeIsolated().scheduleTask(in: handshakeTimeout) {
         guard self.state == .handshaking else { return }
-        self.fail(context, TLSError(.handshake, "TLS handshake not finished after \(handshakeTimeout.nanoseconds / 1_000_000) ms"))
+        let milliseconds = handshakeTimeout.nanoseconds / 1_000_000
+        self.fail(context, TLSError(.handshake, "TLS handshake not finished after \(milliseconds) ms"))
       }
     }
     continueHandshake(context)
+    if state == .handshaking { context.read() }
   }
 
   public func channelInactive(context: ChannelHandlerContext) {
-    if state == .handshaking || state == .waiting {
-      context.fireErrorCaught(TLSError(.closedDuringHandshake, "closed by the peer before the TLS handshake was over"))
-    }
-    end()
+    let isEarly = state == .handshaking || state == .waiting
+    end(failing: ChannelError.ioOnClosedChannel)
+    if isEarly { context.fireErrorCaught(Self.closedEarly) }
     context.fireChannelInactive()
   }
 
-  public func handlerRemoved(context: ChannelHandlerContext) { end() }
+  public func handlerRemoved(context: ChannelHandlerContext) { end(failing: ChannelError.ioOnClosedChannel) }
 
-  private func end() {
+  private func end(failing error: any Error) {
     state = .closed
     timeout?.cancel()
     timeout = nil
-    waiting = []
-    let unkept = promises
-    promises = []
-    for promise in unkept { promise.fail(ChannelError.ioOnClosedChannel) }
+    let unkept = writes.map(\.promise) + [outputClose]
+    writes = []
+    flushed = 0
+    outputClose = nil
+    for promise in unkept { promise?.fail(error) }
   }
+
+  private static let closedEarly = TLSError(
+    .closedDuringHandshake, "closed by the peer before the TLS handshake was over")
 
   // MARK: in
 
@@ -101,6 +120,17 @@ public final class TLSHandler: ChannelDuplexHandler {
     connection.take(ciphertext)
     if state != .open { continueHandshake(context) }
     if state == .open { read(context, expected: length) }
+  }
+
+  /// Whoever reads by hand asks once for bytes; a handshake and pieces of records take more than one read.
+  public func read(context: ChannelHandlerContext) {
+    isReadWanted = true
+    context.read()
+  }
+
+  public func channelReadComplete(context: ChannelHandlerContext) {
+    context.fireChannelReadComplete()
+    if state == .handshaking || (state == .open && isReadWanted) { context.read() }
   }
 
   public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -120,39 +150,46 @@ public final class TLSHandler: ChannelDuplexHandler {
 
   private func continueHandshake(_ context: ChannelHandlerContext) {
     let progress = connection.handshake()
+    if case .failed(let error) = progress { return fail(context, error) }
     sendOutput(context)
+    guard state == .handshaking else { return }
     switch progress {
-    case .needsInput: break
+    case .needsInput, .failed: break
     case .done:
       state = .open
       timeout?.cancel()
       timeout = nil
       context.fireUserInboundEventTriggered(connection.info)
-      if state == .open, !waiting.isEmpty { encrypt(context) }
-    case .closed:
-      fail(context, TLSError(.closedDuringHandshake, "closed by the peer before the TLS handshake was over"))
-    case .failed(let error): fail(context, error)
+      if state == .open { continueWriting(context) }
+    case .closed: fail(context, Self.closedEarly)
     }
   }
 
+  /// Each call out may end the connection, so whether it is still open is asked after each.
   private func read(_ context: ChannelHandlerContext, expected: Int) {
     var plaintext = context.channel.allocator.buffer(capacity: max(1_024, expected))
     let progress = connection.read(into: &plaintext)
-    // Answers to key updates, say.
-    sendOutput(context)
-    if plaintext.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(plaintext)) }
+    if plaintext.readableBytes > 0 {
+      isReadWanted = false
+      context.fireChannelRead(wrapInboundOut(plaintext))
+    }
+    guard state == .open else { return }
     switch progress {
     case .done, .needsInput: break
     case .closed: reportEnd(context)
-    case .failed(let error): fail(context, error)
+    case .failed(let error): return fail(context, error)
     }
+    // Answers to key updates, say; and what could not be encrypted before these bytes were there.
+    sendOutput(context)
+    if state == .open { continueWriting(context) }
   }
 
   /// The alert that OpenSSL wrote goes out before the end.
   private func fail(_ context: ChannelHandlerContext, _ error: TLSError) {
     guard state != .closed else { return }
-    end()
+    state = .closed
     sendOutput(context)
+    end(failing: error)
     context.fireErrorCaught(error)
     context.close(promise: nil)
   }
@@ -160,46 +197,64 @@ public final class TLSHandler: ChannelDuplexHandler {
   // MARK: out
 
   public func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    guard state != .closed, !connection.hasSentClose else {
-      promise?.fail(ChannelError.outputClosed)
+    guard state != .closed, !isClosingOutput else {
+      promise?.fail(state == .closed ? ChannelError.ioOnClosedChannel : ChannelError.outputClosed)
       return
     }
-    waiting.append(unwrapOutboundIn(data))
-    if let promise { promises.append(promise) }
+    writes.append(Write(plaintext: unwrapOutboundIn(data), promise: promise))
   }
 
   public func flush(context: ChannelHandlerContext) {
-    if state == .open, !waiting.isEmpty { encrypt(context) } else { context.flush() }
+    flushed = writes.count
+    if state == .open, flushed > 0 { continueWriting(context) } else { context.flush() }
   }
 
-  /// Small writes are joined first, so that they do not become a record each.
+  /// Encrypts what was flushed, and ends this half if that was asked for.
+  private func continueWriting(_ context: ChannelHandlerContext) {
+    if flushed > 0 { encrypt(context) }
+    guard state == .open, flushed == 0, isClosingOutput, let promise = takeOutputClose() else { return }
+    if !leavesAbruptly {
+      connection.shutDown()
+      sendOutput(context)
+    }
+    context.close(mode: .output, promise: promise)
+  }
+
   private func encrypt(_ context: ChannelHandlerContext) {
-    let plaintext: ByteBuffer
-    if waiting.count == 1 {
-      plaintext = waiting[0]
-    } else {
-      var joined = context.channel.allocator.buffer(capacity: waiting.reduce(0) { $0 + $1.readableBytes })
-      for piece in waiting { joined.writeImmutableBuffer(piece) }
-      plaintext = joined
+    var write = takeFlushed(context)
+    switch connection.write(&write.plaintext) {
+    case .failed(let error):
+      write.promise?.fail(error)
+      fail(context, error)
+    case .needsInput:
+      writes.insert(write, at: 0)
+      flushed += 1
+      sendOutput(context)
+    case .done, .closed:
+      if let output = connection.takeOutput() {
+        context.writeAndFlush(wrapOutboundOut(output), promise: write.promise)
+      } else if let promise = write.promise {
+        // Nothing is to be sent, but it is not done before what was written earlier.
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise)
+      }
     }
-    waiting.removeAll(keepingCapacity: waiting.count <= 16)
-    let progress = connection.write(plaintext)
-    let done = promiseForWaiting(context)
-    if let output = connection.takeOutput() {
-      context.writeAndFlush(wrapOutboundOut(output), promise: done)
-    } else {
-      done?.succeed(())
-    }
-    if case .failed(let error) = progress { fail(context, error) }
   }
 
-  private func promiseForWaiting(_ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
-    guard let first = promises.first else { return nil }
-    defer { promises.removeAll(keepingCapacity: true) }
-    if promises.count == 1 { return first }
-    let all = context.eventLoop.makePromise(of: Void.self)
-    for promise in promises { all.futureResult.cascade(to: promise) }
-    return all
+  /// Small writes are joined, so that they do not become a record each.
+  private func takeFlushed(_ context: ChannelHandlerContext) -> Write {
+    defer { flushed = 0 }
+    guard flushed > 1 else { return writes.removeFirst() }
+    let taken = writes[..<flushed]
+    writes = Array(writes[flushed...])
+    var joined = Write(
+      plaintext: context.channel.allocator.buffer(capacity: taken.reduce(0) { $0 + $1.plaintext.readableBytes }))
+    for write in taken {
+      joined.plaintext.writeImmutableBuffer(write.plaintext)
+      guard let promise = write.promise else { continue }
+      if joined.promise == nil { joined.promise = context.eventLoop.makePromise() }
+      joined.promise?.futureResult.cascade(to: promise)
+    }
+    return joined
   }
 
   private func sendOutput(_ context: ChannelHandlerContext) {
@@ -218,15 +273,40 @@ public final class TLSHandler: ChannelDuplexHandler {
   }
 
   public func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-    if mode != .input, state == .open {
-      if !waiting.isEmpty { encrypt(context) }
-      if state == .open, !leavesAbruptly {
-        connection.shutDown()
-        sendOutput(context)
+    switch mode {
+    case .input: context.close(mode: mode, promise: promise)
+    case .output: closeOutput(context, promise)
+    case .all:
+      if state == .open {
+        if flushed > 0 { encrypt(context) }
+        if state == .open, !leavesAbruptly {
+          connection.shutDown()
+          sendOutput(context)
+        }
       }
+      end(failing: ChannelError.ioOnClosedChannel)
+      context.close(promise: promise)
     }
-    if mode == .all { end() }
-    context.close(mode: mode, promise: promise)
+  }
+
+  /// close_notify can only follow a handshake, so the close waits for its end, as writes do.
+  private func closeOutput(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    guard !isClosingOutput, state != .closed else { return context.close(mode: .output, promise: promise) }
+    isClosingOutput = true
+    let unflushed = writes[flushed...].map(\.promise)
+    writes.removeLast(unflushed.count)
+    outputClose = promise ?? context.eventLoop.makePromise()
+    for promise in unflushed { promise?.fail(ChannelError.outputClosed) }
+    if state == .open {
+      continueWriting(context)
+    } else if leavesAbruptly, let promise = takeOutputClose() {
+      context.close(mode: .output, promise: promise)
+    }
+  }
+
+  private func takeOutputClose() -> EventLoopPromise<Void>? {
+    defer { outputClose = nil }
+    return outputClose
   }
 }
 
