@@ -9,6 +9,8 @@ import Testing
 /// What it believes is not always so, and the tests say where:
 /// - it asks for errors after each batch and for a while at the end, and takes silence and a bare close for success;
 /// - it reports the notification that a shutdown names as failed, though that is the last one *accepted*;
+/// - its socket does not block, and it takes a write that is not taken at once for a failed one: it sends the batch again
+///   on new connections, five times, and in the end reports all of it as failed, whatever of it was accepted;
 /// - it closes with the gateway's close_notify unread, which resets the connection: what it had written behind a
 ///   rejected notification may or may not reach the gateway, so only bounds of `discarded` are certain.
 @Suite("simulate and pushjack", .enabled(if: Pushjack.isInstalled, "pushjack is not installed; Scripts/test does that"))
@@ -61,6 +63,22 @@ struct SimulatePushjackTests {
       #expect(ledger.gateway.rejected.isEmpty)
       #expect(ledger.gateway.errorResponses == ["10": 2])
       #expect(ledger.connections.map(\.accepted) == [450, 450, 100])
+    }
+  }
+
+  @Test("A batch that a slow gateway does not take at once: it is sent five times, accepted, and reported as failed")
+  func tooMuchAtOnce() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--read-rate", "20MB", "--receive-buffer", "4096"], in: command)
+      // Its socket does not block: 7 MB are more than the kernel takes, and the rest of the write is an error to it.
+      let report = try Pushjack(simulator, in: command).send("--tokens", "3500", "--batch", "3500", "--message", "1900")
+      #expect(report.successes == 0)
+      #expect(report.failures == 3_500)
+      #expect(report.written == 0)
+      let gateway = try simulator.stop().gateway
+      #expect(gateway.connections == 5)
+      #expect(gateway.accepted == gateway.received)
+      #expect(gateway.accepted > 3_500)
     }
   }
 
@@ -123,8 +141,8 @@ struct Pushjack {
     var failures: Int
     /// Frames that were handed to its connection.
     var written: Int
-    /// Status and identifier.
-    var errors: [[Int]]
+    /// Status, if it has one, and identifier.
+    var errors: [[Int?]]
   }
 
   struct Feedback: Decodable {

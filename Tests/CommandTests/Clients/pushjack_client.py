@@ -1,6 +1,6 @@
 """pushjack as it comes from PyPI, aimed at a simulator; tells what it reports as JSON.
 
-  pushjack_client.py send     --gateway N --feedback N --certificate FILE [--tokens N] [--batch N]
+  pushjack_client.py send     --gateway N --feedback N --certificate FILE [--tokens N] [--batch N] [--message N]
   pushjack_client.py feedback --gateway N --feedback N --certificate FILE
 
 `written` is not pushjack's word: it counts what goes through its connection's `write`.
@@ -36,6 +36,7 @@ parser.add_argument("--feedback", type=int, required=True)
 parser.add_argument("--certificate", required=True)
 parser.add_argument("--tokens", type=int, default=1000)
 parser.add_argument("--batch", type=int, default=100)
+parser.add_argument("--message", type=int, default=5, help="length of the message")
 options = parser.parse_args()
 
 written = 0
@@ -64,7 +65,7 @@ class Client(APNSClient):
 
 client = Client(options.certificate, default_error_timeout=2, default_batch_size=options.batch)
 if options.job == "send":
-    response = client.send(["%064x" % number for number in range(1, options.tokens + 1)], "Hello")
+    response = client.send(["%064x" % number for number in range(1, options.tokens + 1)], "x" * options.message)
     client.close()
     report = {
         "successes": len(response.successes), "failures": len(response.failures), "written": written,
