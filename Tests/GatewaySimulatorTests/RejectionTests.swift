@@ -1,6 +1,7 @@
 import APNSProtocol
 import Glibc
 import Measurement
+import TLSTransport
 import TestSupport
 import Testing
 
@@ -105,6 +106,23 @@ struct AnswerTests {
     }
     #expect(taken >= .milliseconds(300))
     #expect(ledger.gateway.errorResponses == ["8": 1])
+  }
+
+  @Test("Every version of TLS", arguments: [.tls10, .tls11, .tls12, .tls13] as [TLSVersion])
+  func versions(version: TLSVersion) async throws {
+    let (answers, ledger) = try await Simulation.run(tls: true) {
+      $0.behavior.rejections = [.init(.prefix([3]))]
+    } body: { simulation in
+      let client = try simulation.client(version: version)
+      let first = try client.exchange(frames(1...5))
+      let second = try simulation.client(version: version)
+      try second.send(frames(1...2))
+      #expect(simulation.wait { $0.gateway.accepted == 4 })
+      simulation.simulator.shutDownConnections()
+      return [first, try second.receiveAll()]
+    }
+    #expect(answers == [response(.invalidToken, 3), response(.shutdown, 2)])
+    #expect(ledger.gateway.discarded == 2)
   }
 
   @Test("It comes in pieces", arguments: [false, true])
