@@ -167,7 +167,7 @@ extension Loopback {
         if random.happens(oneIn: 2) { options.behavior.shutdownAfter = random.number(1...100) }
         if random.happens(oneIn: 2) { options.behavior.response.delay = .zero ... .milliseconds(5) }
         if random.happens(oneIn: 2) { options.behavior.response.pieces = [random.number(1...5), 1] }
-      options.behavior.response.pieceDelay = .milliseconds(2)
+        options.behavior.response.pieceDelay = .milliseconds(2)
         options.devices = try DevicePopulation(shares: .init(offline: 0.2, uninstalled: 0.1, unknown: 0.005))
         options.offline.onlineAfter = 20
       } body: { simulation in
