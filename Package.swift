@@ -115,7 +115,9 @@ let package = Package(
         "TestSupport", "apnscope",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
-    .testTarget(name: "CommandTests", dependencies: ["apnscope", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
+      exclude: ["Clients"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

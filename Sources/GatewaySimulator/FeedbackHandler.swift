@@ -7,8 +7,9 @@ import TLSTransport
 /// One provider's connection to the feedback service: sends the topic's list, and clears what was read to its end.
 ///
 /// Read to its end is what was sent in full before the peer closed without a reset: a peer that closes with bytes unread
-/// resets the connection, and so does one that had closed before they came. A peer that closes its half first has read
-/// it when all is acknowledged: there is no other sign. When in doubt the list stays, and is sent again.
+/// resets the connection, and so does one that had closed before they came. A close_notify tells nothing, for it may be
+/// sent with bytes unread: the FIN or the reset behind it does. A peer that ends its half of the TCP connection first has
+/// read it when all is acknowledged: there is no other sign. When in doubt the list stays, and is sent again.
 final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -64,7 +65,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       hasPeerEnded = true
-      if phase == .sent { finishWhenAcknowledged() }
+      if phase == .sent { conclude(context) }
     }
     context.fireUserInboundEventTriggered(event)
   }
@@ -198,12 +199,21 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     phase = .sent
     progress = .now()
     if hasPeerEnded {
-      finishWhenAcknowledged()
+      conclude(context)
     } else if !desk.behavior.feedback.neverCloses {
       let closed = context.eventLoop.makePromise(of: Void.self)
       closed.futureResult.assumeIsolated().whenSuccess { self.isOutputClosed = true }
       context.close(mode: .output, promise: closed)
     }
+  }
+
+  /// Everything was sent, and the peer has ended its half.
+  private func conclude(_ context: ChannelHandlerContext) {
+    let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
+    guard tls?.sawCloseNotify == true else { return finishWhenAcknowledged() }
+    // How its TCP connection ends is still to come.
+    isOutputClosed = true
+    context.close(mode: .output, promise: nil)
   }
 
   private func finishWhenAcknowledged() {

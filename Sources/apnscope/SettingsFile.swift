@@ -5,8 +5,9 @@ import TOMLKit
 /// default and one check.
 ///
 /// A key is the option's name with `_` for `-`; a table's name goes before its keys: `delay` in `[response]` is
-/// `--response-delay`. `true` sets a flag, a list of values joins with commas, and each table of a `[[list]]` is one use
-/// of the option: `[[reject]]` with `every = 1000` and `status = 8` is `--reject every=1000,status=8`.
+/// `--response-delay`. `true` sets a flag. Each table of a `[[list]]` is one use of the option: `[[reject]]` with
+/// `every = 1000` and `status = 8` is `--reject every=1000,status=8`. So is each value of a list where the option is
+/// repeatable; elsewhere values join with commas: `pieces = [1, 2, 3]`.
 struct SettingsFile {
   /// Longest file in bytes.
   private static let maximumLength = 1 << 20
@@ -14,7 +15,7 @@ struct SettingsFile {
   private let path: String
   private let table: TOMLTable
 
-  /// Throws `ValidationError` with the place when it is no TOML.
+  /// Complains and throws an exit code when it cannot be read or is no TOML; the latter with line and column.
   init(path: String) throws {
     self.path = path
     let text: String
@@ -28,62 +29,91 @@ struct SettingsFile {
       table = try TOMLTable(string: text)
     } catch let error as TOMLParseError {
       let place = error.source.begin
-      throw ValidationError("\(path):\(place.line):\(place.column): \(error.description)")
+      complain("\(path):\(place.line):\(place.column): \(error.description)")
+      throw ExitStatus.damaged
     }
   }
 
   /// The arguments, in the order of the keys. Keys that are no option of `command` are errors that suggest one that is.
-  func arguments(of command: any ParsableCommand.Type, except excluded: Set<String>) throws -> [String] {
+  ///
+  /// - Parameters:
+  ///   - excluded: options that have no place in a file.
+  ///   - repeatable: options that are used once for each value of a list.
+  ///   - overridden: options that are left out, because something else sets them.
+  func arguments(
+    of command: any ParsableCommand.Type, except excluded: Set<String>, repeatable: Set<String>,
+    overridden: Set<String>
+  ) throws -> [String] {
+    var grammar = Grammar(repeatable: repeatable, overridden: overridden)
     let help = command.helpMessage(includeHidden: true, columns: 200)
-    let names = Set(help.matches(of: #/--([a-z][a-z0-9-]*)/#).map { String($0.output.1) }).subtracting(excluded)
-    return try arguments(table, prefix: "", names)
+    for line in help.matches(of: #/^  (?:-[a-z], )?--([a-z][a-z0-9-]*)( <)?/#.anchorsMatchLineEndings()) {
+      let name = String(line.output.1)
+      if !excluded.contains(name) { grammar.takesValue[name] = line.output.2 != nil }
+    }
+    return try arguments(table, prefix: "", grammar)
   }
 
-  private func arguments(_ table: TOMLTable, prefix: String, _ names: Set<String>) throws -> [String] {
+  private struct Grammar {
+    var repeatable: Set<String>
+    var overridden: Set<String>
+    /// By option; those without a value are flags.
+    var takesValue: [String: Bool] = [:]
+  }
+
+  private func arguments(_ table: TOMLTable, prefix: String, _ grammar: Grammar) throws -> [String] {
     var arguments: [String] = []
     for key in table.keys.sorted() {
       let name = prefix + key.replacing("_", with: "-")
       guard let value = table[key] else { continue }
       if let inner = value.table {
-        arguments += try self.arguments(inner, prefix: name + "-", names)
+        arguments += try self.arguments(inner, prefix: name + "-", grammar)
         continue
       }
-      guard names.contains(name) else { throw unknown(key, name, names) }
-      arguments += try uses(of: name, key, value)
+      guard let takesValue = grammar.takesValue[name] else { throw unknown(name, grammar) }
+      let uses = takesValue ? try uses(of: name, value, grammar) : try flag(name, value)
+      if !grammar.overridden.contains(name) { arguments += uses }
     }
     return arguments
   }
 
-  private func uses(of name: String, _ key: String, _ value: any TOMLValueConvertible) throws -> [String] {
-    if let isOn = value.bool { return isOn ? ["--\(name)"] : [] }
-    if let list = value.array {
-      if list.contains(where: { $0.table != nil }) {
-        return try list.flatMap { element in
-          guard let table = element.table else { throw mistake(key, "mixes tables and values") }
-          let parts = try table.keys.sorted().map { "\($0)=\(try text($0, table[$0]))" }
-          return ["--\(name)", parts.joined(separator: ",")]
-        }
-      }
-      return ["--\(name)", try list.map { try text(key, $0) }.joined(separator: ",")]
-    }
-    return ["--\(name)", try text(key, value)]
+  private func flag(_ name: String, _ value: any TOMLValueConvertible) throws -> [String] {
+    guard let isOn = value.bool else { throw mistake(name, "is true or false") }
+    return isOn ? ["--\(name)"] : []
   }
 
-  private func text(_ key: String, _ value: (any TOMLValueConvertible)?) throws -> String {
+  private func uses(of name: String, _ value: any TOMLValueConvertible, _ grammar: Grammar) throws -> [String] {
+    guard let list = value.array else { return [use(name, try text(name, value))] }
+    if list.contains(where: { $0.table != nil }) {
+      return try list.map { element in
+        guard let table = element.table else { throw mistake(name, "mixes tables and values") }
+        return use(
+          name, try table.keys.sorted().map { "\($0)=\(try text("\(name).\($0)", table[$0]))" }.joined(separator: ","))
+      }
+    }
+    let values = try list.map { try text(name, $0) }
+    return grammar.repeatable.contains(name) ? values.map { use(name, $0) } : [use(name, values.joined(separator: ","))]
+  }
+
+  /// In one word, so that a value may begin with a hyphen.
+  private func use(_ name: String, _ value: String) -> String { "--\(name)=\(value)" }
+
+  private func text(_ name: String, _ value: (any TOMLValueConvertible)?) throws -> String {
     if let text = value?.string { return text }
     if let number = value?.int { return "\(number)" }
     if let number = value?.double { return "\(number)" }
-    throw mistake(key, "takes a text or a number")
+    throw mistake(name, "takes a text or a number")
   }
 
-  private func mistake(_ key: String, _ problem: String) -> ValidationError {
-    ValidationError("\(path): '\(key)' \(problem).")
+  private func mistake(_ name: String, _ problem: String) -> ExitCode {
+    complain("\(path): '\(name.replacing("-", with: "_"))' \(problem)")
+    return ExitStatus.damaged
   }
 
-  private func unknown(_ key: String, _ name: String, _ names: Set<String>) -> ValidationError {
-    let nearest = names.map { (distance($0, name), $0) }.min { $0 < $1 }
-    let hint = nearest.map { $0.0 <= 3 ? " Did you mean '\($0.1.replacing("-", with: "_"))'?" : "" } ?? ""
-    return ValidationError("\(path): there is no setting '\(name.replacing("-", with: "_"))'.\(hint)")
+  private func unknown(_ name: String, _ grammar: Grammar) -> ExitCode {
+    let nearest = grammar.takesValue.keys.map { (distance($0, name), $0) }.min { $0 < $1 }
+    let hint = nearest.map { $0.0 <= 3 ? "; did you mean '\($0.1.replacing("-", with: "_"))'?" : "" } ?? ""
+    complain("\(path): there is no setting '\(name.replacing("-", with: "_"))'\(hint)")
+    return ExitStatus.damaged
   }
 }
 

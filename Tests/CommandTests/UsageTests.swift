@@ -46,11 +46,26 @@ struct UsageTests {
     "--max-missing-records", "--max-opening-attempts", "--max-key-log-lines", "--max-secrets-length",
   ]
 
+  static let simulateOptions = [
+    "--gateway", "--feedback", "--no-feedback", "--threads", "--identity", "--plain", "--plain-topic", "--tls",
+    "--ciphers", "--tls13-suites", "--client-certificate", "--allow-revoked", "--tickets", "--resume", "--keylog",
+    "--payload-limit", "--token-length", "--any-priority", "--malformed", "--reject", "--response-delay",
+    "--response-pieces", "--response-piece-delay", "--response-identifier", "--response-ending", "--shutdown-after",
+    "--seed", "--read-rate", "--read-pause-every", "--read-pause", "--receive-buffer", "--accept-then-close",
+    "--wrong-environment", "--handshake-failure", "--connection-limit", "--reconnect-limit", "--reconnect-refusal",
+    "--idle-close", "--lifetime", "--devices-offline", "--devices-uninstalled", "--devices-unknown", "--devices-file",
+    "--devices-online-after", "--feedback-list", "--feedback-ragged", "--feedback-never-closes", "--for", "--ledger",
+    "--log", "--metrics", "--handshake-timeout", "--frame-timeout", "--linger", "--feedback-timeout",
+    "--max-frame-length", "--max-connections", "--max-listed-connections", "--max-stored", "--max-stored-bytes",
+    "--settings",
+  ]
+
   @Test(
     "--help mentions every option, and explains it",
     arguments: [
       ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
       ("inspect", readingOptions + ["--format", "--rows"]),
+      ("simulate", simulateOptions),
       ("identity", ["--directory", "--topic", "--key", "--revoked", "--expired", "--days", "--force"]),
     ])
   func help(subcommand: String, options: [String]) throws {
@@ -72,7 +87,7 @@ struct UsageTests {
     try Command.inFolder { command in
       let outcome = try command.run("--help")
       #expect(outcome.status == 0)
-      for text in ["decode", "inspect", "identity", "64", "65", "66", "74", "130"] {
+      for text in ["decode", "inspect", "simulate", "identity", "64", "65", "66", "74", "130"] {
         #expect(outcome.output.contains(text))
       }
     }

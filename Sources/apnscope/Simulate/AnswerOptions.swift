@@ -8,12 +8,13 @@ struct RuleOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Longest payload; a longer one gets status 7. 256 until 2014, then 2048, 4096 for VoIP certificates.",
-      valueName: "bytes"))
-  var payloadLimit = 2_048
+      valueName: "bytes", default: ByteCount(2_048)), transform: ByteCount.parse)
+  var payloadLimit = ByteCount(2_048)
 
   @Option(
     help: ArgumentHelp(
-      "Length of device tokens, or a range as 32..100; others get status 5.", valueName: "bytes"))
+      "Length of device tokens, or a range as 32..100; others get status 5.", valueName: "bytes",
+      default: NumberRange(32...32)), transform: NumberRange.parse)
   var tokenLength = NumberRange(32...32)
 
   @Flag(
@@ -23,19 +24,20 @@ struct RuleOptions: ParsableArguments {
   var anyPriority = false
 
   @Option(
-    help:
-      "What is answered to bytes that are no frame: respond (status 128, as documented in 2018) or close (as seen before)."
+    help: ArgumentHelp(
+      "What bytes that are no frame are answered with: a response (status 128, documented in 2018), or just the close (seen before).",
+      valueName: "answer")
   )
   var malformed = MalformedAnswer.respond
 
   func validate() throws {
-    guard (1...65_535).contains(payloadLimit) else {
-      throw ValidationError("--payload-limit takes a number from 1 to 65535, not \(payloadLimit).")
+    guard (1...65_535).contains(payloadLimit.bytes) else {
+      throw ValidationError("--payload-limit takes a number from 1 to 65535, not \(payloadLimit.bytes).")
     }
   }
 
   func apply(to options: inout SimulatorOptions) {
-    options.rules.maximumPayloadLength = payloadLimit
+    options.rules.maximumPayloadLength = payloadLimit.bytes
     options.rules.tokenLengths = tokenLength.numbers
     options.rules.checksPriority = !anyPriority
     options.rules.answersMalformed = malformed == .respond
@@ -49,12 +51,13 @@ struct AnswerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Refuse notifications that nothing is wrong with: every=N, probability=P, prefix=HEX (of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given). Repeatable; the first that applies decides.",
-      valueName: "rule"))
+      valueName: "rule"), transform: RejectionSpecification.parse)
   var reject: [RejectionSpecification] = []
 
   @Option(
     help: ArgumentHelp(
-      "Wait before an error response, evenly drawn from a range as 100ms..800ms.", valueName: "time"))
+      "Wait so long before an error response, as 200ms, or drawn from a range as 100ms..800ms.", valueName: "time"),
+    transform: TimeSpanRange.parse)
   var responseDelay: TimeSpanRange?
 
   @Option(
@@ -62,15 +65,21 @@ struct AnswerOptions: ParsableArguments {
       "Send an error response in pieces of these lengths, as 1,2,3; the last takes the rest.", valueName: "lengths"))
   var responsePieces: String?
 
-  @Option(help: ArgumentHelp("Wait between the pieces.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Wait so long between the pieces.", valueName: "time", default: TimeSpan(.milliseconds(20))),
+    transform: TimeSpan.parse)
   var responsePieceDelay = TimeSpan(.milliseconds(20))
 
-  @Option(help: "Which identifier an error response carries: right, wrong, or zero (unknown).")
+  @Option(
+    help: ArgumentHelp(
+      "Which identifier an error response carries; zero stands for a gateway that did not come to read it.",
+      valueName: "which"))
   var responseIdentifier = Behavior.Response.Identifier.right
 
   @Option(
-    help:
-      "How a connection is ended: response (then close), fin (without a response), or rst (without, and what is under way is destroyed)."
+    help: ArgumentHelp(
+      "How the gateway ends a connection: with an error response and then the close, with just the close (fin), or with a reset (rst), which also destroys what is on its way.",
+      valueName: "how")
   )
   var responseEnding = Behavior.Response.Ending.response
 
@@ -78,7 +87,10 @@ struct AnswerOptions: ParsableArguments {
     help: ArgumentHelp("Shut a connection down (status 10) after so many accepted notifications.", valueName: "count"))
   var shutdownAfter: Int?
 
-  @Option(help: ArgumentHelp("Where all chance comes from.", valueName: "number"))
+  @Option(
+    help: ArgumentHelp(
+      "Seed of all that is left to chance. The same connections in the same order then get the same.",
+      valueName: "number"))
   var seed: UInt64 = 1
 
   func validate() throws {

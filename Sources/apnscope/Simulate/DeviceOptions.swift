@@ -5,28 +5,30 @@ struct DeviceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Share of tokens whose device is offline: the latest notification for it is kept until its expiration.",
-      valueName: "share"))
+      valueName: "share"), transform: Share.parse)
   var devicesOffline: Share?
 
   @Option(
     help: ArgumentHelp(
-      "Share of tokens whose app is gone: accepted, and put on the topic's feedback list.", valueName: "share"))
+      "Share of tokens whose app is gone: accepted, and put on the topic's feedback list.", valueName: "share"),
+    transform: Share.parse)
   var devicesUninstalled: Share?
 
   @Option(
-    help: ArgumentHelp("Share of tokens that are not this topic's: they get status 8.", valueName: "share"))
+    help: ArgumentHelp("Share of tokens that are not this topic's: they get status 8.", valueName: "share"),
+    transform: Share.parse)
   var devicesUnknown: Share?
 
   @Option(
     help: ArgumentHelp(
-      "A list instead of shares: a token a line in hexadecimal, then active, offline, uninstalled or unknown (active unless given). Others are unknown.",
+      "A list of all devices instead of shares: a token a line in hexadecimal, and behind it active (also if left out), offline, uninstalled or unknown. Tokens that are not listed are unknown.",
       valueName: "file"), completion: .file())
   var devicesFile: String?
 
   @Option(
     help: ArgumentHelp(
       "An offline device comes online for a moment so long after the first notification was kept for it. Default: only at SIGUSR2.",
-      valueName: "time"))
+      valueName: "time"), transform: TimeSpan.parse)
   var devicesOnlineAfter: TimeSpan?
 
   @Option(

@@ -1,19 +1,27 @@
 import ArgumentParser
+import Bytes
 import GatewaySimulator
+import Glibc
 import TLSTransport
 
 struct ListeningOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Where the gateway listens. Port 0 picks a free one.", valueName: "host:port"))
+    help: ArgumentHelp(
+      "Where the gateway listens. Port 0 picks a free one.", valueName: "host:port",
+      default: ListeningAddress(.init(host: "127.0.0.1", port: 2195))), transform: ListeningAddress.parse)
   var gateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
 
-  @Option(help: ArgumentHelp("Where the feedback service listens.", valueName: "host:port"))
+  @Option(
+    help: ArgumentHelp(
+      "Where the feedback service listens.", valueName: "host:port",
+      default: ListeningAddress(.init(host: "127.0.0.1", port: 2196))), transform: ListeningAddress.parse)
   var feedback = ListeningAddress(.init(host: "127.0.0.1", port: 2196))
 
   @Flag(help: "No feedback service.")
   var noFeedback = false
 
-  @Option(help: ArgumentHelp("Event loops that connections are spread over. Default: one per core.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp("Threads that connections are spread over. Default: one per core.", valueName: "count"))
   var threads: Int?
 
   func validate() throws {
@@ -36,7 +44,7 @@ enum ClientCertificate: String, CaseIterable, ExpressibleByArgument {
 struct ServerTLSOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A directory made by 'apnscope identity': the gateway shows its certificate and trusts its authority's.",
+      "A directory made by 'apnscope identity': the gateway shows the certificate in it, and lets in clients whose certificate is from the same authority.",
       valueName: "directory"), completion: .directory)
   var identity: String?
 
@@ -48,7 +56,8 @@ struct ServerTLSOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "TLS versions: one, or a range as 1.0..1.2. The default lets old clients in.", valueName: "versions"))
+      "TLS versions: one, or a range as 1.0..1.2. The default lets old clients in.", valueName: "versions",
+      default: TLSVersionRange(.tls10 ... .tls13)), transform: TLSVersionRange.parse)
   var tls = TLSVersionRange(.tls10 ... .tls13)
 
   @Option(
@@ -61,7 +70,10 @@ struct ServerTLSOptions: ParsableArguments {
     help: ArgumentHelp("Cipher suites of TLS 1.3, as 'TLS_AES_128_GCM_SHA256'.", valueName: "list"))
   var tls13Suites: String?
 
-  @Option(help: "Certificates of clients: \(ClientCertificate.allCases.map(\.rawValue).joined(separator: ", ")).")
+  @Option(
+    help: ArgumentHelp(
+      "Whether clients have to show a certificate, may, or are not asked. Without one there is no topic, and every notification gets status 3.",
+      valueName: "need"))
   var clientCertificate = ClientCertificate.required
 
   @Flag(help: "Let clients in whose certificates are on the revocation list.")
@@ -74,8 +86,9 @@ struct ServerTLSOptions: ParsableArguments {
   var tickets = 0
 
   @Option(
-    help:
-      "How sessions are resumed: tickets, ids (up to TLS 1.2, from a cache in the server), or off."
+    help: ArgumentHelp(
+      "How sessions are resumed: with tickets, with ids (up to TLS 1.2, from a cache in the server), or not at all.",
+      valueName: "how")
   )
   var resume = Resumption.tickets
 
@@ -89,7 +102,9 @@ struct ServerTLSOptions: ParsableArguments {
 
   func validate() throws {
     if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
-    guard (0...16).contains(tickets) else { throw ValidationError("--tickets takes a number from 0 to 16, not \(tickets).") }
+    guard (0...16).contains(tickets) else {
+      throw ValidationError("--tickets takes a number from 0 to 16, not \(tickets).")
+    }
   }
 
   func apply(to options: inout SimulatorOptions) throws {
@@ -103,7 +118,18 @@ struct ServerTLSOptions: ParsableArguments {
     }
   }
 
+  /// What is not there is told in the system's words, with the way to make it.
+  private func requireFiles(_ directory: IdentityDirectory) throws {
+    let files = ["\(directory.path)/gateway.pem", "\(directory.path)/gateway.key", directory.authorityFile]
+    for file in files + (allowRevoked ? [] : [directory.revocationListFile]) where unsafe access(file, R_OK) != 0 {
+      let way = errno == ENOENT ? "; 'apnscope identity --directory \(identity ?? "") --topic TOPIC' makes it" : ""
+      complain("\(file): \(SystemError.text(errno))\(way)")
+      throw ExitStatus.cannotOpen
+    }
+  }
+
   private func context(_ directory: IdentityDirectory) throws -> TLSContext {
+    try requireFiles(directory)
     var configuration = TLSConfiguration.server(identity: try directory.gateway())
     configuration.versions = tls.versions
     configuration.cipherList = ciphers

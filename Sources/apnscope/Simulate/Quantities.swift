@@ -2,8 +2,31 @@ import ArgumentParser
 import GatewaySimulator
 import TLSTransport
 
+/// A value with a notation of its own, which the error names when something else was typed.
+protocol Quantity: ExpressibleByArgument {
+  /// What is expected, with examples: "a time as 250ms, 2s, 10m or 1h".
+  static var notation: String { get }
+}
+
+extension Quantity {
+  /// For `@Option(transform:)`.
+  @Sendable static func parse(_ text: String) throws -> Self {
+    guard let value = Self(argument: text) else { throw ValidationError("expected \(notation)") }
+    return value
+  }
+}
+
+extension ArgumentHelp {
+  /// Says the default where the library does not, with a transformation.
+  init(_ abstract: String, valueName: String, default value: some Quantity) {
+    self.init("\(abstract) (default: \(value.defaultValueDescription))", valueName: valueName)
+  }
+}
+
 /// A duration as typed: 250ms, 2s, 10m, 1h. A number alone has no unit and is refused.
-struct TimeSpan: ExpressibleByArgument {
+struct TimeSpan: Quantity {
+  static let notation = "a time as 250ms, 2s, 10m or 1h"
+
   var duration: Duration
 
   init(_ duration: Duration) { self.duration = duration }
@@ -29,11 +52,14 @@ struct TimeSpan: ExpressibleByArgument {
 }
 
 /// Two durations, or one that is both: 100ms..800ms.
-struct TimeSpanRange: ExpressibleByArgument {
+struct TimeSpanRange: Quantity {
+  static let notation = "a time as 250ms or 2s, or a range as 100ms..800ms"
+
   var durations: ClosedRange<Duration>
 
   init?(argument: String) {
-    guard let parts = bounds(argument), let low = TimeSpan(argument: parts.low), let high = TimeSpan(argument: parts.high),
+    guard let parts = bounds(argument), let low = TimeSpan(argument: parts.low),
+      let high = TimeSpan(argument: parts.high),
       low.duration <= high.duration
     else { return nil }
     durations = low.duration...high.duration
@@ -41,8 +67,14 @@ struct TimeSpanRange: ExpressibleByArgument {
 }
 
 /// A number of bytes as typed: 4096, 16KB (1,000 each), 16KiB (1,024 each), 1MB, 1MiB.
-struct ByteCount: ExpressibleByArgument {
+struct ByteCount: Quantity {
+  static let notation = "bytes as 4096, 64KiB or 1MB"
+
   var bytes: Int
+
+  init(_ bytes: Int) { self.bytes = bytes }
+
+  var defaultValueDescription: String { "\(bytes)" }
 
   init?(argument: String) {
     let number = argument.prefix { $0.isNumber || $0 == "." }
@@ -64,7 +96,9 @@ struct ByteCount: ExpressibleByArgument {
 }
 
 /// Two whole numbers, or one that is both: 32..100.
-struct NumberRange: ExpressibleByArgument {
+struct NumberRange: Quantity {
+  static let notation = "a whole number as 32, or a range as 32..100"
+
   var numbers: ClosedRange<Int>
 
   init(_ numbers: ClosedRange<Int>) { self.numbers = numbers }
@@ -74,7 +108,8 @@ struct NumberRange: ExpressibleByArgument {
   }
 
   init?(argument: String) {
-    guard let parts = bounds(argument), let low = Int(parts.low), let high = Int(parts.high), 0 <= low, low <= high else {
+    guard let parts = bounds(argument), let low = Int(parts.low), let high = Int(parts.high), 0 <= low, low <= high
+    else {
       return nil
     }
     numbers = low...high
@@ -82,7 +117,9 @@ struct NumberRange: ExpressibleByArgument {
 }
 
 /// A share of a whole: 0.001, 1e-4, 5%.
-struct Share: ExpressibleByArgument {
+struct Share: Quantity {
+  static let notation = "a share from 0 to 1 as 0.01, or from 0% to 100% as 1%"
+
   var value: Double
 
   init?(argument: String) {
@@ -94,7 +131,9 @@ struct Share: ExpressibleByArgument {
 }
 
 /// HOST:PORT, or [ADDRESS]:PORT for IPv6.
-struct ListeningAddress: ExpressibleByArgument {
+struct ListeningAddress: Quantity {
+  static let notation = "HOST:PORT, or [ADDRESS]:PORT for IPv6, with a port from 0 to 65535"
+
   var address: SimulatorOptions.Address
 
   init(_ address: SimulatorOptions.Address) { self.address = address }
@@ -117,7 +156,9 @@ struct ListeningAddress: ExpressibleByArgument {
 }
 
 /// TLS versions: 1.2, or 1.0..1.3.
-struct TLSVersionRange: ExpressibleByArgument {
+struct TLSVersionRange: Quantity {
+  static let notation = "a TLS version as 1.2, or a range as 1.0..1.2"
+
   var versions: ClosedRange<TLSVersion>
 
   init(_ versions: ClosedRange<TLSVersion>) { self.versions = versions }

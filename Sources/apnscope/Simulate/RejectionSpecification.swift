@@ -4,7 +4,10 @@ import Bytes
 import GatewaySimulator
 
 /// Which notifications are refused, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`, `tokens=FILE`.
-struct RejectionSpecification: ExpressibleByArgument {
+struct RejectionSpecification: Quantity {
+  static let notation =
+    "every=N, probability=P, prefix=HEX, token=HEX or tokens=FILE, and then ,status=S (1 to 255, not 10) if you like"
+
   private enum Condition {
     case ready(Behavior.Rejection.Condition)
     case tokens(file: String)
@@ -59,7 +62,8 @@ struct RejectionSpecification: ExpressibleByArgument {
 /// The bytes of hexadecimal digits; `nil` when they are not such.
 func hexadecimal(_ text: String) -> [UInt8]? {
   let digits = Array(text.utf8)
-  guard digits.count % 2 == 0 else { return nil }
+  // A number may have a sign, a digit may not.
+  guard digits.count % 2 == 0, text.allSatisfy(\.isHexDigit) else { return nil }
   var bytes: [UInt8] = []
   for index in stride(from: 0, to: digits.count, by: 2) {
     guard let byte = UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) else { return nil }

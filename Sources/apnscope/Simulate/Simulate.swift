@@ -22,17 +22,20 @@ struct Simulate: AsyncParsableCommand {
       expired + dropped + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only \
       when their failures are on the feedback list for certain.
 
+      Times are written 250ms, 2s, 10m or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
+
       Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like; 'delay' in \
-      [response] is --response-delay, and each table of [[reject]] is one --reject. Options of the command line come \
-      later and win.
+      [response] is --response-delay, and each table of [[reject]] is one --reject. An option of the command line takes \
+      the place of the file's.
 
       Examples:
         apnscope identity --directory ids --topic com.example.app
         apnscope simulate --identity ids --ledger sim.json
-        apnscope simulate --identity ids --gateway 127.0.0.1:0 --for 30s --reject every=1000,status=8
-        apnscope simulate --plain --reject prefix=dead --response-delay 100ms..800ms --response-pieces 1,2,3
-        apnscope simulate --identity ids --devices-uninstalled 1% --devices-offline 10% --devices-online-after 30s
-        apnscope simulate --identity ids --settings bad-day.toml --log events.jsonl --metrics 127.0.0.1:9100
+        apnscope simulate --identity ids --for 30s --reject every=1000,status=7
+        apnscope simulate --plain --reject prefix=dead --response-delay 100ms..800ms
+        apnscope simulate --identity ids --devices-uninstalled 1%
+        apnscope simulate --identity ids --log events.jsonl --metrics 127.0.0.1:9100
+        apnscope simulate --settings bad-day.toml
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
       port cannot be had; 74 cannot write; 130 ended by a second signal.
@@ -61,9 +64,11 @@ struct Simulate: AsyncParsableCommand {
   func run() async throws {
     guard let settings else { return try await SimulatorRun(self).run() }
     let file = try SettingsFile(path: settings)
-    let arguments = try file.arguments(of: Simulate.self, except: ["settings", "help", "version"])
-    // The file's first, so that what was typed comes later and wins.
     let typed = CommandLine.arguments.drop { $0 != "simulate" }.dropFirst()
+    // What was typed wins: the file's values for the same options are left out.
+    let arguments = try file.arguments(
+      of: Simulate.self, except: ["settings", "help", "version"], repeatable: ["reject", "wrong-environment"],
+      overridden: Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) }))
     let merged: Simulate
     do {
       merged = try Simulate.parse(arguments + typed)

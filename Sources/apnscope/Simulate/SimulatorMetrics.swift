@@ -21,7 +21,8 @@ extension Simulator {
         .gauge, "apnscope_gateway_connections_open", help: "Connections that are open.", value(open.gateway)),
       counter("apnscope_gateway_handshakes_total", "Handshakes completed.", gateway.handshakes),
       counter("apnscope_gateway_handshakes_resumed_total", "Handshakes that resumed a session.", gateway.resumed),
-      counter("apnscope_gateway_handshake_failures_total", "Connections without a handshake.", gateway.handshakeFailures),
+      counter(
+        "apnscope_gateway_handshake_failures_total", "Connections without a handshake.", gateway.handshakeFailures),
       counter("apnscope_gateway_refused_total", "Connections closed right after their handshake.", gateway.refused),
       counter("apnscope_gateway_received_total", "Notifications received.", gateway.received),
       counter("apnscope_gateway_accepted_total", "Notifications accepted.", gateway.accepted),

@@ -25,13 +25,15 @@ struct SimulatorRun {
     let list = try feedbackList()
     let log = try openLog()
 
+    // Before anything can be connected to: who is told a port may send a signal at once.
+    let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sigusr1, .sigusr2)
     let simulator = try await start(options, list, log)
     let metrics = try await startMetrics(simulator)
     if let address = simulator.gateway { output.say("gateway \(address)") }
     if let address = simulator.feedback { output.say("feedback \(address)") }
     if let metrics { output.say("metrics http://\(metrics.address)/metrics") }
 
-    await watch(simulator)
+    await watch(simulator, signals)
     await metrics?.stop()
     let ledger = await simulator.stop()
     try? await list.close()
@@ -42,9 +44,10 @@ struct SimulatorRun {
     for problem in simulator.takeFailures() { complain(problem) }
     if let problem = log?.failure { complain(problem) }
     if let problem = options.tls?.keyLogFailure { complain("\(command.tls.keylog ?? ""): \(problem)") }
-    try output.check()
     try ledgerOutput?.check()
     if log?.failure != nil { throw ExitStatus.inputOutput }
+    // Last, for a reader of standard output that has gone ends this without an error.
+    try output.check()
   }
 
   // MARK: the beginning
@@ -84,7 +87,7 @@ struct SimulatorRun {
         host: address.host, port: address.port, group: MultiThreadedEventLoopGroup.singleton
       ) { await simulator.metrics() }
     } catch {
-      complain("metrics \(address): \(error)")
+      complain("metrics: \(error)")
       throw ExitStatus.unavailable
     }
   }
@@ -92,18 +95,20 @@ struct SimulatorRun {
   // MARK: while it runs
 
   /// Returns when it is to end. A second signal ends the process.
-  private func watch(_ simulator: Simulator) async {
+  private func watch(_ simulator: Simulator, _ sequence: UnixSignalsSequence) async {
     let (events, source) = AsyncStream.makeStream(of: Event.self)
     let signals = Task {
       // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
       let clock = ContinuousClock()
       var stopped: ContinuousClock.Instant?
-      for await signal in await UnixSignalsSequence(trapping: .sigint, .sigterm, .sigusr1, .sigusr2) {
+      for await signal in sequence {
         switch signal {
         case .sigusr1: source.yield(.shutDown)
         case .sigusr2: source.yield(.devicesOnline)
         default:
-          if let stopped, stopped.duration(to: clock.now) > .milliseconds(500) { _exit(ExitStatus.interrupted.rawValue) }
+          if let stopped, stopped.duration(to: clock.now) > .milliseconds(500) {
+            _exit(ExitStatus.interrupted.rawValue)
+          }
           stopped = stopped ?? clock.now
           source.yield(.stop)
         }

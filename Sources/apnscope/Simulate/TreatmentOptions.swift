@@ -2,21 +2,32 @@ import ArgumentParser
 import GatewaySimulator
 
 struct TreatmentOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Read each connection this slowly, in bytes a second.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("Read each connection this slowly, in bytes a second.", valueName: "bytes"),
+    transform: ByteCount.parse)
   var readRate: ByteCount?
 
-  @Option(help: ArgumentHelp("Stop reading a connection for --read-pause after so many bytes.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("Stop reading a connection for --read-pause after so many bytes.", valueName: "bytes"),
+    transform: ByteCount.parse)
   var readPauseEvery: ByteCount?
 
-  @Option(help: ArgumentHelp("How long it then is not read.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "How long the pause of --read-pause-every is.", valueName: "time", default: TimeSpan(.seconds(1))),
+    transform: TimeSpan.parse)
   var readPause = TimeSpan(.seconds(1))
 
-  @Option(help: ArgumentHelp("SO_RCVBUF of connections; the kernel doubles it.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp(
+      "Receive buffer of a connection (SO_RCVBUF; the kernel doubles it): with a small one a provider's writes stop sooner.",
+      valueName: "bytes"),
+    transform: ByteCount.parse)
   var receiveBuffer: ByteCount?
 
   @Option(
     help: ArgumentHelp(
-      "Close this share of connections right after the handshake.", valueName: "share"))
+      "Close this share of connections right after the handshake.", valueName: "share"), transform: Share.parse)
   var acceptThenClose: Share?
 
   @Option(
@@ -25,7 +36,8 @@ struct TreatmentOptions: ParsableArguments {
       valueName: "topic"))
   var wrongEnvironment: [String] = []
 
-  @Option(help: ArgumentHelp("Answer this share of handshakes with an alert.", valueName: "share"))
+  @Option(
+    help: ArgumentHelp("Answer this share of handshakes with an alert.", valueName: "share"), transform: Share.parse)
   var handshakeFailure: Share?
 
   @Option(help: ArgumentHelp("Open connections that a topic may have; further ones are closed.", valueName: "count"))
@@ -37,21 +49,29 @@ struct TreatmentOptions: ParsableArguments {
       valueName: "count"))
   var reconnectLimit: Int?
 
-  @Option(help: ArgumentHelp("How long it is then refused.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "How long --reconnect-limit refuses a topic.", valueName: "time", default: TimeSpan(.seconds(10))),
+    transform: TimeSpan.parse)
   var reconnectRefusal = TimeSpan(.seconds(10))
 
-  @Option(help: ArgumentHelp("Close a connection that brings nothing for so long.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Close a connection that brings nothing for so long.", valueName: "time"),
+    transform: TimeSpan.parse)
   var idleClose: TimeSpan?
 
-  @Option(help: ArgumentHelp("Shut a connection down (status 10) after so long.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Shut a connection down (status 10) when it is so old.", valueName: "time"),
+    transform: TimeSpan.parse)
   var lifetime: TimeSpan?
 
   func validate() throws {
     for (name, value) in [("connection-limit", connectionLimit), ("reconnect-limit", reconnectLimit)] {
       if let value, value < 1 { throw ValidationError("--\(name) takes a number from 1, not \(value).") }
     }
-    for (name, value) in [("read-rate", readRate), ("read-pause-every", readPauseEvery), ("receive-buffer", receiveBuffer)]
-    {
+    for (name, value) in [
+      ("read-rate", readRate), ("read-pause-every", readPauseEvery), ("receive-buffer", receiveBuffer),
+    ] {
       if let value, value.bytes < 1 { throw ValidationError("--\(name) takes at least 1 byte.") }
     }
   }

@@ -1,0 +1,194 @@
+import Foundation
+import Testing
+
+/// What cannot be meant, or cannot be had, is said before anything listens.
+@Suite("simulate: usage and beginnings")
+struct SimulateUsageTests {
+  /// Runs it to its end, which comes soon whatever happens.
+  static func run(_ arguments: [String], in command: Command, ports: Bool = true) throws -> Outcome {
+    let ports = ports ? ["--gateway", "127.0.0.1:0", "--feedback", "127.0.0.1:0"] : []
+    return try RunningProcess(
+      Command.path, ["simulate"] + ports + ["--for", "10ms"] + arguments, in: command.folder
+    ).end(within: 30)
+  }
+
+  @Test("Neither --identity nor --plain, and both: usage")
+  func identityOrPlain() throws {
+    try Command.inFolder { command in
+      let neither = try Self.run([], in: command)
+      #expect(neither.status == 64)
+      #expect(neither.errors.contains("--identity DIR"))
+      #expect(neither.output == "")
+      #expect(try Self.run(["--identity", "ids", "--plain"], in: command).status == 64)
+    }
+  }
+
+  static let bad: [(String, [String], String)] = [
+    ("a time as 250ms", ["10", "-1s", "1 s", "s", "1w", "abc"], "for"),
+    ("a time as 250ms", ["10"], "read-pause"), ("a time as 250ms", ["ten"], "linger"),
+    ("a time as 250ms", ["5"], "handshake-timeout"), ("a time as 250ms", ["5"], "frame-timeout"),
+    ("a time as 250ms", ["5"], "feedback-timeout"), ("a time as 250ms", ["5"], "idle-close"),
+    ("a time as 250ms", ["5"], "lifetime"), ("a time as 250ms", ["5"], "reconnect-refusal"),
+    ("a time as 250ms", ["5"], "response-piece-delay"), ("a time as 250ms", ["5"], "devices-online-after"),
+    ("a range as 100ms..800ms", ["5", "2s..1s", "1s..", "..", "1s..2s..3s"], "response-delay"),
+    ("bytes as 4096", ["x", "-1", "1.5", "1kb", "1e9", "1 KB"], "read-rate"),
+    ("bytes as 4096", ["x"], "read-pause-every"), ("bytes as 4096", ["x"], "receive-buffer"),
+    ("at least 1 byte", ["0"], "read-rate"), ("a range as 32..100", ["x", "-1", "100..32", "1.5"], "token-length"),
+    ("from 0% to 100%", ["2", "101%", "-0.1", "nan", "x", "%"], "devices-offline"),
+    ("from 0% to 100%", ["2"], "devices-uninstalled"), ("from 0% to 100%", ["2"], "devices-unknown"),
+    ("from 0% to 100%", ["2"], "accept-then-close"), ("from 0% to 100%", ["2"], "handshake-failure"),
+    ("HOST:PORT", ["2195", ":2195", "h:65536", "h:-1", "::1:2195", "h:"], "gateway"),
+    ("HOST:PORT", ["2196"], "feedback"), ("HOST:PORT", ["9100"], "metrics"),
+    ("a TLS version as 1.2", ["1.4", "1.3..1.2", "2", "ssl"], "tls"),
+    (
+      "every=N",
+      [
+        "every=0", "every=x", "probability=2", "prefix=", "prefix=abc", "prefix=xy", "token=+1", "status=8",
+        "every=1,status=10",
+        "every=1,status=0", "every=1,status=256", "every=1,probability=0.1", "often",
+      ], "reject"
+    ),
+    ("lengths from 1 to 6", ["0", "7", "1,,2", "x", "1;2"], "response-pieces"),
+    ("from 1 to 65535", ["0", "65536"], "payload-limit"), ("from 1 to 256", ["0", "257"], "threads"),
+    ("from 0 to 16", ["-1", "17"], "tickets"), ("from 0", ["-1"], "shutdown-after"),
+    ("from 1", ["0"], "connection-limit"), ("from 1", ["0"], "reconnect-limit"),
+    ("from 1 to 4294967296", ["0", "5GB"], "max-frame-length"), ("from 1 to 4294967296", ["0"], "max-connections"),
+    ("from 1 to 4294967296", ["0"], "max-listed-connections"), ("from 1 to 4294967296", ["0"], "max-stored"),
+    ("from 1 to 4294967296", ["0"], "max-stored-bytes"), ("is invalid", ["-1", "x", "1.5"], "seed"),
+    ("'required', 'optional' or 'none'", ["maybe"], "client-certificate"),
+    ("'tickets', 'ids' or 'off'", ["on"], "resume"), ("'respond' and 'close'", ["shrug"], "malformed"),
+    ("'right', 'wrong' or 'zero'", ["left"], "response-identifier"),
+    ("'response', 'fin' or 'rst'", ["nothing"], "response-ending"),
+  ]
+
+  @Test("A bad value: 64, and what is expected", arguments: bad)
+  func badValue(expectation: String, values: [String], option: String) throws {
+    try Command.inFolder { command in
+      for value in values {
+        let outcome = try Self.run(["--plain", "--\(option)=\(value)"], in: command)
+        #expect(outcome.status == 64, "--\(option)=\(value)")
+        #expect(outcome.errors.contains("--\(option)"), "--\(option)=\(value)")
+        #expect(outcome.errors.contains(expectation), "--\(option)=\(value): \(outcome.errors)")
+        #expect(outcome.output == "")
+      }
+    }
+  }
+
+  @Test("A port that is taken: 69, and which", arguments: ["gateway", "feedback", "metrics"]) func port(service: String)
+    throws
+  {
+    try SimulatorProcess.inFolder { command in
+      let first = try SimulatorProcess(["--plain"], in: command)
+      let second = try Self.run(["--plain", "--\(service)", "127.0.0.1:\(first.gateway)"], in: command)
+      #expect(second.status == 69)
+      #expect(second.errors.hasPrefix("apnscope: \(service)"))
+      #expect(second.errors.contains("127.0.0.1:\(first.gateway): Address already in use\n"))
+      #expect(second.output == "")
+      _ = try first.stop()
+    }
+  }
+
+  @Test("A directory of identities that is missing, or not complete: 66, and how to make one")
+  func missingIdentity() throws {
+    try SimulatorProcess.inFolder { command in
+      let missing = try Self.run(["--identity", "nowhere"], in: command)
+      #expect(missing.status == 66)
+      #expect(
+        missing.errors == """
+          apnscope: nowhere/gateway.pem: No such file or directory; 'apnscope identity --directory nowhere --topic TOPIC' \
+          makes it
+
+          """)
+      for name in ["gateway.pem", "gateway.key", "ca.pem", "crl.pem"] {
+        let file = command.folder.appending(path: "ids/\(name)")
+        let contents = try Data(contentsOf: file)
+        try FileManager.default.removeItem(at: file)
+        let outcome = try Self.run(["--identity", "ids"], in: command)
+        #expect(outcome.status == 66)
+        #expect(outcome.errors.hasPrefix("apnscope: ids/\(name): No such file or directory"))
+        try contents.write(to: file)
+      }
+      #expect(try Self.run(["--identity", "ids"], in: command).status == 0)
+    }
+  }
+
+  @Test("A damaged identity: 65, and which file", arguments: ["gateway.pem", "gateway.key", "ca.pem", "crl.pem"])
+  func damagedIdentity(name: String) throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array("Dear diary, this is no certificate.".utf8), "ids/\(name)")
+      let outcome = try Self.run(["--identity", "ids"], in: command)
+      #expect(outcome.status == 65)
+      #expect(outcome.errors.contains("ids/\(name): "))
+      #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
+  }
+
+  @Test("A key that belongs to another certificate: 65") func foreignKey() throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array(try command.read("ids/com.example.app.key").utf8), "ids/gateway.key")
+      let outcome = try Self.run(["--identity", "ids"], in: command)
+      #expect(outcome.status == 65)
+      #expect(outcome.errors.contains("does not belong to"))
+    }
+  }
+
+  @Test("A file that cannot be written: 74, and nothing listens", arguments: ["ledger", "log"]) func unwritable(
+    option: String
+  ) throws {
+    try SimulatorProcess.inFolder { command in
+      let outcome = try Self.run(["--plain", "--\(option)", "missing/file"], in: command)
+      #expect(outcome.status == 74)
+      #expect(outcome.errors == "apnscope: missing/file: No such file or directory\n")
+      #expect(outcome.output == "")
+    }
+  }
+
+  @Test("A full disk under the ledger: 74") func fullLedger() throws {
+    try SimulatorProcess.inFolder { command in
+      let outcome = try Self.run(["--plain", "--ledger", "/dev/full"], in: command)
+      #expect(outcome.status == 74)
+      #expect(outcome.errors == "apnscope: /dev/full: No space left on device\n")
+    }
+  }
+
+  @Test("A feedback list that is no such file: 65; one that another process has: 66") func feedbackList() throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array(String(repeating: "Dear diary. ", count: 500).utf8), "diary")
+      let diary = try Self.run(["--plain", "--feedback-list", "diary"], in: command)
+      #expect(diary.status == 65)
+      #expect(diary.errors.hasPrefix("apnscope: diary: "))
+      let first = try SimulatorProcess(in: command)
+      let second = try Self.run(["--identity", "ids"], in: command)
+      #expect(second.status == 66)
+      #expect(second.errors == "apnscope: ids/feedback.sqlite: is open in another process\n")
+      _ = try first.stop()
+    }
+  }
+
+  @Test("A list of devices with a bad line: 65, with its number") func devices() throws {
+    try Command.inFolder { command in
+      try command.write(Array("00ff active\nxyz\n".utf8), "devices")
+      let outcome = try Self.run(["--plain", "--devices-file", "devices"], in: command)
+      #expect(outcome.status == 65)
+      #expect(outcome.errors.contains("devices:2"))
+      #expect(try Self.run(["--plain", "--devices-file", "missing"], in: command).status == 66)
+      #expect(try Self.run(["--plain", "--reject", "tokens=missing"], in: command).status == 66)
+      let both = try Self.run(["--plain", "--devices-file", "devices", "--devices-offline", "1%"], in: command)
+      #expect(both.status == 64)
+      #expect(
+        try Self.run(["--plain", "--devices-offline", "60%", "--devices-unknown", "60%"], in: command).status == 64)
+    }
+  }
+
+  @Test("A reader of standard output that goes away does not keep the ledger from being written") func closedPipe()
+    throws
+  {
+    try Command.inFolder { command in
+      let outcome = try command.shell(
+        #""$apnscope" simulate --plain --gateway 127.0.0.1:0 --no-feedback --for 500ms --ledger l.json | true; echo "${PIPESTATUS[0]}""#
+      )
+      #expect(outcome.output == "0\n")
+      #expect(try command.read("l.json").hasSuffix("}\n"))
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Measurement
+import Testing
+
+/// `apnscope simulate`, running in a folder of its own with the identities of the test run.
+final class SimulatorProcess {
+  static let topic = "com.example.app"
+
+  /// Identities for gateway and provider, made once and removed at the end of the run.
+  private static let identities: URL = {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "apnscope-identities-\(getpid())")
+    try! FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let process = try! RunningProcess(
+      Command.path, ["identity", "--directory", "ids", "--topic", topic, "--revoked", "--expired"], in: folder)
+    let outcome = try! process.end()
+    precondition(outcome.status == 0, "no identities: \(outcome.errors)")
+    atexit {
+      try? FileManager.default.removeItem(
+        at: FileManager.default.temporaryDirectory.appending(path: "apnscope-identities-\(getpid())"))
+    }
+    return folder.appending(path: "ids")
+  }()
+
+  /// Makes a folder with `ids` in it, and removes it after `body`.
+  static func inFolder<T>(_ body: (Command) throws -> T) throws -> T {
+    try Command.inFolder { command in
+      try FileManager.default.copyItem(at: identities, to: command.folder.appending(path: "ids"))
+      return try body(command)
+    }
+  }
+
+  let folder: URL
+  private let running: RunningProcess
+  private let ledgerFile: String
+  private let logFile: String
+
+  /// Starts it on free ports, and returns when they can be connected to.
+  ///
+  /// - Parameter arguments: what comes beside the ports, `--ledger` and `--log`; `--identity ids` unless `--plain`.
+  init(_ arguments: [String] = [], in command: Command, name: String = "simulator") throws {
+    folder = command.folder
+    (ledgerFile, logFile) = ("\(name).ledger.json", "\(name).log.jsonl")
+    var all = ["simulate", "--gateway", "127.0.0.1:0", "--ledger", ledgerFile, "--log", logFile]
+    if !arguments.contains("--no-feedback") { all += ["--feedback", "127.0.0.1:0"] }
+    if !arguments.contains("--plain") { all += ["--identity", "ids"] }
+    running = try RunningProcess(Command.path, all + arguments, in: folder, name: name)
+    let isReady = waitUntil {
+      let services = [
+        "gateway", arguments.contains("--no-feedback") ? nil : "feedback",
+        arguments.contains("--metrics") ? "metrics" : nil,
+      ].compactMap { $0 }
+      return !running.isRunning || services.allSatisfy { port($0) != nil }
+    }
+    guard isReady, running.isRunning else { throw TimeoutError("the simulator does not start: \(running.errors)") }
+  }
+
+  // MARK: while it runs
+
+  var identifier: Int32 { running.identifier }
+  var isRunning: Bool { running.isRunning }
+  var gateway: Int { port("gateway") ?? 0 }
+  var feedback: Int { port("feedback") ?? 0 }
+  var metrics: Int { port("metrics") ?? 0 }
+
+  /// The line that names it has been written in full.
+  private func port(_ service: String) -> Int? {
+    running.output.firstMatch(
+      of: try! Regex("(?m)^\(service) \\S*:([0-9]+)(?:/metrics)?$", as: (Substring, Substring).self)
+    )
+    .flatMap { Int($0.output.1) }
+  }
+
+  func send(_ signal: Int32) { running.send(signal) }
+
+  /// The events so far, whole lines only.
+  func events() throws -> [[String: Any]] {
+    guard let text = try? String(contentsOf: folder.appending(path: logFile), encoding: .utf8) else { return [] }
+    return try text.split(separator: "\n").map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+  }
+
+  // MARK: the end
+
+  func end(within seconds: Double = 60) throws -> Outcome { try running.end(within: seconds) }
+
+  func kill() throws {
+    send(SIGKILL)
+    _ = try running.end()
+  }
+
+  /// Ends it in good order, checks that the books balance, and returns them.
+  func stop(with signal: Int32 = SIGTERM) throws -> Ledger {
+    send(signal)
+    let outcome = try end()
+    #expect(outcome.status == 0)
+    #expect(outcome.errors == "")
+    return try ledger()
+  }
+
+  /// The books, which balance.
+  func ledger() throws -> Ledger {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    let ledger = try decoder.decode(Ledger.self, from: Data(contentsOf: folder.appending(path: ledgerFile)))
+    let (gateway, devices) = (ledger.gateway, ledger.devices)
+    let rejected = gateway.rejected.values.reduce(0, +)
+    #expect(gateway.received == gateway.accepted + rejected + gateway.discarded)
+    #expect(
+      gateway.accepted == devices.delivered + devices.stored + devices.coalesced + devices.expired + devices.dropped
+        + devices.uninstalled)
+    #expect(ledger.connections.count + ledger.connectionsOmitted == gateway.connections)
+    #expect(ledger.connections.reduce(0) { $0 + $1.received } == gateway.received)
+    #expect(ledger.connections.reduce(0) { $0 + $1.accepted } == gateway.accepted)
+    #expect(ledger.connections.reduce(0) { $0 + $1.discarded } == gateway.discarded)
+    #expect(ledger.connections.count { $0.rejected != nil } == rejected)
+    return ledger
+  }
+
+  /// The books as JSON.
+  func ledgerObject() throws -> [String: Any] {
+    let data = try Data(contentsOf: folder.appending(path: ledgerFile))
+    return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+  }
+}
