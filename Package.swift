@@ -112,7 +112,7 @@ let package = Package(
       name: "GatewaySimulatorTests",
       dependencies: [
         "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "COpenSSL",
-        "TestSupport",
+        "TestSupport", "apnscope",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

@@ -1,7 +1,7 @@
 // Opens idle TLS connections with a provider's certificate and says how many are open:
 //   tlsidle HOST PORT COUNT --tls 12|13 --ca FILE --certificate FILE --key FILE
-// It prints the number of open connections in a line, and closes them all when its standard input ends. Addresses
-// 127.0.0.2 and on are connected from, 10,000 connections each, so that ports do not run out.
+// It prints the number of open connections in a line when all are there, and keeps them until it is killed. They come
+// from 127.0.0.1 and on, 10,000 from each address, so that ports do not run out.
 #include "tls.h"
 
 static const int connections_per_address = 10000;
@@ -52,6 +52,6 @@ int main(int count_of_arguments, char **arguments) {
   }
   printf("%d\n", count);
   fflush(stdout);
-  while (getchar() != EOF) {}
+  pause();
   return 0;
 }

@@ -80,9 +80,7 @@ public final class Simulator: Sendable {
       .serverChannelOption(.backlog, value: 4_096)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          // Without file descriptors a connection waits in the backlog, and accepting it would fail in a busy loop.
-          try channel.pipeline.syncOperations.addHandler(
-            AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { _ in .milliseconds(100) })
+          try channel.pipeline.syncOperations.addHandler(AcceptPause())
         }
       }
       .childChannelOption(.allowRemoteHalfClosure, value: true)

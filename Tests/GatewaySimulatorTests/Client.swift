@@ -35,6 +35,8 @@ struct ClientError: Error, Equatable {
     guard file >= 0 else { throw ClientError(code: errno) }
     set(SO_RCVTIMEO, timeval(tv_sec: patience, tv_usec: 0))
     set(SO_SNDTIMEO, timeval(tv_sec: patience, tv_usec: 0))
+    // Every write a segment: tests say how bytes are cut.
+    set(TCP_NODELAY, Int32(1), level: Int32(IPPROTO_TCP))
     if let receiveBuffer { set(SO_RCVBUF, receiveBuffer) }
     if let sendBuffer { set(SO_SNDBUF, sendBuffer) }
     do {
@@ -49,10 +51,10 @@ struct ClientError: Error, Equatable {
 
   deinit { close() }
 
-  private func set<Value: BitwiseCopyable>(_ option: Int32, _ value: Value) {
+  private func set<Value: BitwiseCopyable>(_ option: Int32, _ value: Value, level: Int32 = SOL_SOCKET) {
     var value = value
     // Safe: the value lives through the call.
-    _ = unsafe setsockopt(file, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Value>.size))
+    _ = unsafe setsockopt(file, level, option, &value, socklen_t(MemoryLayout<Value>.size))
   }
 
   private func connect(_ port: Int) throws {

@@ -7,6 +7,10 @@ import Testing
 
 @testable import GatewaySimulator
 
+/// Tests over real sockets, one at a time: they look at the clock.
+@Suite("Loopback", .serialized)
+struct Loopback {}
+
 /// A simulator that runs while a test's body does.
 struct Simulation: Sendable {
   let simulator: Simulator
@@ -78,7 +82,7 @@ struct Simulation: Sendable {
     let end = clock.now + .seconds(seconds)
     while clock.now < end {
       if try isReached(snapshot()) { return true }
-      usleep(5_000)
+      usleep(1_000)
     }
     return try isReached(snapshot())
   }
