@@ -1,0 +1,71 @@
+import APNSProtocol
+import Bytes
+
+/// Decides over the notifications of one connection that keep the protocol's rules.
+struct Judge {
+  private let jury: Jury
+  private let topic: String
+  private let topicNumber: UInt32
+  private let topicSeed: UInt64
+  private var generator: SplitMix64
+  private var untilChance: [Int] = []
+  /// UNIX time in ms; set once for all bytes of a read.
+  var now: Int64 = 0
+  /// Of the notifications decided since the last `takeFailures`: accepted for apps that are gone.
+  private var failures: [FeedbackList.Failure] = []
+  private(set) var offline = 0
+  private(set) var uninstalled = 0
+
+  init(_ jury: Jury, topic: String, connection: UInt64) {
+    self.jury = jury
+    self.topic = topic
+    topicNumber = jury.number(of: topic)
+    topicSeed = DevicePopulation.topicSeed(topic, seed: jury.seed)
+    generator = SplitMix64(seed: jury.seed, stream: connection)
+    for probability in jury.probabilities { untilChance.append(generator.waiting(for: probability)) }
+  }
+
+  /// What speaks against the notification; `nil`: it is accepted, and what is to be done for its device is done.
+  @inline(__always)
+  mutating func decide(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
+    jury.isQuiet ? nil : decideSlowly(notification)
+  }
+
+  private mutating func decideSlowly(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
+    for rule in jury.rules {
+      switch rule {
+      case .every(let countdown, let status): if countdown.isHit() { return status }
+      case .chance(let slot, let status):
+        untilChance[slot] -= 1
+        if untilChance[slot] < 0 {
+          untilChance[slot] = generator.waiting(for: jury.probabilities[slot])
+          return status
+        }
+      case .prefix(let prefix, let status): if notification.token.begins(with: prefix.rawBytes) { return status }
+      case .tokens(let tokens, let status): if tokens.contains(notification.token) { return status }
+      }
+    }
+    switch jury.devices.device(of: notification.token, topicSeed: topicSeed) {
+    case .active: break
+    case .unknown: return .invalidToken
+    case .uninstalled:
+      uninstalled += 1
+      failures.append(
+        FeedbackList.Failure(
+          topic: topic, token: Array(copying: notification.token), time: UInt32(clamping: now / 1_000)))
+    case .offline:
+      offline += 1
+      jury.store.withLock {
+        $0.accept(
+          topic: topicNumber, token: notification.token, payload: notification.payload,
+          expiration: notification.expiration, now: now)
+      }
+    }
+    return nil
+  }
+
+  mutating func takeFailures() -> [FeedbackList.Failure] {
+    defer { failures = [] }
+    return failures
+  }
+}
