@@ -26,6 +26,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.86.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
   ],
@@ -47,7 +48,9 @@ let package = Package(
       name: "Dissection", dependencies: ["Bytes", "APNSProtocol", "PacketCapture", "TLSDecryption"],
       swiftSettings: settings),
 
-    .target(name: "Measurement", dependencies: ["Bytes"], swiftSettings: settings),
+    .target(
+      name: "Measurement", dependencies: ["Bytes", .product(name: "Histogram", package: "hdrhistogram-swift")],
+      swiftSettings: settings),
 
     .target(
       name: "TLSTransport",
@@ -68,6 +71,14 @@ let package = Package(
         "Bytes", "APNSProtocol", "Measurement", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HeapModule", package: "swift-collections"),
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "LoadTest",
+      dependencies: [
+        "Bytes", "APNSProtocol", "Measurement", "TLSTransport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: settings),
 
