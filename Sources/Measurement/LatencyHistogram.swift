@@ -14,31 +14,34 @@ public struct LatencyHistogram: Sendable {
   }
 
   /// The largest value that is told from others.
-  public static let maximum: UInt64 = 3_600_000_000
+  public static let highest = 3_600_000_000
 
   public let unit: Unit
   private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
-  private var sum = 0.0
+  /// Of the values themselves, not of those they are kept as. It is exact, so that the order of merging does not show.
+  private var sum: UInt128 = 0
 
   public init(_ unit: Unit) { self.unit = unit }
 
+  /// Negative values count as 0.
+  @inline(__always)
   public mutating func record(_ value: Int, times: Int = 1) {
     guard times > 0 else { return }
-    let value = min(Self.maximum, UInt64(max(0, value)))
+    let value = UInt64(min(Self.highest, max(0, value)))
     histogram.record(value, count: UInt64(times))
-    sum += Double(value) * Double(times)
+    sum += UInt128(value) * UInt128(times)
   }
 
-  /// Records a duration in the histogram's unit.
+  /// Records a duration; the unit must be one of time.
   public mutating func record(_ duration: Duration, times: Int = 1) {
-    let scale: Duration = unit == .milliseconds ? .milliseconds(1) : .microseconds(1)
-    record(Int((duration / scale).rounded()), times: times)
+    precondition(unit == .microseconds || unit == .milliseconds, "a duration is no \(unit)")
+    let value = duration / (unit == .milliseconds ? .milliseconds(1) : .microseconds(1))
+    record(Int(min(Double(Self.highest), max(0, value.rounded()))), times: times)
   }
 
   /// Adds what another one has counted; both must have the same unit.
   public mutating func merge(_ other: LatencyHistogram) {
     precondition(unit == other.unit, "histograms of different units")
-    guard other.count > 0 else { return }
     histogram.add(other.histogram)
     sum += other.sum
   }
@@ -52,7 +55,7 @@ public struct LatencyHistogram: Sendable {
   /// 0 when nothing was recorded, as are all that follow.
   public var minimum: Int { count == 0 ? 0 : Int(histogram.min) }
   public var maximum: Int { count == 0 ? 0 : Int(histogram.maxRecorded) }
-  public var mean: Double { count == 0 ? 0 : sum / Double(count) }
+  public var mean: Double { count == 0 ? 0 : Double(sum) / Double(count) }
 
   /// The value that the share `quantile` (0…1) of all values does not exceed.
   public func quantile(_ quantile: Double) -> Int {
@@ -67,7 +70,8 @@ public struct LatencyHistogram: Sendable {
 
 extension LatencyHistogram: Equatable {
   public static func == (a: LatencyHistogram, b: LatencyHistogram) -> Bool {
-    a.unit == b.unit && a.counts.elementsEqual(b.counts) { $0 == $1 }
+    a.unit == b.unit && a.sum == b.sum && a.minimum == b.minimum && a.maximum == b.maximum
+      && a.counts.elementsEqual(b.counts) { $0 == $1 }
   }
 }
 
@@ -87,21 +91,40 @@ extension LatencyHistogram: Codable {
     try container.encode(counts.map { [$0.value, $0.count] }, forKey: .counts)
   }
 
-  /// Throws when a value or count is negative, or `counts` is no list of pairs. Everything but `unit`, `mean` and
-  /// `counts` is worked out again.
+  /// Throws when a value or count is negative, all counts together are too large, or `counts` is no list of pairs.
+  ///
+  /// `min`, `max` and `mean` may be missing. They tell what `counts` no longer does; everything else is worked out again.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(try container.decode(Unit.self, forKey: .unit))
-    for pair in try container.decode([[Int]].self, forKey: .counts) {
-      guard pair.count == 2, pair[0] >= 0, pair[1] >= 0 else {
-        throw DecodingError.dataCorruptedError(
-          forKey: .counts, in: container, debugDescription: "\(pair) is not [value, count]")
-      }
-      record(pair[0], times: pair[1])
+    func corrupted(_ problem: String) -> DecodingError {
+      .dataCorruptedError(forKey: .counts, in: container, debugDescription: problem)
     }
-    // The mean is that of the values themselves, not of those that stand for them.
-    if let mean = try container.decodeIfPresent(Double.self, forKey: .mean), mean.isFinite {
-      sum = mean * Double(count)
+    var total = 0
+    var pairs: [(value: Int, count: Int)] = []
+    for pair in try container.decode([[Int]].self, forKey: .counts) {
+      guard pair.count == 2, pair[0] >= 0, pair[1] >= 0 else { throw corrupted("\(pair) is not [value, count]") }
+      let (sum, overflows) = total.addingReportingOverflow(pair[1])
+      guard !overflows else { throw corrupted("too many values") }
+      total = sum
+      if pair[1] > 0 { pairs.append((pair[0], pair[1])) }
+    }
+    pairs.sort { $0.value < $1.value }
+    guard let first = pairs.first, let last = pairs.last else { return }
+    /// One of the ends, which is known better than as the value that it is kept as.
+    func end(_ key: CodingKeys, kept: Int) throws -> Int {
+      guard let value = try container.decodeIfPresent(Int.self, forKey: key) else { return kept }
+      guard value >= 0, histogram.valuesAreEquivalent(UInt64(value), UInt64(kept)) else {
+        throw corrupted("\(key.stringValue) \(value) is none of the values")
+      }
+      return value
+    }
+    pairs[0].value = try end(.min, kept: first.value)
+    for (value, count) in pairs { record(value, times: count) }
+    // Counts nothing, and makes the largest value known.
+    histogram.record(UInt64(min(Self.highest, try end(.max, kept: last.value))), count: 0)
+    if let mean = try container.decodeIfPresent(Double.self, forKey: .mean), mean >= 0, mean <= Double(Self.highest) {
+      sum = UInt128((mean * Double(total)).rounded())
     }
   }
 }
