@@ -20,6 +20,7 @@ let package = Package(
     .library(name: "TLSTransport", targets: ["TLSTransport"]),
     .library(name: "MetricsEndpoint", targets: ["MetricsEndpoint"]),
     .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
+    .library(name: "LoadTest", targets: ["LoadTest"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
@@ -125,6 +126,11 @@ let package = Package(
         "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
+    .testTarget(
+      name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "LoadTestTests", dependencies: ["LoadTest", "APNSProtocol", "Bytes", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(name: "CommandTests", dependencies: ["apnscope", "TestSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

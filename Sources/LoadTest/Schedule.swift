@@ -1,105 +1,140 @@
-import Glibc
-
 /// When each sending is due: a pure function, so no clock is needed to ask it or to test it.
 ///
-/// A schedule is the number of sendings that are due up to a time, H(t); sending k (from 0) is due when H reaches k + 1…
-/// at H⁻¹(k). Stages follow each other and carry their fractions over: nothing is lost or doubled at their joints.
-/// Times are seconds from the start of the schedule.
+/// A schedule is how many sendings are due up to a time, H(t), with fractions. Sending k (from 0) is due at H⁻¹(k), so
+/// the first at once, and one that would be due at the very end is not sent: in all there are ⌈H(end)⌉. Stages follow each
+/// other and carry their fractions over: nothing is lost or doubled at their joints. Times are seconds from the start of
+/// the schedule.
 public struct Schedule: Sendable, Equatable {
   /// A part of a schedule in which the rate changes evenly.
   public struct Stage: Sendable, Equatable {
-    /// Seconds; infinite for the last one if nothing else ends the run.
-    public var length: Double
+    /// Seconds; may be infinite when the rate stays the same.
+    public let length: Double
     /// Sendings a second at its beginning and its end.
-    public var from: Double
-    public var to: Double
+    public let from: Double
+    public let to: Double
 
+    /// Nothing may be negative, and only `length` infinite, and that only when `from` and `to` are the same.
     public init(length: Double, from: Double, to: Double) {
+      precondition(length >= 0 && from >= 0 && to >= 0 && from.isFinite && to.isFinite, "not a stage")
+      precondition(length.isFinite || from == to, "a ramp has an end")
       self.length = length
       self.from = from
       self.to = to
     }
 
-    /// Sendings that are due in the first `time` seconds of it.
+    var count: Double { count(at: length) }
+
+    /// Sendings that are due in its first `time` seconds.
     func count(at time: Double) -> Double {
-      guard from != to else { return from * time }
-      return from * time + (to - from) / length * time * time / 2
+      // Not asked further: nothing times infinity is no number, and the rate at the end of no time is none.
+      guard time > 0, from > 0 || to > 0 else { return 0 }
+      return (from + rate(at: time)) / 2 * time
     }
 
-    var count: Double { length.isInfinite ? (from > 0 ? .infinity : 0) : count(at: length) }
-
-    /// When so many are due: t = (−r₀ + √(r₀² + 2sk)) / s, written so that nothing cancels out.
+    /// When so many (less than `count`) are due: t = (−r₀ + √(r₀² + 2sk)) / s, written so that nothing cancels out.
     func time(of count: Double) -> Double {
       guard count > 0 else { return 0 }
-      guard from != to else { return count / from }
+      if from == to { return count / from }
       let slope = (to - from) / length
-      let root = max(0, from * from + 2 * slope * count).squareRoot()
-      return 2 * count / (from + root)
+      // A falling ramp is a rising one told from its end.
+      let (low, part) = slope > 0 ? (from, count) : (to, self.count - count)
+      guard part > 0 else { return length }
+      let time = 2 * part / (low + (low * low + 2 * abs(slope) * part).squareRoot())
+      return slope > 0 ? min(length, time) : max(0, length - time)
     }
+
+    func rate(at time: Double) -> Double { from == to ? from : from + (to - from) * min(1, time / length) }
   }
 
-  public var stages: [Stage]
+  public let stages: [Stage]
+  /// Where each stage begins: seconds, and sendings before it.
+  private let starts: [(time: Double, count: Double)]
+  /// Seconds until the last stage ends.
+  public let length: Double
+  /// H at the end.
+  private let exactCount: Double
 
-  public init(stages: [Stage]) { self.stages = stages }
+  /// Only the last stage may be infinite.
+  public init(stages: [Stage]) {
+    precondition(stages.dropLast().allSatisfy { $0.length.isFinite }, "stages behind one that never ends")
+    self.stages = stages
+    var starts: [(time: Double, count: Double)] = []
+    var (time, count) = (0.0, 0.0)
+    for stage in stages {
+      starts.append((time, count))
+      time += stage.length
+      count = Self.settled(count + stage.count)
+    }
+    self.starts = starts
+    (length, exactCount) = (time, count)
+  }
 
   /// The same rate for ever.
   public static func constant(_ rate: Double) -> Schedule {
     Schedule(stages: [Stage(length: .infinity, from: rate, to: rate)])
   }
 
-  /// Seconds until the last stage ends.
-  public var length: Double { stages.reduce(0) { $0 + $1.length } }
+  /// The same stages at `factor` times their rates: what one of several senders does that share a load.
+  public func scaled(by factor: Double) -> Schedule {
+    Schedule(stages: stages.map { Stage(length: $0.length, from: $0.from * factor, to: $0.to * factor) })
+  }
 
-  /// Sendings in all.
-  public var count: Double { stages.reduce(0) { $0 + $1.count } }
+  public static func == (a: Schedule, b: Schedule) -> Bool { a.stages == b.stages }
+
+  /// Sendings in all; `Int.max` when there is no end to them.
+  public var count: Int { exactCount < Self.endless ? Int(exactCount.rounded(.up)) : .max }
 
   /// H(t): how many are due at `time`, with the fraction of the next one.
   public func exactCount(at time: Double) -> Double {
-    var (rest, total) = (time, 0.0)
-    for stage in stages {
-      if rest <= stage.length { return total + stage.count(at: max(0, rest)) }
-      total += stage.count
-      rest -= stage.length
-    }
-    return total
+    guard let (stage, start) = stage({ $0.time <= time }) else { return 0 }
+    return min(start.count + stage.count(at: min(stage.length, time - start.time)), exactCount)
   }
 
   /// How many sendings are due at `time`: those with a due time not later than it.
   public func count(at time: Double) -> Int {
     guard time >= 0 else { return 0 }
     let exact = exactCount(at: time)
-    guard exact < 1e18 else { return .max }
-    // Sending 0 is due at once, sending k when k have gone by.
-    var count = Int(exact.rounded(.down)) + 1
+    guard exact < Self.endless else { return .max }
+    var count = Int(exact) + 1
     // Both functions round; the due time decides.
-    while count > 0, (self.time(of: count - 1) ?? .infinity) > time { count -= 1 }
-    while let next = self.time(of: count), next <= time { count += 1 }
+    while count > 0, !isDue(count - 1, at: time) { count -= 1 }
+    while isDue(count, at: time) { count += 1 }
     return count
   }
 
-  /// H⁻¹(k): when sending `index` (from 0) is due; `nil` when the schedule ends before.
-  public func time(of index: Int) -> Double? {
-    var rest = Double(index)
-    var start = 0.0
-    for stage in stages {
-      let count = stage.count
-      if rest < count { return start + stage.time(of: rest) }
-      rest -= count
-      start += stage.length
-    }
-    return nil
+  private func isDue(_ index: Int, at time: Double) -> Bool {
+    guard let due = self.time(of: index) else { return false }
+    return due <= time
   }
 
-  /// The rate that is asked for at `time`.
+  /// When sending `index` (from 0) is due; `nil` when the schedule ends before.
+  public func time(of index: Int) -> Double? { time(ofExact: Double(index)) }
+
+  /// H⁻¹(k), also of fractions; `nil` when the schedule ends before. Where nothing is sent for a while, the end of that
+  /// while.
+  public func time(ofExact count: Double) -> Double? {
+    guard count < exactCount, let (stage, start) = stage({ $0.count <= count }) else { return nil }
+    return start.time + min(stage.length, stage.time(of: count - start.count))
+  }
+
+  /// The rate that is asked for at `time` and right behind it: 0 from the end on.
   public func rate(at time: Double) -> Double {
-    var rest = time
-    for stage in stages {
-      if rest <= stage.length {
-        guard stage.from != stage.to else { return stage.from }
-        return stage.from + (stage.to - stage.from) * max(0, rest) / stage.length
-      }
-      rest -= stage.length
-    }
-    return 0
+    guard time < length, let (stage, start) = stage({ $0.time <= time }) else { return 0 }
+    return stage.rate(at: time - start.time)
+  }
+
+  /// The last stage whose start is as asked for.
+  private func stage(_ isWanted: ((time: Double, count: Double)) -> Bool) -> (Stage, start: (time: Double, count: Double))? {
+    guard let index = starts.lastIndex(where: isWanted) else { return nil }
+    return (stages[index], starts[index])
+  }
+
+  /// So many are never sent, and their numbers are no longer told apart.
+  private static let endless = 1e15
+
+  /// Three stages of 0.1 s at 10/s make 3 sendings, and not 3.0000000000000004, of which there would be four.
+  private static func settled(_ count: Double) -> Double {
+    let whole = count.rounded()
+    return abs(count - whole) <= 1e-9 + 1e-12 * whole ? whole : count
   }
 }
