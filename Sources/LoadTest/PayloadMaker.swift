@@ -2,13 +2,12 @@ import Bytes
 
 /// Writes payloads: of drawn sizes, or from a template.
 struct PayloadMaker: Sendable {
-  /// Letters that payloads are filled with; a place in them is drawn, and they begin again.
-  private static let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8)
   private static let opening: StaticString = "{\"aps\":{\"alert\":\""
   private static let closing: StaticString = "\"}}"
   /// Shortest payload of a drawn size: the JSON around nothing.
   static let shortest = 20
-  static let longest = 65_535 - 4_096
+  /// Longest payload; what an oversize one has on top still fits the length field.
+  static let longest = 65_535 - Workload.Variation.oversize
 
   private enum Piece: Sendable {
     case text([UInt8])
@@ -17,27 +16,31 @@ struct PayloadMaker: Sendable {
   }
 
   private enum Source: Sendable {
-    case sizes(Lottery<ClosedRange<Int>>)
+    /// `filler` is long enough for any payload that begins at any of the places that may be drawn.
+    case sizes(Lottery<ClosedRange<Int>>, filler: [UInt8])
     /// `length` is that of everything but the index, of which there are `indexes`.
     case template([Piece], length: Int, indexes: Int)
   }
 
   private let source: Source
-  private let filler: [UInt8]
+  /// Places in the filler at which a payload may begin, and after which it begins again.
+  private static let places = 26
 
   init(_ payload: WorkloadPlan.Payload, start: Int) throws(Workload.PlanError) {
     switch payload {
     case .sizes(let mix):
-      for part in mix.parts {
-        guard part.value.lowerBound >= Self.shortest, part.value.upperBound <= Self.longest else {
+      for range in mix.parts.map(\.value) {
+        guard range.lowerBound >= Self.shortest, range.upperBound <= Self.longest else {
           throw Workload.PlanError(
-            "payloads of \(part.value.lowerBound) to \(part.value.upperBound) bytes: sizes are \(Self.shortest) to \(Self.longest)"
-          )
+            "payloads of \(range.lowerBound) to \(range.upperBound) bytes: sizes are \(Self.shortest) to \(Self.longest)")
         }
       }
-      source = .sizes(try Lottery(mix, "payload sizes"))
       let longest = mix.parts.map(\.value.upperBound).max() ?? 0
-      filler = (0..<longest + Self.letters.count + 4_096).map { Self.letters[$0 % Self.letters.count] }
+      source = .sizes(
+        try Lottery(mix, "payload sizes"),
+        filler: (0..<Self.places + longest + Workload.Variation.oversize).map {
+          UInt8(ascii: "a") + UInt8($0 % Self.places)
+        })
     case .template(let text):
       let pieces = try Self.pieces(of: text, start: start)
       var (length, indexes) = (0, 0)
@@ -48,93 +51,108 @@ struct PayloadMaker: Sendable {
         case .random(let count): length += count
         }
       }
-      guard length + 20 * indexes <= Self.longest else {
+      guard length + indexes > 0 else { throw Workload.PlanError("the template makes empty payloads") }
+      guard length + Self.digits(of: .max) * indexes <= Self.longest else {
         throw Workload.PlanError("the template makes payloads of more than \(Self.longest) bytes")
       }
       source = .template(pieces, length: length, indexes: indexes)
-      filler = (0..<4_096 + Self.letters.count).map { Self.letters[$0 % Self.letters.count] }
     }
   }
 
-  /// Bytes of the payload that `word` draws. The index in a template has always ten digits, so that it counts the same.
+  /// Bytes of notification `number`'s payload.
   @inline(__always)
-  func size(_ word: UInt64) -> Int {
+  func size(of number: UInt64, _ draws: Draws) -> Int {
     switch source {
-    case .sizes(let sizes):
-      let range = sizes.isSingle ? sizes.first : sizes.draw(word)
+    case .sizes(let sizes, _):
+      let range = sizes.draw(draws[.sizes])
       let width = UInt64(range.upperBound - range.lowerBound + 1)
-      return range.lowerBound + Int((word &* 0x9e37_79b9_7f4a_7c15).multipliedFullWidth(by: width).high)
-    case .template(_, let length, let indexes): return length + 10 * indexes
+      return range.lowerBound + Int(draws[.size].multipliedFullWidth(by: width).high)
+    case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
     }
   }
 
   /// Writes a payload of `size + extra` bytes.
   @inline(__always)
-  func write(_ number: UInt64, size: Int, extra: Int, _ draw: UInt64, into output: inout ByteWriter) {
+  func write(_ number: UInt64, _ size: Int, extra: Int, _ draws: Draws, into output: inout ByteWriter) {
     switch source {
-    case .sizes:
+    case .sizes(_, let filler):
       output.write(Self.opening)
-      let start = Int(truncatingIfNeeded: draw >> 40) % Self.letters.count
+      let start = Int(truncatingIfNeeded: draws[.text] % UInt64(Self.places))
       output.write(filler.rawBytes.extracting(start..<start + size + extra - Self.shortest))
       output.write(Self.closing)
-    case .template(let pieces, _, _): write(pieces, number, extra, draw, into: &output)
+    case .template(let pieces, _, _):
+      Self.write(pieces, number, draws, into: &output)
+      // Behind the JSON text, where white space may stand.
+      for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
     }
   }
 
-  private func write(_ pieces: [Piece], _ number: UInt64, _ extra: Int, _ draw: UInt64, into output: inout ByteWriter) {
-    var state = draw
+  private static func write(_ pieces: [Piece], _ number: UInt64, _ draws: Draws, into output: inout ByteWriter) {
+    var state = draws[.text]
     for piece in pieces {
       switch piece {
       case .text(let bytes): output.write(bytes.rawBytes)
-      case .index:
-        var rest = number % 10_000_000_000
-        var digits = InlineArray<10, UInt8>(repeating: 0x30)
-        for place in (0..<10).reversed() {
-          digits[place] = 0x30 + UInt8(rest % 10)
-          rest /= 10
-        }
-        for place in 0..<10 { output.write(digits[place]) }
+      case .index: output.write(decimal: number)
       case .random(let count):
-        for _ in 0..<count {
-          state = state &* 0xd134_2543_de82_ef95 &+ 1
-          output.write(Self.letters[Int(state >> 59) % Self.letters.count])
+        var left = count
+        while left > 0 {
+          state &+= SplitMix.step
+          // Eight letters a to p, each from four bits.
+          let letters = SplitMix.mixed(state) & 0x0f0f_0f0f_0f0f_0f0f &+ 0x6161_6161_6161_6161
+          if left >= 8 { output.write(bigEndian: letters) } else { output.write(last: left, of: letters) }
+          left -= 8
         }
       }
     }
-    // Behind the JSON text, where white space may stand.
-    for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
   }
 
+  /// Decimal digits of a number.
+  private static func digits(of number: UInt64) -> Int {
+    var (digits, limit) = (1, UInt64(10))
+    while number >= limit {
+      digits += 1
+      if digits == 20 { break }
+      limit &*= 10
+    }
+    return digits
+  }
+}
+
+// MARK: templates
+
+extension PayloadMaker {
   private static func pieces(of template: String, start: Int) throws(Workload.PlanError) -> [Piece] {
     var pieces: [Piece] = []
     var text: [UInt8] = []
     var rest = Array(template.utf8)[...]
     while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "{") || byte == UInt8(ascii: "}") else {
-        text.append(byte)
-        continue
-      }
-      guard byte == UInt8(ascii: "{"), let end = rest.firstIndex(of: UInt8(ascii: "}")),
-        let piece = placeholder(String(decoding: rest[..<end], as: UTF8.self), start: start)
+      // JSON is full of braces: one that opens no placeholder is itself. No placeholder is longer than `random:4096`.
+      guard byte == UInt8(ascii: "{"), let end = rest.prefix(16).firstIndex(of: UInt8(ascii: "}")),
+        let piece = try placeholder(String(decoding: rest[..<end], as: UTF8.self), start: start)
       else {
-        // JSON is full of braces: one that opens no placeholder is itself.
         text.append(byte)
         continue
       }
-      if !text.isEmpty { pieces.append(.text(text)) }
-      text = []
-      pieces.append(piece)
       rest = rest[(end + 1)...]
+      if case .text(let bytes) = piece {
+        text += bytes
+      } else {
+        if !text.isEmpty { pieces.append(.text(text)) }
+        text = []
+        pieces.append(piece)
+      }
     }
     if !text.isEmpty { pieces.append(.text(text)) }
-    guard !pieces.isEmpty else { throw Workload.PlanError("the template is empty") }
     return pieces
   }
 
-  private static func placeholder(_ name: String, start: Int) -> Piece? {
+  private static func placeholder(_ name: String, start: Int) throws(Workload.PlanError) -> Piece? {
     if name == "index" { return .index }
     if name == "time" { return .text(Array(String(start).utf8)) }
-    guard name.hasPrefix("random:"), let count = Int(name.dropFirst(7)), (0...4_096).contains(count) else { return nil }
+    guard name.hasPrefix("random:") else { return nil }
+    guard let count = Int(name.dropFirst("random:".count)), (0...4_096).contains(count) else {
+      throw Workload.PlanError("{\(name)} in the template: the number of letters is 0 to 4096")
+    }
     return .random(count)
   }
 }
