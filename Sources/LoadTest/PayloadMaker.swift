@@ -126,8 +126,8 @@ extension PayloadMaker {
     var text: [UInt8] = []
     var rest = Array(template.utf8)[...]
     while let byte = rest.popFirst() {
-      // JSON is full of braces: one that opens no placeholder is itself. No placeholder is longer than `random:4096`.
-      guard byte == UInt8(ascii: "{"), let end = rest.prefix(16).firstIndex(of: UInt8(ascii: "}")),
+      // JSON is full of braces: one that opens no placeholder is itself. Placeholders are short.
+      guard byte == UInt8(ascii: "{"), let end = rest.prefix(32).firstIndex(of: UInt8(ascii: "}")),
         let piece = try placeholder(String(decoding: rest[..<end], as: UTF8.self), start: start)
       else {
         text.append(byte)
@@ -149,8 +149,9 @@ extension PayloadMaker {
   private static func placeholder(_ name: String, start: Int) throws(Workload.PlanError) -> Piece? {
     if name == "index" { return .index }
     if name == "time" { return .text(Array(String(start).utf8)) }
-    guard name.hasPrefix("random:") else { return nil }
-    guard let count = Int(name.dropFirst("random:".count)), (0...4_096).contains(count) else {
+    let digits = name.dropFirst("random:".count)
+    guard name.hasPrefix("random:"), !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+    guard let count = Int(digits), (0...4_096).contains(count) else {
       throw Workload.PlanError("{\(name)} in the template: the number of letters is 0 to 4096")
     }
     return .random(count)
