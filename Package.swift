@@ -5,7 +5,7 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator), edges (PacketCapture, TLSDecryption,
+/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest), edges (PacketCapture, TLSDecryption,
 /// TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
 let package = Package(
   name: "apnscope",

@@ -32,7 +32,8 @@ struct PayloadMaker: Sendable {
       for range in mix.parts.map(\.value) {
         guard range.lowerBound >= Self.shortest, range.upperBound <= Self.longest else {
           throw Workload.PlanError(
-            "payloads of \(range.lowerBound) to \(range.upperBound) bytes: sizes are \(Self.shortest) to \(Self.longest)")
+            "payloads of \(range.lowerBound) to \(range.upperBound) bytes: sizes are \(Self.shortest) to \(Self.longest)"
+          )
         }
       }
       let longest = mix.parts.map(\.value.upperBound).max() ?? 0

@@ -124,7 +124,9 @@ public struct Schedule: Sendable, Equatable {
   }
 
   /// The last stage whose start is as asked for.
-  private func stage(_ isWanted: ((time: Double, count: Double)) -> Bool) -> (Stage, start: (time: Double, count: Double))? {
+  private func stage(_ isWanted: ((time: Double, count: Double)) -> Bool) -> (
+    Stage, start: (time: Double, count: Double)
+  )? {
     guard let index = starts.lastIndex(where: isWanted) else { return nil }
     return (stages[index], starts[index])
   }

@@ -113,6 +113,14 @@ public struct Workload: Sendable {
       Self.writeItem(2, payloadLength, into: &output)
       payloads.write(number, size, extra: variation.extraPayload, draws, into: &output)
     }
+    let identifier = UInt64(Self.identifier(of: number))
+    if let expiration, let priority {
+      // The usual end in three words instead of nine.
+      output.write(bigEndian: 0x03_0004_0000_0000_04 | identifier << 8)
+      output.write(bigEndian: 0x0004_0000_0000_05_00 | UInt64(expiration) << 16)
+      output.write(bigEndian: 0x01_00 | UInt16(priority))
+      return
+    }
     Self.writeItem(3, 4, into: &output)
     output.write(bigEndian: Self.identifier(of: number))
     if let expiration {

@@ -6,7 +6,9 @@ import Testing
 struct PacerTests {
   static let kinds: [Pacer.Arrivals] = [.even, .poisson(seed: 7)]
 
-  @Test("Each sending is told of once, not before it is due and at the first asking after", arguments: 1...100 as ClosedRange<UInt64>)
+  @Test(
+    "Each sending is told of once, not before it is due and at the first asking after",
+    arguments: 1...100 as ClosedRange<UInt64>)
   func wakeUps(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let schedule = ScheduleTests.random(&random)
@@ -40,7 +42,8 @@ struct PacerTests {
   @Test("Waking up at the due time finds something to send", arguments: kinds)
   func noSpinning(arrivals: Pacer.Arrivals) throws {
     let schedule = Schedule(stages: [
-      .init(length: 1, from: 0, to: 5_000.3), .init(length: 0.7, from: 0, to: 0), .init(length: 1, from: 7_777.7, to: 0),
+      .init(length: 1, from: 0, to: 5_000.3), .init(length: 0.7, from: 0, to: 0),
+      .init(length: 1, from: 7_777.7, to: 0),
     ])
     var pacer = Pacer(schedule, arrivals)
     while let next = pacer.dueTime() { #expect(pacer.due(at: next) >= 1) }

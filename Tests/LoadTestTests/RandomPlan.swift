@@ -11,14 +11,17 @@ extension SeededGenerator {
 
   mutating func sizes() -> ClosedRange<Int> {
     let limits = [20, 21, 100, 200, 4_096, 61_439]
-    let (a, b) = (happens(oneIn: 3) ? pick(limits) : number(20...300), happens(oneIn: 3) ? pick(limits) : number(20...300))
+    let (a, b) = (
+      happens(oneIn: 3) ? pick(limits) : number(20...300), happens(oneIn: 3) ? pick(limits) : number(20...300)
+    )
     return min(a, b)...max(a, b)
   }
 
   /// JSON, with placeholders and other braces in it.
   mutating func template() -> String {
     let values = [
-      "{index}", #""{random:\#(number(0...70))}""#, "{time}", #""{""#, #""{index""#, #""{random:12""#, "{}", "[{}]", #""{none}""#,
+      "{index}", #""{random:\#(number(0...70))}""#, "{time}", #""{""#, #""{index""#, #""{random:12""#, "{}", "[{}]",
+      #""{none}""#,
       #""}}{{index}}""#, #""é😀{index}{index}{random:0}""#, #"{"deep":{"index":{index}}}"#,
     ]
     let members = (0..<number(1...5)).map { #""\#($0)":"# + pick(values) }
@@ -35,7 +38,8 @@ extension SeededGenerator {
     plan.payload = happens(oneIn: 3) ? .template(template()) : .sizes(mix { $0.sizes() })
     plan.priorities = mix { $0.pick([nil, 10, 5, 0, 255]) }
     plan.expirations = mix { $0.pick([nil, 0, 1, $0.uint32(), .max]) }
-    for fault in WorkloadPlan.Fault.allCases where happens(oneIn: 3) && (fault != .invalidToken || plan.tokenLength >= 8) {
+    for fault in WorkloadPlan.Fault.allCases
+    where happens(oneIn: 3) && (fault != .invalidToken || plan.tokenLength >= 8) {
       plan.faults[fault] = Double.random(in: 0...1.0 / 6, using: &self)
     }
     plan.segments = pick([1, 4, .max])

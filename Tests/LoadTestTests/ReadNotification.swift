@@ -46,7 +46,9 @@ extension Workload {
 
   func bytes(_ number: UInt64) -> [UInt8] { bytes(CollectionOfOne(number)) }
 
-  func read(_ numbers: some Sequence<UInt64>) throws -> [ReadNotification] { try ReadNotification.all(in: bytes(numbers)) }
+  func read(_ numbers: some Sequence<UInt64>) throws -> [ReadNotification] {
+    try ReadNotification.all(in: bytes(numbers))
+  }
 }
 
 extension [UInt8] {

@@ -121,7 +121,8 @@ struct ScheduleTests {
       Stage(length: 10, from: 0, to: 0), Stage(length: 1, from: 2, to: 2), Stage(length: 5, from: 0, to: 0),
     ])
     #expect((0..<5).map { schedule.time(of: $0) } == [2, 2.5, 13, 13.5, nil])
-    #expect([0, 1.9, 2, 2.5, 3, 12.9, 13, 13.5, 19, 100].map { schedule.count(at: $0) } == [0, 0, 1, 2, 2, 2, 3, 4, 4, 4])
+    #expect(
+      [0, 1.9, 2, 2.5, 3, 12.9, 13, 13.5, 19, 100].map { schedule.count(at: $0) } == [0, 0, 1, 2, 2, 2, 3, 4, 4, 4])
     #expect([1, 2, 3, 13, 14].map { schedule.rate(at: $0) } == [0, 2, 0, 2, 0])
     let nothing = Schedule(stages: [])
     #expect(nothing.count == 0 && nothing.length == 0 && nothing.count(at: 1) == 0 && nothing.rate(at: 0) == 0)

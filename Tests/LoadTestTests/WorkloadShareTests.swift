@@ -12,7 +12,9 @@ struct WorkloadShareTests {
     abs(Double(found) - share * Double(count)) <= 5 * (Double(count) * share * (1 - share)).squareRoot() + 1e-9
   }
 
-  @Test("Mixes and faults come as often as they are asked for, whatever the others are", arguments: 1...4 as ClosedRange<UInt64>)
+  @Test(
+    "Mixes and faults come as often as they are asked for, whatever the others are",
+    arguments: 1...4 as ClosedRange<UInt64>)
   func shares(seed: UInt64) throws {
     var plan = WorkloadPlan()
     plan.seed = seed
@@ -54,9 +56,12 @@ struct WorkloadShareTests {
     for (name, values) in shares {
       let total = found[name]?.values.reduce(0, +) ?? 0
       #expect(Set(found[name]?.keys ?? [:].keys) == Set(values.keys))
-      for (value, share) in values { #expect(Self.isLikely(found[name]?[value] ?? 0, of: total, share: share), "\(name) \(value)") }
+      for (value, share) in values {
+        #expect(Self.isLikely(found[name]?[value] ?? 0, of: total, share: share), "\(name) \(value)")
+      }
       // Of two choices, each pair as often as both say. Only command 2 has all of them.
-      for (other, values2) in shares where other > name && !(name == "command" && ["priority", "expiration"].contains(other)) {
+      for (other, values2) in shares
+      where other > name && !(name == "command" && ["priority", "expiration"].contains(other)) {
         let pairs = found["\(name)+\(other)"] ?? [:]
         let total = pairs.values.reduce(0, +)
         for (value, share) in values {

@@ -13,7 +13,8 @@ struct WorkloadTests {
     return plan
   }
 
-  @Test("A notification is the same whenever and in whatever order it is written", arguments: 1...60 as ClosedRange<UInt64>)
+  @Test(
+    "A notification is the same whenever and in whatever order it is written", arguments: 1...60 as ClosedRange<UInt64>)
   func pure(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let plan = random.plan()
@@ -35,7 +36,8 @@ struct WorkloadTests {
     var random = SeededGenerator(seed: seed)
     let plan = random.plan()
     let workload = try Workload(plan, start: 1_700_000_000)
-    for number in (0..<12).map({ _ in random.pick([random.next(), UInt64(random.number(0...100)), .max, 0xffff_fffd]) }) {
+    for number in (0..<12).map({ _ in random.pick([random.next(), UInt64(random.number(0...100)), .max, 0xffff_fffd]) })
+    {
       let fault = workload.fault(of: number)
       let bytes = workload.bytes(number)
       guard fault != .malformed else {
@@ -84,7 +86,10 @@ struct WorkloadTests {
     #expect(try filled("{index}{index}", 10) == "1010")
     #expect(try filled("a{random:0}b", 1) == "ab")
     // What is no placeholder stays.
-    for text in ["{", "}", "{}", "{{}}", "{index", "index}", "{Index}", "{ index }", #"{"index"}"#, "{random}", "{random:5", "{random:}", "{random:-1}", #"{random:5"}"#] {
+    for text in [
+      "{", "}", "{}", "{{}}", "{index", "index}", "{Index}", "{ index }", #"{"index"}"#, "{random}", "{random:5",
+      "{random:}", "{random:-1}", #"{random:5"}"#,
+    ] {
       #expect(try filled(text, 1) == text)
     }
     let random = try filled("{random:1000}", 1)
@@ -149,7 +154,8 @@ struct WorkloadTests {
       for number in 0...first { workload.encode(number, into: &output) }
       var session = GatewaySession(rules: .init(tokenLengths: tokenLength...tokenLength, maximumPayloadLength: 4_096))
       let consumed = session.receive(output.bytes) { notification in
-        let isMarked = notification.token.byteCount >= 8 && notification.token.uint64(at: 0) == Workload.invalidTokenPrefix
+        let isMarked =
+          notification.token.byteCount >= 8 && notification.token.uint64(at: 0) == Workload.invalidTokenPrefix
         return isMarked ? .invalidToken : nil
       }
       #expect(consumed == output.count)

@@ -31,7 +31,9 @@ struct LatencyHistogramTests {
     #expect(histogram.minimum == sorted.first)
     #expect(histogram.maximum == sorted.last)
     #expect(histogram.mean == Double(sorted.reduce(0, +)) / Double(sorted.count))
-    for share in [0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1] + (0..<20).map({ _ in Double.random(in: 0...1, using: &random) }) {
+    for share in [0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1]
+      + (0..<20).map({ _ in Double.random(in: 0...1, using: &random) })
+    {
       let rank = max(1, Int((share * Double(sorted.count)).rounded(.up)))
       let (exact, found) = (sorted[rank - 1], histogram.quantile(share))
       #expect(found >= exact && Double(found - exact) <= Double(exact) / 1_000, "\(share): \(found) for \(exact)")
@@ -64,7 +66,8 @@ struct LatencyHistogramTests {
   @Test("What is written is read again, to the last digit", arguments: 1...20 as ClosedRange<UInt64>)
   func roundTrip(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    let histogram = Self.histogram(Self.values(&random, random.number(0...500)), random.pick([.bytes, .count, .milliseconds]))
+    let histogram = Self.histogram(
+      Self.values(&random, random.number(0...500)), random.pick([.bytes, .count, .milliseconds]))
     let json = try Self.json(histogram)
     let read = try JSONDecoder().decode(LatencyHistogram.self, from: json)
     #expect(read == histogram)
