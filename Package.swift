@@ -5,8 +5,8 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest), edges (PacketCapture, TLSDecryption,
-/// TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
+/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest), edges (PacketCapture,
+/// TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
