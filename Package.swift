@@ -5,8 +5,8 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator), edges (PacketCapture, TLSDecryption,
-/// TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
+/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest), edges (PacketCapture,
+/// TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -20,12 +20,14 @@ let package = Package(
     .library(name: "TLSTransport", targets: ["TLSTransport"]),
     .library(name: "MetricsEndpoint", targets: ["MetricsEndpoint"]),
     .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
+    .library(name: "LoadTest", targets: ["LoadTest"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.86.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
   ],
@@ -47,7 +49,9 @@ let package = Package(
       name: "Dissection", dependencies: ["Bytes", "APNSProtocol", "PacketCapture", "TLSDecryption"],
       swiftSettings: settings),
 
-    .target(name: "Measurement", dependencies: ["Bytes"], swiftSettings: settings),
+    .target(
+      name: "Measurement", dependencies: ["Bytes", .product(name: "Histogram", package: "hdrhistogram-swift")],
+      swiftSettings: settings),
 
     .target(
       name: "TLSTransport",
@@ -71,10 +75,19 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .target(
+      name: "LoadTest",
+      dependencies: [
+        "Bytes", "APNSProtocol", "Measurement", "TLSTransport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "DequeModule", package: "swift-collections"),
+      ],
+      swiftSettings: settings),
+
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Dissection", "GatewaySimulator", "PacketCapture", "TLSDecryption", "TLSTransport", "MetricsEndpoint",
+        "Dissection", "GatewaySimulator", "LoadTest", "PacketCapture", "TLSDecryption", "TLSTransport", "MetricsEndpoint",
         "APNSProtocol", "Measurement", "Bytes",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "TOMLKit", package: "TOMLKit"),
@@ -115,6 +128,11 @@ let package = Package(
         "TestSupport", "apnscope",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
+    .testTarget(
+      name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "LoadTestTests", dependencies: ["LoadTest", "APNSProtocol", "Bytes", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),

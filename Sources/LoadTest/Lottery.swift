@@ -1,0 +1,65 @@
+/// Draws values as often as their weights say, from a random word.
+struct Lottery<Value: Sendable & Equatable & Codable>: Sendable {
+  private let values: [Value]
+  /// Where each value's part of all words ends; the last reaches to the end.
+  private let ends: [UInt64]
+  /// There is nothing to draw, which is the usual case and asked first.
+  private let isSingle: Bool
+  private let first: Value
+
+  init(_ mix: WorkloadPlan.Mix<Value>, _ name: String) throws(Workload.PlanError) {
+    let parts = mix.parts.filter { $0.weight > 0 }
+    let total = parts.reduce(0) { $0 + $1.weight }
+    guard let first = parts.first, mix.parts.allSatisfy({ $0.weight >= 0 }), total.isFinite else {
+      throw Workload.PlanError("the weights of \(name) must be numbers from 0 on, and one must be above 0")
+    }
+    var sum = 0.0
+    values = parts.map(\.value)
+    ends = parts.map {
+      sum += $0.weight
+      return UInt64(share: sum / total)
+    }
+    isSingle = parts.count == 1
+    self.first = first.value
+  }
+
+  @inline(__always)
+  func draw(_ word: @autoclosure () -> UInt64) -> Value {
+    if isSingle { return first }
+    let word = word()
+    for (index, end) in ends.enumerated() where word < end { return values[index] }
+    return values[values.count - 1]
+  }
+}
+
+/// Draws which notifications have which fault; most have none.
+struct FaultLottery: Sendable {
+  private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
+
+  init(_ shares: [WorkloadPlan.Fault: Double]) throws(Workload.PlanError) {
+    var sum = 0.0
+    for fault in WorkloadPlan.Fault.allCases {
+      guard let share = shares[fault], share != 0 else { continue }
+      guard (0...1).contains(share) else {
+        throw Workload.PlanError("the share of \(fault.rawValue) is not from 0 to 1")
+      }
+      sum += share
+      // Shares as 0.1 are not exact, so those that make 1 may come out above it.
+      guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults are more than 1 together") }
+      ends.append((UInt64(share: sum), fault))
+    }
+  }
+
+  @inline(__always)
+  func draw(_ word: @autoclosure () -> UInt64) -> WorkloadPlan.Fault? {
+    guard let last = ends.last else { return nil }
+    let word = word()
+    guard word <= last.end else { return nil }
+    return ends.first { word <= $0.end }?.fault
+  }
+}
+
+extension UInt64 {
+  /// The word up to which this share of all words lies.
+  fileprivate init(share: Double) { self = share < 1 ? UInt64(share * 0x1p64) : .max }
+}

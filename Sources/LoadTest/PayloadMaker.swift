@@ -1,0 +1,160 @@
+import Bytes
+
+/// Writes payloads: of drawn sizes, or from a template.
+struct PayloadMaker: Sendable {
+  private static let opening: StaticString = "{\"aps\":{\"alert\":\""
+  private static let closing: StaticString = "\"}}"
+  /// Shortest payload of a drawn size: the JSON around nothing.
+  static let shortest = 20
+  /// Longest payload; what an oversize one has on top still fits the length field.
+  static let longest = 65_535 - Workload.Variation.oversize
+
+  private enum Piece: Sendable {
+    case text([UInt8])
+    case index
+    case random(Int)
+  }
+
+  private enum Source: Sendable {
+    /// `filler` is long enough for any payload that begins at any of the places that may be drawn.
+    case sizes(Lottery<ClosedRange<Int>>, filler: [UInt8])
+    /// `length` is that of everything but the index, of which there are `indexes`.
+    case template([Piece], length: Int, indexes: Int)
+  }
+
+  private let source: Source
+  /// Places in the filler at which a payload may begin, and after which it begins again.
+  private static let places = 26
+
+  init(_ payload: WorkloadPlan.Payload, start: Int) throws(Workload.PlanError) {
+    switch payload {
+    case .sizes(let mix):
+      for range in mix.parts.map(\.value) {
+        guard range.lowerBound >= Self.shortest, range.upperBound <= Self.longest else {
+          throw Workload.PlanError(
+            "payloads of \(range.lowerBound) to \(range.upperBound) bytes: sizes are \(Self.shortest) to \(Self.longest)"
+          )
+        }
+      }
+      let longest = mix.parts.map(\.value.upperBound).max() ?? 0
+      source = .sizes(
+        try Lottery(mix, "payload sizes"),
+        filler: (0..<Self.places + longest + Workload.Variation.oversize).map {
+          UInt8(ascii: "a") + UInt8($0 % Self.places)
+        })
+    case .template(let text):
+      let pieces = try Self.pieces(of: text, start: start)
+      var (length, indexes) = (0, 0)
+      for piece in pieces {
+        switch piece {
+        case .text(let bytes): length += bytes.count
+        case .index: indexes += 1
+        case .random(let count): length += count
+        }
+      }
+      guard length + indexes > 0 else { throw Workload.PlanError("the template makes empty payloads") }
+      guard length + Self.digits(of: .max) * indexes <= Self.longest else {
+        throw Workload.PlanError("the template makes payloads of more than \(Self.longest) bytes")
+      }
+      source = .template(pieces, length: length, indexes: indexes)
+    }
+  }
+
+  /// Bytes of notification `number`'s payload.
+  @inline(__always)
+  func size(of number: UInt64, _ draws: Draws) -> Int {
+    switch source {
+    case .sizes(let sizes, _):
+      let range = sizes.draw(draws[.sizes])
+      let width = UInt64(range.upperBound - range.lowerBound + 1)
+      return range.lowerBound + Int(draws[.size].multipliedFullWidth(by: width).high)
+    case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
+    }
+  }
+
+  /// Writes a payload of `size + extra` bytes.
+  @inline(__always)
+  func write(_ number: UInt64, _ size: Int, extra: Int, _ draws: Draws, into output: inout ByteWriter) {
+    switch source {
+    case .sizes(_, let filler):
+      output.write(Self.opening)
+      let start = Int(truncatingIfNeeded: draws[.text] % UInt64(Self.places))
+      output.write(filler.rawBytes.extracting(start..<start + size + extra - Self.shortest))
+      output.write(Self.closing)
+    case .template(let pieces, _, _):
+      Self.write(pieces, number, draws, into: &output)
+      // Behind the JSON text, where white space may stand.
+      for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
+    }
+  }
+
+  private static func write(_ pieces: [Piece], _ number: UInt64, _ draws: Draws, into output: inout ByteWriter) {
+    var state = draws[.text]
+    for piece in pieces {
+      switch piece {
+      case .text(let bytes): output.write(bytes.rawBytes)
+      case .index: output.write(decimal: number)
+      case .random(let count):
+        var left = count
+        while left > 0 {
+          state &+= SplitMix.step
+          // Eight letters a to p, each from four bits.
+          let letters = SplitMix.mixed(state) & 0x0f0f_0f0f_0f0f_0f0f &+ 0x6161_6161_6161_6161
+          if left >= 8 { output.write(bigEndian: letters) } else { output.write(last: left, of: letters) }
+          left -= 8
+        }
+      }
+    }
+  }
+
+  /// Decimal digits of a number.
+  private static func digits(of number: UInt64) -> Int {
+    var (digits, limit) = (1, UInt64(10))
+    while number >= limit {
+      digits += 1
+      if digits == 20 { break }
+      limit &*= 10
+    }
+    return digits
+  }
+}
+
+// MARK: templates
+
+extension PayloadMaker {
+  private static func pieces(of template: String, start: Int) throws(Workload.PlanError) -> [Piece] {
+    var pieces: [Piece] = []
+    var text: [UInt8] = []
+    var rest = Array(template.utf8)[...]
+    while let byte = rest.popFirst() {
+      // JSON is full of braces: one that opens no placeholder is itself. Placeholders are short.
+      guard byte == UInt8(ascii: "{"), let end = rest.prefix(32).firstIndex(of: UInt8(ascii: "}")),
+        let piece = try placeholder(String(decoding: rest[..<end], as: UTF8.self), start: start)
+      else {
+        text.append(byte)
+        continue
+      }
+      rest = rest[(end + 1)...]
+      if case .text(let bytes) = piece {
+        text += bytes
+      } else {
+        if !text.isEmpty { pieces.append(.text(text)) }
+        text = []
+        pieces.append(piece)
+      }
+    }
+    if !text.isEmpty { pieces.append(.text(text)) }
+    return pieces
+  }
+
+  private static func placeholder(_ name: String, start: Int) throws(Workload.PlanError) -> Piece? {
+    if name == "index" { return .index }
+    if name == "time" { return .text(Array(String(start).utf8)) }
+    let digits = name.dropFirst("random:".count)
+    guard name.hasPrefix("random:"), !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+    guard let count = Int(digits), (0...4_096).contains(count) else {
+      throw Workload.PlanError("{\(name)} in the template: the number of letters is 0 to 4096")
+    }
+    return .random(count)
+  }
+}

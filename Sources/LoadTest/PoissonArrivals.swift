@@ -1,0 +1,50 @@
+import Glibc
+
+/// Due times of sendings that come at random, independent of each other, as often on average as a schedule says.
+///
+/// A Poisson process of rate 1 has gaps that are exponentially distributed with mean 1; its k-th arrival E(k) is due at
+/// H⁻¹(E(k)). The first is not due at once, and how many there are differs from seed to seed. Two of them with other
+/// seeds and parts of the rate make together one with all of it.
+public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
+  private let schedule: Schedule
+  private var random: SplitMix
+  /// E of the next one.
+  private var arrival = 0.0
+
+  public init(_ schedule: Schedule, seed: UInt64) {
+    self.schedule = schedule
+    random = SplitMix(seed: seed)
+    advance()
+  }
+
+  private mutating func advance() {
+    // 53 bits, from 0 to below 1.
+    arrival -= log1p(-Double(random.next() >> 11) * 0x1p-53)
+  }
+
+  /// When the next one is due; `nil` when the schedule ends before. It stays the next one.
+  public var nextDue: Double? { schedule.time(ofExact: arrival) }
+
+  /// The due time of the next one, and goes on to the one behind it.
+  public mutating func next() -> Double? {
+    guard let due = nextDue else { return nil }
+    advance()
+    return due
+  }
+
+  /// Goes past all that are due at `time`, at most `limit`, and returns how many they are.
+  mutating func skip(dueAt time: Double, limit: Int) -> Int {
+    var count = 0
+    // H is asked once and not H⁻¹ for each; what rounding leaves, the due time decides.
+    let exact = schedule.exactCount(at: time)
+    while count < limit, arrival < exact {
+      advance()
+      count += 1
+    }
+    while count < limit, let due = nextDue, due <= time {
+      advance()
+      count += 1
+    }
+    return count
+  }
+}

@@ -1,0 +1,45 @@
+import Bytes
+
+extension Workload {
+  /// How a notification differs from a usual one.
+  struct Variation {
+    /// Longer than the longest payload that any gateway takes; it comes on top of the usual one.
+    static let oversize = 4_096
+
+    /// 0 when it has none.
+    var tokenLength: Int
+    var hasPayload = true
+    var hasInvalidToken = false
+    var extraPayload = 0
+
+    var hasToken: Bool { tokenLength > 0 }
+
+    @inline(__always)
+    init(tokenLength: Int) { self.tokenLength = tokenLength }
+
+    /// `nil` for a notification that is malformed, and so has nothing of a usual one.
+    @inline(never)
+    init?(_ fault: WorkloadPlan.Fault, of plan: WorkloadPlan) {
+      tokenLength = plan.tokenLength
+      switch fault {
+      case .invalidToken: hasInvalidToken = true
+      case .tokenSize: tokenLength = plan.tokenLength > 1 ? plan.tokenLength - 1 : 2
+      case .missingToken: tokenLength = 0
+      case .missingPayload: hasPayload = false
+      case .oversize: extraPayload = Self.oversize
+      case .malformed: return nil
+      }
+    }
+  }
+
+  /// A command-2 frame whose length is right and whose last item claims more than there is, with its identifier before.
+  @inline(never)
+  static func encodeMalformed(_ number: UInt64, into output: inout ByteWriter) {
+    output.write(2)
+    output.write(bigEndian: UInt32(7 + 3 + 4))
+    writeItem(3, 4, into: &output)
+    output.write(bigEndian: identifier(of: number))
+    writeItem(1, 32, into: &output)
+    output.write(bigEndian: UInt32(0))
+  }
+}

@@ -1,0 +1,191 @@
+import APNSProtocol
+import Bytes
+
+/// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
+///
+/// So nothing has to be kept for a resend: the notification is made again. Numbers count from 0 over the whole stream,
+/// of which a run may send a segment; `number(of:)` gives those of this run. Encoding goes straight into the batch, and
+/// allocates nothing.
+public struct Workload: Sendable {
+  /// Tokens that begin with these eight bytes are made to be refused; the simulator's devices have no such.
+  public static let invalidTokenPrefix: UInt64 = 0x0bad_0bad_0bad_0bad
+
+  /// Why a plan cannot be followed.
+  public struct PlanError: Error, Sendable, Equatable, CustomStringConvertible {
+    public let description: String
+    init(_ description: String) { self.description = description }
+  }
+
+  public let plan: WorkloadPlan
+  private let commands: Lottery<UInt8>
+  private let priorities: Lottery<UInt8?>
+  private let expirations: Lottery<UInt32?>
+  private let payloads: PayloadMaker
+  private let faults: FaultLottery
+  private let tokenKey: UInt64
+  private let drawKey: UInt64
+
+  /// - Parameter start: UNIX seconds that `{time}` in a template stands for.
+  public init(_ plan: WorkloadPlan, start: Int = 0) throws(PlanError) {
+    guard (1...65_535).contains(plan.tokenLength) else { throw PlanError("a token has 1 to 65535 bytes") }
+    guard plan.tokens > 0 else { throw PlanError("there has to be at least one token") }
+    guard plan.tokenLength >= 8 || plan.tokens <= 1 << (8 * plan.tokenLength) else {
+      throw PlanError("there are no \(plan.tokens) different tokens of length \(plan.tokenLength)")
+    }
+    guard plan.segments > 0, (0..<plan.segments).contains(plan.segment) else {
+      throw PlanError("segments count from 0, and there is no number \(plan.segment) among \(plan.segments)")
+    }
+    for part in plan.commands.parts where part.value > 2 { throw PlanError("there is no command \(part.value)") }
+    guard plan.tokenLength >= 8 || plan.faults[.invalidToken, default: 0] == 0 else {
+      throw PlanError("only tokens of 8 bytes or more can be marked as invalid")
+    }
+    self.plan = plan
+    commands = try Lottery(plan.commands, "commands")
+    priorities = try Lottery(plan.priorities, "priorities")
+    expirations = try Lottery(plan.expirations, "expirations")
+    payloads = try PayloadMaker(plan.payload, start: start)
+    faults = try FaultLottery(plan.faults)
+    tokenKey = SplitMix.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
+    drawKey = SplitMix.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
+  }
+
+  /// The number in the stream of this run's notification `index` (from 0).
+  @inline(__always)
+  public func number(of index: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: index) &* UInt64(plan.segments) &+ UInt64(plan.segment)
+  }
+
+  /// The identifier that notification `number` carries: 1 to 2³² − 2, then again from 1, because a gateway answers 0
+  /// when it does not know, and the last one is kept for markers.
+  @inline(__always)
+  public static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
+
+  /// What is wrong with notification `number`; `nil` if nothing is.
+  public func fault(of number: UInt64) -> WorkloadPlan.Fault? { faults.draw(Draws(of: number, drawKey)[.fault]) }
+
+  /// Writes notification `number`.
+  public func encode(_ number: UInt64, into output: inout ByteWriter) {
+    let draws = Draws(of: number, drawKey)
+    if let fault = faults.draw(draws[.fault]) {
+      guard let variation = Variation(fault, of: plan) else { return Self.encodeMalformed(number, into: &output) }
+      return encode(number, draws, variation, into: &output)
+    }
+    encode(number, draws, Variation(tokenLength: plan.tokenLength), into: &output)
+  }
+
+  /// ```
+  /// 0  00 | token length u16 | token | payload length u16 | payload
+  /// 1  01 | identifier 4 | expiration 4 | as command 0
+  /// 2  02 | length u32 | 01 length token | 02 length payload | 03 0004 identifier | 04 0004 expiration | 05 0001 priority
+  /// ```
+  private func encode(_ number: UInt64, _ draws: Draws, _ variation: Variation, into output: inout ByteWriter) {
+    let command = commands.draw(draws[.command])
+    let size = payloads.size(of: number, draws)
+    let payloadLength = variation.hasPayload ? size + variation.extraPayload : 0
+    let tokenLength = variation.tokenLength
+    output.reserve(64 + tokenLength + payloadLength)
+    guard command == 2 else {
+      output.write(command)
+      if command == 1 {
+        output.write(bigEndian: Self.identifier(of: number))
+        output.write(bigEndian: expirations.draw(draws[.expiration]) ?? 0)
+      }
+      output.write(bigEndian: UInt16(truncatingIfNeeded: tokenLength))
+      writeToken(draws, variation, into: &output)
+      output.write(bigEndian: UInt16(truncatingIfNeeded: payloadLength))
+      if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, draws, into: &output) }
+      return
+    }
+    let priority = priorities.draw(draws[.priority])
+    let expiration = expirations.draw(draws[.expiration])
+    var length = 7
+    if variation.hasToken { length += 3 + tokenLength }
+    if variation.hasPayload { length += 3 + payloadLength }
+    if expiration != nil { length += 7 }
+    if priority != nil { length += 4 }
+    output.write(2)
+    output.write(bigEndian: UInt32(truncatingIfNeeded: length))
+    if variation.hasToken {
+      Self.writeItem(1, tokenLength, into: &output)
+      writeToken(draws, variation, into: &output)
+    }
+    if variation.hasPayload {
+      Self.writeItem(2, payloadLength, into: &output)
+      payloads.write(number, size, extra: variation.extraPayload, draws, into: &output)
+    }
+    let identifier = UInt64(Self.identifier(of: number))
+    if let expiration, let priority {
+      // The usual end in three words instead of nine.
+      output.write(bigEndian: 0x03_0004_0000_0000_04 | identifier << 8)
+      output.write(bigEndian: 0x0004_0000_0000_05_00 | UInt64(expiration) << 16)
+      output.write(bigEndian: 0x01_00 | UInt16(priority))
+      return
+    }
+    Self.writeItem(3, 4, into: &output)
+    output.write(bigEndian: Self.identifier(of: number))
+    if let expiration {
+      Self.writeItem(4, 4, into: &output)
+      output.write(bigEndian: expiration)
+    }
+    if let priority {
+      Self.writeItem(5, 1, into: &output)
+      output.write(priority)
+    }
+  }
+
+  @inline(__always)
+  static func writeItem(_ id: UInt8, _ length: Int, into output: inout ByteWriter) {
+    output.write(id)
+    output.write(bigEndian: UInt16(truncatingIfNeeded: length))
+  }
+
+  /// Token number i is a pure function of the seed and i, and no two are the same; which one a notification goes to is
+  /// drawn.
+  @inline(__always)
+  private func writeToken(_ draws: Draws, _ variation: Variation, into output: inout ByteWriter) {
+    let index = draws[.token].multipliedFullWidth(by: UInt64(plan.tokens)).high
+    // An odd factor: all are different, and so are their last bytes as long as there are values for them.
+    var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
+    var left = variation.tokenLength
+    if variation.hasInvalidToken {
+      output.write(bigEndian: Self.invalidTokenPrefix)
+      left -= 8
+    } else if left < 8 {
+      return output.write(last: left, of: state)
+    }
+    while left >= 8 {
+      state &+= SplitMix.step
+      output.write(bigEndian: SplitMix.mixed(state))
+      left -= 8
+    }
+    output.write(last: left, of: SplitMix.mixed(state &+ SplitMix.step))
+  }
+}
+
+/// The random words of one notification, one for each thing that is drawn, so that what one decides says nothing about
+/// another.
+struct Draws {
+  enum Purpose: UInt64 { case token, fault, command, sizes, size, priority, expiration, text }
+
+  private let base: UInt64
+
+  @inline(__always)
+  init(of number: UInt64, _ key: UInt64) { base = SplitMix.mixed(key &+ number &* SplitMix.step) }
+
+  @inline(__always)
+  subscript(purpose: Purpose) -> UInt64 {
+    purpose == .token ? base : SplitMix.mixed(base &+ purpose.rawValue)
+  }
+}
+
+extension ByteWriter {
+  /// Writes the last `count` (below 8) bytes of a word.
+  @inline(__always)
+  mutating func write(last count: Int, of word: UInt64) {
+    var left = count
+    while left > 0 {
+      left -= 1
+      write(UInt8(truncatingIfNeeded: word >> (8 * UInt64(left))))
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/// What is sent: a description from which every notification follows.
+public struct WorkloadPlan: Sendable, Equatable, Codable {
+  /// A choice among values, each as often as its weight says.
+  public struct Mix<Value: Sendable & Equatable & Codable>: Sendable, Equatable, Codable {
+    public struct Part: Sendable, Equatable, Codable {
+      public var value: Value
+      public var weight: Double
+    }
+    public var parts: [Part]
+
+    public init(_ value: Value) { parts = [Part(value: value, weight: 1)] }
+    public init(_ parts: [(Value, Double)]) { self.parts = parts.map { Part(value: $0.0, weight: $0.1) } }
+  }
+
+  /// What the payloads are.
+  public enum Payload: Sendable, Equatable, Codable {
+    /// JSON with an alert of random letters, of these whole lengths in bytes.
+    case sizes(Mix<ClosedRange<Int>>)
+    /// Text in which `{index}` stands for the notification's number, `{random:N}` for N (0 to 4,096) letters, and `{time}`
+    /// for the start of the run in UNIX seconds. Other braces are themselves.
+    case template(String)
+  }
+
+  /// What is wrong with some of the notifications.
+  public enum Fault: String, Sendable, CaseIterable, Codable, CodingKeyRepresentable {
+    /// A token that no device has: it begins with the bytes of `Workload.invalidTokenPrefix`.
+    case invalidToken = "invalid-token"
+    /// A token of a length that is not the right one.
+    case tokenSize = "token-size"
+    case missingToken = "missing-token"
+    case missingPayload = "missing-payload"
+    /// A payload longer than any gateway takes.
+    case oversize
+    /// A frame whose items do not fit it.
+    case malformed
+  }
+
+  public var seed: UInt64 = 1
+  /// 0, 1 and 2.
+  public var commands = Mix<UInt8>(2)
+  /// How many different tokens there are, and their length in bytes: 1 to 65,535.
+  public var tokens = 1_000_000
+  public var tokenLength = 32
+  public var payload = Payload.sizes(Mix(100...200))
+  /// `nil`: the item is left out.
+  public var priorities = Mix<UInt8?>(10)
+  /// UNIX seconds. `nil`: the item is left out; with command 1, which always has one, it is 0.
+  public var expirations = Mix<UInt32?>(0x7fff_ffff)
+  /// The share of notifications that have each fault.
+  public var faults: [Fault: Double] = [:]
+  /// This run sends every `segments`-th notification of the stream, beginning with number `segment` (from 0).
+  public var segment = 0
+  public var segments = 1
+
+  public init() {}
+}

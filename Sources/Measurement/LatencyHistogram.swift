@@ -1,0 +1,130 @@
+import Histogram
+
+/// How often which value was measured, with three significant digits; two of them merge exactly.
+///
+/// Values are whole numbers of `unit`, from 0 to one hour in microseconds; larger ones count as that. Recording takes a
+/// few nanoseconds and allocates only when a value is larger than all before it. As JSON it is
+/// `{"unit","count","min","mean","p50","p90","p99","p999","max","counts":[[value,count],…]}`; `counts` alone is enough to
+/// have the same histogram again.
+public struct LatencyHistogram: Sendable {
+  public enum Unit: String, Sendable, Codable {
+    case microseconds = "us"
+    case milliseconds = "ms"
+    case count, bytes
+  }
+
+  /// The largest value that is told from others.
+  public static let highest = 3_600_000_000
+
+  public let unit: Unit
+  private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
+  /// Of the values themselves, not of those they are kept as. It is exact, so that the order of merging does not show.
+  private var sum: UInt128 = 0
+
+  public init(_ unit: Unit) { self.unit = unit }
+
+  /// Negative values count as 0.
+  @inline(__always)
+  public mutating func record(_ value: Int, times: Int = 1) {
+    guard times > 0 else { return }
+    let value = UInt64(min(Self.highest, max(0, value)))
+    histogram.record(value, count: UInt64(times))
+    sum += UInt128(value) * UInt128(times)
+  }
+
+  /// Records a duration; the unit must be one of time.
+  public mutating func record(_ duration: Duration, times: Int = 1) {
+    precondition(unit == .microseconds || unit == .milliseconds, "a duration is no \(unit)")
+    let value = duration / (unit == .milliseconds ? .milliseconds(1) : .microseconds(1))
+    record(Int(min(Double(Self.highest), max(0, value.rounded()))), times: times)
+  }
+
+  /// Adds what another one has counted; both must have the same unit.
+  public mutating func merge(_ other: LatencyHistogram) {
+    precondition(unit == other.unit, "histograms of different units")
+    histogram.add(other.histogram)
+    sum += other.sum
+  }
+
+  public mutating func removeAll() {
+    histogram.reset()
+    sum = 0
+  }
+
+  public var count: Int { Int(histogram.totalCount) }
+  /// 0 when nothing was recorded, as are all that follow.
+  public var minimum: Int { count == 0 ? 0 : Int(histogram.min) }
+  public var maximum: Int { count == 0 ? 0 : Int(histogram.maxRecorded) }
+  public var mean: Double { count == 0 ? 0 : Double(sum) / Double(count) }
+
+  /// The value that the share `quantile` (0…1) of all values does not exceed.
+  public func quantile(_ quantile: Double) -> Int {
+    count == 0 ? 0 : Int(min(histogram.maxRecorded, histogram.valueAtPercentile(quantile * 100)))
+  }
+
+  /// Each value that was recorded, as exact as it is kept, and how often.
+  public var counts: [(value: Int, count: Int)] {
+    histogram.recordedValues().map { (Int(histogram.lowestEquivalentForValue($0.value)), Int($0.count)) }
+  }
+}
+
+extension LatencyHistogram: Equatable {
+  public static func == (a: LatencyHistogram, b: LatencyHistogram) -> Bool {
+    a.unit == b.unit && a.sum == b.sum && a.minimum == b.minimum && a.maximum == b.maximum
+      && a.counts.elementsEqual(b.counts) { $0 == $1 }
+  }
+}
+
+extension LatencyHistogram: Codable {
+  private enum CodingKeys: String, CodingKey { case unit, count, min, mean, p50, p90, p99, p999, max, counts }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(unit, forKey: .unit)
+    try container.encode(count, forKey: .count)
+    try container.encode(minimum, forKey: .min)
+    try container.encode(mean, forKey: .mean)
+    for (key, share) in [(CodingKeys.p50, 0.5), (.p90, 0.9), (.p99, 0.99), (.p999, 0.999)] {
+      try container.encode(quantile(share), forKey: key)
+    }
+    try container.encode(maximum, forKey: .max)
+    try container.encode(counts.map { [$0.value, $0.count] }, forKey: .counts)
+  }
+
+  /// Throws when a value or count is negative, all counts together are too large, or `counts` is no list of pairs.
+  ///
+  /// `min`, `max` and `mean` may be missing. They tell what `counts` no longer does; everything else is worked out again.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(try container.decode(Unit.self, forKey: .unit))
+    func corrupted(_ problem: String) -> DecodingError {
+      .dataCorruptedError(forKey: .counts, in: container, debugDescription: problem)
+    }
+    var total = 0
+    var pairs: [(value: Int, count: Int)] = []
+    for pair in try container.decode([[Int]].self, forKey: .counts) {
+      guard pair.count == 2, pair[0] >= 0, pair[1] >= 0 else { throw corrupted("\(pair) is not [value, count]") }
+      let (sum, overflows) = total.addingReportingOverflow(pair[1])
+      guard !overflows else { throw corrupted("too many values") }
+      total = sum
+      if pair[1] > 0 { pairs.append((pair[0], pair[1])) }
+    }
+    pairs.sort { $0.value < $1.value }
+    guard let first = pairs.first, let last = pairs.last else { return }
+    /// One of the ends, which is known better than as the value that it is kept as.
+    func end(_ key: CodingKeys, kept: Int) throws -> Int {
+      guard let value = try container.decodeIfPresent(Int.self, forKey: key) else { return kept }
+      guard value >= 0, histogram.valuesAreEquivalent(UInt64(value), UInt64(kept)) else {
+        throw corrupted("\(key.stringValue) \(value) is none of the values")
+      }
+      return value
+    }
+    pairs[0].value = try end(.min, kept: first.value)
+    for (value, count) in pairs { record(value, times: count) }
+    // Counts nothing, and makes the largest value known.
+    histogram.record(UInt64(min(Self.highest, try end(.max, kept: last.value))), count: 0)
+    if let mean = try container.decodeIfPresent(Double.self, forKey: .mean), mean >= 0, mean <= Double(Self.highest) {
+      sum = UInt128((mean * Double(total)).rounded())
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import LoadTest
+import TestSupport
+import Testing
+
+@Suite("Pacing")
+struct PacerTests {
+  static let kinds: [Pacer.Arrivals] = [.even, .poisson(seed: 7)]
+
+  @Test(
+    "Each sending is told of once, not before it is due and at the first asking after",
+    arguments: 1...100 as ClosedRange<UInt64>)
+  func wakeUps(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let schedule = ScheduleTests.random(&random)
+    for arrivals in [Pacer.Arrivals.even, .poisson(seed: seed)] {
+      var pacer = Pacer(schedule, arrivals, limit: random.pick([.max, 100, 1, 0]))
+      var now = 0.0
+      for _ in 0..<60 {
+        let next = pacer.dueTime(ofNext: 0)
+        let before = pacer
+        let due = pacer.due(at: now)
+        #expect(pacer.count == before.count + due)
+        if let next {
+          #expect((due > 0) == (next <= now) || abs(next - now) < 1e-9)
+          if due > 0, due < 2_000 {
+            #expect(try #require(before.dueTime(ofNext: due - 1)) <= now + 1e-9)
+            #expect(before.dueTime(ofNext: due) == pacer.dueTime(ofNext: 0))
+          }
+        } else {
+          #expect(due == 0)
+        }
+        if let ahead = pacer.dueTime() { #expect(ahead > now) }
+        #expect(pacer.due(at: now) == 0)
+        // Sleep until the next one, or for any time.
+        let nap = now + Double.random(in: 0...0.2, using: &random)
+        now = random.happens(oneIn: 2) ? pacer.dueTime() ?? nap : nap
+        guard now.isFinite else { break }
+      }
+    }
+  }
+
+  @Test("Waking up at the due time finds something to send", arguments: kinds)
+  func noSpinning(arrivals: Pacer.Arrivals) throws {
+    let schedule = Schedule(stages: [
+      .init(length: 1, from: 0, to: 5_000.3), .init(length: 0.7, from: 0, to: 0),
+      .init(length: 1, from: 7_777.7, to: 0),
+    ])
+    var pacer = Pacer(schedule, arrivals)
+    while let next = pacer.dueTime() { #expect(pacer.due(at: next) >= 1) }
+    if arrivals == .even { #expect(pacer.count == schedule.count) }
+    #expect(abs(Double(pacer.count - schedule.count)) < 5 * Double(schedule.count).squareRoot())
+  }
+
+  @Test("No more than the limit", arguments: kinds)
+  func limit(arrivals: Pacer.Arrivals) {
+    var pacer = Pacer(.constant(1_000), arrivals, limit: 250)
+    #expect(pacer.dueTime(ofNext: 249) != nil)
+    #expect(pacer.dueTime(ofNext: 250) == nil)
+    var told = 0
+    for tick in 0..<100 { told += pacer.due(at: Double(tick) / 10) }
+    #expect(told == 250 && pacer.count == 250)
+    #expect(pacer.dueTime() == nil)
+    var none = Pacer(.constant(1_000), arrivals, limit: -1)
+    #expect(none.due(at: 10) == 0 && none.dueTime() == nil)
+  }
+
+  @Test("The same seed gives the same times, however they are asked for", arguments: 1...20 as ClosedRange<UInt64>)
+  func repeatable(seed: UInt64) throws {
+    let schedule = Schedule(stages: [.init(length: 3, from: 100, to: 900)])
+    let times = Array(PoissonArrivals(schedule, seed: seed))
+    #expect(times == Array(PoissonArrivals(schedule, seed: seed)))
+    #expect(times != Array(PoissonArrivals(schedule, seed: seed + 1_000)))
+    #expect(times == times.sorted() && times.allSatisfy { (0...3).contains($0) })
+    let pacer = Pacer(schedule, .poisson(seed: seed))
+    #expect((0...times.count).map { pacer.dueTime(ofNext: $0) } == times + [nil])
+  }
+
+  @Test("Gaps are exponential: mean, variance, and no memory", arguments: 1...10 as ClosedRange<UInt64>)
+  func gaps(seed: UInt64) {
+    let count = 100_000
+    var arrivals = PoissonArrivals(.constant(500), seed: seed)
+    var (last, gaps) = (0.0, [Double]())
+    for _ in 0..<count {
+      let due = arrivals.next() ?? 0
+      gaps.append((due - last) * 500)
+      last = due
+    }
+    let n = Double(count)
+    let mean = gaps.reduce(0, +) / n
+    let variance = gaps.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / n
+    let serial = zip(gaps, gaps.dropFirst()).reduce(0) { $0 + ($1.0 - mean) * ($1.1 - mean) } / n
+    // Standard errors of an exponential sample: 1/√n of the mean, √8/√n of the variance, 1/√n of the correlation.
+    #expect(abs(mean - 1) < 5 / n.squareRoot())
+    #expect(abs(variance - 1) < 5 * (8 / n).squareRoot())
+    #expect(abs(serial / variance) < 5 / n.squareRoot())
+    for (limit, share) in [(0.1, 0.09516), (1.0, 0.63212), (3.0, 0.95021)] {
+      let found = Double(gaps.count { $0 < limit }) / n
+      #expect(abs(found - share) < 5 * (share * (1 - share) / n).squareRoot())
+    }
+  }
+
+  @Test("Counts in windows vary as much as they are, and follow the rate", arguments: 1...5 as ClosedRange<UInt64>)
+  func windows(seed: UInt64) {
+    let schedule = Schedule(stages: [.init(length: 1_000, from: 0, to: 100)])
+    var pacer = Pacer(schedule, .poisson(seed: seed))
+    var squares = 0.0
+    for second in 1...1_000 {
+      let due = Double(pacer.due(at: Double(second)))
+      let expected = Double(second) / 10 - 0.05
+      squares += (due - expected) * (due - expected) / expected
+    }
+    #expect(abs(squares / 1_000 - 1) < 5 * (2.5 / 1_000).squareRoot())
+    #expect(abs(Double(pacer.count) - 50_000) < 5 * 50_000.squareRoot())
+  }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Measurement
+import TestSupport
+import Testing
+
+@Suite("Latency histograms")
+struct LatencyHistogramTests {
+  /// Values as latencies are: most of them small, some of them very large.
+  static func values(_ random: inout SeededGenerator, _ count: Int) -> [Int] {
+    (0..<count).map { _ in random.number(0...(1 << random.number(0...31))) }
+  }
+
+  static func histogram(_ values: [Int], _ unit: LatencyHistogram.Unit = .microseconds) -> LatencyHistogram {
+    var histogram = LatencyHistogram(unit)
+    for value in values { histogram.record(value) }
+    return histogram
+  }
+
+  static func json(_ histogram: LatencyHistogram) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return try encoder.encode(histogram)
+  }
+
+  @Test("Quantiles are those of the sorted values within 0.1 %", arguments: 1...30 as ClosedRange<UInt64>)
+  func quantiles(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let sorted = Self.values(&random, random.number(1...3_000)).sorted()
+    let histogram = Self.histogram(sorted)
+    #expect(histogram.count == sorted.count)
+    #expect(histogram.minimum == sorted.first)
+    #expect(histogram.maximum == sorted.last)
+    #expect(histogram.mean == Double(sorted.reduce(0, +)) / Double(sorted.count))
+    for share in [0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1]
+      + (0..<20).map({ _ in Double.random(in: 0...1, using: &random) })
+    {
+      let rank = max(1, Int((share * Double(sorted.count)).rounded(.up)))
+      let (exact, found) = (sorted[rank - 1], histogram.quantile(share))
+      #expect(found >= exact && Double(found - exact) <= Double(exact) / 1_000, "\(share): \(found) for \(exact)")
+    }
+    // Told in order, the values are the sorted ones but for the last digits.
+    let told = histogram.counts.flatMap { Array(repeating: $0.value, count: $0.count) }
+    #expect(told.count == sorted.count)
+    #expect(zip(told, sorted).allSatisfy { $0 <= $1 && Double($1 - $0) <= Double($1) / 1_000 })
+  }
+
+  @Test("Merging parts, in any order, gives the whole", arguments: 1...20 as ClosedRange<UInt64>)
+  func merging(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let values = Self.values(&random, 2_000)
+    var parts = Array(repeating: [Int](), count: random.number(1...6))
+    for value in values { parts[random.number(0...parts.count - 1)].append(value) }
+    let whole = Self.histogram(values)
+    for _ in 0..<3 {
+      var merged = LatencyHistogram(.microseconds)
+      for part in parts.shuffled(using: &random) { merged.merge(Self.histogram(part)) }
+      #expect(merged == whole)
+      #expect(try Self.json(merged) == Self.json(whole))
+    }
+    var (a, b) = (Self.histogram(parts[0]), Self.histogram(values))
+    a.merge(b)
+    b.merge(Self.histogram(parts[0]))
+    #expect(a == b)
+  }
+
+  @Test("What is written is read again, to the last digit", arguments: 1...20 as ClosedRange<UInt64>)
+  func roundTrip(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let histogram = Self.histogram(
+      Self.values(&random, random.number(0...500)), random.pick([.bytes, .count, .milliseconds]))
+    let json = try Self.json(histogram)
+    let read = try JSONDecoder().decode(LatencyHistogram.self, from: json)
+    #expect(read == histogram)
+    #expect(try Self.json(read) == json)
+    // And it goes on as if it had never been written.
+    let more = Self.values(&random, 100)
+    var (a, b) = (read, histogram)
+    for value in more {
+      a.record(value)
+      b.record(value)
+    }
+    #expect(a == b)
+  }
+
+  @Test("The written form")
+  func form() throws {
+    var histogram = LatencyHistogram(.milliseconds)
+    histogram.record(3, times: 3)
+    histogram.record(5_001)
+    let json = String(decoding: try Self.json(histogram), as: UTF8.self)
+    #expect(
+      json
+        == #"{"count":4,"counts":[[3,3],[5000,1]],"max":5001,"mean":1252.5,"min":3,"p50":3,"p90":5001,"p99":5001,"p999":5001,"unit":"ms"}"#
+    )
+    let empty = String(decoding: try Self.json(LatencyHistogram(.microseconds)), as: UTF8.self)
+    #expect(
+      empty == #"{"count":0,"counts":[],"max":0,"mean":0,"min":0,"p50":0,"p90":0,"p99":0,"p999":0,"unit":"us"}"#)
+  }
+
+  @Test("`counts` alone is enough")
+  func countsAlone() throws {
+    let read = try JSONDecoder().decode(
+      LatencyHistogram.self, from: Data(#"{"unit":"us","counts":[[7,2],[1,1],[9,0]]}"#.utf8))
+    #expect(read == Self.histogram([1, 7, 7]))
+    #expect(read.mean == 5)
+  }
+
+  @Test(
+    "What is no histogram is refused",
+    arguments: [
+      #"{"unit":"us","counts":[[-1,2]]}"#, #"{"unit":"us","counts":[[1,-2]]}"#, #"{"unit":"us","counts":[[1]]}"#,
+      #"{"unit":"us","counts":[[1,2,3]]}"#, #"{"unit":"h","counts":[]}"#, #"{"counts":[]}"#, #"{"unit":"us"}"#,
+      #"{"unit":"us","counts":[[1,9223372036854775807],[2,1]]}"#, #"{"unit":"us","counts":[[1,1]],"max":2}"#,
+      #"{"unit":"us","counts":[[1,1]],"min":-1}"#,
+    ])
+  func refused(json: String) {
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(LatencyHistogram.self, from: Data(json.utf8)) }
+  }
+
+  @Test("Values out of range count as the nearest one")
+  func limits() {
+    var histogram = LatencyHistogram(.microseconds)
+    histogram.record(-1)
+    histogram.record(Int.min)
+    histogram.record(Int.max)
+    histogram.record(7, times: 0)
+    histogram.record(7, times: -1)
+    histogram.record(.seconds(Int64.max))
+    histogram.record(.seconds(Int64.min))
+    #expect(histogram.count == 5)
+    #expect(histogram.minimum == 0)
+    #expect(histogram.maximum == LatencyHistogram.highest)
+    #expect(histogram.quantile(0.5) == 0)
+    #expect(histogram.quantile(1) == LatencyHistogram.highest)
+    #expect(histogram.quantile(-1) == 0)
+    #expect(histogram.quantile(2) == LatencyHistogram.highest)
+
+    var many = LatencyHistogram(.bytes)
+    many.record(LatencyHistogram.highest, times: 1 << 60)
+    many.record(LatencyHistogram.highest, times: 1 << 60)
+    #expect(many.count == 1 << 61)
+    #expect(many.mean == Double(LatencyHistogram.highest))
+  }
+
+  @Test("Durations are rounded to the unit")
+  func durations() {
+    var (us, ms) = (LatencyHistogram(.microseconds), LatencyHistogram(.milliseconds))
+    us.record(.nanoseconds(1_499))
+    us.record(.milliseconds(2), times: 2)
+    ms.record(.microseconds(1_500))
+    #expect(us == Self.histogram([1, 2_000, 2_000]))
+    #expect(ms == Self.histogram([2], .milliseconds))
+  }
+
+  @Test("Nothing was recorded")
+  func empty() {
+    var histogram = Self.histogram([5, 6, 7_000_000])
+    histogram.removeAll()
+    #expect(histogram == LatencyHistogram(.microseconds))
+    #expect(histogram.count == 0 && histogram.mean == 0 && histogram.quantile(0.99) == 0)
+    #expect(histogram.minimum == 0 && histogram.maximum == 0 && histogram.counts.isEmpty)
+    histogram.merge(LatencyHistogram(.microseconds))
+    #expect(histogram.count == 0)
+    histogram.merge(Self.histogram([3]))
+    #expect(histogram == Self.histogram([3]))
+  }
+}
