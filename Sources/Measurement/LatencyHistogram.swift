@@ -2,15 +2,19 @@ import Histogram
 
 /// How often which value was measured, with three significant digits; two of them merge exactly.
 ///
-/// Values are whole numbers of `unit`, from 0 to one hour in microseconds; larger ones count as that. Recording takes a
-/// few nanoseconds and allocates only when a value is larger than all before it. As JSON it is
-/// `{"unit","count","min","mean","p50","p90","p99","p999","max","counts":[[value,count],…]}`; `counts` alone is enough to
-/// have the same histogram again.
+/// Values are whole numbers, times in microseconds, from 0 to one hour; larger ones count as that. Recording takes a few
+/// nanoseconds and allocates only when a value is larger than all before it. As JSON it is
+/// `{"unit","count","min","mean","p50","p90","p99","p999","max","counts":[[value,count],…]}`, where milliseconds have
+/// three decimals; `counts` alone is enough to have the same histogram again.
 public struct LatencyHistogram: Sendable {
+  /// What values are in when they are written; while they are measured, times are always in microseconds.
   public enum Unit: String, Sendable, Codable {
     case microseconds = "us"
     case milliseconds = "ms"
     case count, bytes
+
+    /// Measured values in one of these.
+    fileprivate var scale: Double { self == .milliseconds ? 1_000 : 1 }
   }
 
   /// The largest value that is told from others.
@@ -35,7 +39,7 @@ public struct LatencyHistogram: Sendable {
   /// Records a duration; the unit must be one of time.
   public mutating func record(_ duration: Duration, times: Int = 1) {
     precondition(unit == .microseconds || unit == .milliseconds, "a duration is no \(unit)")
-    let value = duration / (unit == .milliseconds ? .milliseconds(1) : .microseconds(1))
+    let value = duration / .microseconds(1)
     record(Int(min(Double(Self.highest), max(0, value.rounded()))), times: times)
   }
 
@@ -80,51 +84,57 @@ extension LatencyHistogram: Codable {
 
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
+    let scale = unit.scale
     try container.encode(unit, forKey: .unit)
     try container.encode(count, forKey: .count)
-    try container.encode(minimum, forKey: .min)
-    try container.encode(mean, forKey: .mean)
+    try container.encode(Double(minimum) / scale, forKey: .min)
+    try container.encode(mean / scale, forKey: .mean)
     for (key, share) in [(CodingKeys.p50, 0.5), (.p90, 0.9), (.p99, 0.99), (.p999, 0.999)] {
-      try container.encode(quantile(share), forKey: key)
+      try container.encode(Double(quantile(share)) / scale, forKey: key)
     }
-    try container.encode(maximum, forKey: .max)
-    try container.encode(counts.map { [$0.value, $0.count] }, forKey: .counts)
+    try container.encode(Double(maximum) / scale, forKey: .max)
+    try container.encode(counts.map { [Double($0.value) / scale, Double($0.count)] }, forKey: .counts)
   }
 
-  /// Throws when a value or count is negative, all counts together are too large, or `counts` is no list of pairs.
+  /// Throws when a value or count is negative or too large, or `counts` is no list of pairs.
   ///
   /// `min`, `max` and `mean` may be missing. They tell what `counts` no longer does; everything else is worked out again.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(try container.decode(Unit.self, forKey: .unit))
+    let scale = unit.scale
     func corrupted(_ problem: String) -> DecodingError {
       .dataCorruptedError(forKey: .counts, in: container, debugDescription: problem)
     }
-    var total = 0
+    func measured(_ shown: Double) -> Int { Int(min(Double(Self.highest), (shown * scale).rounded())) }
+    var total = 0.0
     var pairs: [(value: Int, count: Int)] = []
-    for pair in try container.decode([[Int]].self, forKey: .counts) {
-      guard pair.count == 2, pair[0] >= 0, pair[1] >= 0 else { throw corrupted("\(pair) is not [value, count]") }
-      let (sum, overflows) = total.addingReportingOverflow(pair[1])
-      guard !overflows else { throw corrupted("too many values") }
-      total = sum
-      if pair[1] > 0 { pairs.append((pair[0], pair[1])) }
+    for pair in try container.decode([[Double]].self, forKey: .counts) {
+      guard pair.count == 2, pair[0] >= 0, pair[1] >= 0, pair[1] == pair[1].rounded() else {
+        throw corrupted("\(pair) is not [value, count]")
+      }
+      total += pair[1]
+      guard total < 0x1p53 else { throw corrupted("too many values") }
+      if pair[1] > 0 { pairs.append((measured(pair[0]), Int(pair[1]))) }
     }
     pairs.sort { $0.value < $1.value }
     guard let first = pairs.first, let last = pairs.last else { return }
     /// One of the ends, which is known better than as the value that it is kept as.
     func end(_ key: CodingKeys, kept: Int) throws -> Int {
-      guard let value = try container.decodeIfPresent(Int.self, forKey: key) else { return kept }
-      guard value >= 0, histogram.valuesAreEquivalent(UInt64(value), UInt64(kept)) else {
-        throw corrupted("\(key.stringValue) \(value) is none of the values")
+      guard let shown = try container.decodeIfPresent(Double.self, forKey: key) else { return kept }
+      guard shown >= 0, histogram.valuesAreEquivalent(UInt64(measured(shown)), UInt64(kept)) else {
+        throw corrupted("\(key.stringValue) \(shown) is none of the values")
       }
-      return value
+      return measured(shown)
     }
     pairs[0].value = try end(.min, kept: first.value)
     for (value, count) in pairs { record(value, times: count) }
     // Counts nothing, and makes the largest value known.
     histogram.record(UInt64(min(Self.highest, try end(.max, kept: last.value))), count: 0)
-    if let mean = try container.decodeIfPresent(Double.self, forKey: .mean), mean >= 0, mean <= Double(Self.highest) {
-      sum = UInt128((mean * Double(total)).rounded())
+    if let mean = try container.decodeIfPresent(Double.self, forKey: .mean), mean >= 0,
+      mean * scale <= Double(Self.highest)
+    {
+      sum = UInt128((mean * scale * total).rounded())
     }
   }
 }

@@ -51,6 +51,12 @@ import Synchronization
 
   deinit { unsafe SSL_CTX_free(pointer) }
 
+  /// The OpenSSL that is in use: "OpenSSL 3.0.22 25 Aug 2026".
+  public static var libraryVersion: String {
+    // Safe: a string constant of the library.
+    unsafe String(cString: OpenSSL_version(OPENSSL_VERSION))
+  }
+
   /// Why secrets could not be written to the key log; `nil` as long as all could.
   public var keyLogFailure: String? { keyLog?.failure }
 

@@ -10,7 +10,9 @@ enum ExitStatus {
   static let damaged = ExitCode(65)
   static let cannotOpen = ExitCode(66)
   static let unavailable = ExitCode(69)
+  static let brokenBooks = ExitCode(70)
   static let inputOutput = ExitCode(74)
+  static let thresholdFailed = ExitCode(99)
   static let interrupted = ExitCode(130)
 
   static func code(for error: CaptureError) -> ExitCode {

@@ -34,6 +34,28 @@ struct SettingsFile {
     }
   }
 
+  /// A command with what the file says and what was typed, which wins: the file's values for options that were typed are
+  /// left out.
+  ///
+  /// - Parameters:
+  ///   - excluded: options that have no place in a file, but for the usual help and version.
+  ///   - repeatable: options that are used once for each value of a list.
+  func merged<Command: ParsableCommand>(
+    into command: Command.Type, named name: String, except excluded: Set<String>, repeatable: Set<String>
+  ) throws -> Command {
+    let typed = CommandLine.arguments.drop { $0 != name }.dropFirst()
+    let arguments = try arguments(
+      of: command, except: excluded.union(["help", "version"]), repeatable: repeatable,
+      overridden: Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) }))
+    do {
+      return try Command.parse(arguments + typed)
+    } catch {
+      // The typed ones were good, so it is the file's that are not.
+      complain("\(path): \(Command.message(for: error))")
+      throw ExitStatus.damaged
+    }
+  }
+
   /// The arguments, in the order of the keys. Keys that are no option of `command` are errors that suggest one that is.
   ///
   /// - Parameters:

@@ -63,20 +63,8 @@ struct Simulate: AsyncParsableCommand {
 
   func run() async throws {
     guard let settings else { return try await SimulatorRun(self).run() }
-    let file = try SettingsFile(path: settings)
-    let typed = CommandLine.arguments.drop { $0 != "simulate" }.dropFirst()
-    // What was typed wins: the file's values for the same options are left out.
-    let arguments = try file.arguments(
-      of: Simulate.self, except: ["settings", "help", "version"], repeatable: ["reject", "wrong-environment"],
-      overridden: Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) }))
-    let merged: Simulate
-    do {
-      merged = try Simulate.parse(arguments + typed)
-    } catch {
-      // The typed ones were good, so it is the file's that are not.
-      complain("\(settings): \(Simulate.message(for: error))")
-      throw ExitStatus.damaged
-    }
+    let merged = try SettingsFile(path: settings).merged(
+      into: Simulate.self, named: "simulate", except: ["settings"], repeatable: ["reject", "wrong-environment"])
     if merged.tls.identity == nil, !merged.tls.plain {
       throw ValidationError("Neither the command line nor \(settings) says identity or plain.")
     }

@@ -1,0 +1,73 @@
+import NIOCore
+import TLSTransport
+
+/// A load in full: what is sent, when, over which connections, and when it ends. All defaults are those of the command.
+public struct LoadPlan: Sendable {
+  public struct Gateway: Sendable {
+    public var host = "localhost"
+    public var port = 2195
+    public init() {}
+  }
+
+  /// When each notification is due.
+  public enum Pace: Sendable {
+    /// As fast as the gateway takes them.
+    case unlimited
+    case scheduled(Schedule, isPoisson: Bool)
+  }
+
+  public struct Batching: Sendable {
+    /// Most plaintext bytes of a write: one full TLS record.
+    public var bytes = 16_384
+    /// Most notifications of a write.
+    public var notifications = Int.max
+    /// How long a batch waits to become full while the socket has something of ours unsent.
+    public var linger = Duration.milliseconds(5)
+    public init() {}
+  }
+
+  public struct Connections: Sendable {
+    public var count = 1
+    /// The starts are spread over so long.
+    public var stagger = Duration.milliseconds(100)
+    public var socket = SocketOptions(sendBuffer: 65_536, noDelay: true, notSentLowWater: 16_384)
+    /// A connection is ended in good order after so long, or so many notifications, and made again.
+    public var lifetime: Duration?
+    public var notifications: Int?
+    public var connectTimeout = Duration.seconds(5)
+    public var handshakeTimeout = Duration.seconds(10)
+    /// Wait after a failed attempt; doubled with each further one up to the second, then half of it by chance.
+    public var backoff = Duration.milliseconds(50)
+    public var maximumBackoff = Duration.seconds(5)
+    /// The run ends when no connection could be made for so long.
+    public var giveUp = Duration.seconds(10)
+    public init() {}
+  }
+
+  public var gateway = Gateway()
+  public var workload = WorkloadPlan()
+  public var pace = Pace.unlimited
+  /// Notifications in all; `nil`: as many as are due until `duration` ends.
+  public var count: Int?
+  public var duration = Duration.seconds(60)
+  public var warmUp = Duration.zero
+  /// How long the end may take: the last answers, and what they leave to be sent again.
+  public var drain = Duration.seconds(10)
+  public var batching = Batching()
+  public var connections = Connections()
+  public var threads = System.coreCount
+  /// A known-bad notification ends each connection's life, so that its rejection proves all before it accepted.
+  public var usesMarkers = true
+  /// A marker's answer is waited for so long.
+  public var markerTimeout = Duration.seconds(5)
+  /// How often a notification may be written before it is given up.
+  public var maximumAttempts = 100
+  /// A TLS session is resumed when its connection is made again.
+  public var resumesSessions = true
+  /// The gateway's certificate must be for its host.
+  public var verifiesName = true
+  /// What a connection's end left open is sent again, with the risk of a duplicate.
+  public var resendsUnknown = true
+
+  public init() {}
+}

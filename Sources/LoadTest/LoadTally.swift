@@ -1,0 +1,90 @@
+import Measurement
+
+/// What one event loop has counted; loops' tallies add up.
+struct LoadTally: Sendable {
+  // Distinct notifications, by final fate.
+  var generated = 0
+  var accepted = 0
+  var rejected = 0
+  var unknown = 0
+  var abandoned = 0
+
+  /// Sendings: every time one was written.
+  struct Sendings: Sendable {
+    var written = 0
+    var resent = 0
+    var accepted = 0
+    var rejected = 0
+    var discarded = 0
+    var unknown = 0
+    var markers = 0
+  }
+  var sendings = Sendings()
+  var writtenBytes = 0
+  var writes = 0
+  var errorResponses: [UInt8: Int] = [:]
+  var unresolvedResponses = 0
+
+  var attempted = 0
+  var opened = 0
+  var resumed = 0
+  var failed = 0
+  var closed: [Cause: Int] = [:]
+  var up = 0
+
+  var flushReasons: [FlushReason: Int] = [:]
+
+  /// How a connection ended, as the result names it.
+  enum Cause: String, Sendable, CaseIterable {
+    case rejected, shutdown, peerFin = "peer_fin", peerRst = "peer_rst", idle, lifetime, local
+  }
+
+  /// Why a batch was written when it was.
+  enum FlushReason: String, Sendable, CaseIterable {
+    /// It was as large as it may be.
+    case full
+    case linger
+    /// Nothing of ours was unsent, so there was nothing to wait for.
+    case idle
+    /// The socket had taken what was unsent.
+    case drain
+  }
+
+  static var counters: [WritableKeyPath<LoadTally, Int>] {
+    [
+      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.sendings.written, \.sendings.resent,
+      \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
+      \.writtenBytes, \.writes, \.unresolvedResponses, \.attempted, \.opened, \.resumed, \.failed, \.up,
+    ]
+  }
+
+  static func += (sum: inout LoadTally, other: LoadTally) {
+    for path in counters { sum[keyPath: path] += other[keyPath: path] }
+    sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
+    sum.closed.merge(other.closed, uniquingKeysWith: +)
+    sum.flushReasons.merge(other.flushReasons, uniquingKeysWith: +)
+  }
+}
+
+/// What one event loop has measured.
+struct LoadMeasurements: Sendable {
+  var sendLag = LatencyHistogram(.microseconds)
+  var error = LatencyHistogram(.milliseconds)
+  var drain = LatencyHistogram(.milliseconds)
+  var recover = LatencyHistogram(.milliseconds)
+  var tcpConnect = LatencyHistogram(.milliseconds)
+  var handshake = LatencyHistogram(.milliseconds)
+  var batchNotifications = LatencyHistogram(.count)
+  var batchBytes = LatencyHistogram(.bytes)
+  var lossWindow = LatencyHistogram(.count)
+  var loopLag = LatencyHistogram(.microseconds)
+
+  mutating func merge(_ other: LoadMeasurements) {
+    for path in [
+      \.sendLag, \.error, \.drain, \.recover, \.tcpConnect, \.handshake, \.batchNotifications, \.batchBytes,
+      \.lossWindow, \.loopLag,
+    ] as [WritableKeyPath<LoadMeasurements, LatencyHistogram>] {
+      self[keyPath: path].merge(other[keyPath: path])
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import Glibc
+import Measurement
+
+/// The books of a run in the form they are written.
+extension LoadOutcome {
+  /// - Parameter environment: of this process.
+  public func result(_ environment: Environment) -> RunResult {
+    var result = RunResult()
+    result.environment = environment
+    result.started = started
+    guard let last = phases.last else { return result }
+    let measured = phases.first { $0.name == "measured" }
+    result.measuredS = measured?.seconds ?? 0
+    result.notifications = last.tally.notifications
+    result.sendings = last.tally.sendings.result
+    result.connections = last.tally.connections
+    result.errorResponses = last.tally.errors
+    if let measured, measured.seconds > 0 {
+      let counts = tally(of: measured)
+      result.rates.writtenPerS = Double(counts.sendings.written) / measured.seconds
+      result.rates.writtenBytesPerS = Double(counts.writtenBytes) / measured.seconds
+      // What was written in the phase and proven later belongs to it, so acceptance is that of the whole run's share.
+      let share = last.tally.sendings.written > 0
+        ? Double(last.tally.sendings.accepted) / Double(last.tally.sendings.written) : 0
+      result.rates.acceptedPerS = result.rates.writtenPerS * share
+    }
+    var all = LoadMeasurements()
+    for phase in phases { all.merge(phase.measurements) }
+    let steady = measured?.measurements ?? all
+    result.latency.sendLagUs = steady.sendLag
+    result.latency.errorMs = all.error
+    result.latency.drainMs = all.drain
+    result.latency.recoverMs = all.recover
+    result.latency.tcpConnectMs = all.tcpConnect
+    result.latency.tlsHandshakeMs = all.handshake
+    result.batches.notifications = steady.batchNotifications
+    result.batches.bytes = steady.batchBytes
+    for (reason, count) in last.tally.flushReasons { result.batches.flushReasons[reason.rawValue] = count }
+    for reason in LoadTally.FlushReason.allCases where result.batches.flushReasons[reason.rawValue] == nil {
+      result.batches.flushReasons[reason.rawValue] = 0
+    }
+    result.lossWindow = all.lossWindow
+    result.series = series.map(\.result)
+    result.phases = phases.map { phase in
+      let counts = tally(of: phase)
+      var part = RunResult.Phase()
+      part.name = phase.name
+      part.seconds = phase.seconds
+      part.notifications = counts.notifications
+      part.sendings = counts.sendings.result
+      part.connections = counts.connections
+      part.errorResponses = counts.errors
+      part.sendLagUs = phase.measurements.sendLag
+      return part
+    }
+    result.resources.cpuUserS = processor.user
+    result.resources.cpuSystemS = processor.system
+    result.resources.maxRssBytes = maximumMemory
+    result.resources.loopLagUs = all.loopLag
+    result.verdict.limitedBy = limit
+    result.verdict.invariants = invariants(last.tally)
+    return result
+  }
+
+  /// What a phase added to the counts before it.
+  private func tally(of phase: Phase) -> LoadTally {
+    guard let index = phases.firstIndex(where: { $0.name == phase.name }), index > 0 else { return phase.tally }
+    return phase.tally - phases[index - 1].tally
+  }
+
+  /// What the books promise; each with the numbers.
+  private func invariants(_ tally: LoadTally) -> [RunResult.Verdict.Invariant] {
+    let sendings = tally.sendings
+    var invariants: [RunResult.Verdict.Invariant] = [
+      .init(
+        "generated = accepted + rejected + unknown + abandoned",
+        holds: tally.generated == tally.accepted + tally.rejected + tally.unknown + tally.abandoned,
+        detail: "\(tally.generated) = \(tally.accepted) + \(tally.rejected) + \(tally.unknown) + \(tally.abandoned)"),
+      .init(
+        "written = accepted + rejected + discarded + unknown",
+        holds: sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
+        detail:
+          "\(sendings.written) = \(sendings.accepted) + \(sendings.rejected) + \(sendings.discarded) + \(sendings.unknown)"
+      ),
+    ]
+    if plan.usesMarkers {
+      invariants.append(.init("markers leave nothing unknown", holds: tally.unknown == 0, detail: "\(tally.unknown) unknown"))
+    }
+    return invariants
+  }
+
+  private var limit: RunResult.Verdict.Limit {
+    guard case .unlimited = plan.pace else { return isBehind ? (usesMostOfItsCores ? .generator : .gateway) : .schedule }
+    return usesMostOfItsCores ? .generator : .gateway
+  }
+
+  /// It did not write what was due.
+  private var isBehind: Bool {
+    guard let measured = phases.first(where: { $0.name == "measured" }) else { return false }
+    return measured.measurements.sendLag.quantile(0.5) > 50_000
+  }
+
+  private var usesMostOfItsCores: Bool {
+    guard let measured = phases.first(where: { $0.name == "measured" }), measured.seconds > 0 else { return false }
+    return measured.cpu / measured.seconds > 0.9 * Double(max(1, min(plan.threads, plan.connections.count)))
+  }
+}
+
+extension LoadTally {
+  var notifications: RunResult.Notifications {
+    var counts = RunResult.Notifications()
+    (counts.generated, counts.accepted, counts.rejected) = (generated, accepted, rejected)
+    (counts.unknown, counts.abandoned) = (unknown, abandoned)
+    return counts
+  }
+
+  var connections: RunResult.Connections {
+    var counts = RunResult.Connections()
+    (counts.attempted, counts.opened, counts.resumed, counts.failed) = (attempted, opened, resumed, failed)
+    for cause in Cause.allCases { counts.closed[cause.rawValue] = closed[cause] ?? 0 }
+    return counts
+  }
+
+  var errors: [String: Int] { Dictionary(uniqueKeysWithValues: errorResponses.map { ("\($0.key)", $0.value) }) }
+
+  static func - (a: LoadTally, b: LoadTally) -> LoadTally {
+    var difference = a
+    for path in counters { difference[keyPath: path] -= b[keyPath: path] }
+    difference.errorResponses.merge(b.errorResponses) { $0 - $1 }
+    difference.closed.merge(b.closed) { $0 - $1 }
+    difference.flushReasons.merge(b.flushReasons) { $0 - $1 }
+    return difference
+  }
+}
+
+extension LoadTally.Sendings {
+  var result: RunResult.Sendings {
+    var counts = RunResult.Sendings()
+    (counts.written, counts.resent, counts.accepted, counts.rejected) = (written, resent, accepted, rejected)
+    (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, markers)
+    return counts
+  }
+}
+
+extension LoadOutcome.Sample {
+  var result: RunResult.Sample {
+    var sample = RunResult.Sample()
+    (sample.tS, sample.written, sample.accepted, sample.errors) = (time, written, accepted, errors)
+    (sample.opened, sample.closed, sample.up, sample.sendLagP99Us, sample.cpu) = (opened, closed, up, sendLag99, cpu)
+    return sample
+  }
+}

@@ -1,0 +1,158 @@
+import Measurement
+import NIOCore
+import NIOPosix
+import Synchronization
+import TLSTransport
+
+/// Drives a load from its plan to its books.
+///
+/// ```swift
+/// let runner = try LoadRunner(plan, tls: context)
+/// let outcome = try await runner.run { progress in … }
+/// ```
+public final class LoadRunner: Sendable {
+  public enum Failure: Error, Sendable, CustomStringConvertible {
+    /// No connection could be made.
+    case unreachable(String)
+
+    public var description: String {
+      switch self {
+      case .unreachable(let reason): reason
+      }
+    }
+  }
+
+  private let plan: LoadPlan
+  private let workload: Workload
+  private let tls: TLSContext?
+  private let group: MultiThreadedEventLoopGroup
+  private let isStopped = Atomic<Bool>(false)
+
+  /// Throws `Workload.PlanError`.
+  public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
+    self.plan = plan
+    self.tls = tls
+    workload = try Workload(plan.workload)
+    group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
+  }
+
+  /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
+  public func stop() { isStopped.store(true, ordering: .relaxed) }
+
+  /// Runs the load to its end.
+  ///
+  /// - Parameter progress: called about once a second.
+  public func run(_ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in }) async throws -> LoadOutcome {
+    let loops = group.makeIterator().map { $0 }
+    let sessions = SessionCache()
+    var runners: [NIOLoopBound<LoopRunner>] = []
+    for (part, loop) in loops.enumerated() {
+      let (plan, workload, tls, count) = (plan, workload, tls, loops.count)
+      runners.append(
+        try await loop.submit {
+          let runner = LoopRunner(plan, workload, loop, part: part, of: count, tls: tls, sessions: sessions, start: Clock.nanoseconds())
+          return NIOLoopBound(runner, eventLoop: loop)
+        }.get())
+    }
+    let crew = Crew(runners, loops)
+    var outcome = LoadOutcome(plan: plan)
+    defer { group.shutdownGracefully { _ in } }
+    let ticks = crew.startTicking()
+    defer { for tick in ticks { tick.cancel() } }
+    outcome.started = Clock.utc()
+    var recorder = Recorder(crew, progress)
+
+    try await connect(crew, &recorder)
+    outcome.phases.append(await recorder.endPhase("connect"))
+    await crew.each { $0.begin(at: Clock.nanoseconds()) }
+    if plan.warmUp > .zero {
+      recorder.phaseName = "warm-up"
+      await wait(plan.warmUp, crew, &recorder)
+      outcome.phases.append(await recorder.endPhase("warm-up"))
+    }
+    recorder.phaseName = "measured"
+    await wait(plan.duration, crew, &recorder)
+    outcome.wasCutOff = await crew.all { $0.isCutOff }
+    outcome.phases.append(await recorder.endPhase("measured"))
+    recorder.phaseName = "drain"
+    await drain(crew, &recorder)
+    outcome.phases.append(await recorder.endPhase("drain"))
+    outcome.series = recorder.series
+    outcome.processor = Clock.processor()
+    outcome.maximumMemory = Clock.maximumMemory()
+    return outcome
+  }
+
+  /// Until all connections are up, or no more came up for a while.
+  private func connect(_ crew: Crew, _ recorder: inout Recorder) async throws {
+    let total = plan.connections.count
+    await crew.each { runner in
+      let numbers = stride(from: runner.part, to: total, by: runner.parts)
+      runner.openAll(Array(numbers), of: total)
+    }
+    let began = Clock.nanoseconds()
+    let most = Int64(plan.connections.giveUp / .nanoseconds(1))
+    while !isStopped.load(ordering: .relaxed) {
+      try? await Task.sleep(for: .milliseconds(5))
+      let tally = await recorder.step()
+      if tally.up >= total { return }
+      guard Clock.nanoseconds() - began > most else { continue }
+      if tally.up > 0 { return }
+      throw Failure.unreachable(await crew.lastError())
+    }
+  }
+
+  private func wait(_ duration: Duration, _ crew: Crew, _ recorder: inout Recorder) async {
+    let end = Clock.nanoseconds() + Int64(duration / .nanoseconds(1))
+    while Clock.nanoseconds() < end, !isStopped.load(ordering: .relaxed) {
+      try? await Task.sleep(for: .milliseconds(10))
+      _ = await recorder.step()
+      if await crew.all({ $0.isAllSent }) { return }
+      if await crew.all({ $0.isCutOff }) { return }
+    }
+  }
+
+  private func drain(_ crew: Crew, _ recorder: inout Recorder) async {
+    await crew.each { $0.drain() }
+    let end = Clock.nanoseconds() + Int64(plan.drain / .nanoseconds(1))
+    while Clock.nanoseconds() < end {
+      if await crew.all({ $0.drainStep() }) { break }
+      _ = await recorder.step()
+      try? await Task.sleep(for: .milliseconds(5))
+    }
+    await crew.each { $0.finish() }
+  }
+}
+
+/// The event loops' runners, from outside.
+struct Crew: Sendable {
+  private let runners: [NIOLoopBound<LoopRunner>]
+  private let loops: [any EventLoop]
+
+  init(_ runners: [NIOLoopBound<LoopRunner>], _ loops: [any EventLoop]) {
+    self.runners = runners
+    self.loops = loops
+  }
+
+  func each(_ body: @escaping @Sendable (LoopRunner) -> Void) async {
+    for (runner, loop) in zip(runners, loops) { try? await loop.submit { body(runner.value) }.get() }
+  }
+
+  func gather<Value: Sendable>(_ body: @escaping @Sendable (LoopRunner) -> Value) async -> [Value] {
+    var values: [Value] = []
+    for (runner, loop) in zip(runners, loops) {
+      if let value = try? await loop.submit({ body(runner.value) }).get() { values.append(value) }
+    }
+    return values
+  }
+
+  func all(_ body: @escaping @Sendable (LoopRunner) -> Bool) async -> Bool { await gather(body).allSatisfy { $0 } }
+
+  func lastError() async -> String { await gather { $0.lastError }.first { !$0.isEmpty } ?? "no answer" }
+
+  func startTicking() -> [RepeatedTask] {
+    zip(runners, loops).map { runner, loop in
+      loop.scheduleRepeatedTask(initialDelay: .milliseconds(1), delay: .milliseconds(1)) { _ in runner.value.tick() }
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import APNSProtocol
+import Bytes
+import DequeModule
+import Glibc
+import NIOCore
+import NIOPosix
+import TLSTransport
+
+/// One event loop's part of a load: its connections, its share of the stream, its books.
+///
+/// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
+/// loops share nothing, and need no locks.
+final class LoopRunner {
+  /// Records that are written before the loop looks at other things.
+  private static let burst = 64
+
+  enum Phase { case connecting, running, draining, over }
+
+  let plan: LoadPlan
+  let workload: Workload
+  let loop: any EventLoop
+  let part: Int
+  let parts: Int
+  let tls: TLSContext?
+  let sessions: SessionCache?
+  var pacer: Pacer?
+  /// This loop's part of the plan's schedule.
+  var schedule: Schedule?
+  /// When the first of those that are owed was due, where chance decides over that.
+  private var owedSince: Double?
+  var phase = Phase.connecting
+  var connections: [ProviderConnection] = []
+
+  var tally = LoadTally()
+  var measurements = LoadMeasurements()
+  var lastError = ""
+
+  /// What is to be sent again, before anything new.
+  var again: Deque<SentLog.Piece> = []
+  var againSince: Int64 = 0
+  /// Due and not sent yet.
+  private var owed = 0
+  var next = 0
+  private var turn = 0
+  private var isPumping = false
+  let most: Int
+  var start: Int64
+  var errorAt: Int64?
+  var lastOpen: Int64
+
+  let lingerNanoseconds: Int64
+  let markerTimeoutNanoseconds: Int64
+  let lifetimeNanoseconds: Int64?
+
+  init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, tls: TLSContext?, sessions: SessionCache?, start: Int64) {
+    self.plan = plan
+    self.workload = workload
+    self.loop = loop
+    self.part = part
+    self.parts = parts
+    self.tls = tls
+    self.sessions = sessions
+    self.start = start
+    lastOpen = start
+    most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
+    lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
+    markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))
+    lifetimeNanoseconds = plan.connections.lifetime.map { Int64($0 / .nanoseconds(1)) }
+  }
+
+  func clock() -> Int64 {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
+  func globalIndex(_ index: Int) -> Int { index * parts + part }
+}
+
+// MARK: - sending
+
+extension LoopRunner {
+  /// Nothing is due, waiting or on its way.
+  var hasWork: Bool { !again.isEmpty || (phase == .running && !isGeneratingDone) || connections.contains { $0.unsettled > 0 } }
+
+  private var isGeneratingDone: Bool { next >= most }
+
+  /// Sends what is due, as batches, over the connections that can take them.
+  ///
+  /// Called when time has passed and when a connection can take more; never waits.
+  func pump() {
+    guard !isPumping, phase == .running || phase == .draining else { return }
+    isPumping = true
+    defer { isPumping = false }
+    let now = clock()
+    if phase == .running { updateOwed(now) }
+    var rounds = 0
+    while let connection = nextReady() {
+      guard let (piece, due) = nextPiece(now) else { break }
+      let taken = connection.collect(piece, due: due, now: now)
+      consume(piece, taken)
+      if taken == 0 || !connection.isReady {
+        if connection.isWritable { connection.flush(.full) } else if taken == 0 { break }
+        // Asked for every record: it costs a system call, and what is written after an error is lost.
+        rounds += connection.hasInput ? Self.burst : 1
+      }
+      if rounds >= Self.burst {
+        // In a moment, and not at once: an event loop does all that is to be done at once before it reads.
+        loop.assumeIsolated().scheduleTask(in: .microseconds(5)) { self.pump() }
+        break
+      }
+    }
+    for connection in connections where connection.hasBatch && connection.isWritable { connection.flush(.idle) }
+  }
+
+  private func updateOwed(_ now: Int64) {
+    guard case .scheduled = plan.pace else {
+      owed = .max
+      return
+    }
+    if owed == 0 { owedSince = pacer?.dueTime() }
+    owed += pacer?.due(at: Double(now - start) / 1e9) ?? 0
+  }
+
+  /// What is to go next: what has to be sent again, in order, then what is new.
+  private func nextPiece(_ now: Int64) -> (SentLog.Piece, due: Int64)? {
+    if let piece = again.first { return (piece, againSince) }
+    guard phase == .running, owed > 0, next < most else { return nil }
+    let count = min(owed, most - next, 1 << 20)
+    return (SentLog.Piece(index: next, count: count, attempt: 0), dueTime(of: next) ?? now)
+  }
+
+  private func consume(_ piece: SentLog.Piece, _ taken: Int) {
+    guard taken > 0 else { return }
+    if !again.isEmpty {
+      again[again.startIndex].index += taken
+      again[again.startIndex].count -= taken
+      if again[again.startIndex].count == 0 { again.removeFirst() }
+    } else {
+      next += taken
+      tally.generated += taken
+      if owed != .max { owed -= taken }
+    }
+  }
+
+  private func dueTime(of index: Int) -> Int64? {
+    guard case .scheduled(_, let isPoisson) = plan.pace,
+      let seconds = isPoisson ? owedSince : schedule?.time(of: index)
+    else { return nil }
+    return start + Int64(seconds * 1e9)
+  }
+
+  /// The next connection in turn that takes something; one that can write at once before one that collects.
+  private func nextReady() -> ProviderConnection? {
+    var collecting: ProviderConnection?
+    for offset in connections.indices {
+      let connection = connections[(turn + offset) % connections.count]
+      guard connection.isReady else { continue }
+      if connection.isWritable {
+        turn = (turn + offset + (connection.hasBatch ? 0 : 1)) % connections.count
+        return connection
+      }
+      if collecting == nil { collecting = connection }
+    }
+    return collecting
+  }
+}

@@ -1,0 +1,56 @@
+import Glibc
+
+/// The machine and the software that a result was measured with.
+public struct Environment: Sendable, Equatable, Codable {
+  public var host = ""
+  public var kernel = ""
+  public var cpu = ""
+  public var cores = 0
+  public var memoryBytes = 0
+  /// OpenSSL's version text.
+  public var openssl = ""
+  public var apnscope = ""
+  /// The command line; secrets never stand in it.
+  public var command: [String] = []
+
+  public init() {}
+
+  /// What the system says of itself.
+  public static func current(openssl: String, apnscope: String, command: [String]) -> Environment {
+    var environment = Environment()
+    var names = utsname()
+    if unsafe uname(&names) == 0 {
+      environment.host = unsafe text(names.nodename)
+      environment.kernel = unsafe "\(text(names.sysname)) \(text(names.release))"
+    }
+    environment.cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    environment.memoryBytes = max(0, sysconf(Int32(_SC_PHYS_PAGES))) * max(0, sysconf(Int32(_SC_PAGESIZE)))
+    environment.cpu = processorName()
+    environment.openssl = openssl
+    environment.apnscope = apnscope
+    environment.command = command
+    return environment
+  }
+
+  private static func text<T>(_ characters: T) -> String {
+    // Safe: the system writes a NUL-terminated name into the array, which lives through the call.
+    unsafe withUnsafeBytes(of: characters) { bytes in
+      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+  }
+
+  private static func processorName() -> String {
+    let descriptor = unsafe open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return "" }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 16_384)
+    // Safe: at most the array's length is written.
+    let count = unsafe read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { return "" }
+    let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
+    guard let line = lines.first(where: { $0.hasPrefix("model name") }), let colon = line.firstIndex(of: ":") else {
+      return ""
+    }
+    return String(line[line.index(after: colon)...].drop { $0 == " " })
+  }
+}

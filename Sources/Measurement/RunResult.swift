@@ -1,0 +1,183 @@
+/// What a load run says of itself: the document that `apnscope load --output` writes.
+///
+/// `notifications` counts each distinct one once, by its final fate; `sendings` counts every time one was written. Names
+/// are the contract's; durations end in their unit.
+public struct RunResult: Sendable, Equatable, Codable {
+  public var schema = 1
+  public var kind = "load"
+  /// UTC, RFC 3339.
+  public var started = ""
+  public var environment = Environment()
+  /// The effective plan: every setting by its name in a plan file.
+  public var plan: [String: PlanValue] = [:]
+  public var verdict = Verdict()
+  /// Seconds of the phase `measured`, which rates and latencies are of.
+  public var measuredS = 0.0
+  public var notifications = Notifications()
+  public var sendings = Sendings()
+  public var rates = Rates()
+  public var errorResponses: [String: Int] = [:]
+  public var connections = Connections()
+  public var latency = Latency()
+  public var batches = Batches()
+  public var lossWindow = LatencyHistogram(.count)
+  public var series: [Sample] = []
+  public var phases: [Phase] = []
+  public var resources = Resources()
+  public var warnings: [String] = []
+
+  public init() {}
+
+  public struct Notifications: Sendable, Equatable, Codable {
+    public var generated = 0
+    public var accepted = 0
+    public var rejected = 0
+    public var unknown = 0
+    public var abandoned = 0
+    public init() {}
+  }
+
+  public struct Sendings: Sendable, Equatable, Codable {
+    public var written = 0
+    public var resent = 0
+    public var accepted = 0
+    public var rejected = 0
+    public var discarded = 0
+    public var unknown = 0
+    public var markers = 0
+    public init() {}
+  }
+
+  public struct Rates: Sendable, Equatable, Codable {
+    public var writtenPerS = 0.0
+    public var acceptedPerS = 0.0
+    public var writtenBytesPerS = 0.0
+    public init() {}
+  }
+
+  public struct Connections: Sendable, Equatable, Codable {
+    public var attempted = 0
+    public var opened = 0
+    public var resumed = 0
+    public var failed = 0
+    /// By cause.
+    public var closed: [String: Int] = [:]
+    public init() {}
+  }
+
+  public struct Latency: Sendable, Equatable, Codable {
+    public var sendLagUs = LatencyHistogram(.microseconds)
+    public var errorMs = LatencyHistogram(.milliseconds)
+    public var drainMs = LatencyHistogram(.milliseconds)
+    public var recoverMs = LatencyHistogram(.milliseconds)
+    public var tcpConnectMs = LatencyHistogram(.milliseconds)
+    public var tlsHandshakeMs = LatencyHistogram(.milliseconds)
+    public init() {}
+  }
+
+  public struct Batches: Sendable, Equatable, Codable {
+    public var notifications = LatencyHistogram(.count)
+    public var bytes = LatencyHistogram(.bytes)
+    /// full, linger, idle, drain.
+    public var flushReasons: [String: Int] = [:]
+    public init() {}
+  }
+
+  public struct Sample: Sendable, Equatable, Codable {
+    public var tS = 0.0
+    public var written = 0
+    public var accepted = 0
+    public var errors = 0
+    public var opened = 0
+    public var closed = 0
+    public var up = 0
+    public var sendLagP99Us = 0
+    /// Cores of this process in use.
+    public var cpu = 0.0
+    public init() {}
+  }
+
+  /// The same counts for one phase: connect, warm-up, measured, drain.
+  public struct Phase: Sendable, Equatable, Codable {
+    public var name = ""
+    public var seconds = 0.0
+    public var notifications = Notifications()
+    public var sendings = Sendings()
+    public var connections = Connections()
+    public var errorResponses: [String: Int] = [:]
+    public var sendLagUs = LatencyHistogram(.microseconds)
+    public init() {}
+  }
+
+  public struct Resources: Sendable, Equatable, Codable {
+    public var cpuUserS = 0.0
+    public var cpuSystemS = 0.0
+    public var maxRssBytes = 0
+    /// How late the event loops' clocks came.
+    public var loopLagUs = LatencyHistogram(.microseconds)
+    public init() {}
+  }
+
+  public struct Verdict: Sendable, Equatable, Codable {
+    /// What kept the rate from being higher.
+    public enum Limit: String, Sendable, Codable { case generator, gateway, schedule }
+
+    public struct Threshold: Sendable, Equatable, Codable {
+      public var expression: String
+      public var value: Double
+      public var passed: Bool
+      public init(expression: String, value: Double, passed: Bool) {
+        self.expression = expression
+        self.value = value
+        self.passed = passed
+      }
+    }
+
+    public struct Invariant: Sendable, Equatable, Codable {
+      public var name: String
+      public var holds: Bool
+      public var detail: String
+      public init(_ name: String, holds: Bool, detail: String) {
+        self.name = name
+        self.holds = holds
+        self.detail = detail
+      }
+    }
+
+    public var limitedBy = Limit.schedule
+    public var thresholds: [Threshold] = []
+    public var invariants: [Invariant] = []
+    public init() {}
+  }
+
+  /// A setting's value: text, number, flag, or a list of texts.
+  public enum PlanValue: Sendable, Equatable, Codable {
+    case text(String)
+    case number(Double)
+    case flag(Bool)
+    case list([String])
+
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let flag = try? container.decode(Bool.self) {
+        self = .flag(flag)
+      } else if let number = try? container.decode(Double.self) {
+        self = .number(number)
+      } else if let list = try? container.decode([String].self) {
+        self = .list(list)
+      } else {
+        self = .text(try container.decode(String.self))
+      }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .text(let text): try container.encode(text)
+      case .number(let number): try container.encode(number)
+      case .flag(let flag): try container.encode(flag)
+      case .list(let list): try container.encode(list)
+      }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import ArgumentParser
+import LoadTest
+
+struct ConnectionOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Connections at a time.", valueName: "count"))
+  var connections = 1
+
+  @Option(help: ArgumentHelp("Event loops they are spread over. Default: one per core, not more than connections.", valueName: "count"))
+  var threads: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Most plaintext of a write (one TLS record), or without a unit most notifications of a write; 1 sends each alone.",
+      valueName: "size"))
+  var batch: BatchArgument?
+
+  @Option(
+    help: ArgumentHelp("How long a batch waits to become full while something of ours is unsent.", valueName: "time"))
+  var linger = TimeSpan(.milliseconds(5))
+
+  @Option(help: "The kernel's Nagle algorithm: on or off.")
+  var nagle = Switch.off
+
+  @Option(
+    help:
+      "Socket buffers: small (SO_SNDBUF 64 KiB, TCP_NOTSENT_LOWAT 16 KiB, so that little is lost after an error) or system (the kernel's)."
+  )
+  var buffers = Buffers.small
+
+  @Option(help: ArgumentHelp("SO_SNDBUF instead.", valueName: "bytes"))
+  var sendBuffer: ByteCount?
+
+  @Option(help: ArgumentHelp("TCP_NOTSENT_LOWAT instead.", valueName: "bytes"))
+  var notSentLowWater: ByteCount?
+
+  @Option(help: ArgumentHelp("The starts of connections are spread over this time.", valueName: "time"))
+  var stagger = TimeSpan(.milliseconds(100))
+
+  @Option(help: ArgumentHelp("End a connection in good order after this time, and make it again.", valueName: "time"))
+  var lifetime: TimeSpan?
+
+  @Option(help: ArgumentHelp("The same after so many notifications.", valueName: "count"))
+  var connectionCount: Count?
+
+  @Option(help: ArgumentHelp("Wait after a failed attempt to connect; doubles with each further one.", valueName: "time"))
+  var backoff = TimeSpan(.milliseconds(50))
+
+  @Option(help: ArgumentHelp("Most that it waits.", valueName: "time"))
+  var maxBackoff = TimeSpan(.seconds(5))
+
+  @Option(help: ArgumentHelp("End when no connection could be made for this time.", valueName: "time"))
+  var giveUp = TimeSpan(.seconds(10))
+
+  @Option(help: "Markers, which prove what was accepted: on or off.")
+  var markers = Switch.on
+
+  @Option(help: ArgumentHelp("A marker's answer is waited for so long.", valueName: "time"))
+  var markerTimeout = TimeSpan(.seconds(5))
+
+  @Option(help: ArgumentHelp("How often a notification may be written before it is given up.", valueName: "count"))
+  var maxAttempts = 100
+
+  @Flag(help: "Do not send again what a connection's end left open; it counts as unknown.")
+  var leaveUnknown = false
+
+  enum Buffers: String, CaseIterable, ExpressibleByArgument { case small, system }
+
+  func validate() throws {
+    guard (1...100_000).contains(connections) else {
+      throw ValidationError("--connections takes a number from 1 to 100000, not \(connections).")
+    }
+    if let threads, !(1...256).contains(threads) {
+      throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+    }
+    guard maxAttempts >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not \(maxAttempts).") }
+  }
+
+  func apply(to plan: inout LoadPlan) {
+    plan.connections.count = connections
+    if let threads { plan.threads = threads }
+    if let bytes = batch?.bytes { plan.batching.bytes = bytes }
+    if let notifications = batch?.notifications { plan.batching.notifications = notifications }
+    plan.batching.linger = linger.duration
+    if buffers == .system {
+      plan.connections.socket.sendBuffer = nil
+      plan.connections.socket.notSentLowWater = nil
+    }
+    if let sendBuffer { plan.connections.socket.sendBuffer = sendBuffer.bytes }
+    if let notSentLowWater { plan.connections.socket.notSentLowWater = notSentLowWater.bytes }
+    plan.connections.socket.noDelay = nagle == .off
+    plan.connections.stagger = stagger.duration
+    plan.connections.lifetime = lifetime?.duration
+    plan.connections.notifications = connectionCount?.value
+    plan.connections.backoff = backoff.duration
+    plan.connections.maximumBackoff = maxBackoff.duration
+    plan.connections.giveUp = giveUp.duration
+    plan.usesMarkers = markers == .on
+    plan.markerTimeout = markerTimeout.duration
+    plan.maximumAttempts = maxAttempts
+    plan.resendsUnknown = !leaveUnknown
+  }
+}

@@ -1,0 +1,119 @@
+import LoadTest
+import Measurement
+
+/// What a load's options come to, every default filled in, by the names they have in a plan file.
+struct EffectivePlan {
+  private(set) var settings: [(name: String, value: RunResult.PlanValue)] = []
+
+  init(_ command: Load) throws {
+    let plan = try command.loadPlan()
+    let (target, pace) = (command.target, command.pace)
+    func text(_ name: String, _ value: String?) { if let value { settings.append((name, .text(value))) } }
+    func number(_ name: String, _ value: Double?) { if let value { settings.append((name, .number(value))) } }
+    func flag(_ name: String, _ value: Bool) { settings.append((name, .flag(value))) }
+    func time(_ name: String, _ value: Duration) { text(name, TimeSpan(value).defaultValueDescription) }
+
+    text("gateway", "\(target.gateway.address)")
+    text("identity", target.identity)
+    text("topic", target.topic)
+    flag("plain", target.plain)
+    flag("allow_remote", target.allowRemote)
+    text("tls", target.tls.defaultValueDescription)
+    text("ciphers", target.ciphers)
+    text("tls13_suites", target.tls13Suites)
+    text("resume", target.resume.rawValue)
+
+    number("seed", Double(plan.workload.seed))
+    text("command", Self.mix(plan.workload.commands) { "\($0)" })
+    number("tokens", Double(plan.workload.tokens))
+    number("token_length", Double(plan.workload.tokenLength))
+    switch plan.workload.payload {
+    case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
+    case .template(let template): text("payload_template", template)
+    }
+    text("priority", Self.mix(plan.workload.priorities) { $0.map { "\($0)" } ?? "none" })
+    text("expiration", Self.mix(plan.workload.expirations) { $0.map { "\($0)" } ?? "none" })
+    if !plan.workload.faults.isEmpty {
+      text(
+        "faults",
+        plan.workload.faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue)=\($0.value)" }
+          .joined(separator: ","))
+    }
+    text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
+
+    if let rate = pace.rate { text("rate", "\(rate.perSecond)/s") }
+    if !pace.stage.isEmpty {
+      settings.append(
+        ("stage", .list(pace.stage.map { "\($0.stage.length)s:\($0.stage.from)..\($0.stage.to)/s" })))
+    }
+    flag("poisson", pace.poisson)
+    number("count", plan.count.map(Double.init))
+    time("for", plan.duration)
+    time("warm_up", plan.warmUp)
+    time("drain", plan.drain)
+
+    number("connections", Double(plan.connections.count))
+    number("threads", Double(plan.threads))
+    if plan.batching.notifications != .max {
+      text("batch", "\(plan.batching.notifications)")
+    } else {
+      text("batch", "\(plan.batching.bytes)B")
+    }
+    time("linger", plan.batching.linger)
+    text("nagle", plan.connections.socket.noDelay == false ? "on" : "off")
+    text("buffers", command.connections.buffers.rawValue)
+    number("send_buffer", plan.connections.socket.sendBuffer.map(Double.init))
+    number("not_sent_low_water", plan.connections.socket.notSentLowWater.map(Double.init))
+    time("stagger", plan.connections.stagger)
+    if let lifetime = plan.connections.lifetime { time("lifetime", lifetime) }
+    number("connection_count", plan.connections.notifications.map(Double.init))
+    time("backoff", plan.connections.backoff)
+    time("max_backoff", plan.connections.maximumBackoff)
+    time("give_up", plan.connections.giveUp)
+    text("markers", plan.usesMarkers ? "on" : "off")
+    time("marker_timeout", plan.markerTimeout)
+    number("max_attempts", Double(plan.maximumAttempts))
+    flag("leave_unknown", !plan.resendsUnknown)
+    if !command.result.threshold.isEmpty {
+      settings.append(("threshold", .list(command.result.threshold.map(\.threshold.expression))))
+    }
+  }
+
+  private static func mix<Value>(_ mix: WorkloadPlan.Mix<Value>, _ text: (Value) -> String) -> String {
+    mix.parts.map { mix.parts.count == 1 ? text($0.value) : "\(text($0.value))=\($0.weight)" }.joined(separator: ",")
+  }
+
+  var values: [String: RunResult.PlanValue] { Dictionary(settings.map { ($0.name, $0.value) }) { $1 } }
+
+  /// As a plan file.
+  var toml: String {
+    settings.map { name, value in
+      switch value {
+      case .text(let text): "\(name) = \(Self.quoted(text))"
+      case .number(let number): "\(name) = \(number == number.rounded() && abs(number) < 1e15 ? "\(Int(number))" : "\(number)")"
+      case .flag(let flag): "\(name) = \(flag)"
+      case .list(let list): "\(name) = [\(list.map(Self.quoted).joined(separator: ", "))]"
+      }
+    }.joined(separator: "\n")
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case "\t": quoted += "\\t"
+      default:
+        let digits = String(scalar.value, radix: 16)
+        if scalar.value < 0x20 || scalar.value == 0x7f {
+          quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        } else {
+          quoted.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return quoted + "\""
+  }
+}

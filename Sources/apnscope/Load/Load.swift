@@ -1,0 +1,75 @@
+import ArgumentParser
+import LoadTest
+
+struct Load: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Load a gateway with synthetic notifications, and keep exact books.",
+    discussion: """
+      Generates a stream of notifications at a set rate or as fast as the gateway takes them, in batches over several \
+      connections, survives every error the protocol has, and sends again what was discarded. At the end it says what \
+      became of every notification, because the protocol does not: accepted, rejected, unknown, or given up.
+
+      Notification n is a pure function of --seed and n, so the same load can be run again, and several machines can \
+      share one (--segment 2/4). A batch is written at once when nothing of ours is unsent; else it collects until it is \
+      full (--batch), has waited (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
+      ends every connection's life: its rejection proves everything before it accepted (--markers off for gateways that \
+      dislike it).
+
+      Without --rate or --stage it goes as fast as it can. Send lag is the time from when a notification was due to when \
+      it was written; what is late is sent late, never left out.
+
+      Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
+      second. Ctrl-C once ends it in good order with a full report, twice at once. It sends to this machine only, unless \
+      --allow-remote is given, and for 60 seconds unless --for or --count says otherwise.
+
+      Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
+      in effect.
+
+      Examples:
+        apnscope load --identity ids --connections 8 --rate 200k/s --for 30s --output run.json
+        apnscope load --identity ids --count 10M --payload 100..2000 --command 0=1,2=9
+        apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s --threshold 'send_lag_p99<5ms'
+        apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
+        apnscope load --identity ids --plan nightly.toml --print-plan
+
+      Exit codes: 0 done; 64 usage; 65 a certificate or plan cannot be used; 66 cannot open a file; 69 the gateway cannot \
+      be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
+      written).
+      """)
+
+  @OptionGroup(title: "Where to") var target: TargetOptions
+  @OptionGroup(title: "What is sent") var workload: WorkloadOptions
+  @OptionGroup(title: "When") var pace: PaceOptions
+  @OptionGroup(title: "Over which connections") var connections: ConnectionOptions
+  @OptionGroup(title: "Result") var result: ResultOptions
+
+  @Option(
+    help: ArgumentHelp("A TOML file that sets options; the command line wins.", valueName: "file"),
+    completion: .file(extensions: ["toml"]))
+  var plan: String?
+
+  @Flag(help: "Print the effective plan as TOML and end.")
+  var printPlan = false
+
+  func validate() throws {
+    if plan == nil { try target.requireIdentity() }
+  }
+
+  func run() async throws {
+    guard let plan else { return try await LoadRun(self).run() }
+    let merged = try SettingsFile(path: plan).merged(
+      into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"])
+    try merged.target.requireIdentity()
+    try await LoadRun(merged).run()
+  }
+
+  /// What is to be done. Reads the files that are named.
+  func loadPlan() throws -> LoadPlan {
+    var plan = LoadPlan()
+    try target.apply(to: &plan)
+    try workload.apply(to: &plan)
+    try pace.apply(to: &plan)
+    connections.apply(to: &plan)
+    return plan
+  }
+}

@@ -1,0 +1,125 @@
+import ArgumentParser
+import LoadTest
+
+/// A count as typed: 500, 200k, 10M, 1G.
+struct Count: ExpressibleByArgument {
+  var value: Int
+
+  init(_ value: Int) { self.value = value }
+
+  init?(argument: String) {
+    guard let number = scaled(argument), number >= 0, number <= 1e15, number.rounded() == number else { return nil }
+    value = Int(number)
+  }
+
+  var defaultValueDescription: String { "\(value)" }
+}
+
+/// A rate as typed: 200k/s, 1.5M/s, 600/m.
+struct Rate: ExpressibleByArgument {
+  var perSecond: Double
+
+  init?(argument: String) {
+    let parts = argument.split(separator: "/", maxSplits: 1)
+    guard parts.count == 2, let number = scaled(String(parts[0])), number >= 0, number <= 1e9 else { return nil }
+    switch parts[1] {
+    case "s": perSecond = number
+    case "m", "min": perSecond = number / 60
+    case "h": perSecond = number / 3_600
+    default: return nil
+    }
+  }
+}
+
+/// A stage as typed: `10s:0..50k/s` (a ramp) or `1m:50k/s`.
+struct StageArgument: ExpressibleByArgument {
+  var stage: Schedule.Stage
+
+  init?(argument: String) {
+    let parts = argument.split(separator: ":", maxSplits: 1).map(String.init)
+    guard parts.count == 2, let length = TimeSpan(argument: parts[0]), let slash = parts[1].lastIndex(of: "/") else {
+      return nil
+    }
+    let unit = parts[1][slash...]
+    // A rate may have a decimal point itself, so both dots are looked for.
+    let rateText = String(parts[1][..<slash])
+    let texts =
+      rateText.firstRange(of: "..").map {
+        [String(rateText[..<$0.lowerBound]), String(rateText[$0.upperBound...])]
+      } ?? [rateText]
+    let rates = texts.compactMap { Rate(argument: $0 + unit)?.perSecond }
+    guard rates.count == texts.count, let first = rates.first, let last = rates.last else { return nil }
+    stage = Schedule.Stage(length: length.duration / .seconds(1), from: first, to: last)
+  }
+}
+
+/// `on` or `off`.
+enum Switch: String, CaseIterable, ExpressibleByArgument { case on, off }
+
+/// Values and how often each is taken, as typed: `2`, or `0=1,2=9`.
+struct MixArgument: ExpressibleByArgument {
+  var parts: [(value: String, weight: Double)]
+
+  init?(argument: String) {
+    parts = []
+    for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+      let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
+      guard let value = pair.first, !value.isEmpty else { return nil }
+      guard let weight = pair.count == 1 ? 1 : Double(pair[1]), weight >= 0, weight.isFinite else { return nil }
+      parts.append((value, weight))
+    }
+    guard !parts.isEmpty else { return nil }
+  }
+
+  /// The mix of what the values mean; `nil` when one means nothing.
+  func mix<Value>(_ read: (String) -> Value?) -> WorkloadPlan.Mix<Value>? {
+    var values: [(Value, Double)] = []
+    for part in parts {
+      guard let value = read(part.value) else { return nil }
+      values.append((value, part.weight))
+    }
+    return WorkloadPlan.Mix(values)
+  }
+}
+
+/// A share of a stream, as typed: 2/4.
+struct SegmentArgument: ExpressibleByArgument {
+  var number: Int
+  var count: Int
+
+  init?(argument: String) {
+    let parts = argument.split(separator: "/").compactMap { Int($0) }
+    guard parts.count == 2, parts[1] >= 1, (1...parts[1]).contains(parts[0]) else { return nil }
+    (number, count) = (parts[0], parts[1])
+  }
+}
+
+/// A batch's limit as typed: bytes with a unit (16KiB), or a number of notifications without.
+struct BatchArgument: ExpressibleByArgument {
+  var bytes: Int?
+  var notifications: Int?
+
+  init?(argument: String) {
+    if let number = Int(argument) {
+      guard number >= 1 else { return nil }
+      notifications = number
+    } else {
+      guard let count = ByteCount(argument: argument), (1...1 << 20).contains(count.bytes) else { return nil }
+      bytes = count.bytes
+    }
+  }
+}
+
+/// A number with k, M or G behind it.
+private func scaled(_ text: String) -> Double? {
+  guard let last = text.last else { return nil }
+  let factor: Double? =
+    switch last {
+    case "k", "K": 1e3
+    case "M": 1e6
+    case "G": 1e9
+    default: nil
+    }
+  guard let number = Double(factor == nil ? text[...] : text.dropLast()), number.isFinite else { return nil }
+  return number * (factor ?? 1)
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import LoadTest
+import Measurement
+import TLSTransport
+
+/// One run of a load: from the words of the command line to the verdict.
+struct LoadRun {
+  private let command: Load
+
+  init(_ command: Load) { self.command = command }
+
+  func run() async throws {
+    _ = signal(SIGPIPE, SIG_IGN)
+    Machine.raiseFileLimit()
+    let plan = try command.loadPlan()
+    let settings = try EffectivePlan(command)
+    let output = try TextOutput(nil)
+    if command.printPlan {
+      output.say(settings.toml)
+      return try output.check()
+    }
+    let file = try command.result.output.map { try TextOutput($0) }
+    let runner = try make(plan)
+    let stop = StopSignals { runner.stop() }
+    defer { stop.end() }
+
+    let status = LoadStatus()
+    let outcome: LoadOutcome
+    do {
+      outcome = try await runner.run { status.show($0) }
+      status.end()
+    } catch {
+      status.end()
+      complain("\(command.target.gateway.address): \(error)")
+      throw ExitStatus.unavailable
+    }
+    var result = outcome.result(
+      .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments))
+    result.plan = settings.values
+    result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) }
+    let document = try json(result)
+    if let file { file.say(document) }
+    output.say(command.result.format == .json ? document : LoadSummary(result).text)
+    try output.check()
+    try file?.check()
+    if result.verdict.invariants.contains(where: { !$0.holds }) { throw ExitStatus.brokenBooks }
+    if outcome.wasCutOff { throw ExitStatus.unavailable }
+    if stop.wasAsked { throw ExitStatus.interrupted }
+    if result.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
+  }
+
+  private func make(_ plan: LoadPlan) throws -> LoadRunner {
+    do {
+      return try LoadRunner(plan, tls: try command.target.context())
+    } catch let error as Workload.PlanError {
+      throw ValidationError("\(error).")
+    }
+  }
+
+  private func json(_ result: RunResult) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    return String(decoding: try encoder.encode(result), as: UTF8.self)
+  }
+}

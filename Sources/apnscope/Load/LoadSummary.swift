@@ -1,0 +1,65 @@
+import Measurement
+
+/// A result on one screen.
+struct LoadSummary {
+  let text: String
+
+  init(_ result: RunResult) {
+    let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
+    var lines = [
+      "rate           \(grouped(Int(result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)",
+      "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
+      "sendings       \(grouped(sendings.written)) written, \(grouped(sendings.resent)) of them again; \(grouped(sendings.discarded)) were discarded; \(grouped(sendings.markers)) markers",
+    ]
+    let errors = result.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
+      .map { "\(grouped($0.value)) x status \($0.key)" }
+    lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
+    let closed = connections.closed.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+      .map { "\(grouped($0.value)) \($0.key)" }
+    lines.append(
+      "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed; closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
+    )
+    lines.append(Self.row("", ["p50", "p99", "p99.9", "max"]))
+    let latency = result.latency
+    for (name, histogram) in [
+      ("send lag", latency.sendLagUs), ("error latency", latency.errorMs), ("recover", latency.recoverMs),
+      ("TLS handshake", latency.tlsHandshakeMs), ("loss window", result.lossWindow),
+      ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
+    ] where histogram.count > 0 {
+      lines.append(
+        Self.row(name, [0.5, 0.99, 0.999].map { Self.value(histogram.quantile($0), histogram.unit) }
+          + [Self.value(histogram.maximum, histogram.unit)]))
+    }
+    let reasons = result.batches.flushReasons.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
+    lines.append("flushed        \(reasons.joined(separator: ", "))")
+    lines.append(
+      "resources      \(seconds(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"
+    )
+    for invariant in result.verdict.invariants {
+      lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)  \(invariant.holds ? "" : invariant.detail)")
+    }
+    for threshold in result.verdict.thresholds {
+      lines.append("\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(Self.short(threshold.value)))")
+    }
+    text = lines.joined(separator: "\n")
+  }
+
+  private static func row(_ name: String, _ cells: [String]) -> String {
+    func pad(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+    return name + String(repeating: " ", count: max(1, 15 - name.count)) + cells.map { pad($0, 11) }.joined()
+  }
+
+  private static func value(_ value: Int, _ unit: LatencyHistogram.Unit) -> String {
+    switch unit {
+    case .microseconds, .milliseconds: microseconds(value)
+    case .count: grouped(value)
+    case .bytes: "\(grouped(value)) B"
+    }
+  }
+
+  private static func short(_ value: Double) -> String {
+    value == value.rounded() && abs(value) < 1e15 ? grouped(Int(value)) : "\(value)"
+  }
+}
+
+private func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }

@@ -1,0 +1,55 @@
+import ArgumentParser
+import LoadTest
+
+struct PaceOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Notifications a second in all, as 200k/s. Default: as fast as they are taken.", valueName: "rate"))
+  var rate: Rate?
+
+  @Option(
+    help: ArgumentHelp(
+      "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp. Repeatable; they follow each other.",
+      valueName: "stage"))
+  var stage: [StageArgument] = []
+
+  @Flag(help: "Let chance space them (a Poisson process) instead of evenly.")
+  var poisson = false
+
+  @Option(help: ArgumentHelp("End after so many notifications, as 10M.", valueName: "count"))
+  var count: Count?
+
+  @Option(
+    name: .customLong("for"),
+    help: ArgumentHelp("End after this time. Default: the stages' length, or 60s, or none with --count.", valueName: "time"))
+  var duration: TimeSpan?
+
+  @Option(help: ArgumentHelp("Time before it that is not measured.", valueName: "time"))
+  var warmUp = TimeSpan(.zero)
+
+  @Option(
+    help: ArgumentHelp("How long the end may take: last answers, and what they leave to be sent again.", valueName: "time"))
+  var drain = TimeSpan(.seconds(10))
+
+  func validate() throws {
+    if rate != nil, !stage.isEmpty { throw ValidationError("--rate and --stage exclude each other.") }
+    if poisson, rate == nil, stage.isEmpty { throw ValidationError("--poisson needs --rate or --stage.") }
+    if let count, count.value < 1 { throw ValidationError("--count takes a number from 1.") }
+    if let rate, rate.perSecond <= 0 { throw ValidationError("--rate takes more than 0.") }
+  }
+
+  func apply(to plan: inout LoadPlan) throws {
+    var schedule: Schedule?
+    if let rate { schedule = .constant(rate.perSecond) }
+    if !stage.isEmpty { schedule = Schedule(stages: stage.map(\.stage)) }
+    if let schedule { plan.pace = .scheduled(schedule, isPoisson: poisson) }
+    plan.count = count?.value
+    if let duration {
+      plan.duration = duration.duration
+    } else if !stage.isEmpty, let schedule {
+      plan.duration = .seconds(schedule.length)
+    } else if count != nil {
+      plan.duration = .seconds(86_400)
+    }
+    plan.warmUp = warmUp.duration
+    plan.drain = drain.duration
+  }
+}

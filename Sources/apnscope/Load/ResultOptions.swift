@@ -1,0 +1,32 @@
+import ArgumentParser
+import Measurement
+
+struct ThresholdArgument: ExpressibleByArgument {
+  var threshold: Threshold
+
+  init?(argument: String) {
+    guard let threshold = try? Threshold(argument) else { return nil }
+    self.threshold = threshold
+  }
+}
+
+struct ResultOptions: ParsableArguments {
+  enum Format: String, CaseIterable, ExpressibleByArgument { case text, json }
+
+  @Option(
+    help: ArgumentHelp("Write the result to this file, as one JSON document.", valueName: "file"), completion: .file())
+  var output: String?
+
+  @Option(help: "What standard output gets: text (a summary) or json (the result).")
+  var format = Format.text
+
+  @Option(
+    help: ArgumentHelp(
+      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'. Repeatable.",
+      valueName: "condition"))
+  var threshold: [ThresholdArgument] = []
+
+  @Option(
+    help: ArgumentHelp("Show the counts to Prometheus at http://HOST:PORT/metrics.", valueName: "host:port"))
+  var metrics: ListeningAddress?
+}

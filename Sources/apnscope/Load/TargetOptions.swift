@@ -1,0 +1,132 @@
+import ArgumentParser
+import LoadTest
+import TLSTransport
+
+struct TargetOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The gateway.", valueName: "host:port"))
+  var gateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
+
+  @Option(
+    help: ArgumentHelp(
+      "The provider's certificate: a directory made by 'apnscope identity', a PEM file, or a PKCS#12 file.",
+      valueName: "path"), completion: .file())
+  var identity: String?
+
+  @Option(
+    help: ArgumentHelp("The private key, when it is not in the certificate's PEM file.", valueName: "file"),
+    completion: .file())
+  var key: String?
+
+  @Option(
+    help: ArgumentHelp("A file whose first line is the pass phrase of the key or PKCS#12 file.", valueName: "file"),
+    completion: .file())
+  var passPhraseFile: String?
+
+  @Option(
+    help: ArgumentHelp("Which of the directory's topics to push to, when it has several.", valueName: "topic"))
+  var topic: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Certificates that the gateway's must lead to. Default: the directory's, or else the system's.", valueName: "file"),
+    completion: .file())
+  var ca: String?
+
+  @Flag(help: "Take any certificate of the gateway.")
+  var noVerify = false
+
+  @Flag(help: "Plain TCP without TLS.")
+  var plain = false
+
+  @Flag(help: "Send to another machine than this one.")
+  var allowRemote = false
+
+  @Option(help: ArgumentHelp("TLS versions: one, or a range as 1.0..1.2.", valueName: "versions"))
+  var tls = TLSVersionRange(.tls12 ... .tls12)
+
+  @Option(
+    help: ArgumentHelp("Cipher suites up to TLS 1.2, as OpenSSL's cipher list.", valueName: "list"))
+  var ciphers: String?
+
+  @Option(
+    name: .customLong("tls13-suites"), help: ArgumentHelp("Cipher suites of TLS 1.3.", valueName: "list"))
+  var tls13Suites: String?
+
+  @Option(help: "Resume sessions when a connection is made again: on or off.")
+  var resume = Switch.on
+
+  @Option(
+    help: ArgumentHelp(
+      "Append the secrets of all connections to this file (NSS key log, readable by its owner only).",
+      valueName: "file"), completion: .file())
+  var keylog: String?
+
+  func validate() throws {
+    if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
+    if gateway.address.port == 0 { throw ValidationError("--gateway needs a port from 1 to 65535.") }
+  }
+
+  func requireIdentity() throws {
+    if identity == nil, !plain {
+      throw ValidationError("Give --identity (see 'apnscope identity --help'), or --plain for TCP without TLS.")
+    }
+  }
+
+  func apply(to plan: inout LoadPlan) throws {
+    plan.gateway.host = gateway.address.host
+    plan.gateway.port = gateway.address.port
+    plan.resumesSessions = resume == .on
+    plan.verifiesName = !noVerify
+    guard allowRemote || Machine.isLocal(gateway.address.host) else {
+      throw ValidationError(
+        "\(gateway.address.host) is not this machine. Load on other people's systems needs their consent: say --allow-remote if you have it.")
+    }
+  }
+
+  /// `nil` without TLS.
+  func context() throws -> TLSContext? {
+    guard let identity else { return nil }
+    do {
+      return try context(identity)
+    } catch let error as TLSError {
+      complain(error.message)
+      throw ExitStatus.code(for: error)
+    }
+  }
+
+  private func context(_ identity: String) throws -> TLSContext {
+    let directory = Machine.isDirectory(identity) ? IdentityDirectory(identity) : nil
+    var configuration = TLSConfiguration.client(identity: try provider(identity, directory))
+    configuration.versions = tls.versions
+    configuration.cipherList = ciphers
+    configuration.cipherSuites = tls13Suites
+    configuration.authorityFile = ca ?? directory?.authorityFile
+    configuration.peerCertificate = noVerify ? .notAsked : .required
+    configuration.resumesSessions = resume == .on
+    configuration.keyLog = try keylog.map { try KeyLogFile(path: $0) }
+    return try TLSContext(configuration)
+  }
+
+  private func provider(_ path: String, _ directory: IdentityDirectory?) throws -> Identity {
+    guard let directory else {
+      let phrase = try passPhraseFile.map { try firstLine(of: $0) }
+      return try Identity(file: path, keyFile: key, passPhrase: phrase)
+    }
+    if let topic { return try directory.provider(topic: topic) }
+    let topics = try directory.topics()
+    guard let only = topics.first, topics.count == 1 else {
+      throw ValidationError(
+        topics.isEmpty ? "\(path) holds no provider's certificate." : "\(path) holds several topics; choose one with --topic: \(topics.joined(separator: ", ")).")
+    }
+    return try directory.provider(topic: only)
+  }
+
+  private func firstLine(of path: String) throws -> [UInt8] {
+    switch TextFile.read(path, maximumLength: 65_536) {
+    case .success(let text): return Array((text.split(separator: "\n", omittingEmptySubsequences: false).first ?? "").utf8)
+    case .failure(let problem):
+      complain("\(path): \(problem.text)")
+      throw ExitStatus.cannotOpen
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import ArgumentParser
+import LoadTest
+
+struct WorkloadOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Where all notifications come from; the same seed makes the same stream.", valueName: "number"))
+  var seed: UInt64 = 1
+
+  @Option(help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9.", valueName: "mix"))
+  var command: MixArgument?
+
+  @Option(help: ArgumentHelp("Different device tokens.", valueName: "count"))
+  var tokens = Count(1_000_000)
+
+  @Option(help: ArgumentHelp("Length of a device token.", valueName: "bytes"))
+  var tokenLength = 32
+
+  @Option(
+    help: ArgumentHelp(
+      "Sizes of payloads: a size, a range as 100..2000, or a mix as 100..200=9,2000=1. Default: 100..200.",
+      valueName: "bytes"))
+  var payload: MixArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run.",
+      valueName: "text"))
+  var payloadTemplate: String?
+
+  @Option(help: ArgumentHelp("Priorities: 10, 5 or none, or a mix as 10=9,5=1. Default: 10.", valueName: "mix"))
+  var priority: MixArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "Expirations: UNIX seconds or none, or a mix. Default: 2147483647.", valueName: "mix"))
+  var expiration: MixArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "Shares of notifications with a fault: \(WorkloadPlan.Fault.allCases.map(\.rawValue).joined(separator: ", ")), as missing-token=1e-4,oversize=1e-5.",
+      valueName: "shares"))
+  var faults: MixArgument?
+
+  @Option(help: ArgumentHelp("Send one part of the stream, as 2/4, so that machines share a load.", valueName: "part"))
+  var segment: SegmentArgument?
+
+  func apply(to plan: inout LoadPlan) throws {
+    plan.workload.seed = seed
+    plan.workload.tokens = tokens.value
+    plan.workload.tokenLength = tokenLength
+    if let command {
+      plan.workload.commands = try read(command, "command", "0, 1 or 2") { UInt8($0).flatMap { $0 <= 2 ? $0 : nil } }
+    }
+    if let payload {
+      plan.workload.payload = .sizes(
+        try read(payload, "payload", "sizes as 100 or 100..2000") { NumberRange(argument: $0)?.numbers })
+    }
+    if let payloadTemplate {
+      guard payload == nil else { throw ValidationError("--payload and --payload-template exclude each other.") }
+      plan.workload.payload = .template(payloadTemplate)
+    }
+    if let priority {
+      plan.workload.priorities = try read(priority, "priority", "numbers from 0 to 255, or none") { text -> UInt8?? in
+        text == "none" ? .some(nil) : UInt8(text).map { .some($0) }
+      }
+    }
+    if let expiration {
+      plan.workload.expirations = try read(expiration, "expiration", "UNIX seconds, or none") { text -> UInt32?? in
+        text == "none" ? .some(nil) : UInt32(text).map { .some($0) }
+      }
+    }
+    if let faults { plan.workload.faults = try shares(faults) }
+    if let segment { (plan.workload.segment, plan.workload.segments) = (segment.number - 1, segment.count) }
+  }
+
+  private func read<Value>(
+    _ argument: MixArgument, _ name: String, _ expected: String, _ read: (String) -> Value?
+  ) throws -> WorkloadPlan.Mix<Value> {
+    guard let mix = argument.mix(read) else { throw ValidationError("--\(name) takes \(expected), or a mix of them.") }
+    return mix
+  }
+
+  private func shares(_ argument: MixArgument) throws -> [WorkloadPlan.Fault: Double] {
+    var shares: [WorkloadPlan.Fault: Double] = [:]
+    for (name, share) in argument.parts {
+      guard let fault = WorkloadPlan.Fault(rawValue: name) else {
+        let nearest = WorkloadPlan.Fault.allCases.map(\.rawValue).min { distance($0, name) < distance($1, name) } ?? ""
+        throw ValidationError("--faults: there is no fault '\(name)'. Did you mean '\(nearest)'?")
+      }
+      shares[fault] = share
+    }
+    return shares
+  }
+}
