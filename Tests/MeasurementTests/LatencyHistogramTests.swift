@@ -90,7 +90,7 @@ struct LatencyHistogramTests {
     let json = String(decoding: try Self.json(histogram), as: UTF8.self)
     #expect(
       json
-        == #"{"count":4,"counts":[[3,3],[5000,1]],"max":5001,"mean":1252.5,"min":3,"p50":3,"p90":5001,"p99":5001,"p999":5001,"unit":"ms"}"#
+        == #"{"count":4,"counts":[[0.003,3],[5,1]],"max":5.001,"mean":1.2525,"min":0.003,"p50":0.003,"p90":5.001,"p99":5.001,"p999":5.001,"unit":"ms"}"#
     )
     let empty = String(decoding: try Self.json(LatencyHistogram(.microseconds)), as: UTF8.self)
     #expect(
