@@ -1,0 +1,221 @@
+import Foundation
+import Glibc
+import Measurement
+import Testing
+
+/// `apnscope load` against `apnscope simulate`, both as processes.
+@Suite("load")
+struct LoadCommandTests {
+  /// Runs a load to its end.
+  private func load(
+    _ simulator: SimulatorProcess, _ arguments: [String], in command: Command
+  ) throws -> (outcome: Outcome, result: RunResult) {
+    let running = try RunningProcess(
+      Command.path,
+      ["load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", "run.json"] + arguments,
+      in: command.folder)
+    let outcome = try running.end(within: 120)
+    return (outcome, try result(in: command))
+  }
+
+  private func result(in command: Command) throws -> RunResult {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(RunResult.self, from: Data(contentsOf: command.folder.appending(path: "run.json")))
+  }
+
+  private func expectBalanced(_ result: RunResult, _ ledger: Ledger) {
+    let (notifications, sendings) = (result.notifications, result.sendings)
+    #expect(
+      notifications.generated == notifications.accepted + notifications.rejected + notifications.unknown
+        + notifications.abandoned)
+    #expect(sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown)
+    #expect(ledger.gateway.accepted >= sendings.accepted)
+    #expect(ledger.gateway.accepted <= sendings.accepted + sendings.unknown)
+    #expect(ledger.gateway.received <= sendings.written + sendings.markers)
+    #expect(result.verdict.invariants.allSatisfy { $0.holds })
+  }
+
+  @Test("A count is sent exactly, and both books say so", arguments: ["1.2", "1.3"])
+  func count(tls: String) throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let (outcome, result) = try load(
+        simulator, ["--count", "20k", "--connections", "3", "--tls", tls], in: command)
+      let ledger = try simulator.stop()
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(outcome.output.contains("notifications  20,000 = 20,000 accepted"))
+      expectBalanced(result, ledger)
+      #expect(result.notifications.accepted == 20_000)
+      #expect(ledger.gateway.accepted == 20_000)
+      // One for each connection that carried something.
+      #expect(result.sendings.markers == ledger.gateway.rejected["2"])
+      #expect(ledger.gateway.received == 20_000 + result.sendings.markers)
+    }
+  }
+
+  @Test("What is discarded after a rejection is sent again, until everything is settled")
+  func rejections() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--reject", "every=700,status=7", "--shutdown-after", "5000"], in: command)
+      let (outcome, result) = try load(
+        simulator,
+        ["--count", "20k", "--connections", "2", "--rate", "20k/s", "--faults", "missing-token=1e-3,malformed=5e-4"],
+        in: command)
+      let ledger = try simulator.stop()
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      expectBalanced(result, ledger)
+      #expect(result.notifications.generated == 20_000)
+      #expect(result.notifications.unknown == 0)
+      #expect(ledger.gateway.accepted == result.notifications.accepted)
+      #expect(result.errorResponses["7"] == ledger.gateway.rejected["7"])
+      #expect(result.errorResponses["128"] == ledger.gateway.rejected["128"])
+      #expect(ledger.gateway.rejected["2"] == (result.errorResponses["2"] ?? 0) + result.sendings.markers)
+    }
+  }
+
+  @Test(
+    "Three books: the generator's, the gateway's and the capture's agree",
+    .enabled(if: ExternalProgram.isInstalled("dumpcap") && getuid() == 0))
+  func threeBooks() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--reject", "every=900"], in: command)
+      let capture = try RunningProcess(
+        "/usr/bin/dumpcap",
+        ["-q", "-i", "lo", "-f", "tcp port \(simulator.gateway)", "-B", "64", "-w", "run.pcapng"], in: command.folder)
+      // It says so when it listens.
+      #expect(waitUntil { capture.errors.contains("File: ") || capture.errors.contains("Capturing on") })
+      usleep(500_000)
+      let (outcome, result) = try load(
+        simulator, ["--count", "10k", "--connections", "3", "--rate", "10k/s", "--keylog", "run.keys"], in: command)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let ledger = try simulator.stop()
+      usleep(500_000)
+      capture.send(SIGINT)
+      _ = try capture.end()
+      let decoded = try command.run(
+        "inspect", "--format", "json", "--port", "\(simulator.gateway)=gateway", "--keys", "run.keys", "run.pcapng")
+      #expect(decoded.status == 0)
+      let report = try #require(try JSONSerialization.jsonObject(with: Data(decoded.output.utf8)) as? [String: Any])
+      let summary = try #require(report["summary"] as? [String: Any])
+      let fates = try #require(report["fates"] as? [String: Int])
+      expectBalanced(result, ledger)
+      // What was handed to the transport and not sent when the connection ended is in no capture, and was discarded.
+      let captured = try #require(summary["notifications"] as? Int)
+      let unsent = result.sendings.written + result.sendings.markers - captured
+      #expect(unsent >= 0)
+      #expect(fates["accepted"] == result.sendings.accepted)
+      #expect(fates["accepted"] == ledger.gateway.accepted)
+      #expect(fates["rejected"] == result.sendings.rejected + result.sendings.markers)
+      #expect(fates["discarded"] == result.sendings.discarded - unsent)
+      #expect(report["error_count"] as? Int == ledger.gateway.errorResponses.values.reduce(0, +))
+    }
+  }
+
+  @Test("A threshold that does not hold is exit code 99, and the result says which")
+  func thresholds() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let (outcome, result) = try load(
+        simulator, ["--count", "1k", "--threshold", "accepted_per_s>100G", "--threshold", "rejected_rate<1%"],
+        in: command)
+      _ = try simulator.stop()
+      #expect(outcome.status == 99)
+      #expect(outcome.output.contains("✗ accepted_per_s>100G"))
+      #expect(result.verdict.thresholds.map(\.passed) == [false, true])
+    }
+  }
+
+  @Test("Ctrl-C ends a run in good order, with its result")
+  func interrupt() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let running = try RunningProcess(
+        Command.path,
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", "run.json", "--rate",
+          "500/s", "--for", "10m",
+        ], in: command.folder)
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
+      usleep(500_000)
+      running.send(SIGINT)
+      let outcome = try running.end()
+      let ledger = try simulator.stop()
+      #expect(outcome.status == 130)
+      let result = try result(in: command)
+      expectBalanced(result, ledger)
+      #expect(result.notifications.accepted == ledger.gateway.accepted)
+      #expect(result.notifications.generated > 0)
+    }
+  }
+
+  @Test("A gateway that cannot be reached is exit code 69, in bounded time")
+  func unreachable() throws {
+    try SimulatorProcess.inFolder { command in
+      let outcome = try RunningProcess(
+        Command.path, ["load", "--identity", "ids", "--gateway", "127.0.0.1:1", "--give-up", "500ms"],
+        in: command.folder
+      ).end()
+      #expect(outcome.status == 69)
+      #expect(outcome.errors.contains("127.0.0.1:1"))
+      #expect(outcome.errors.contains("Connection refused"))
+    }
+  }
+
+  @Test(
+    "What is wrong is said before anything is sent",
+    arguments: [
+      (["--identity", "ids", "--gateway", "192.0.2.1:2195"], "--allow-remote"),
+      ([], "--identity"),
+      (["--identity", "ids", "--rate", "200"], "rate"),
+      (["--identity", "ids", "--faults", "missing-tokens=1e-4"], "Did you mean 'missing-token'?"),
+      (["--identity", "ids", "--threshold", "speed>1"], "threshold"),
+      (["--identity", "ids", "--segment", "5/4"], "segment"),
+      (["--identity", "ids", "--payload", "1..5"], "20"),
+      (["--identity", "ids", "--connections", "0"], "connections"),
+    ])
+  func usage(arguments: [String], text: String) throws {
+    try SimulatorProcess.inFolder { command in
+      let outcome = try RunningProcess(Command.path, ["load"] + arguments, in: command.folder).end()
+      #expect(outcome.status == 64, "\(outcome.errors)")
+      #expect(outcome.errors.contains(text), "\(outcome.errors)")
+    }
+  }
+
+  @Test("The plan that is printed is a plan file that comes to the same plan")
+  func printedPlan() throws {
+    try SimulatorProcess.inFolder { command in
+      let arguments = [
+        "--identity", "ids", "--stage", "10s:0..50k/s", "--stage", "1m:50k/s", "--command", "0=1,2=9", "--payload",
+        "100..200=3,2000=1", "--priority", "10=1,none=1", "--faults", "oversize=1e-5", "--batch", "7", "--lifetime", "30s",
+        "--threshold", "send_lag_p99<5ms",
+      ]
+      let first = try RunningProcess(Command.path, ["load", "--print-plan"] + arguments, in: command.folder).end()
+      #expect(first.status == 0, "\(first.errors)")
+      try command.write(Array(first.output.utf8), "plan.toml")
+      let second = try RunningProcess(
+        Command.path, ["load", "--print-plan", "--plan", "plan.toml"], in: command.folder
+      ).end()
+      #expect(second.status == 0, "\(second.errors)")
+      #expect(second.output == first.output)
+      let typed = try RunningProcess(
+        Command.path, ["load", "--print-plan", "--plan", "plan.toml", "--connections", "9"], in: command.folder
+      ).end()
+      #expect(typed.output.contains("connections = 9"))
+    }
+  }
+
+  @Test("A key that a plan does not have is an error with a suggestion")
+  func unknownKey() throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array("identity = \"ids\"\nconections = 3\n".utf8), "plan.toml")
+      let outcome = try RunningProcess(Command.path, ["load", "--plan", "plan.toml"], in: command.folder).end()
+      #expect(outcome.status == 65)
+      #expect(outcome.errors.contains("did you mean 'connections'?"), "\(outcome.errors)")
+    }
+  }
+}
+
+private enum ExternalProgram {
+  static func isInstalled(_ name: String) -> Bool { FileManager.default.isExecutableFile(atPath: "/usr/bin/\(name)") }
+}
