@@ -34,7 +34,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private var isOutputClosed = false
   /// Or was left by the service itself.
   private var hasFailed = false
-  private var reason: String?
+  /// What TLS or the system said when it ended.
+  private var problem: String?
 
   init(_ desk: Desk, _ books: LoopBooks, number: UInt64) {
     self.desk = desk
@@ -75,7 +76,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     hasFailed = true
-    if phase == .handshake, let error = error as? TLSError { reason = error.message }
+    if error is TLSError || error is IOError { problem = problem ?? SimulatorError.reason(error) }
     context.close(promise: nil)
   }
 
@@ -95,9 +96,11 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     guard phase != .closed else { return }
     if phase == .handshake {
       books.tally.feedbackHandshakeFailures += 1
-      desk.log?.write(event("feedback_handshake_failed", reason: reason))
+      desk.log?.write(event("feedback_handshake_failed", reason: problem))
     } else {
-      desk.log?.write(event("feedback_closed", reason: "incomplete", tuples: tuples))
+      var event = event("feedback_closed", reason: "incomplete", tuples: tuples)
+      event.error = problem
+      desk.log?.write(event)
     }
     leaveBooks()
   }
