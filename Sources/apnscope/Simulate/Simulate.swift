@@ -26,7 +26,7 @@ struct Simulate: AsyncParsableCommand {
 
       Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like; 'delay' in \
       [response] is --response-delay, and each table of [[reject]] is one --reject. An option of the command line takes \
-      the place of the file's.
+      the place of the file's, and of those that exclude it.
 
       Examples:
         apnscope identity --directory ids --topic com.example.app
@@ -66,9 +66,10 @@ struct Simulate: AsyncParsableCommand {
     let file = try SettingsFile(path: settings)
     let typed = CommandLine.arguments.drop { $0 != "simulate" }.dropFirst()
     // What was typed wins: the file's values for the same options are left out.
+    let names = Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) })
     let arguments = try file.arguments(
       of: Simulate.self, except: ["settings", "help", "version"], repeatable: ["reject", "wrong-environment"],
-      overridden: Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) }))
+      overridden: names.union(Self.alternatives(to: names)))
     let merged: Simulate
     do {
       merged = try Simulate.parse(arguments + typed)
@@ -81,6 +82,18 @@ struct Simulate: AsyncParsableCommand {
       throw ValidationError("Neither the command line nor \(settings) says identity or plain.")
     }
     try await SimulatorRun(merged).run()
+  }
+
+  /// Options that cannot stand beside these.
+  private static func alternatives(to names: Set<String>) -> Set<String> {
+    let pairs: [(Set<String>, Set<String>)] = [
+      (["identity"], ["plain"]), (["feedback"], ["no-feedback"]),
+      (["devices-file"], ["devices-offline", "devices-uninstalled", "devices-unknown"]),
+    ]
+    return pairs.reduce(into: []) { alternatives, pair in
+      if !names.isDisjoint(with: pair.0) { alternatives.formUnion(pair.1) }
+      if !names.isDisjoint(with: pair.1) { alternatives.formUnion(pair.0) }
+    }
   }
 
   /// What the simulator is made of. Reads the files that are named.
