@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import TOMLKit
 
 /// A TOML file that sets a command's options: what it says becomes arguments, so that every option has one meaning, one
@@ -18,12 +19,16 @@ struct SettingsFile {
   /// Complains and throws an exit code when it cannot be read or is no TOML; the latter with line and column.
   init(path: String) throws {
     self.path = path
-    let text: String
-    switch TextFile.read(path, maximumLength: Self.maximumLength) {
-    case .success(let contents): text = contents
-    case .failure(let problem):
-      complain("\(path): \(problem.text)")
+    let bytes: [UInt8]
+    do {
+      bytes = try WholeFile.read(path, maximumLength: Self.maximumLength)
+    } catch {
+      complain("\(path): \(error)")
       throw ExitStatus.cannotOpen
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      complain("\(path): is not UTF-8")
+      throw ExitStatus.damaged
     }
     do {
       table = try TOMLTable(string: text)

@@ -170,11 +170,15 @@ struct SimulateSettingsTests {
     }
   }
 
-  @Test("Neither the file nor the command line says identity or plain: usage; a missing file: 66") func missing() throws
-  {
+  @Test("Neither the file nor the command line says identity or plain: usage; no text: 65; a missing file: 66")
+  func missing() throws {
     try Command.inFolder { command in
       #expect(try run("seed = 3\n", in: command).status == 64)
       #expect(try run("plain = true\n", in: command).status == 0)
+      try command.write([0x70, 0xff, 0x0a], "binary.toml")
+      let binary = try SimulateUsageTests.run(["--settings", "binary.toml"], in: command)
+      #expect(binary.status == 65)
+      #expect(binary.errors == "apnscope: binary.toml: is not UTF-8\n")
       let outcome = try SimulateUsageTests.run(["--settings", "missing.toml"], in: command)
       #expect(outcome.status == 66)
       #expect(outcome.errors == "apnscope: missing.toml: No such file or directory\n")
