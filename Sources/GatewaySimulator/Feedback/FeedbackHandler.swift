@@ -214,12 +214,38 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func conclude(_ context: ChannelHandlerContext) {
     let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
     guard tls?.sawCloseNotify == true else { return finishWhenAcknowledged() }
-    // How its TCP connection ends is still to come.
-    isOutputClosed = true
-    context.close(mode: .output, promise: nil)
+    // How its TCP connection ends is still to come, and is waited for: a close_notify of ours could meet a socket that
+    // is closed already, and the reset it draws would hide the FIN.
+    awaitFIN(until: .now() + Self.patience)
+  }
+
+  /// How long a peer that said close_notify may take to end its TCP connection by itself.
+  private static let patience = TimeAmount.seconds(1)
+
+  private func awaitFIN(until deadline: NIODeadline) {
+    inspectSocket { handler, context, info in
+      if info.hasPeerEnded { return handler.finishWhenAcknowledged() }
+      if NIODeadline.now() >= deadline {
+        // It waits for ours.
+        handler.isOutputClosed = true
+        context.close(mode: .output, promise: nil)
+      } else {
+        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.awaitFIN(until: deadline) }
+      }
+    }
   }
 
   private func finishWhenAcknowledged() {
+    inspectSocket { handler, context, info in
+      if info.isAcknowledged { return handler.finish(context) }
+      context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.finishWhenAcknowledged() }
+    }
+  }
+
+  /// Asks the kernel how the connection stands; nothing is asked once the transfer is over.
+  private func inspectSocket(
+    _ body: @escaping @Sendable (FeedbackHandler, ChannelHandlerContext, TCPInfo) -> Void
+  ) {
     guard phase == .sent, let context, let provider = context.channel as? any SocketOptionProvider else { return }
     let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
     let info: EventLoopFuture<TCPInfo> = provider.unsafeGetSocketOption(
@@ -227,8 +253,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     info.whenSuccess { info in
       let handler = handler.value
       guard handler.phase == .sent, let context = handler.context else { return }
-      if info.isAcknowledged { return handler.finish(context) }
-      context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.finishWhenAcknowledged() }
+      body(handler, context, info)
     }
   }
 
@@ -273,9 +298,14 @@ private struct TCPInfo: Sendable {
   // tcpi_state … tcpi_notsent_bytes
   private var words = InlineArray<37, UInt32>(repeating: 0)
 
+  private var state: UInt8 { UInt8(truncatingIfNeeded: words[0]) }
+
+  /// A FIN has come, and no reset.
+  var hasPeerEnded: Bool { state == UInt8(TCP_CLOSE_WAIT) || state == UInt8(TCP_LAST_ACK) }
+
   /// Everything that was written has arrived in the peer's kernel, and the connection was not reset.
   var isAcknowledged: Bool {
-    let (state, unacknowledged, unsent) = (UInt8(truncatingIfNeeded: words[0]), words[6], words[36])
+    let (unacknowledged, unsent) = (words[6], words[36])
     return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
   }
 }
