@@ -6,12 +6,19 @@ struct SplitMix64: RandomNumberGenerator {
 
   init(seed: UInt64, stream: UInt64) {
     state = seed
-    state = next() ^ stream &* 0x9e37_79b9_7f4a_7c15
+    state = next() ^ stream &* Self.step
   }
 
   mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
+    defer { state &+= Self.step }
+    return Self.mixed(state)
+  }
+
+  private static let step: UInt64 = 0x9e37_79b9_7f4a_7c15
+
+  /// What the generator gives in this state: every bit of the state decides over every bit of it.
+  static func mixed(_ state: UInt64) -> UInt64 {
+    var mixed = state &+ step
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
     mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
     return mixed ^ (mixed >> 31)

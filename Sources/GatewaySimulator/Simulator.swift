@@ -20,7 +20,6 @@ public final class Simulator: Sendable {
   private let sweeps: [RepeatedTask]
   private let ending = Mutex<Task<Ledger, Never>?>(nil)
   private let started = WallClock.nanoseconds()
-  private let startedTick = NIODeadline.now()
   /// Where the gateway and the feedback service listen; `nil` where there is none.
   public let gateway: SimulatorOptions.Address?
   public let feedback: SimulatorOptions.Address?
@@ -106,7 +105,11 @@ public final class Simulator: Sendable {
         .socketOption(.so_rcvbuf), value: SocketOptionValue(clamping: length))
     }
     do {
-      return try await bootstrap.bind(host: address.host, port: address.port).get()
+      // The resolver may take seconds, and `bind(host:port:)` asks it on the thread it is called on.
+      let resolved = try await NIOThreadPool.singleton.runIfActive {
+        try SocketAddress.makeAddressResolvingHost(address.host, port: address.port)
+      }
+      return try await bootstrap.bind(to: resolved).get()
     } catch {
       throw SimulatorError("\(service.rawValue) \(address): \(SimulatorError.reason(error))")
     }
@@ -255,9 +258,12 @@ public struct SimulatorError: Error, Sendable, CustomStringConvertible {
 
   init(_ description: String) { self.description = description }
 
-  /// What went wrong, without the names of functions.
+  /// What went wrong in the words of TLS, the system or the resolver, without the names of functions.
   static func reason(_ error: any Error) -> String {
-    guard let error = error as? IOError else { return "\(error)" }
-    return SystemError.text(error.errnoCode)
+    switch error {
+    case let error as IOError: SystemError.text(error.errnoCode)
+    case let error as SocketAddressError.UnknownHost: error.errorDescription
+    default: "\(error)"
+    }
   }
 }

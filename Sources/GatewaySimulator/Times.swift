@@ -13,13 +13,11 @@ enum WallClock {
 }
 
 extension Duration {
-  /// Whole nanoseconds; a duration of more than 292 years becomes that.
+  /// Whole nanoseconds. A duration of more than 146 years becomes that: it can be added to a time, or to another one.
   var nanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (product, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    if overflows { return seconds < 0 ? .min : .max }
-    let (sum, tooMuch) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-    return tooMuch ? (seconds < 0 ? .min : .max) : sum
+    let longest = Duration.nanoseconds(Int64.max / 2)
+    let (seconds, attoseconds) = Swift.min(longest, Swift.max(.zero - longest, self)).components
+    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 
   var timeAmount: TimeAmount { .nanoseconds(nanoseconds) }

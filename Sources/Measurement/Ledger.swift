@@ -92,6 +92,8 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var opened: String
     public var closed: String
     public var end: String
+    /// What TLS or the system said about the end, if anything; left out otherwise.
+    public var error: String?
 
     public init(client: String, topic: String?, opened: String, closed: String, end: String) {
       self.client = client
@@ -102,7 +104,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-      case client, topic, received, accepted, rejected, discarded, opened, closed, end
+      case client, topic, received, accepted, rejected, discarded, opened, closed, end, error
     }
 
     /// `topic` and `rejected` are written as null, not left out: the contract names them.
@@ -117,6 +119,7 @@ public struct Ledger: Sendable, Equatable, Codable {
       try container.encode(opened, forKey: .opened)
       try container.encode(closed, forKey: .closed)
       try container.encode(end, forKey: .end)
+      try container.encodeIfPresent(error, forKey: .error)
     }
   }
 

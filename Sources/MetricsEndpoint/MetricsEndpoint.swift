@@ -83,7 +83,7 @@ public final class MetricsEndpoint: Sendable {
   private static func reason(of error: any Error) -> String {
     switch error {
     case let error as IOError: SystemError.text(error.errnoCode)
-    case SocketAddressError.unknown: "no such host"
+    case let error as SocketAddressError.UnknownHost: error.errorDescription
     default: "\(error)"
     }
   }

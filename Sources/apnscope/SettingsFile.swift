@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import TOMLKit
 
 /// A TOML file that sets a command's options: what it says becomes arguments, so that every option has one meaning, one
@@ -18,12 +19,16 @@ struct SettingsFile {
   /// Complains and throws an exit code when it cannot be read or is no TOML; the latter with line and column.
   init(path: String) throws {
     self.path = path
-    let text: String
-    switch TextFile.read(path, maximumLength: Self.maximumLength) {
-    case .success(let contents): text = contents
-    case .failure(let problem):
-      complain("\(path): \(problem.text)")
+    let bytes: [UInt8]
+    do {
+      bytes = try WholeFile.read(path, maximumLength: Self.maximumLength)
+    } catch {
+      complain("\(path): \(error)")
       throw ExitStatus.cannotOpen
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      complain("\(path): is not UTF-8")
+      throw ExitStatus.damaged
     }
     do {
       table = try TOMLTable(string: text)
@@ -40,13 +45,16 @@ struct SettingsFile {
   /// - Parameters:
   ///   - excluded: options that have no place in a file, but for the usual help and version.
   ///   - repeatable: options that are used once for each value of a list.
+  ///   - alternatives: what else of the file must go when these options were typed.
   func merged<Command: ParsableCommand>(
-    into command: Command.Type, named name: String, except excluded: Set<String>, repeatable: Set<String>
+    into command: Command.Type, named name: String, except excluded: Set<String>, repeatable: Set<String>,
+    alternatives: (Set<String>) -> Set<String> = { _ in [] }
   ) throws -> Command {
     let typed = CommandLine.arguments.drop { $0 != name }.dropFirst()
+    let names = Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) })
     let arguments = try arguments(
       of: command, except: excluded.union(["help", "version"]), repeatable: repeatable,
-      overridden: Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) }))
+      overridden: names.union(alternatives(names)))
     do {
       return try Command.parse(arguments + typed)
     } catch {

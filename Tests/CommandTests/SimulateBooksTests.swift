@@ -164,4 +164,34 @@ struct SimulateBooksTests {
       #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
     }
   }
+
+  @Test("Secrets that could not be written to the key log are told of at the end: 74") func fullKeyLog() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--keylog", "/dev/full"], in: command)
+      _ = try PythonProvider(folder: command.folder).send(simulator.gateway, "--tokens", "3")
+      simulator.send(SIGTERM)
+      let outcome = try simulator.end()
+      #expect(outcome.status == 74)
+      #expect(outcome.errors == "apnscope: /dev/full: No space left on device\n")
+      #expect(try simulator.ledger().gateway.accepted == 3)
+    }
+  }
+
+  @Test("A connection too many stands in the log and in the list") func tooMany() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--plain", "--max-connections", "1"], in: command)
+      let first = try PlainClient(simulator.gateway)
+      try first.send(Frames.framed(1))
+      #expect(waitUntil { (try? simulator.events().contains { $0["event"] as? String == "accepted" }) == true })
+      _ = try? PlainClient(simulator.gateway).receive()
+      #expect(waitUntil { (try? simulator.events().contains { $0["event"] as? String == "refused" }) == true })
+      first.close()
+      let refusal = try simulator.events().first { $0["event"] as? String == "refused" }
+      #expect(refusal?["reason"] as? String == "too_many_connections")
+      #expect((refusal?["client"] as? String)?.hasPrefix("127.0.0.1:") == true)
+      let ledger = try simulator.stop()
+      #expect(ledger.gateway.handshakeFailures == 1)
+      #expect(ledger.connections.contains { $0.end == "refused" && $0.client == refusal?["client"] as? String })
+    }
+  }
 }

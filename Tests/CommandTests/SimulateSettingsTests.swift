@@ -104,6 +104,24 @@ struct SimulateSettingsTests {
     }
   }
 
+  @Test(
+    "What is typed also takes the place of what excludes it",
+    arguments: [
+      ("plain = true", ["--identity", "ids"]), ("identity = \"missing\"", ["--plain"]),
+      ("plain = true\nno_feedback = true", ["--feedback", "127.0.0.1:0"]),
+      ("plain = true\n[devices]\noffline = 0.5", ["--devices-file", "devices"]),
+      ("plain = true\ndevices_file = \"missing\"", ["--devices-unknown", "1%"]),
+    ])
+  func alternatives(settings: String, typed: [String]) throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array("00ff active\n".utf8), "devices")
+      try command.write(Array(settings.utf8), "s.toml")
+      let outcome = try SimulateUsageTests.run(["--settings", "s.toml"] + typed, in: command)
+      #expect(outcome.status == 0)
+      #expect(outcome.errors == "")
+    }
+  }
+
   @Test("Several topics of a list are several uses of the option") func repeated() throws {
     try SimulatorProcess.inFolder { command in
       let settings = "identity = \"ids\"\nwrong_environment = [\"com.example.other\", \"com.example.app\"]\n"
@@ -152,11 +170,15 @@ struct SimulateSettingsTests {
     }
   }
 
-  @Test("Neither the file nor the command line says identity or plain: usage; a missing file: 66") func missing() throws
-  {
+  @Test("Neither the file nor the command line says identity or plain: usage; no text: 65; a missing file: 66")
+  func missing() throws {
     try Command.inFolder { command in
       #expect(try run("seed = 3\n", in: command).status == 64)
       #expect(try run("plain = true\n", in: command).status == 0)
+      try command.write([0x70, 0xff, 0x0a], "binary.toml")
+      let binary = try SimulateUsageTests.run(["--settings", "binary.toml"], in: command)
+      #expect(binary.status == 65)
+      #expect(binary.errors == "apnscope: binary.toml: is not UTF-8\n")
       let outcome = try SimulateUsageTests.run(["--settings", "missing.toml"], in: command)
       #expect(outcome.status == 66)
       #expect(outcome.errors == "apnscope: missing.toml: No such file or directory\n")

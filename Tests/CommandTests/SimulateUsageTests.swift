@@ -143,6 +143,22 @@ struct SimulateUsageTests {
     }
   }
 
+  @Test(
+    "A host that there is not: 69, in the resolver's words",
+    arguments: [
+      (["--gateway", "nohost.invalid:0"], "gateway nohost.invalid:0: "),
+      (["--metrics", "nohost.invalid:0"], "metrics: "),
+    ])
+  func unknownHost(options: [String], beginning: String) throws {
+    try Command.inFolder { command in
+      let outcome = try Self.run(["--plain"] + options, in: command)
+      #expect(outcome.status == 69)
+      #expect(outcome.errors.hasPrefix("apnscope: \(beginning)"))
+      #expect(!outcome.errors.contains("Error"))
+      #expect(outcome.output == "")
+    }
+  }
+
   @Test("A full disk under the ledger: 74") func fullLedger() throws {
     try SimulatorProcess.inFolder { command in
       let outcome = try Self.run(["--plain", "--ledger", "/dev/full"], in: command)

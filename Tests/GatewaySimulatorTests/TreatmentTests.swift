@@ -224,6 +224,29 @@ extension Loopback {
       #expect(ledger.gateway.refused == 3)
     }
 
+    @Test("Times that mean never can be given everywhere", arguments: [false, true])
+    func never(tls: Bool) async throws {
+      let never = Duration.seconds(1 << 56)
+      let (_, ledger) = try await Simulation.run(tls: tls) {
+        ($0.handshakeTimeout, $0.frameTimeout, $0.feedbackTimeout) = (never, never, never)
+        $0.behavior.connection.reconnectsPerSecond = 1
+        ($0.behavior.connection.refusal, $0.behavior.connection.idle) = (never, never)
+        $0.behavior.connection.lifetime = never
+        ($0.behavior.reading.bytesPerSecond, $0.behavior.reading.pauseEvery) = (1_000, 1)
+        $0.behavior.reading.pause = never
+      } body: { simulation in
+        let silent = try Client(simulation.simulator.gateway?.port ?? 0)
+        usleep(600_000)
+        let first = try simulation.client()
+        try first.send(frame(1))
+        _ = simulation.wait { $0.gateway.accepted == 1 || $0.gateway.refused == 1 }
+        let second = try simulation.client()
+        #expect(simulation.wait { $0.gateway.refused >= 1 })
+        for client in [silent, first, second] { client.close() }
+      }
+      #expect(ledger.gateway.connections == 3)
+    }
+
     @Test("A silent connection is closed, and not before its time", arguments: [false, true])
     func idle(tls: Bool) async throws {
       let (taken, ledger) = try await Simulation.run(tls: tls) {

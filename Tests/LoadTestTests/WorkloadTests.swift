@@ -155,7 +155,7 @@ struct WorkloadTests {
       var session = GatewaySession(rules: .init(tokenLengths: tokenLength...tokenLength, maximumPayloadLength: 4_096))
       let consumed = session.receive(output.bytes) { notification in
         let isMarked =
-          notification.token.byteCount >= 8 && notification.token.uint64(at: 0) == Workload.invalidTokenPrefix
+          SyntheticToken.isInvalid(notification.token)
         return isMarked ? .invalidToken : nil
       }
       #expect(consumed == output.count)

@@ -33,6 +33,8 @@ public final class EventLog: Sendable {
     /// Feedback tuples that were sent.
     public var tuples: Int?
     public var reason: String?
+    /// What TLS or the system said about the end of a connection.
+    public var error: String?
     /// The TLS version.
     public var tls: String?
     public var suite: String?
@@ -280,6 +282,7 @@ extension ByteWriter {
     field("discarded", event.discarded)
     field("tuples", event.tuples)
     field("reason", event.reason)
+    field("error", event.error)
     field("tls", event.tls)
     field("suite", event.suite)
     if let resumed = event.resumed {

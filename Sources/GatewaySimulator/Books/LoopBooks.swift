@@ -26,11 +26,15 @@ final class LoopBooks {
 
   /// Counts a connection that is closed at once because there are too many.
   func turnAway(from service: Service, client: String, _ desk: Desk) {
+    var event = EventLog.Event(service == .gateway ? "refused" : "feedback_refused", time: WallClock.nanoseconds())
+    event.client = client
+    event.reason = "too_many_connections"
+    desk.log?.write(event)
     switch service {
     case .gateway:
       tally.connections += 1
       tally.handshakeFailures += 1
-      let now = rfc3339(WallClock.nanoseconds())
+      let now = rfc3339(event.time)
       desk.list.add(
         Ledger.Connection(
           client: client, topic: nil, opened: now, closed: now, end: GatewayHandler.End.refused.rawValue))

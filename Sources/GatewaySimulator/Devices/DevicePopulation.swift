@@ -82,23 +82,15 @@ public struct DevicePopulation: Sendable {
   public func device(of token: RawSpan, topicSeed: UInt64) -> Device {
     switch source {
     case .allActive: .active
-    case .shares(let thresholds): thresholds.device(lot: Self.mixed(ContentDigest(token, seed: topicSeed).value))
+    // Mixed, so that tokens that are counted up are drawn evenly too.
+    case .shares(let thresholds): thresholds.device(lot: SplitMix64.mixed(ContentDigest(token, seed: topicSeed).value))
     case .tokens(let tokens): tokens[TokenKey(token)] ?? .unknown
     }
   }
 
   /// What makes the lots of a topic independent of those of other topics and seeds.
   public static func topicSeed(_ topic: String, seed: UInt64) -> UInt64 {
-    mixed(ContentDigest(Array(topic.utf8).rawBytes, seed: mixed(seed)).value)
-  }
-
-  /// The finaliser of SplitMix64: every bit of the digest decides over every bit of the lot, also for tokens that are
-  /// counted up.
-  private static func mixed(_ digest: UInt64) -> UInt64 {
-    var mixed = digest &+ 0x9e37_79b9_7f4a_7c15
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
+    SplitMix64.mixed(ContentDigest(Array(topic.utf8).rawBytes, seed: SplitMix64.mixed(seed)).value)
   }
 
   /// Where one kind of device ends in the row of all lots: unknown, uninstalled, offline, active.

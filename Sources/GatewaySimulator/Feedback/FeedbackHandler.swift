@@ -34,7 +34,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private var isOutputClosed = false
   /// Or was left by the service itself.
   private var hasFailed = false
-  private var reason: String?
+  /// What TLS or the system said when it ended.
+  private var problem: String?
 
   init(_ desk: Desk, _ books: LoopBooks, number: UInt64) {
     self.desk = desk
@@ -75,7 +76,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     hasFailed = true
-    if phase == .handshake, let error = error as? TLSError { reason = error.message }
+    if error is TLSError || error is IOError { problem = problem ?? SimulatorError.reason(error) }
     context.close(promise: nil)
   }
 
@@ -95,9 +96,11 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     guard phase != .closed else { return }
     if phase == .handshake {
       books.tally.feedbackHandshakeFailures += 1
-      desk.log?.write(event("feedback_handshake_failed", reason: reason))
+      desk.log?.write(event("feedback_handshake_failed", reason: problem))
     } else {
-      desk.log?.write(event("feedback_closed", reason: "incomplete", tuples: tuples))
+      var event = event("feedback_closed", reason: "incomplete", tuples: tuples)
+      event.error = problem
+      desk.log?.write(event)
     }
     leaveBooks()
   }
@@ -211,12 +214,38 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func conclude(_ context: ChannelHandlerContext) {
     let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
     guard tls?.sawCloseNotify == true else { return finishWhenAcknowledged() }
-    // How its TCP connection ends is still to come.
-    isOutputClosed = true
-    context.close(mode: .output, promise: nil)
+    // How its TCP connection ends is still to come, and is waited for: a close_notify of ours could meet a socket that
+    // is closed already, and the reset it draws would hide the FIN.
+    awaitFIN(until: .now() + Self.patience)
+  }
+
+  /// How long a peer that said close_notify may take to end its TCP connection by itself.
+  private static let patience = TimeAmount.seconds(1)
+
+  private func awaitFIN(until deadline: NIODeadline) {
+    inspectSocket { handler, context, info in
+      if info.hasPeerEnded { return handler.finishWhenAcknowledged() }
+      if NIODeadline.now() >= deadline {
+        // It waits for ours.
+        handler.isOutputClosed = true
+        context.close(mode: .output, promise: nil)
+      } else {
+        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.awaitFIN(until: deadline) }
+      }
+    }
   }
 
   private func finishWhenAcknowledged() {
+    inspectSocket { handler, context, info in
+      if info.isAcknowledged { return handler.finish(context) }
+      context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.finishWhenAcknowledged() }
+    }
+  }
+
+  /// Asks the kernel how the connection stands; nothing is asked once the transfer is over.
+  private func inspectSocket(
+    _ body: @escaping @Sendable (FeedbackHandler, ChannelHandlerContext, TCPInfo) -> Void
+  ) {
     guard phase == .sent, let context, let provider = context.channel as? any SocketOptionProvider else { return }
     let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
     let info: EventLoopFuture<TCPInfo> = provider.unsafeGetSocketOption(
@@ -224,8 +253,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     info.whenSuccess { info in
       let handler = handler.value
       guard handler.phase == .sent, let context = handler.context else { return }
-      if info.isAcknowledged { return handler.finish(context) }
-      context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.finishWhenAcknowledged() }
+      body(handler, context, info)
     }
   }
 
@@ -270,9 +298,14 @@ private struct TCPInfo: Sendable {
   // tcpi_state … tcpi_notsent_bytes
   private var words = InlineArray<37, UInt32>(repeating: 0)
 
+  private var state: UInt8 { UInt8(truncatingIfNeeded: words[0]) }
+
+  /// A FIN has come, and no reset.
+  var hasPeerEnded: Bool { state == UInt8(TCP_CLOSE_WAIT) || state == UInt8(TCP_LAST_ACK) }
+
   /// Everything that was written has arrived in the peer's kernel, and the connection was not reset.
   var isAcknowledged: Bool {
-    let (state, unacknowledged, unsent) = (UInt8(truncatingIfNeeded: words[0]), words[6], words[36])
+    let (unacknowledged, unsent) = (words[6], words[36])
     return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
   }
 }

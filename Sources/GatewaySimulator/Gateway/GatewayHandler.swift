@@ -39,6 +39,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   var context: ChannelHandlerContext?
   var phase = Phase.handshake
   var end: End?
+  /// What TLS or the system said when it ended.
+  private var problem: String?
   var generator: SplitMix64
   var session: GatewaySession
   private var judge: Judge?
@@ -266,6 +268,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if error is TLSError || error is IOError { problem = problem ?? SimulatorError.reason(error) }
     if let error = error as? TLSError {
       switch error.kind {
       case .handshake, .closedDuringHandshake:
@@ -312,6 +315,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       var event = event("closed", reason: end.rawValue)
       event.accepted = session.accepted
       event.discarded = session.discarded
+      event.error = problem
       log.write(event)
     }
     desk.list.add(listed(end, closedAt))
@@ -323,6 +327,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     connection.received = session.received
     connection.accepted = session.accepted
     connection.discarded = session.discarded
+    connection.error = problem
     if let ending = session.ending, ending.cause != .shutdown, let notification = ending.notification {
       connection.rejected = Ledger.Rejection(
         status: Int(ending.status.rawValue), identifier: ending.identifier, notification: notification)

@@ -28,7 +28,8 @@ struct Judge {
   /// What speaks against the notification; `nil`: it is accepted, and what is to be done for its device is done.
   @inline(__always)
   mutating func decide(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
-    jury.isQuiet ? nil : decideSlowly(notification)
+    if SyntheticToken.isInvalid(notification.token) { return .invalidToken }
+    return jury.isQuiet ? nil : decideSlowly(notification)
   }
 
   private mutating func decideSlowly(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {

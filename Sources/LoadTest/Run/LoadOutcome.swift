@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Measurement
 
 /// How a run stands, for whoever watches it.
@@ -62,15 +62,8 @@ enum Clock {
 
   /// UTC now, RFC 3339 with milliseconds.
   static func utc() -> String {
-    var time = timespec()
-    _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
-    var parts = tm()
-    var seconds = time.tv_sec
-    _ = unsafe gmtime_r(&seconds, &parts)
-    func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    let milliseconds = String(1_000 + time.tv_nsec / 1_000_000).dropFirst()
-    return
-      "\(1_900 + parts.tm_year)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)).\(milliseconds)Z"
+    Date.now.formatted(
+      .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
   }
 
   /// Most resident bytes so far.

@@ -7,9 +7,6 @@ import Bytes
 /// of which a run may send a segment; `number(of:)` gives those of this run. Encoding goes straight into the batch, and
 /// allocates nothing.
 public struct Workload: Sendable {
-  /// Tokens that begin with these eight bytes are made to be refused; the simulator's devices have no such.
-  public static let invalidTokenPrefix: UInt64 = 0x0bad_0bad_0bad_0bad
-
   /// Why a plan cannot be followed.
   public struct PlanError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
@@ -148,7 +145,7 @@ public struct Workload: Sendable {
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
     var left = variation.tokenLength
     if variation.hasInvalidToken {
-      output.write(bigEndian: Self.invalidTokenPrefix)
+      output.write(bigEndian: SyntheticToken.invalidPrefix)
       left -= 8
     } else if left < 8 {
       return output.write(last: left, of: state)

@@ -23,7 +23,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
 
   /// What is wrong with some of the notifications.
   public enum Fault: String, Sendable, CaseIterable, Codable, CodingKeyRepresentable {
-    /// A token that no device has: it begins with the bytes of `Workload.invalidTokenPrefix`.
+    /// A token that no device has: it begins with the bytes of `SyntheticToken.invalidPrefix`.
     case invalidToken = "invalid-token"
     /// A token of a length that is not the right one.
     case tokenSize = "token-size"

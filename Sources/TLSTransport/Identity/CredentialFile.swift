@@ -30,23 +30,12 @@ enum CredentialFile {
 
   /// Reads all of it; a pipe will do.
   static func read(_ path: String) throws(TLSError) -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .file(path, errno) }
-    defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var block = [UInt8](repeating: 0, count: 1 << 14)
-    while true {
-      // Safe: `read` writes at most the block's length.
-      let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-      if count == 0 { return bytes }
-      if count < 0 {
-        if errno == EINTR { continue }
-        throw .file(path, errno)
-      }
-      bytes += block[..<count]
-      guard bytes.count <= maximumLength else {
-        throw TLSError(.file, "\(path): is longer than 1 MiB, which no certificate or key is")
-      }
+    do {
+      return try WholeFile.read(path, maximumLength: maximumLength)
+    } catch .longerThan {
+      throw TLSError(.file, "\(path): is longer than 1 MiB, which no certificate or key is")
+    } catch {
+      throw TLSError(.file, "\(path): \(error)")
     }
   }
 

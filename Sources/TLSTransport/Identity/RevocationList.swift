@@ -12,6 +12,7 @@ import COpenSSL
   /// Reads a list in PEM.
   public convenience init(file: String) throws(TLSError) {
     let text = try MemoryText(try CredentialSource(file: file).bytes)
+    ERR_clear_error()
     guard let read = unsafe PEM_read_bio_X509_CRL(text.pointer, nil, { _, _, _, _ in -1 }, nil) else {
       throw .fromOpenSSL(.credentials, "\(file): is not a revocation list in PEM")
     }

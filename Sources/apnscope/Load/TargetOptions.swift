@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import LoadTest
 import TLSTransport
 
@@ -122,10 +123,11 @@ struct TargetOptions: ParsableArguments {
   }
 
   private func firstLine(of path: String) throws -> [UInt8] {
-    switch TextFile.read(path, maximumLength: 65_536) {
-    case .success(let text): return Array((text.split(separator: "\n", omittingEmptySubsequences: false).first ?? "").utf8)
-    case .failure(let problem):
-      complain("\(path): \(problem.text)")
+    do {
+      let bytes = try WholeFile.read(path, maximumLength: 65_536)
+      return Array(bytes.prefix { $0 != 0x0a && $0 != 0x0d })
+    } catch {
+      complain("\(path): \(error)")
       throw ExitStatus.cannotOpen
     }
   }

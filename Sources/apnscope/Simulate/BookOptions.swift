@@ -1,5 +1,4 @@
 import ArgumentParser
-import GatewaySimulator
 
 struct BookOptions: ParsableArguments {
   @Option(
@@ -23,76 +22,4 @@ struct BookOptions: ParsableArguments {
     help: ArgumentHelp("Serve the same counts to Prometheus at http://HOST:PORT/metrics.", valueName: "host:port"),
     transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
-}
-
-struct SimulatorLimitOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "A TLS handshake has to be finished in this time.", valueName: "time", default: TimeSpan(.seconds(10))),
-    transform: TimeSpan.parse)
-  var handshakeTimeout = TimeSpan(.seconds(10))
-
-  @Option(
-    help: ArgumentHelp(
-      "A notification that has begun has to be complete in this time, or its connection is closed.", valueName: "time",
-      default: TimeSpan(.seconds(60))), transform: TimeSpan.parse)
-  var frameTimeout = TimeSpan(.seconds(60))
-
-  @Option(
-    help: ArgumentHelp(
-      "How long what comes after an error response is read and counted, before the connection is closed altogether.",
-      valueName: "time", default: TimeSpan(.seconds(5))), transform: TimeSpan.parse)
-  var linger = TimeSpan(.seconds(5))
-
-  @Option(
-    help: ArgumentHelp(
-      "How long a feedback client may pause before it is given up.", valueName: "time", default: TimeSpan(.seconds(60))),
-    transform: TimeSpan.parse)
-  var feedbackTimeout = TimeSpan(.seconds(60))
-
-  @Option(
-    help: ArgumentHelp(
-      "Longest command-2 frame; a longer one is malformed.", valueName: "bytes",
-      default: ByteCount(SimulatorOptions().rules.limits.maximumFrameLength)), transform: ByteCount.parse)
-  var maxFrameLength = ByteCount(SimulatorOptions().rules.limits.maximumFrameLength)
-
-  @Option(
-    help: ArgumentHelp("Connections at a time, to both services; further ones are closed at once.", valueName: "count"))
-  var maxConnections = SimulatorOptions().maximumConnections
-
-  @Option(
-    help: ArgumentHelp("Connections that the ledger lists; all of them are counted.", valueName: "count"))
-  var maxListedConnections = SimulatorOptions().maximumListedConnections
-
-  @Option(help: ArgumentHelp("Notifications that wait for offline devices.", valueName: "count"))
-  var maxStored = SimulatorOptions().offline.maximumNotifications
-
-  @Option(
-    help: ArgumentHelp(
-      "Bytes that these may take.", valueName: "bytes", default: ByteCount(SimulatorOptions().offline.maximumBytes)),
-    transform: ByteCount.parse)
-  var maxStoredBytes = ByteCount(SimulatorOptions().offline.maximumBytes)
-
-  func validate() throws {
-    let values = [
-      ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections),
-      ("max-listed-connections", maxListedConnections), ("max-stored", maxStored),
-      ("max-stored-bytes", maxStoredBytes.bytes),
-    ]
-    for (name, value) in values where !(1...1 << 32).contains(value) {
-      throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
-    }
-  }
-
-  func apply(to options: inout SimulatorOptions) {
-    options.handshakeTimeout = handshakeTimeout.duration
-    options.frameTimeout = frameTimeout.duration
-    options.linger = linger.duration
-    options.feedbackTimeout = feedbackTimeout.duration
-    options.rules.limits.maximumFrameLength = maxFrameLength.bytes
-    options.maximumConnections = maxConnections
-    options.maximumListedConnections = maxListedConnections
-    options.offline = OfflineStore.Options(
-      onlineAfter: options.offline.onlineAfter, maximumNotifications: maxStored, maximumBytes: maxStoredBytes.bytes)
-  }
 }

@@ -44,6 +44,9 @@ extension Simulator {
       Metric(
         .gauge, "apnscope_devices_stored", help: "Notifications that wait for devices.", value(devices.stored)),
       counter("apnscope_feedback_connections_total", "Connections to the feedback service.", feedback.connections),
+      counter(
+        "apnscope_feedback_handshake_failures_total", "Connections to it without a handshake.",
+        feedback.handshakeFailures),
       counter("apnscope_feedback_completed_total", "Feedback lists read to their end.", feedback.completed),
       counter("apnscope_feedback_tuples_sent_total", "Feedback tuples sent.", feedback.tuplesSent),
       Metric(.gauge, "apnscope_feedback_waiting", help: "Tokens on feedback lists.", value(feedback.waiting)),

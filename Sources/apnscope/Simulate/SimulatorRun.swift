@@ -33,19 +33,24 @@ struct SimulatorRun {
     if let address = simulator.feedback { output.say("feedback \(address)") }
     if let metrics { output.say("metrics http://\(metrics.address)/metrics") }
 
-    await watch(simulator, signals)
+    let hasLostFailures = await watch(simulator, signals)
     await metrics?.stop()
     let ledger = await simulator.stop()
-    try? await list.close()
+    var problems = simulator.takeFailures()
+    do { try await list.close() } catch { problems.append(error.description) }
     log?.close()
 
     output.say(SimulatorSummary(ledger).text)
     if let ledgerOutput { ledgerOutput.say(try json(ledger)) }
-    for problem in simulator.takeFailures() { complain(problem) }
-    if let problem = log?.failure { complain(problem) }
-    if let problem = options.tls?.keyLogFailure { complain("\(command.tls.keylog ?? ""): \(problem)") }
+    problems += [log?.failure, options.tls?.keyLogFailure.map { "\(command.tls.keylog ?? ""): \($0)" }].compactMap {
+      $0
+    }
+    if let log, log.droppedLines > 0 {
+      problems.append("\(command.books.log ?? ""): \(grouped(log.droppedLines)) lines could not be written")
+    }
+    for problem in problems { complain(problem) }
     try ledgerOutput?.check()
-    if log?.failure != nil { throw ExitStatus.inputOutput }
+    if hasLostFailures || !problems.isEmpty { throw ExitStatus.inputOutput }
     // Last, for a reader of standard output that has gone ends this without an error.
     try output.check()
   }
@@ -94,10 +99,11 @@ struct SimulatorRun {
 
   // MARK: while it runs
 
-  /// Returns when it is to end. A second signal ends the process.
-  private func watch(_ simulator: Simulator, _ sequence: UnixSignalsSequence) async {
+  /// Returns when it is to end, with whether the feedback list failed meanwhile. A second signal ends the process, also
+  /// while the books are closed.
+  private func watch(_ simulator: Simulator, _ sequence: UnixSignalsSequence) async -> Bool {
     let (events, source) = AsyncStream.makeStream(of: Event.self)
-    let signals = Task {
+    Task {
       // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
       let clock = ContinuousClock()
       var stopped: ContinuousClock.Instant?
@@ -114,7 +120,6 @@ struct SimulatorRun {
         }
       }
     }
-    _ = signals
     let limit = command.books.duration.map { limit in
       Task {
         try await Task.sleep(for: limit.duration)
@@ -133,16 +138,21 @@ struct SimulatorRun {
     }
     var status = SimulatorStatus()
     defer { status.end() }
+    var hasLostFailures = false
     for await event in events {
       switch event {
-      case .stop: return
+      case .stop: return hasLostFailures
       case .shutDown: simulator.shutDownConnections()
       case .devicesOnline: simulator.bringDevicesOnline()
       case .second:
-        for problem in simulator.takeFailures() { status.interrupt { complain(problem) } }
+        for problem in simulator.takeFailures() {
+          hasLostFailures = true
+          status.interrupt { complain(problem) }
+        }
         if status.isShown { await status.show(simulator.snapshot(), await simulator.openConnections().gateway) }
       }
     }
+    return hasLostFailures
   }
 
   // MARK: the end

@@ -1,0 +1,44 @@
+import ArgumentParser
+import GatewaySimulator
+
+enum MalformedAnswer: String, CaseIterable, ExpressibleByArgument { case respond, close }
+
+struct RuleOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Longest payload; a longer one gets status 7. 256 until 2014, then 2048, 4096 for VoIP certificates.",
+      valueName: "bytes", default: ByteCount(2_048)), transform: ByteCount.parse)
+  var payloadLimit = ByteCount(2_048)
+
+  @Option(
+    help: ArgumentHelp(
+      "Length of device tokens, or a range as 32..100; others get status 5.", valueName: "bytes",
+      default: NumberRange(32...32)), transform: NumberRange.parse)
+  var tokenLength = NumberRange(32...32)
+
+  @Flag(
+    help:
+      "Accept priority 10 (which commands 0 and 1 have) for a payload with only content-available. It gets status 1 otherwise."
+  )
+  var anyPriority = false
+
+  @Option(
+    help: ArgumentHelp(
+      "What bytes that are no frame are answered with: a response (status 128, documented in 2018), or just the close (seen before).",
+      valueName: "answer")
+  )
+  var malformed = MalformedAnswer.respond
+
+  func validate() throws {
+    guard (1...65_535).contains(payloadLimit.bytes) else {
+      throw ValidationError("--payload-limit takes a number from 1 to 65535, not \(payloadLimit.bytes).")
+    }
+  }
+
+  func apply(to options: inout SimulatorOptions) {
+    options.rules.maximumPayloadLength = payloadLimit.bytes
+    options.rules.tokenLengths = tokenLength.numbers
+    options.rules.checksPriority = !anyPriority
+    options.rules.answersMalformed = malformed == .respond
+  }
+}

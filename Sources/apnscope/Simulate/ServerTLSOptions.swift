@@ -1,0 +1,118 @@
+import ArgumentParser
+import Bytes
+import GatewaySimulator
+import Glibc
+import TLSTransport
+
+enum ClientCertificate: String, CaseIterable, ExpressibleByArgument {
+  case required, optional, none
+}
+
+struct ServerTLSOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A directory made by 'apnscope identity': the gateway shows the certificate in it, and lets in clients whose certificate is from the same authority.",
+      valueName: "directory"), completion: .directory)
+  var identity: String?
+
+  @Flag(help: "Plain TCP without TLS. Everybody pushes to --plain-topic.")
+  var plain = false
+
+  @Option(help: ArgumentHelp("The topic of connections without TLS.", valueName: "topic"))
+  var plainTopic = "com.example.app"
+
+  @Option(
+    help: ArgumentHelp(
+      "TLS versions: one, or a range as 1.0..1.2. The default lets old clients in.", valueName: "versions",
+      default: TLSVersionRange(.tls10 ... .tls13)), transform: TLSVersionRange.parse)
+  var tls = TLSVersionRange(.tls10 ... .tls13)
+
+  @Option(
+    help: ArgumentHelp(
+      "Cipher suites up to TLS 1.2, as OpenSSL's cipher list: 'ECDHE+AESGCM:AES128-SHA'.", valueName: "list"))
+  var ciphers: String?
+
+  @Option(
+    name: .customLong("tls13-suites"),
+    help: ArgumentHelp("Cipher suites of TLS 1.3, as 'TLS_AES_128_GCM_SHA256'.", valueName: "list"))
+  var tls13Suites: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Whether clients have to show a certificate, may, or are not asked. Without one there is no topic, and every notification gets status 3.",
+      valueName: "need"))
+  var clientCertificate = ClientCertificate.required
+
+  @Flag(help: "Let clients in whose certificates are on the revocation list.")
+  var allowRevoked = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Session tickets after a TLS 1.3 handshake. Legacy clients take them for an error response, so there are none by default.",
+      valueName: "count"))
+  var tickets = 0
+
+  @Option(
+    help: ArgumentHelp(
+      "How sessions are resumed: with tickets, with ids (up to TLS 1.2, from a cache in the server), or not at all.",
+      valueName: "how")
+  )
+  var resume = Resumption.tickets
+
+  @Option(
+    help: ArgumentHelp(
+      "Append the secrets of all connections to this file (NSS key log, readable by its owner only), for 'apnscope decode --keys'.",
+      valueName: "file"), completion: .file())
+  var keylog: String?
+
+  enum Resumption: String, CaseIterable, ExpressibleByArgument { case tickets, ids, off }
+
+  func validate() throws {
+    if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
+    guard (0...16).contains(tickets) else {
+      throw ValidationError("--tickets takes a number from 0 to 16, not \(tickets).")
+    }
+  }
+
+  func apply(to options: inout SimulatorOptions) throws {
+    options.plainTopic = plainTopic
+    guard let identity else { return }
+    do {
+      options.tls = try context(IdentityDirectory(identity))
+    } catch let error as TLSError {
+      complain(error.message)
+      throw ExitStatus.code(for: error)
+    }
+  }
+
+  /// What is not there is told in the system's words, with the way to make it.
+  private func requireFiles(_ directory: IdentityDirectory) throws {
+    let files = ["\(directory.path)/gateway.pem", "\(directory.path)/gateway.key", directory.authorityFile]
+    for file in files + (allowRevoked ? [] : [directory.revocationListFile]) where unsafe access(file, R_OK) != 0 {
+      let way = errno == ENOENT ? "; 'apnscope identity --directory \(identity ?? "") --topic TOPIC' makes it" : ""
+      complain("\(file): \(SystemError.text(errno))\(way)")
+      throw ExitStatus.cannotOpen
+    }
+  }
+
+  private func context(_ directory: IdentityDirectory) throws -> TLSContext {
+    try requireFiles(directory)
+    var configuration = TLSConfiguration.server(identity: try directory.gateway())
+    configuration.versions = tls.versions
+    configuration.cipherList = ciphers
+    configuration.cipherSuites = tls13Suites
+    configuration.peerCertificate =
+      switch clientCertificate {
+      case .required: .required
+      case .optional: .optional
+      case .none: .notAsked
+      }
+    configuration.authorityFile = directory.authorityFile
+    if !allowRevoked { configuration.revocationListFile = directory.revocationListFile }
+    configuration.ticketCount = tickets
+    configuration.usesTickets = resume == .tickets
+    configuration.resumesSessions = resume != .off
+    configuration.keyLog = try keylog.map { try KeyLogFile(path: $0) }
+    return try TLSContext(configuration)
+  }
+}
