@@ -131,8 +131,11 @@ let package = Package(
     .testTarget(
       name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "LoadTestTests", dependencies: ["LoadTest", "APNSProtocol", "Bytes", "TestSupport"],
-      swiftSettings: settings),
+      name: "LoadTestTests",
+      dependencies: [
+        "LoadTest", "GatewaySimulator", "TLSTransport", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ], swiftSettings: settings),
     .testTarget(
       name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),

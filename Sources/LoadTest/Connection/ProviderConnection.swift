@@ -12,20 +12,22 @@ import TLSTransport
 final class ProviderConnection {
   enum Phase {
     case down, connecting, up
-    /// The marker is written, and its answer is waited for.
+    /// Nothing is written any more: a marker's answer is waited for, or the channel's end.
     case closing
   }
 
   let number: Int
   let runner: LoopRunner
   private(set) var phase = Phase.down
+  /// Counts the attempts to open it, so that what is left of an earlier one is not taken for this one.
+  private(set) var life = 0
   private var channel: (any Channel)?
   /// The channel's socket, which is its channel's: it is only asked whether there is something to read.
   private var socket: NIOBSDSocket.Handle?
   private let batchBytes: Int
   private let batchNotifications: Int
   /// What was written since the connection was opened.
-  private var log = SentLog()
+  private var log: SentLog
   private var session = ProviderSession()
   private var answer: [UInt8] = []
   /// What the gateway said: everything before is accepted but for what was rejected.
@@ -34,8 +36,14 @@ final class ProviderConnection {
   private var isTerminated = false
   private var marker: (position: Int, written: Int64)?
   private var openedAt: Int64 = 0
+  private var closingSince: Int64 = 0
+  private var errorReadAt: Int64?
   private var cause: LoadTally.Cause?
+  /// Ended in good order, and without a marker: what it carried stays open for good.
+  private var leavesOpen = false
+  /// In a row: attempts that failed, and connections that ended without anything said or proven.
   private(set) var failures = 0
+  private(set) var silences = 0
 
   /// The batch that is being collected.
   private var batch = ByteWriter(capacity: 20_000)
@@ -43,17 +51,30 @@ final class ProviderConnection {
   private var batchCount = 0
   private var batchDue: Int64 = 0
   private var batchBegan: Int64 = 0
+  /// Its last batch went behind something unsent, because it had waited long enough.
+  private var hasLingered = false
+
+  private let maximumNotifications: Int
+  /// A notification without a token is answered with identifier 0 by gateways that give up at once.
+  private let hasMissingTokens: Bool
+  private let hasBadTokenSizes: Bool
 
   init(_ number: Int, _ runner: LoopRunner) {
     self.number = number
     self.runner = runner
     batchBytes = runner.plan.batching.bytes
-    batchNotifications = runner.plan.batching.notifications
+    batchNotifications = max(1, runner.plan.batching.notifications)
+    maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
+    hasMissingTokens = runner.plan.workload.faults[.missingToken, default: 0] > 0
+    hasBadTokenSizes = runner.plan.workload.faults[.tokenSize, default: 0] > 0
+    log = SentLog(limit: runner.logLimit)
   }
 
+  func carries(_ channel: any Channel) -> Bool { channel === self.channel }
   var isWritable: Bool { channel?.isWritable ?? false }
   /// Takes notifications: its batch has room, and it is not at its end.
-  var isReady: Bool { phase == .up && batch.count < batchBytes && batchCount < batchNotifications }
+  var isReady: Bool { phase == .up && batch.count < batchBytes && batchCount < mostInBatch }
+  private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
   var hasBatch: Bool { batchCount > 0 }
   /// Written and not settled.
   var unsettled: Int { log.count - settledEnd }
@@ -79,7 +100,7 @@ final class ProviderConnection {
     var session = self.session
     self.session = ProviderSession(maximumIdentifierRuns: 0)
     var taken = 0
-    let most = min(piece.count, batchNotifications - batchCount)
+    let most = min(piece.count, mostInBatch - batchCount)
     while taken < most, batch.count < room {
       let number = runner.workload.number(of: runner.globalIndex(piece.index + taken))
       let before = batch.count
@@ -89,20 +110,24 @@ final class ProviderConnection {
         batch.truncate(to: before)
         break
       }
-      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: false)
+      let isKnownBad = hasMissingTokens && runner.workload.fault(of: number) == .missingToken
+      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: isKnownBad)
       taken += 1
     }
     self.session = session
     if taken > 0 {
-      pieces.append(SentLog.Piece(index: piece.index, count: taken, attempt: piece.attempt))
+      var part = piece
+      part.count = taken
+      pieces.append(part)
       batchCount += taken
     }
     return taken
   }
 
   func flush(_ reason: LoadTally.FlushReason) {
-    guard batchCount > 0, let channel else { return }
+    guard batchCount > 0, phase == .up, let channel else { return }
     let now = runner.clock()
+    hasLingered = reason == .linger
     var buffer = channel.allocator.buffer(capacity: batch.count)
     buffer.write(batch.bytes)
     for piece in pieces {
@@ -118,8 +143,26 @@ final class ProviderConnection {
     runner.measurements.batchBytes.record(batch.count)
     if pieces.contains(where: { $0.attempt > 0 }) { runner.noteResent(now) }
     dropBatch()
+    // This may end the connection: nothing that was read before holds behind it.
     channel.writeAndFlush(buffer, promise: nil)
-    if let most = runner.plan.connections.notifications, log.count >= most { close(as: .lifetime) }
+    if log.count >= maximumNotifications || log.isFull { close(as: .lifetime) }
+  }
+
+  /// Writes these, whether or not the socket takes them, and ends the connection behind them, to see what it makes of
+  /// them alone.
+  func carryOnly(_ suspects: [SentLog.Piece]) {
+    let now = runner.clock()
+    for (number, piece) in suspects.enumerated() {
+      var left = piece
+      while left.count > 0 {
+        guard phase == .up else { return runner.putBack([left] + suspects[(number + 1)...]) }
+        let taken = collect(left, due: runner.againSince, now: now)
+        left.index += taken
+        left.count -= taken
+        if left.count > 0 { flush(.full) }
+      }
+    }
+    close(as: .lifetime)
   }
 
   private func dropBatch() {
@@ -132,9 +175,10 @@ final class ProviderConnection {
   func check(_ now: Int64) {
     if phase == .up {
       if hasBatch, isWritable { flush(.drain) }
-      if hasBatch, now - batchBegan >= runner.lingerNanoseconds { flush(.linger) }
+      // Once only: behind what is unsent it would grow without end when the gateway does not read.
+      if hasBatch, !hasLingered, now - batchBegan >= runner.lingerNanoseconds { flush(.linger) }
       if let lifetime = runner.lifetimeNanoseconds, now - openedAt >= lifetime { close(as: .lifetime) }
-    } else if phase == .closing, let marker, now - marker.written > runner.markerTimeoutNanoseconds {
+    } else if phase == .closing, now - closingSince > runner.markerTimeoutNanoseconds {
       channel?.close(promise: nil)
     }
   }
@@ -145,10 +189,13 @@ final class ProviderConnection {
     flush(.full)
     guard phase == .up else { return }
     phase = .closing
+    closingSince = runner.clock()
     self.cause = cause
-    guard runner.plan.usesMarkers, unsettled > 0 else {
-      channel.close(promise: nil)
-      return
+    guard unsettled > 0 else { return channel.close(promise: nil) }
+    guard runner.plan.usesMarkers else {
+      // Not at once: what is still unsent would be lost.
+      leavesOpen = true
+      return channel.close(mode: .output, promise: nil)
     }
     let position = session.write(identifier: Self.markerIdentifier, isKnownBad: true)
     marker = (position, runner.clock())
@@ -165,35 +212,47 @@ final class ProviderConnection {
   // MARK: in
 
   func receive(_ bytes: inout ByteBuffer) {
+    guard phase == .up || phase == .closing else { return }
     answer += bytes.readBytes(length: bytes.readableBytes) ?? []
     var offset = 0
+    var isOver = false
     while answer.count - offset >= ErrorResponse.length {
       let start = offset
       guard let response = try? ErrorResponse(parsing: answer.rawBytes, at: &offset) else {
         offset = start + 1
         continue
       }
-      apply(response)
+      if apply(response) { isOver = true }
     }
     answer.removeFirst(offset)
-    if isTerminated { channel?.close(promise: nil) }
+    if isOver { leave() }
   }
 
-  private func apply(_ response: ErrorResponse) {
+  /// The other side has ended it: what would be written now is lost.
+  func leave() {
+    guard phase == .up || phase == .closing else { return }
+    phase = .closing
+    closingSince = runner.clock()
+    channel?.close(promise: nil)
+  }
+
+  /// Returns whether the gateway is done with this connection.
+  private func apply(_ response: ErrorResponse) -> Bool {
     let now = runner.clock()
     let verdict = session.receive(response)
-    if let position = verdict.notification, position == marker?.position {
-      settledEnd = position
+    let named = isNaming(response) ? verdict.notification : nil
+    if let marker, named == marker.position {
+      settledEnd = marker.position
       isTerminated = true
-      if let marker { runner.measurements.drain.record(Int((now - marker.written) / 1_000)) }
-      return
+      runner.measurements.drain.record(Int((now - marker.written) / 1_000))
+      return true
     }
     runner.tally.errorResponses[response.status.rawValue, default: 0] += 1
-    guard let position = verdict.notification, position < log.count else {
+    guard let position = named, position < log.count else {
       runner.tally.unresolvedResponses += 1
       // Whatever it meant, the gateway is done with this connection.
-      if response.status != .noError { channel?.close(promise: nil) }
-      return
+      if response.status != .noError { cause = response.status == .shutdown ? .shutdown : .rejected }
+      return response.status != .noError
     }
     let accepts = response.status == .shutdown || response.status == .noError
     settledEnd = max(settledEnd, position + 1)
@@ -201,25 +260,35 @@ final class ProviderConnection {
     if response.status != .noError {
       isTerminated = true
       cause = response.status == .shutdown ? .shutdown : .rejected
-      runner.noteError(now)
+      errorReadAt = errorReadAt ?? now
       if let written = log.written(at: position), !accepts {
         runner.measurements.error.record(Int((now - written) / 1_000))
       }
       runner.measurements.lossWindow.record(log.count - settledEnd)
     }
+    return isTerminated
+  }
+
+  /// Identifier 0 can be a marker or a notification without a token, but any other that the gateway could not name as
+  /// well. Only a status that is about tokens makes it one of these: a mistake here would call others accepted.
+  private func isNaming(_ response: ErrorResponse) -> Bool {
+    response.identifier != 0 || response.status == .missingDeviceToken
+      || response.status == .invalidTokenSize && !hasBadTokenSizes
   }
 
   // MARK: its life
 
   func open() {
-    guard phase == .down else { return }
+    guard phase == .down, runner.wantsConnections else { return }
     phase = .connecting
+    life += 1
     runner.tally.attempted += 1
     runner.connect(self)
   }
 
-  func opened(_ channel: any Channel, isResumed: Bool) {
-    guard phase == .connecting else { return }
+  func opened(_ channel: any Channel, life: Int, isResumed: Bool) {
+    // A host with several addresses can give two channels, and a run can end meanwhile.
+    guard phase == .connecting, life == self.life, runner.phase != .over else { return channel.close(promise: nil) }
     phase = .up
     self.channel = channel
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
@@ -228,11 +297,12 @@ final class ProviderConnection {
     runner.tally.opened += 1
     runner.tally.up += 1
     if isResumed { runner.tally.resumed += 1 }
+    runner.probe(self)
     runner.pump()
   }
 
-  func failedToOpen() {
-    guard phase == .connecting else { return }
+  func failedToOpen(life: Int) {
+    guard phase == .connecting, life == self.life else { return }
     phase = .down
     failures += 1
     runner.tally.failed += 1
@@ -240,25 +310,27 @@ final class ProviderConnection {
   }
 
   /// The channel is gone: what it carried is settled.
-  func ended(by peer: LoadTally.Cause) {
-    guard phase == .up || phase == .closing else {
-      if phase == .connecting { failedToOpen() }
-      return
-    }
+  func ended(_ channel: any Channel, life: Int, by peer: LoadTally.Cause) {
+    guard phase == .up || phase == .closing else { return failedToOpen(life: life) }
+    guard channel === self.channel else { return }
     runner.tally.up -= 1
     runner.tally.closed[cause ?? peer, default: 0] += 1
+    let wasEmpty = log.count == 0 && cause != nil
+    let wasShort = runner.clock() - openedAt < 5_000_000_000
+    silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
     let unwritten = pieces
     let wasClosing = phase == .closing && cause == .local
     phase = .down
-    (channel, socket) = (nil, nil)
-    log = SentLog()
+    (self.channel, socket) = (nil, nil)
+    log = SentLog(limit: runner.logLimit)
     session = ProviderSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
+    (errorReadAt, leavesOpen, hasLingered) = (nil, false, false)
     dropBatch()
-    runner.takeBack(unwritten)
-    if !wasClosing || runner.hasWork { runner.reopen(self) }
+    runner.putBack(unwritten)
+    if !wasClosing || runner.hasLeftovers { runner.reopen(self) }
   }
 
   /// The run is over: what was not answered by now stays open.
@@ -269,7 +341,9 @@ final class ProviderConnection {
     runner.tally.up -= 1
     runner.tally.closed[cause ?? .local, default: 0] += 1
     phase = .down
+    dropBatch()
     channel?.close(promise: nil)
+    (channel, socket) = (nil, nil)
   }
 
   private func settle(sendsAgain: Bool) {
@@ -279,15 +353,29 @@ final class ProviderConnection {
     runner.tally.sendings.rejected += bad
     runner.tally.accepted += accepted
     runner.tally.rejected += bad
-    let rest = log.pieces(from: settledEnd)
+    var rest = log.pieces(from: settledEnd)
     let count = rest.reduce(0) { $0 + $1.count }
     guard count > 0 else { return }
     if isTerminated {
       runner.tally.sendings.discarded += count
-      if sendsAgain { runner.sendAgain(rest) } else { runner.tally.abandoned += count }
+      guard sendsAgain else { return runner.tally.abandoned += count }
+      if let errorReadAt { runner.noteError(errorReadAt) }
+      // They were not looked at: it was not one of them that ended the connection.
+      for index in rest.indices { (rest[index].silences, rest[index].alone, rest[index].portion) = (0, 0, .max) }
+      runner.sendAgain(rest)
     } else {
       runner.tally.sendings.unknown += count
-      if sendsAgain, runner.plan.resendsUnknown { runner.sendAgain(rest) } else { runner.tally.unknown += count }
+      if leavesOpen || !runner.plan.resendsUnknown {
+        runner.tally.unknown += count
+      } else if sendsAgain {
+        if cause != .shutdown { for index in rest.indices { rest[index].suspect(among: count) } }
+        runner.sendAgain(rest)
+      } else if runner.plan.usesMarkers {
+        // It would have been sent again.
+        runner.tally.abandoned += count
+      } else {
+        runner.tally.unknown += count
+      }
     }
   }
 }

@@ -7,13 +7,14 @@ final class ProviderHandler: ChannelInboundHandler {
 
   private let connection: ProviderConnection
   private let runner: LoopRunner
+  private let life: Int
   private let usesTLS: Bool
   private let began: Int64
   private var cause = LoadTally.Cause.peerFin
-  private var hasEnded = false
 
   init(_ connection: ProviderConnection, usesTLS: Bool) {
     self.connection = connection
+    life = connection.life
     self.usesTLS = usesTLS
     runner = connection.runner
     began = runner.clock()
@@ -24,21 +25,22 @@ final class ProviderHandler: ChannelInboundHandler {
   func channelActive(context: ChannelHandlerContext) {
     connectedAt = runner.clock()
     runner.measurements.tcpConnect.record(Int((connectedAt - began) / 1_000))
-    if !usesTLS { connection.opened(context.channel, isResumed: false) }
+    if !usesTLS { connection.opened(context.channel, life: life, isResumed: false) }
     context.fireChannelActive()
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let info = event as? TLSConnectionInfo {
       runner.measurements.handshake.record(Int((runner.clock() - connectedAt) / 1_000))
-      connection.opened(context.channel, isResumed: info.isResumed)
+      connection.opened(context.channel, life: life, isResumed: info.isResumed)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
-      context.close(promise: nil)
+      if connection.carries(context.channel) { connection.leave() } else { context.close(promise: nil) }
     }
     context.fireUserInboundEventTriggered(event)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard connection.carries(context.channel) else { return }
     var bytes = unwrapInboundIn(data)
     connection.receive(&bytes)
   }
@@ -55,13 +57,7 @@ final class ProviderHandler: ChannelInboundHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    end()
+    connection.ended(context.channel, life: life, by: cause)
     context.fireChannelInactive()
-  }
-
-  private func end() {
-    guard !hasEnded else { return }
-    hasEnded = true
-    connection.ended(by: cause)
   }
 }

@@ -4,6 +4,10 @@ import DequeModule
 ///
 /// A position is a notification's number on its connection, an index its number in the run of its event loop; pieces of
 /// both run in step. So what an error response leaves open is told in pieces, and is made again from them.
+///
+/// A connection that meets no error is never answered, so all it wrote stays open and has to be remembered. Old writes
+/// are joined where their indexes run on, and lose their times; a connection that is alone on its loop then needs a fixed
+/// number of entries. Where several take turns nothing runs on, and `isFull` asks for a marker, which settles everything.
 struct SentLog {
   /// Notifications with consecutive indexes.
   struct Piece: Equatable {
@@ -11,6 +15,44 @@ struct SentLog {
     var count: Int
     /// How often each of them was written before.
     var attempt: Int
+    /// How often in a row a connection that carried them ended without saying why.
+    var silences = 0
+    /// The same with nothing else on the connection.
+    var alone = 0
+    /// How many of them a connection takes when one of them may be what ends connections.
+    var portion = Int.max
+
+    var end: Int { index + count }
+
+    /// Twice is no accident. A notification that has no identifier (command 0) and is refused ends its connection
+    /// without a word, and would do so for ever, and take with it what is behind it.
+    var isSuspect: Bool { silences >= 2 }
+
+    /// One of it and the others, `count` in all, may have ended their connection. The next time fewer are put together,
+    /// until it is alone.
+    mutating func suspect(among count: Int) {
+      silences += 1
+      if count == 1 { alone += 1 }
+      portion = min(16_384, max(1, count / 8))
+    }
+
+    /// The same but for where they are.
+    fileprivate func isLike(_ other: Piece) -> Bool {
+      attempt == other.attempt && silences == other.silences && alone == other.alone && portion == other.portion
+    }
+
+    /// Sorted by index, and joined where they run on. No notification is in two of them.
+    static func sorted(_ pieces: [Piece]) -> [Piece] {
+      var joined: [Piece] = []
+      for piece in pieces.sorted(by: { $0.index < $1.index }) {
+        if let last = joined.last, last.end == piece.index, last.isLike(piece) {
+          joined[joined.count - 1].count += piece.count
+        } else {
+          joined.append(piece)
+        }
+      }
+      return joined
+    }
   }
 
   private struct Entry {
@@ -20,16 +62,44 @@ struct SentLog {
     var written: Int64
   }
 
+  /// Writes whose times are kept: an error response comes that late at most, if its latency is to be exact.
+  static let recent = 4_096
+
   private var entries: Deque<Entry> = []
+  private let limit: Int
+  /// The next attempt to join entries; doubled when that leaves many, so that it costs little per write.
+  private var nextJoin = 2 * SentLog.recent
   /// Positions so far.
   private(set) var count = 0
+
+  init(limit: Int = 1 << 17) { self.limit = limit }
+
+  /// It holds as much as it may.
+  var isFull: Bool { entries.count >= limit }
+  var entryCount: Int { entries.count }
 
   mutating func append(_ piece: Piece, written: Int64) {
     entries.append(Entry(position: count, piece: piece, written: written))
     count += piece.count
+    if entries.count >= nextJoin { join() }
   }
 
-  /// When the notification at `position` was written; `nil` when it was not.
+  private mutating func join() {
+    var joined: Deque<Entry> = []
+    let old = entries.count - Self.recent
+    for entry in entries.prefix(old) {
+      if let last = joined.last, last.piece.end == entry.piece.index, last.piece.isLike(entry.piece) {
+        joined[joined.endIndex - 1].piece.count += entry.piece.count
+      } else {
+        joined.append(entry)
+      }
+    }
+    joined.append(contentsOf: entries.suffix(Self.recent))
+    entries = joined
+    nextJoin = max(2 * Self.recent, 2 * entries.count)
+  }
+
+  /// When the notification at `position` was written; `nil` when it was not. Of old ones, when one before it was.
   func written(at position: Int) -> Int64? { entry(at: position).map { entries[$0].written } }
 
   /// What was written from `position` on, in order.

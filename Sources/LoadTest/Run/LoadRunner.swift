@@ -25,7 +25,6 @@ public final class LoadRunner: Sendable {
   private let plan: LoadPlan
   private let workload: Workload
   private let tls: TLSContext?
-  private let group: MultiThreadedEventLoopGroup
   private let isStopped = Atomic<Bool>(false)
 
   /// Throws `Workload.PlanError`.
@@ -33,7 +32,6 @@ public final class LoadRunner: Sendable {
     self.plan = plan
     self.tls = tls
     workload = try Workload(plan.workload)
-    group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
   }
 
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
@@ -43,6 +41,16 @@ public final class LoadRunner: Sendable {
   ///
   /// - Parameter progress: called about once a second.
   public func run(_ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in }) async throws -> LoadOutcome {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
+    let outcome: Result<LoadOutcome, any Error>
+    do { outcome = .success(try await run(on: group, progress)) } catch { outcome = .failure(error) }
+    try await group.shutdownGracefully()
+    return try outcome.get()
+  }
+
+  private func run(
+    on group: MultiThreadedEventLoopGroup, _ progress: @escaping @Sendable (LoadProgress) -> Void
+  ) async throws -> LoadOutcome {
     let loops = group.makeIterator().map { $0 }
     let sessions = SessionCache()
     var runners: [NIOLoopBound<LoopRunner>] = []
@@ -56,15 +64,19 @@ public final class LoadRunner: Sendable {
     }
     let crew = Crew(runners, loops)
     var outcome = LoadOutcome(plan: plan)
-    defer { group.shutdownGracefully { _ in } }
     let ticks = crew.startTicking()
     defer { for tick in ticks { tick.cancel() } }
     outcome.started = Clock.utc()
     var recorder = Recorder(crew, progress)
 
-    try await connect(crew, &recorder)
+    do {
+      try await connect(crew, &recorder)
+    } catch {
+      await crew.each { $0.finish() }
+      throw error
+    }
     outcome.phases.append(await recorder.endPhase("connect"))
-    await crew.each { $0.begin(at: Clock.nanoseconds()) }
+    if !isStopped.load(ordering: .relaxed) { await crew.each { $0.begin(at: Clock.nanoseconds()) } }
     if plan.warmUp > .zero {
       recorder.phaseName = "warm-up"
       await wait(plan.warmUp, crew, &recorder)
@@ -116,7 +128,8 @@ public final class LoadRunner: Sendable {
     await crew.each { $0.drain() }
     let end = Clock.nanoseconds() + Int64(plan.drain / .nanoseconds(1))
     while Clock.nanoseconds() < end {
-      if await crew.all({ $0.drainStep() }) { break }
+      // Nor does anybody wait for a gateway that is gone.
+      if await crew.all({ $0.drainStep() || $0.isCutOff }) { break }
       _ = await recorder.step()
       try? await Task.sleep(for: .milliseconds(5))
     }

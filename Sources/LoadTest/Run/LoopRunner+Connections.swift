@@ -15,6 +15,7 @@ extension LoopRunner {
 
   func connect(_ connection: ProviderConnection) {
     let bound = NIOLoopBound(connection, eventLoop: loop)
+    let life = connection.life
     let (tls, sessions, plan) = (tls, sessions, plan)
     var bootstrap = ClientBootstrap(group: loop)
       .connectTimeout(.nanoseconds(Int64(plan.connections.connectTimeout / .nanoseconds(1))))
@@ -39,16 +40,19 @@ extension LoopRunner {
       .connect(host: plan.gateway.host, port: plan.gateway.port)
       .whenFailure { error in
         bound.value.runner.note(error)
-        bound.value.failedToOpen()
+        bound.value.failedToOpen(life: life)
       }
   }
 
-  /// Opens a connection again: at once after an end, later after a failure.
+  /// Ends without a word before a connection waits as after a failure. Fewer happen when what ends them is looked for.
+  static let silencesWithoutWait = 6
+
+  /// Opens a connection again: at once after an end, later after a failure or when all its ends are silent.
   func reopen(_ connection: ProviderConnection) {
-    guard phase != .over else { return }
-    if phase == .draining, !hasWork { return }
-    guard connection.failures > 0 else { return loop.assumeIsolated().execute { connection.open() } }
-    let doubled = plan.connections.backoff * Double(1 << min(16, connection.failures - 1))
+    guard wantsConnections else { return }
+    let failures = max(connection.failures, connection.silences - Self.silencesWithoutWait)
+    guard failures > 0 else { return loop.assumeIsolated().execute { connection.open() } }
+    let doubled = plan.connections.backoff * Double(1 << min(16, failures - 1))
     let most = Double(min(doubled, plan.connections.maximumBackoff) / .nanoseconds(1))
     let wait = Int64(Double.random(in: most / 2...max(most / 2, most)))
     loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
@@ -58,24 +62,60 @@ extension LoopRunner {
 
   // MARK: what is left
 
+  /// A notification that was alone on so many connections that ended silently is given up: it is why.
+  static let maximumAlone = 3
+
   /// Discarded, or left open: it goes before everything new, in its order.
   func sendAgain(_ pieces: [SentLog.Piece]) {
     var left: [SentLog.Piece] = []
     for var piece in pieces {
       piece.attempt += 1
-      if piece.attempt >= plan.maximumAttempts { tally.abandoned += piece.count } else { left.append(piece) }
+      if piece.attempt >= plan.maximumAttempts || piece.alone >= Self.maximumAlone {
+        tally.abandoned += piece.count
+      } else {
+        left.append(piece)
+      }
     }
     putBack(left)
   }
 
-  /// Collected, but never written.
-  func takeBack(_ pieces: [SentLog.Piece]) { putBack(pieces) }
-
-  private func putBack(_ pieces: [SentLog.Piece]) {
+  /// These are to be written, before everything new. Several connections may give back theirs in any order, so they are
+  /// sorted when they are looked at.
+  func putBack(_ pieces: [SentLog.Piece]) {
     guard !pieces.isEmpty else { return }
     againSince = clock()
-    again.prepend(contentsOf: pieces)
-    loop.assumeIsolated().execute { self.pump() }
+    for piece in pieces {
+      if piece.isSuspect { suspects.append(piece) } else { again.append(piece) }
+    }
+    isAgainSorted = false
+    schedulePump()
+  }
+
+  /// A connection that was just opened takes, alone, some of those that may be what ends connections.
+  func probe(_ connection: ProviderConnection) {
+    guard phase == .running || phase == .draining, let first = suspects.first else { return }
+    var portion = first.portion
+    var taken: [SentLog.Piece] = []
+    while portion > 0, var piece = suspects.popFirst() {
+      portion = min(portion, piece.portion)
+      let count = min(portion, piece.count)
+      if count < piece.count {
+        var rest = piece
+        rest.index += count
+        rest.count -= count
+        suspects.prepend(rest)
+        piece.count = count
+      }
+      if count > 0 { taken.append(piece) }
+      portion -= count
+    }
+    connection.carryOnly(taken)
+  }
+
+  /// Those that may be what ends connections need one of their own; when none is on its way, one is made again.
+  private func makeRoomForSuspects() {
+    guard phase == .running, !suspects.isEmpty, !connections.contains(where: { $0.phase != .up }) else { return }
+    connections.first?.close(as: .lifetime)
   }
 
   func noteError(_ now: Int64) { errorAt = errorAt ?? now }
@@ -91,7 +131,10 @@ extension LoopRunner {
   /// Called every millisecond.
   func tick() {
     let now = clock()
+    if let lastTick { measurements.loopLag.record(max(0, Int((now - lastTick) / 1_000) - 1_000)) }
+    lastTick = now
     pump()
+    makeRoomForSuspects()
     for connection in connections { connection.check(now) }
     if tally.up > 0 { lastOpen = now }
   }
@@ -118,10 +161,10 @@ extension LoopRunner {
   }
 
   /// All of a count was sent.
-  var isAllSent: Bool { next >= most && again.isEmpty && !connections.contains { $0.hasBatch } }
+  var isAllSent: Bool { next >= most && !hasLeftovers && !connections.contains { $0.hasBatch } }
 
   func drain() {
-    guard phase == .running else { return }
+    guard phase == .running || phase == .connecting else { return }
     phase = .draining
     for connection in connections { connection.close(as: .local) }
   }
@@ -130,14 +173,15 @@ extension LoopRunner {
   func drainStep() -> Bool {
     pump()
     if again.isEmpty { for connection in connections { connection.close(as: .local) } }
-    return !hasWork && !connections.contains { $0.phase != .down }
+    return !isUnsettled && !connections.contains { $0.phase != .down }
   }
 
   func finish() {
     phase = .over
     for connection in connections { connection.abandon() }
     connections.removeAll()
-    tally.abandoned += again.reduce(0) { $0 + $1.count }
+    tally.abandoned += (again + suspects).reduce(0) { $0 + $1.count }
     again.removeAll()
+    suspects.removeAll()
   }
 }

@@ -37,12 +37,17 @@ final class LoopRunner {
 
   /// What is to be sent again, before anything new.
   var again: Deque<SentLog.Piece> = []
+  var isAgainSorted = true
+  /// Of these, one may be what ends connections without a word. They go on connections of their own.
+  var suspects: Deque<SentLog.Piece> = []
   var againSince: Int64 = 0
   /// Due and not sent yet.
   private var owed = 0
   var next = 0
   private var turn = 0
   private var isPumping = false
+  private var isPumpScheduled = false
+  var lastTick: Int64?
   let most: Int
   var start: Int64
   var errorAt: Int64?
@@ -51,6 +56,8 @@ final class LoopRunner {
   let lingerNanoseconds: Int64
   let markerTimeoutNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
+  /// Entries that a connection's log may have: all logs together are bounded.
+  let logLimit: Int
 
   init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, tls: TLSContext?, sessions: SessionCache?, start: Int64) {
     self.plan = plan
@@ -66,6 +73,7 @@ final class LoopRunner {
     lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
     markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))
     lifetimeNanoseconds = plan.connections.lifetime.map { Int64($0 / .nanoseconds(1)) }
+    logLimit = max(2_048, (1 << 18) / max(1, plan.connections.count / parts))
   }
 
   func clock() -> Int64 {
@@ -80,10 +88,31 @@ final class LoopRunner {
 // MARK: - sending
 
 extension LoopRunner {
-  /// Nothing is due, waiting or on its way.
-  var hasWork: Bool { !again.isEmpty || (phase == .running && !isGeneratingDone) || connections.contains { $0.unsettled > 0 } }
+  /// Something is to be sent again.
+  var hasLeftovers: Bool { !again.isEmpty || !suspects.isEmpty }
 
-  private var isGeneratingDone: Bool { next >= most }
+  /// Something is on its way, or is to be sent again.
+  var isUnsettled: Bool { hasLeftovers || connections.contains { $0.unsettled > 0 || $0.hasBatch } }
+
+  /// A connection that is down has to be made again. At the end only for what is left.
+  var wantsConnections: Bool {
+    switch phase {
+    case .connecting, .running: true
+    case .draining: hasLeftovers
+    case .over: false
+    }
+  }
+
+  /// Soon, and not at once: an event loop does all that is to be done at once before it reads. However often it is asked
+  /// for, it is done once.
+  func schedulePump() {
+    guard !isPumpScheduled else { return }
+    isPumpScheduled = true
+    loop.assumeIsolated().scheduleTask(in: .microseconds(5)) {
+      self.isPumpScheduled = false
+      self.pump()
+    }
+  }
 
   /// Sends what is due, as batches, over the connections that can take them.
   ///
@@ -105,8 +134,7 @@ extension LoopRunner {
         rounds += connection.hasInput ? Self.burst : 1
       }
       if rounds >= Self.burst {
-        // In a moment, and not at once: an event loop does all that is to be done at once before it reads.
-        loop.assumeIsolated().scheduleTask(in: .microseconds(5)) { self.pump() }
+        schedulePump()
         break
       }
     }
@@ -124,10 +152,18 @@ extension LoopRunner {
 
   /// What is to go next: what has to be sent again, in order, then what is new.
   private func nextPiece(_ now: Int64) -> (SentLog.Piece, due: Int64)? {
-    if let piece = again.first { return (piece, againSince) }
+    if !isAgainSorted { sortAgain() }
+    // One that was never written is late since it was due.
+    if let piece = again.first { return (piece, piece.attempt > 0 ? againSince : dueTime(of: piece.index) ?? againSince) }
     guard phase == .running, owed > 0, next < most else { return nil }
     let count = min(owed, most - next, 1 << 20)
     return (SentLog.Piece(index: next, count: count, attempt: 0), dueTime(of: next) ?? now)
+  }
+
+  private func sortAgain() {
+    again = Deque(SentLog.Piece.sorted(Array(again)))
+    suspects = Deque(SentLog.Piece.sorted(Array(suspects)))
+    isAgainSorted = true
   }
 
   private func consume(_ piece: SentLog.Piece, _ taken: Int) {

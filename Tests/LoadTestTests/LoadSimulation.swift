@@ -1,0 +1,132 @@
+import Foundation
+import GatewaySimulator
+import Measurement
+import TLSTransport
+import Testing
+
+@testable import LoadTest
+
+/// Tests over real sockets, one at a time: they look at the clock, and at what the whole process has open.
+@Suite("Loopback", .serialized)
+struct Loopback {}
+
+/// A gateway to send loads to, which can go away and come back on the same port.
+final class LoadSimulation {
+  private(set) var simulator: Simulator?
+  private var options: SimulatorOptions
+  private let context: TLSContext?
+  private let folder: URL?
+  /// The books of those that have ended.
+  private(set) var ledgers: [Ledger] = []
+
+  static let topic = "com.example.app"
+
+  init(tls: Bool = false, _ configure: (inout SimulatorOptions) -> Void = { _ in }) async throws {
+    options = SimulatorOptions()
+    options.gateway = .init(host: "127.0.0.1", port: 0)
+    options.feedback = nil
+    options.threads = 1
+    options.linger = .seconds(2)
+    if tls {
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("load-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let directory = IdentityDirectory(folder.path)
+      _ = try directory.issue(.init(topics: [Self.topic]))
+      var server = TLSConfiguration.server(identity: try directory.gateway())
+      server.authorityFile = directory.authorityFile
+      options.tls = try TLSContext(server)
+      var client = TLSConfiguration.client(identity: try directory.provider(topic: Self.topic))
+      client.authorityFile = directory.authorityFile
+      // The certificate is the gateway's own, whatever its address.
+      context = try TLSContext(client)
+      self.folder = folder
+    } else {
+      (context, folder) = (nil, nil)
+    }
+    configure(&options)
+    try await start()
+  }
+
+  deinit { if let folder { try? FileManager.default.removeItem(at: folder) } }
+
+  var port: Int { options.gateway?.port ?? 0 }
+
+  func start() async throws {
+    guard simulator == nil else { return }
+    let started = try await Simulator.start(options, feedbackList: try FeedbackList(path: nil))
+    // The next one listens where this one did.
+    options.gateway?.port = started.gateway?.port ?? 0
+    simulator = started
+  }
+
+  func stop() async {
+    guard let running = simulator else { return }
+    simulator = nil
+    ledgers.append(await running.stop())
+  }
+
+  /// Of all that ran, when none runs any more.
+  func books() async -> Ledger.Gateway {
+    await stop()
+    var sum = Ledger.Gateway()
+    for ledger in ledgers {
+      sum.connections += ledger.gateway.connections
+      sum.received += ledger.gateway.received
+      sum.accepted += ledger.gateway.accepted
+      sum.discarded += ledger.gateway.discarded
+      sum.rejected.merge(ledger.gateway.rejected, uniquingKeysWith: +)
+    }
+    return sum
+  }
+
+  /// Small and quick, to this gateway.
+  func plan(_ change: (inout LoadPlan) -> Void = { _ in }) -> LoadPlan {
+    var plan = LoadPlan()
+    plan.gateway.host = "127.0.0.1"
+    plan.gateway.port = port
+    plan.verifiesName = false
+    plan.threads = 1
+    plan.count = 2_000
+    plan.duration = .seconds(30)
+    plan.drain = .seconds(20)
+    plan.connections.stagger = .milliseconds(10)
+    change(&plan)
+    return plan
+  }
+
+  func runner(_ plan: LoadPlan) throws -> LoadRunner { try LoadRunner(plan, tls: context) }
+}
+
+extension LoadOutcome {
+  var books: LoadTally { phases.last?.tally ?? LoadTally() }
+}
+
+/// What must hold for every run.
+func expectBalance(_ outcome: LoadOutcome, _ gateway: Ledger.Gateway?, sourceLocation: SourceLocation = #_sourceLocation) {
+  let (books, sendings) = (outcome.books, outcome.books.sendings)
+  func expect(_ condition: Bool, _ law: String) {
+    #expect(
+      condition, Comment(rawValue: "\(law): \(books), gateway \(String(describing: gateway))"), sourceLocation: sourceLocation)
+  }
+  expect(books.generated == books.accepted + books.rejected + books.unknown + books.abandoned, "each has one fate")
+  expect(
+    sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
+    "each sending has one fate")
+  expect(sendings.accepted == books.accepted && sendings.rejected == books.rejected, "what is settled is not sent again")
+  expect(sendings.resent <= sendings.written, "resent is a part of written")
+  expect(books.up == 0, "no connection is left")
+  expect(books.opened == books.closed.values.reduce(0, +), "each connection ends once")
+  expect(books.attempted >= books.opened + books.failed, "an attempt has one end")
+  if outcome.plan.usesMarkers, outcome.plan.resendsUnknown { expect(books.unknown == 0, "markers leave nothing unknown") }
+  for invariant in outcome.result(Environment()).verdict.invariants { expect(invariant.holds, invariant.name) }
+  guard let gateway else { return }
+  let rejected = gateway.rejected.values.reduce(0, +)
+  expect(gateway.received <= sendings.written + sendings.markers, "received at most what was written")
+  expect(gateway.accepted >= sendings.accepted, "what is called accepted was")
+  expect(gateway.accepted <= sendings.accepted + sendings.unknown, "what was accepted is called so, or unknown")
+  expect(rejected >= sendings.rejected, "what is called rejected was")
+  expect(rejected <= sendings.rejected + sendings.unknown + sendings.markers, "what was rejected is called so, or unknown")
+  for (status, count) in books.errorResponses where status != 10 {
+    expect(gateway.rejected["\(status)", default: 0] >= count, "responses of status \(status)")
+  }
+}
