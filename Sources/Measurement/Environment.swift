@@ -3,6 +3,8 @@ import Glibc
 /// The machine and the software that a result was measured with.
 public struct Environment: Sendable, Equatable, Codable {
   public var host = ""
+  /// Of a merged result: all machines, when they were several; the rest is of the first of them.
+  public var hosts: [String]?
   public var kernel = ""
   public var cpu = ""
   public var cores = 0

@@ -58,7 +58,7 @@ extension LoadOutcome {
     result.resources.maxRssBytes = maximumMemory
     result.resources.loopLagUs = all.loopLag
     result.verdict.limitedBy = limit
-    result.verdict.invariants = invariants(last.tally)
+    result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers)
     return result
   }
 
@@ -66,27 +66,6 @@ extension LoadOutcome {
   private func tally(of phase: Phase) -> LoadTally {
     guard let index = phases.firstIndex(where: { $0.name == phase.name }), index > 0 else { return phase.tally }
     return phase.tally - phases[index - 1].tally
-  }
-
-  /// What the books promise; each with the numbers.
-  private func invariants(_ tally: LoadTally) -> [RunResult.Verdict.Invariant] {
-    let sendings = tally.sendings
-    var invariants: [RunResult.Verdict.Invariant] = [
-      .init(
-        "generated = accepted + rejected + unknown + abandoned",
-        holds: tally.generated == tally.accepted + tally.rejected + tally.unknown + tally.abandoned,
-        detail: "\(tally.generated) = \(tally.accepted) + \(tally.rejected) + \(tally.unknown) + \(tally.abandoned)"),
-      .init(
-        "written = accepted + rejected + discarded + unknown",
-        holds: sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
-        detail:
-          "\(sendings.written) = \(sendings.accepted) + \(sendings.rejected) + \(sendings.discarded) + \(sendings.unknown)"
-      ),
-    ]
-    if plan.usesMarkers {
-      invariants.append(.init("markers leave nothing unknown", holds: tally.unknown == 0, detail: "\(tally.unknown) unknown"))
-    }
-    return invariants
   }
 
   private var limit: RunResult.Verdict.Limit {
