@@ -16,5 +16,5 @@ struct Apnscope: AsyncParsableCommand {
       or write; 130 interrupted.
       """,
     version: version,
-    subcommands: [Decode.self, Inspect.self, Simulate.self, Load.self, IdentityCommand.self])
+    subcommands: [Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, IdentityCommand.self])
 }

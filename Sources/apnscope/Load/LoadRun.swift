@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LoadTest
 import Measurement
@@ -40,7 +39,7 @@ struct LoadRun {
       .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments))
     result.plan = settings.values
     result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) }
-    let document = try json(result)
+    let document = try ResultDocument.text(result)
     if let file { file.say(document) }
     output.say(command.result.format == .json ? document : LoadSummary(result).text)
     try output.check()
@@ -57,12 +56,5 @@ struct LoadRun {
     } catch let error as Workload.PlanError {
       throw ValidationError("\(error).")
     }
-  }
-
-  private func json(_ result: RunResult) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    return String(decoding: try encoder.encode(result), as: UTF8.self)
   }
 }

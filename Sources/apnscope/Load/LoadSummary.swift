@@ -41,6 +41,7 @@ struct LoadSummary {
     for threshold in result.verdict.thresholds {
       lines.append("\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(Self.short(threshold.value)))")
     }
+    for warning in result.warnings { lines.append("! \(warning)") }
     text = lines.joined(separator: "\n")
   }
 
