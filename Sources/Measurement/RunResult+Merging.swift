@@ -90,6 +90,7 @@ extension RunResult {
     for path in Self.histograms { self[keyPath: path].merge(other[keyPath: path]) }
     notifications += other.notifications
     sendings += other.sendings
+    schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
     connections += other.connections
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
     batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)

@@ -37,6 +37,7 @@ struct MergingTests {
     result.errorResponses = part.errorResponses
     result.latency.sendLagUs = part.sendLagUs
     result.phases = [part]
+    result.schedule.skipped = count()
     result.rates.writtenPerS = Double(part.sendings.written) / 10
     result.rates.acceptedPerS = Double(part.sendings.accepted) / 10
     for _ in 0..<100 {
@@ -71,7 +72,7 @@ struct MergingTests {
     func total(_ path: KeyPath<RunResult, Int>) -> Int { parts.reduce(0) { $0 + $1[keyPath: path] } }
     for path in [
       \.notifications.generated, \.notifications.accepted, \.notifications.rejected, \.notifications.abandoned,
-      \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.markers, \.connections.opened,
+      \.schedule.skipped, \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.markers, \.connections.opened,
       \.resources.maxRssBytes, \.latency.sendLagUs.count, \.lossWindow.count, \.batches.bytes.count,
     ] as [KeyPath<RunResult, Int>] {
       #expect(merged[keyPath: path] == total(path), "\(path)")

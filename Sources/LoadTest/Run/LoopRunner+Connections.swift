@@ -88,9 +88,11 @@ extension LoopRunner {
 
   // MARK: time
 
-  /// Called every millisecond.
+  /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
   func tick() {
     let now = clock()
+    if ticked > 0 { measurements.loopLag.record(Int((now - ticked) / 1_000) - 1_000) }
+    ticked = now
     pump()
     for connection in connections { connection.check(now) }
     if tally.up > 0 { lastOpen = now }
@@ -107,6 +109,7 @@ extension LoopRunner {
       let mine = whole.scaled(by: 1 / Double(parts))
       schedule = mine
       pacer = Pacer(mine, isPoisson ? .poisson(seed: plan.workload.seed &+ UInt64(part)) : .even, limit: most)
+      if plan.behind == .skip { latePacer = pacer }
     }
     pump()
   }

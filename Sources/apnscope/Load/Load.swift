@@ -16,7 +16,7 @@ struct Load: AsyncParsableCommand {
       dislike it).
 
       Without --rate or --stage it goes as fast as it can. Send lag is the time from when a notification was due to when \
-      it was written; what is late is sent late, never left out.
+      it was written; what is late is sent late, or with --behind skip left out and counted.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. Ctrl-C once ends it in good order with a full report, twice at once. It sends to this machine only, unless \
@@ -68,8 +68,8 @@ struct Load: AsyncParsableCommand {
     var plan = LoadPlan()
     try target.apply(to: &plan)
     try workload.apply(to: &plan)
-    try pace.apply(to: &plan)
     connections.apply(to: &plan)
+    try pace.apply(to: &plan)
     return plan
   }
 }
