@@ -2,6 +2,8 @@ import ArgumentParser
 import Glibc
 import LoadTest
 import Measurement
+import MetricsEndpoint
+import NIOPosix
 import TLSTransport
 
 /// One run of a load: from the words of the command line to the verdict.
@@ -25,6 +27,7 @@ struct LoadRun {
     let stop = StopSignals { runner.stop() }
     defer { stop.end() }
 
+    let metrics = try await startMetrics(runner)
     let status = LoadStatus()
     let outcome: LoadOutcome
     do {
@@ -32,9 +35,11 @@ struct LoadRun {
       status.end()
     } catch {
       status.end()
+      await metrics?.stop()
       complain("\(command.target.gateway.address): \(error)")
       throw ExitStatus.unavailable
     }
+    await metrics?.stop()
     var result = outcome.result(
       .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments))
     result.plan = settings.values
@@ -48,6 +53,21 @@ struct LoadRun {
     if outcome.wasCutOff { throw ExitStatus.unavailable }
     if stop.wasAsked { throw ExitStatus.interrupted }
     if result.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
+  }
+
+  /// Standard output is the result's, so where it listens is said on standard error.
+  private func startMetrics(_ runner: LoadRunner) async throws -> MetricsEndpoint? {
+    guard let address = command.result.metrics?.address else { return nil }
+    do {
+      let endpoint = try await MetricsEndpoint.start(
+        host: address.host, port: address.port, group: MultiThreadedEventLoopGroup.singleton
+      ) { runner.snapshot().metrics }
+      complain("metrics at http://\(endpoint.address)/metrics")
+      return endpoint
+    } catch {
+      complain("metrics: \(error)")
+      throw ExitStatus.unavailable
+    }
   }
 
   private func make(_ plan: LoadPlan) throws -> LoadRunner {
