@@ -5,8 +5,8 @@ import Measurement
 struct EffectivePlan {
   private(set) var settings: [(name: String, value: RunResult.PlanValue)] = []
 
-  init(_ command: Load) throws {
-    let plan = try command.loadPlan()
+  /// - Parameter plan: what the command comes to.
+  init(_ command: Load, _ plan: LoadPlan) {
     let (target, pace) = (command.target, command.pace)
     func text(_ name: String, _ value: String?) { if let value { settings.append((name, .text(value))) } }
     func number(_ name: String, _ value: Double?) { if let value { settings.append((name, .number(value))) } }

@@ -29,6 +29,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --connections 8 --rate 200k/s --for 30s --output run.json
         apnscope load --identity ids --count 10M --payload 100..2000 --command 0=1,2=9
         apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s --threshold 'send_lag_p99<5ms'
+        apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope load --identity ids --plan nightly.toml --print-plan
 

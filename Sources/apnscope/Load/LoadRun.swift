@@ -16,7 +16,7 @@ struct LoadRun {
     _ = signal(SIGPIPE, SIG_IGN)
     Machine.raiseFileLimit()
     let plan = try command.loadPlan()
-    let settings = try EffectivePlan(command)
+    let settings = EffectivePlan(command, plan)
     let output = try TextOutput(nil)
     if command.printPlan {
       output.say(settings.toml)
