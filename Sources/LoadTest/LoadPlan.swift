@@ -16,6 +16,14 @@ public struct LoadPlan: Sendable {
     case scheduled(Schedule, isPoisson: Bool)
   }
 
+  /// What becomes of notifications that could not be written when they were due.
+  public enum Behind: String, Sendable, CaseIterable {
+    /// They are sent late; their lag counts from when they were due.
+    case catchUp = "catch-up"
+    /// Those that are later than `lateness` are not sent, but counted.
+    case skip
+  }
+
   public struct Batching: Sendable {
     /// Most plaintext bytes of a write: one full TLS record.
     public var bytes = 16_384
@@ -47,6 +55,9 @@ public struct LoadPlan: Sendable {
   public var gateway = Gateway()
   public var workload = WorkloadPlan()
   public var pace = Pace.unlimited
+  public var behind = Behind.catchUp
+  /// How late a notification may be before `skip` leaves it out.
+  public static let lateness = Duration.milliseconds(100)
   /// Notifications in all; `nil`: as many as are due until `duration` ends.
   public var count: Int?
   public var duration = Duration.seconds(60)

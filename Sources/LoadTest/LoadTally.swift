@@ -8,6 +8,8 @@ struct LoadTally: Sendable {
   var rejected = 0
   var unknown = 0
   var abandoned = 0
+  /// Due and never generated, because they would have been late.
+  var skipped = 0
 
   /// Sendings: every time one was written.
   struct Sendings: Sendable {
@@ -52,7 +54,7 @@ struct LoadTally: Sendable {
 
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
-      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.sendings.written, \.sendings.resent,
+      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.sendings.written, \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
       \.writtenBytes, \.writes, \.unresolvedResponses, \.attempted, \.opened, \.resumed, \.failed, \.up,
     ]

@@ -3,6 +3,8 @@ import Glibc
 /// The machine and the software that a result was measured with.
 public struct Environment: Sendable, Equatable, Codable {
   public var host = ""
+  /// Of a merged result: all machines, when they were several; the rest is of the first of them.
+  public var hosts: [String]?
   public var kernel = ""
   public var cpu = ""
   public var cores = 0
@@ -20,8 +22,8 @@ public struct Environment: Sendable, Equatable, Codable {
     var environment = Environment()
     var names = utsname()
     if unsafe uname(&names) == 0 {
-      environment.host = unsafe text(names.nodename)
-      environment.kernel = unsafe "\(text(names.sysname)) \(text(names.release))"
+      environment.host = text(names.nodename)
+      environment.kernel = "\(text(names.sysname)) \(text(names.release))"
     }
     environment.cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     environment.memoryBytes = max(0, sysconf(Int32(_SC_PHYS_PAGES))) * max(0, sysconf(Int32(_SC_PAGESIZE)))

@@ -15,6 +15,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var measuredS = 0.0
   public var notifications = Notifications()
   public var sendings = Sendings()
+  public var schedule = Schedule()
   public var rates = Rates()
   public var errorResponses: [String: Int] = [:]
   public var connections = Connections()
@@ -45,6 +46,13 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var discarded = 0
     public var unknown = 0
     public var markers = 0
+    public init() {}
+  }
+
+  /// What the schedule asked for and was not done.
+  public struct Schedule: Sendable, Equatable, Codable {
+    /// Due and left out because they would have been late (`--behind skip`); they are in no other count.
+    public var skipped = 0
     public init() {}
   }
 
@@ -179,5 +187,12 @@ public struct RunResult: Sendable, Equatable, Codable {
       case .list(let list): try container.encode(list)
       }
     }
+  }
+}
+
+extension KeyedDecodingContainer {
+  /// Documents from before it was counted have no `schedule`.
+  func decode(_ type: RunResult.Schedule.Type, forKey key: Key) throws -> RunResult.Schedule {
+    try decodeIfPresent(type, forKey: key) ?? RunResult.Schedule()
   }
 }

@@ -17,5 +17,5 @@ struct Apnscope: AsyncParsableCommand {
       open a file; 69 a port cannot be had; 74 cannot read or write; 130 interrupted.
       """,
     version: version,
-    subcommands: [Decode.self, Inspect.self, Simulate.self, Load.self, IdentityCommand.self])
+    subcommands: [Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, IdentityCommand.self])
 }

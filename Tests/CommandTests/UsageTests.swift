@@ -66,6 +66,7 @@ struct UsageTests {
       ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
       ("inspect", readingOptions + ["--format", "--rows"]),
       ("simulate", simulateOptions),
+      ("merge", ["--output", "--format"]),
       ("identity", ["--directory", "--topic", "--key", "--revoked", "--expired", "--days", "--force"]),
     ])
   func help(subcommand: String, options: [String]) throws {

@@ -13,6 +13,7 @@ extension LoadOutcome {
     result.measuredS = measured?.seconds ?? 0
     result.notifications = last.tally.notifications
     result.sendings = last.tally.sendings.result
+    result.schedule.skipped = last.tally.skipped
     result.connections = last.tally.connections
     result.errorResponses = last.tally.errors
     if let measured, measured.seconds > 0 {
@@ -56,9 +57,11 @@ extension LoadOutcome {
     result.resources.cpuUserS = processor.user
     result.resources.cpuSystemS = processor.system
     result.resources.maxRssBytes = maximumMemory
-    result.resources.loopLagUs = all.loopLag
+    // As the send lag: of the steady part, which connecting and draining say nothing of.
+    result.resources.loopLagUs = steady.loopLag
     result.verdict.limitedBy = limit
-    result.verdict.invariants = invariants(last.tally)
+    result.warnings = warnings(loopLag: steady.loopLag)
+    result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
 
@@ -68,31 +71,30 @@ extension LoadOutcome {
     return phase.tally - phases[index - 1].tally
   }
 
-  /// What the books promise; each with the numbers.
-  private func invariants(_ tally: LoadTally) -> [RunResult.Verdict.Invariant] {
-    let sendings = tally.sendings
-    var invariants: [RunResult.Verdict.Invariant] = [
-      .init(
-        "generated = accepted + rejected + unknown + abandoned",
-        holds: tally.generated == tally.accepted + tally.rejected + tally.unknown + tally.abandoned,
-        detail: "\(tally.generated) = \(tally.accepted) + \(tally.rejected) + \(tally.unknown) + \(tally.abandoned)"),
-      .init(
-        "written = accepted + rejected + discarded + unknown",
-        holds: sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
-        detail:
-          "\(sendings.written) = \(sendings.accepted) + \(sendings.rejected) + \(sendings.discarded) + \(sendings.unknown)"
-      ),
-    ]
-    if plan.usesMarkers, plan.resendsUnknown {
-      invariants.append(.init("markers leave nothing unknown", holds: tally.unknown == 0, detail: "\(tally.unknown) unknown"))
-    }
-    return invariants
-  }
-
   private var limit: RunResult.Verdict.Limit {
     guard case .unlimited = plan.pace else { return isBehind ? (usesMostOfItsCores ? .generator : .gateway) : .schedule }
     return usesMostOfItsCores ? .generator : .gateway
   }
+
+  /// Where the numbers may be this process's own and not the gateway's.
+  private func warnings(loopLag: LatencyHistogram) -> [String] {
+    var warnings: [String] = []
+    if usesMostOfItsCores {
+      warnings.append(
+        "the generator used more than 90 % of its threads' processor time: rates and latencies may be its own, not the gateway's"
+      )
+    }
+    let lag = loopLag.quantile(0.99)
+    if lag > Self.tolerableLoopLag {
+      warnings.append(
+        "the generator's clock was late by \(lag / 1_000) ms (p99 of loop lag): too little processor time, so latencies are its own as well"
+      )
+    }
+    return warnings
+  }
+
+  /// Microseconds.
+  private static let tolerableLoopLag = 10_000
 
   /// It did not write what was due.
   private var isBehind: Bool {

@@ -86,6 +86,9 @@ enum Clock {
 struct Recorder {
   private let crew: Crew
   private let progress: @Sendable (LoadProgress) -> Void
+  /// Gets the books at each step, so that who watches asks no event loop.
+  private let publish: @Sendable (LoadSnapshot) -> Void
+  private var sendLag99 = 0
   private let began = Clock.nanoseconds()
   private var phaseBegan = Clock.nanoseconds()
   private var sampled = Clock.nanoseconds()
@@ -96,19 +99,25 @@ struct Recorder {
   var phaseName = "connect"
   private(set) var series: [LoadOutcome.Sample] = []
 
-  init(_ crew: Crew, _ progress: @escaping @Sendable (LoadProgress) -> Void) {
+  init(
+    _ crew: Crew, _ progress: @escaping @Sendable (LoadProgress) -> Void,
+    publish: @escaping @Sendable (LoadSnapshot) -> Void
+  ) {
     self.crew = crew
     self.progress = progress
+    self.publish = publish
   }
 
   mutating func step() async -> LoadTally {
     let tally = await tally()
+    publish(LoadSnapshot(tally, phase: phaseName, sendLag99: sendLag99))
     let now = Clock.nanoseconds()
     let seconds = Double(now - sampled) / 1e9
     guard seconds >= 1 else { return tally }
     let used = Clock.processor()
     let cpu = (used.user + used.system - processor.user - processor.system) / seconds
     let lag = await crew.gather { $0.measurements.sendLag.quantile(0.99) }.max() ?? 0
+    sendLag99 = lag
     let closed = tally.closed.values.reduce(0, +) - atSample.closed.values.reduce(0, +)
     let errors = tally.errorResponses.values.reduce(0, +)
     series.append(
@@ -139,9 +148,11 @@ struct Recorder {
     let now = Clock.nanoseconds()
     let used = Clock.processor()
     defer { (phaseBegan, phaseProcessor) = (now, used) }
+    let tally = await tally()
+    publish(LoadSnapshot(tally, phase: name == "drain" ? "over" : name, sendLag99: sendLag99))
     return LoadOutcome.Phase(
       name: name, seconds: Double(now - phaseBegan) / 1e9,
-      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: await tally(),
+      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: tally,
       measurements: measurements)
   }
 }

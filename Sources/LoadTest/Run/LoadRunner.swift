@@ -26,6 +26,7 @@ public final class LoadRunner: Sendable {
   private let workload: Workload
   private let tls: TLSContext?
   private let isStopped = Atomic<Bool>(false)
+  private let published = Mutex(LoadSnapshot())
 
   /// Throws `Workload.PlanError`.
   public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
@@ -36,6 +37,9 @@ public final class LoadRunner: Sendable {
 
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
   public func stop() { isStopped.store(true, ordering: .relaxed) }
+
+  /// How the books stand, some hundredths of a second old. Costs the event loops nothing. Safe from any thread.
+  public func snapshot() -> LoadSnapshot { published.withLock { $0 } }
 
   /// Runs the load to its end.
   ///
@@ -67,7 +71,7 @@ public final class LoadRunner: Sendable {
     let ticks = crew.startTicking()
     defer { for tick in ticks { tick.cancel() } }
     outcome.started = Clock.utc()
-    var recorder = Recorder(crew, progress)
+    var recorder = Recorder(crew, progress) { snapshot in self.published.withLock { $0 = snapshot } }
 
     do {
       try await connect(crew, &recorder)

@@ -128,7 +128,7 @@ extension LoopRunner {
 
   // MARK: time
 
-  /// Called every millisecond.
+  /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
   func tick() {
     let now = clock()
     if let lastTick { measurements.loopLag.record(max(0, Int((now - lastTick) / 1_000) - 1_000)) }
@@ -150,6 +150,7 @@ extension LoopRunner {
       let mine = whole.scaled(by: 1 / Double(parts))
       schedule = mine
       pacer = Pacer(mine, isPoisson ? .poisson(seed: plan.workload.seed &+ UInt64(part)) : .even, limit: most)
+      if plan.behind == .skip { latePacer = pacer }
     }
     pump()
   }

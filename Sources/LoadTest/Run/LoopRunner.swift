@@ -24,6 +24,8 @@ final class LoopRunner {
   let tls: TLSContext?
   let sessions: SessionCache?
   var pacer: Pacer?
+  /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
+  var latePacer: Pacer?
   /// This loop's part of the plan's schedule.
   var schedule: Schedule?
   /// When the first of those that are owed was due, where chance decides over that.
@@ -148,6 +150,17 @@ extension LoopRunner {
     }
     if owed == 0 { owedSince = pacer?.dueTime() }
     owed += pacer?.due(at: Double(now - start) / 1e9) ?? 0
+    if latePacer != nil { skipLate(now) }
+  }
+
+  private func skipLate(_ now: Int64) {
+    _ = latePacer?.due(at: Double(now - start) / 1e9 - LoadPlan.lateness / .seconds(1))
+    let late = min(owed, (latePacer?.count ?? 0) - next)
+    guard late > 0 else { return }
+    next += late
+    owed -= late
+    tally.skipped += late
+    owedSince = latePacer?.dueTime()
   }
 
   /// What is to go next: what has to be sent again, in order, then what is new.

@@ -27,8 +27,13 @@ struct Lottery<Value: Sendable & Equatable & Codable>: Sendable {
   func draw(_ word: @autoclosure () -> UInt64) -> Value {
     if isSingle { return first }
     let word = word()
-    for (index, end) in ends.enumerated() where word < end { return values[index] }
-    return values[values.count - 1]
+    // The first whose end is behind the word, which of the last is so but for one word.
+    var (low, high) = (0, ends.count - 1)
+    while low < high {
+      let middle = (low + high) / 2
+      if word < ends[middle] { high = middle } else { low = middle + 1 }
+    }
+    return values[low]
   }
 }
 

@@ -5,8 +5,8 @@ import Measurement
 struct EffectivePlan {
   private(set) var settings: [(name: String, value: RunResult.PlanValue)] = []
 
-  init(_ command: Load) throws {
-    let plan = try command.loadPlan()
+  /// - Parameter plan: what the command comes to.
+  init(_ command: Load, _ plan: LoadPlan) {
     let (target, pace) = (command.target, command.pace)
     func text(_ name: String, _ value: String?) { if let value { settings.append((name, .text(value))) } }
     func number(_ name: String, _ value: Double?) { if let value { settings.append((name, .number(value))) } }
@@ -42,11 +42,13 @@ struct EffectivePlan {
     text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
 
     if let rate = pace.rate { text("rate", "\(rate.perSecond)/s") }
+    if let rate = pace.ratePerConnection { text("rate_per_connection", "\(rate.perSecond)/s") }
     if !pace.stage.isEmpty {
       settings.append(
         ("stage", .list(pace.stage.map { "\($0.stage.length)s:\($0.stage.from)..\($0.stage.to)/s" })))
     }
     flag("poisson", pace.poisson)
+    text("behind", plan.behind.rawValue)
     number("count", plan.count.map(Double.init))
     time("for", plan.duration)
     time("warm_up", plan.warmUp)

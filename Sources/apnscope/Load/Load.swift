@@ -16,7 +16,7 @@ struct Load: AsyncParsableCommand {
       dislike it).
 
       Without --rate or --stage it goes as fast as it can. Send lag is the time from when a notification was due to when \
-      it was written; what is late is sent late, never left out.
+      it was written; what is late is sent late, or with --behind skip left out and counted.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. Ctrl-C once ends it in good order with a full report, twice at once. It sends to this machine only, unless \
@@ -29,6 +29,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --connections 8 --rate 200k/s --for 30s --output run.json
         apnscope load --identity ids --count 10M --payload 100..2000 --command 0=1,2=9
         apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s --threshold 'send_lag_p99<5ms'
+        apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope load --identity ids --plan nightly.toml --print-plan
 
@@ -80,8 +81,8 @@ struct Load: AsyncParsableCommand {
     var plan = LoadPlan()
     try target.apply(to: &plan)
     try workload.apply(to: &plan)
-    try pace.apply(to: &plan)
     connections.apply(to: &plan)
+    try pace.apply(to: &plan)
     return plan
   }
 }

@@ -1,8 +1,9 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LoadTest
 import Measurement
+import MetricsEndpoint
+import NIOPosix
 import TLSTransport
 
 /// One run of a load: from the words of the command line to the verdict.
@@ -15,7 +16,7 @@ struct LoadRun {
     _ = signal(SIGPIPE, SIG_IGN)
     Machine.raiseFileLimit()
     let plan = try command.loadPlan()
-    let settings = try EffectivePlan(command)
+    let settings = EffectivePlan(command, plan)
     let output = try TextOutput(nil)
     if command.printPlan {
       output.say(settings.toml)
@@ -26,6 +27,7 @@ struct LoadRun {
     let stop = StopSignals { runner.stop() }
     defer { stop.end() }
 
+    let metrics = try await startMetrics(runner)
     let status = LoadStatus()
     let outcome: LoadOutcome
     do {
@@ -33,14 +35,16 @@ struct LoadRun {
       status.end()
     } catch {
       status.end()
+      await metrics?.stop()
       complain("\(command.target.gateway.address): \(error)")
       throw ExitStatus.unavailable
     }
+    await metrics?.stop()
     var result = outcome.result(
       .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments))
     result.plan = settings.values
     result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) }
-    let document = try json(result)
+    let document = try ResultDocument.text(result)
     if let file { file.say(document) }
     output.say(command.result.format == .json ? document : LoadSummary(result).text)
     try output.check()
@@ -51,18 +55,26 @@ struct LoadRun {
     if result.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
   }
 
+  /// Standard output is the result's, so where it listens is said on standard error.
+  private func startMetrics(_ runner: LoadRunner) async throws -> MetricsEndpoint? {
+    guard let address = command.result.metrics?.address else { return nil }
+    do {
+      let endpoint = try await MetricsEndpoint.start(
+        host: address.host, port: address.port, group: MultiThreadedEventLoopGroup.singleton
+      ) { runner.snapshot().metrics }
+      complain("metrics at http://\(endpoint.address)/metrics")
+      return endpoint
+    } catch {
+      complain("metrics: \(error)")
+      throw ExitStatus.unavailable
+    }
+  }
+
   private func make(_ plan: LoadPlan) throws -> LoadRunner {
     do {
       return try LoadRunner(plan, tls: try command.target.context())
     } catch let error as Workload.PlanError {
       throw ValidationError("\(error).")
     }
-  }
-
-  private func json(_ result: RunResult) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    return String(decoding: try encoder.encode(result), as: UTF8.self)
   }
 }

@@ -11,6 +11,9 @@ struct LoadSummary {
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) written, \(grouped(sendings.resent)) of them again; \(grouped(sendings.discarded)) were discarded; \(grouped(sendings.markers)) markers",
     ]
+    if result.schedule.skipped > 0 {
+      lines.append("skipped        \(grouped(result.schedule.skipped)) that would have been late")
+    }
     let errors = result.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }
     lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
@@ -41,6 +44,7 @@ struct LoadSummary {
     for threshold in result.verdict.thresholds {
       lines.append("\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(Self.short(threshold.value)))")
     }
+    for warning in result.warnings { lines.append("! \(warning)") }
     text = lines.joined(separator: "\n")
   }
 

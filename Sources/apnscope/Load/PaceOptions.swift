@@ -5,6 +5,9 @@ struct PaceOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Notifications a second in all, as 200k/s. Default: as fast as they are taken.", valueName: "rate"))
   var rate: Rate?
 
+  @Option(help: ArgumentHelp("The same for each connection: --connections times as many in all.", valueName: "rate"))
+  var ratePerConnection: Rate?
+
   @Option(
     help: ArgumentHelp(
       "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp. Repeatable; they follow each other.",
@@ -13,6 +16,12 @@ struct PaceOptions: ParsableArguments {
 
   @Flag(help: "Let chance space them (a Poisson process) instead of evenly.")
   var poisson = false
+
+  @Option(
+    help:
+      "What is done about notifications that could not be sent in time: catch-up (send them late) or skip (leave out and count those that are more than 100 ms late)."
+  )
+  var behind = LoadPlan.Behind.catchUp
 
   @Option(help: ArgumentHelp("End after so many notifications, as 10M.", valueName: "count"))
   var count: Count?
@@ -30,14 +39,27 @@ struct PaceOptions: ParsableArguments {
   var drain = TimeSpan(.seconds(10))
 
   func validate() throws {
-    if rate != nil, !stage.isEmpty { throw ValidationError("--rate and --stage exclude each other.") }
-    if poisson, rate == nil, stage.isEmpty { throw ValidationError("--poisson needs --rate or --stage.") }
+    let given = [
+      rate.map { _ in "--rate" }, ratePerConnection.map { _ in "--rate-per-connection" }, stage.isEmpty ? nil : "--stage",
+    ].compactMap { $0 }
+    if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
+    if given.isEmpty, poisson || behind == .skip {
+      throw ValidationError("\(poisson ? "--poisson" : "--behind skip") needs --rate, --rate-per-connection or --stage.")
+    }
+    if let ratePerConnection, ratePerConnection.perSecond <= 0 {
+      throw ValidationError("--rate-per-connection takes more than 0.")
+    }
     if let count, count.value < 1 { throw ValidationError("--count takes a number from 1.") }
     if let rate, rate.perSecond <= 0 { throw ValidationError("--rate takes more than 0.") }
   }
 
+  /// The plan's connections must be known.
   func apply(to plan: inout LoadPlan) throws {
     var schedule: Schedule?
+    plan.behind = behind
+    if let ratePerConnection {
+      schedule = .constant(ratePerConnection.perSecond * Double(plan.connections.count))
+    }
     if let rate { schedule = .constant(rate.perSecond) }
     if !stage.isEmpty { schedule = Schedule(stages: stage.map(\.stage)) }
     if let schedule { plan.pace = .scheduled(schedule, isPoisson: poisson) }
@@ -53,3 +75,5 @@ struct PaceOptions: ParsableArguments {
     plan.drain = drain.duration
   }
 }
+
+extension LoadPlan.Behind: ExpressibleByArgument {}

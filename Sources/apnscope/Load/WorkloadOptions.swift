@@ -22,6 +22,12 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Sizes of payloads as often as they occur in the records of 'apnscope decode', or - for standard input.",
+      valueName: "records.jsonl"), completion: .file(extensions: ["jsonl"]))
+  var payloadFrom: String?
+
+  @Option(
+    help: ArgumentHelp(
       "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run.",
       valueName: "text"))
   var payloadTemplate: String?
@@ -43,6 +49,15 @@ struct WorkloadOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Send one part of the stream, as 2/4, so that machines share a load.", valueName: "part"))
   var segment: SegmentArgument?
 
+  func validate() throws {
+    let given = [
+      payload.map { _ in "--payload" }, payloadFrom.map { _ in "--payload-from" },
+      payloadTemplate.map { _ in "--payload-template" },
+    ].compactMap { $0 }
+    if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
+  }
+
+  /// Reads the file that payload sizes come from.
   func apply(to plan: inout LoadPlan) throws {
     plan.workload.seed = seed
     plan.workload.tokens = tokens.value
@@ -54,10 +69,8 @@ struct WorkloadOptions: ParsableArguments {
       plan.workload.payload = .sizes(
         try read(payload, "payload", "sizes as 100 or 100..2000") { NumberRange(argument: $0)?.numbers })
     }
-    if let payloadTemplate {
-      guard payload == nil else { throw ValidationError("--payload and --payload-template exclude each other.") }
-      plan.workload.payload = .template(payloadTemplate)
-    }
+    if let payloadFrom, let mix = try PayloadSizes(contentsOf: payloadFrom).mix { plan.workload.payload = .sizes(mix) }
+    if let payloadTemplate { plan.workload.payload = .template(payloadTemplate) }
     if let priority {
       plan.workload.priorities = try read(priority, "priority", "numbers from 0 to 255, or none") { text -> UInt8?? in
         text == "none" ? .some(nil) : UInt8(text).map { .some($0) }

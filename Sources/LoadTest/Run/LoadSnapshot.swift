@@ -1,0 +1,36 @@
+import Measurement
+
+/// The books of a run while it goes on: counts since its start.
+///
+/// What a connection carried is settled when it ends or is answered, so `accepted` is behind `written` until then.
+public struct LoadSnapshot: Sendable {
+  /// connect, warm-up, measured or drain; empty before, `over` behind.
+  public internal(set) var phase = ""
+  public internal(set) var notifications = RunResult.Notifications()
+  public internal(set) var sendings = RunResult.Sendings()
+  public internal(set) var connections = RunResult.Connections()
+  public internal(set) var writtenBytes = 0
+  /// Left out because they would have been late.
+  public internal(set) var skipped = 0
+  /// By status.
+  public internal(set) var errorResponses: [String: Int] = [:]
+  public internal(set) var connectionsUp = 0
+  /// In the phase so far, up to a second old; in microseconds.
+  public internal(set) var sendLag99 = 0
+
+  public static let phases = ["connect", "warm-up", "measured", "drain", "over"]
+
+  init() {}
+
+  init(_ tally: LoadTally, phase: String, sendLag99: Int) {
+    self.phase = phase
+    notifications = tally.notifications
+    sendings = tally.sendings.result
+    connections = tally.connections
+    writtenBytes = tally.writtenBytes
+    skipped = tally.skipped
+    errorResponses = tally.errors
+    connectionsUp = tally.up
+    self.sendLag99 = sendLag99
+  }
+}

@@ -1,0 +1,32 @@
+extension RunResult {
+  /// What the books promise, each with the numbers.
+  ///
+  /// - Parameter usesMarkers: every connection's end was proven, so nothing may be left open.
+  public func invariants(usesMarkers: Bool) -> [Verdict.Invariant] {
+    let (notifications, sendings) = (notifications, sendings)
+    let fates = [notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned]
+    let ends = [sendings.accepted, sendings.rejected, sendings.discarded, sendings.unknown]
+    func equation(_ name: String, _ whole: Int, _ parts: [Int]) -> Verdict.Invariant {
+      .init(
+        name, holds: whole == parts.reduce(0, sum),
+        detail: "\(whole) = \(parts.map { "\($0)" }.joined(separator: " + "))")
+    }
+    var invariants = [
+      equation("generated = accepted + rejected + unknown + abandoned", notifications.generated, fates),
+      equation("written = accepted + rejected + discarded + unknown", sendings.written, ends),
+    ]
+    if usesMarkers {
+      invariants.append(
+        .init(
+          "markers leave nothing unknown", holds: notifications.unknown == 0, detail: "\(notifications.unknown) unknown"
+        ))
+    }
+    return invariants
+  }
+}
+
+/// A sum that stays at its end instead of going beyond it: counts of a document may be anything.
+func sum(_ a: Int, _ b: Int) -> Int {
+  let (sum, overflow) = a.addingReportingOverflow(b)
+  return overflow ? (a < 0 ? .min : .max) : sum
+}

@@ -1,0 +1,283 @@
+/// How results of segments of one load become one.
+extension RunResult {
+  /// A result and what it is called in messages, as its file's name.
+  public struct Part: Sendable {
+    public var name: String
+    public var result: RunResult
+
+    public init(_ name: String, _ result: RunResult) {
+      self.name = name
+      self.result = result
+    }
+  }
+
+  /// Why results cannot be merged.
+  public struct MergeError: Error, Sendable, Equatable, CustomStringConvertible {
+    public let description: String
+  }
+
+  /// Joins results of segments of one load, which ran at the same time, into one.
+  ///
+  /// - Counts and what they are counted by add up; histograms merge exactly.
+  /// - `measured_s` and the length of each phase is that of the longest part. A rate is what all parts counted in their
+  ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it.
+  /// - The series is joined by whole seconds since each part's own start; counts, connections and cores add up, of the
+  ///   send lags the largest stays. A part whose samples drift past a second has none in it.
+  /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
+  /// - Invariants and thresholds are judged again; an invariant that a part broke stays broken, though another part's
+  ///   numbers may make up for it. The generator was the limit if it was that of any part, else the gateway likewise.
+  /// - The environment is the first one's, with all hosts if they differ. So is the plan, with `segment` told of all.
+  ///
+  /// What does not fit together but can be added is in `warnings`, behind those of the parts: plans that differ, segments
+  /// that are missing or there twice, measured phases that do not overlap.
+  public static func merging(_ parts: [Part]) throws(MergeError) -> RunResult {
+    guard var merged = parts.first?.result else { throw MergeError(description: "there is nothing to merge") }
+    for part in parts { try check(part, against: parts[0]) }
+    for part in parts.dropFirst() { merged.add(part.result) }
+    let results = parts.map(\.result)
+    merged.started = results.map(\.started).min() ?? ""
+    merged.measuredS = results.map(\.measuredS).max() ?? 0
+    func rate(_ path: KeyPath<Rates, Double>) -> Double {
+      let counted = results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS }
+      return merged.measuredS > 0 ? counted / merged.measuredS : 0
+    }
+    merged.rates.writtenPerS = rate(\.writtenPerS)
+    merged.rates.acceptedPerS = rate(\.acceptedPerS)
+    merged.rates.writtenBytesPerS = rate(\.writtenBytesPerS)
+    merged.series = joined(results.map(\.series))
+    merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
+    if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
+
+    var warnings = results.flatMap(\.warnings)
+    warnings += differences(of: parts)
+    warnings += merged.joinSegments(of: parts)
+    warnings += overlapWarning(of: results)
+    merged.verdict = verdict(of: parts, merged, &warnings)
+    merged.warnings = unique(warnings)
+    return merged
+  }
+
+  private static func check(_ part: Part, against first: Part) throws(MergeError) {
+    let (a, b) = (first.result, part.result)
+    guard a.kind == b.kind else {
+      throw MergeError(description: "\(part.name) is a result of '\(b.kind)', \(first.name) of '\(a.kind)'")
+    }
+    guard a.schema == b.schema else {
+      throw MergeError(description: "\(part.name) has schema \(b.schema), \(first.name) has \(a.schema)")
+    }
+    for path in histograms
+    where a[keyPath: path].unit != RunResult()[keyPath: path].unit
+      || b[keyPath: path].unit != a[keyPath: path].unit
+    {
+      throw MergeError(
+        description: "\(part.name): a histogram is in '\(b[keyPath: path].unit.rawValue)', which is not its unit")
+    }
+    for phase in a.phases + b.phases where phase.sendLagUs.unit != .microseconds {
+      throw MergeError(
+        description: "\(part.name): send_lag_us of phase '\(phase.name)' is in '\(phase.sendLagUs.unit.rawValue)'")
+    }
+  }
+
+  // MARK: numbers
+
+  private static let histograms: [WritableKeyPath<RunResult, LatencyHistogram> & Sendable] = [
+    \.latency.sendLagUs, \.latency.errorMs, \.latency.drainMs, \.latency.recoverMs, \.latency.tcpConnectMs,
+    \.latency.tlsHandshakeMs, \.batches.notifications, \.batches.bytes, \.lossWindow, \.resources.loopLagUs,
+  ]
+
+  /// Everything that adds up.
+  private mutating func add(_ other: RunResult) {
+    for path in Self.histograms { self[keyPath: path].merge(other[keyPath: path]) }
+    notifications += other.notifications
+    sendings += other.sendings
+    schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
+    connections += other.connections
+    errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
+    batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)
+    resources.cpuUserS += other.resources.cpuUserS
+    resources.cpuSystemS += other.resources.cpuSystemS
+    resources.maxRssBytes = sum(resources.maxRssBytes, other.resources.maxRssBytes)
+    for phase in other.phases {
+      if let index = phases.firstIndex(where: { $0.name == phase.name }) {
+        phases[index].add(phase)
+      } else {
+        // Drain is the last one.
+        phases.insert(phase, at: phases.last?.name == "drain" ? phases.count - 1 : phases.count)
+      }
+    }
+  }
+
+  private static func joined(_ series: [[Sample]]) -> [Sample] {
+    var seconds: [Double: Sample] = [:]
+    for sample in series.joined() {
+      let second = sample.tS.rounded(.down)
+      seconds[second, default: Sample()].add(sample)
+      seconds[second]?.tS = second
+    }
+    return seconds.values.sorted { $0.tS < $1.tS }
+  }
+
+  // MARK: what does not fit
+
+  /// The settings that are not the same in all plans.
+  private static func differences(of parts: [Part]) -> [String] {
+    let first = parts[0]
+    return parts.dropFirst().compactMap { part in
+      let (a, b) = (first.result.plan, part.result.plan)
+      let names = Set(a.keys).union(b.keys).subtracting(["segment"]).filter { a[$0] != b[$0] }.sorted()
+      return names.isEmpty ? nil : "\(part.name) has another plan than \(first.name): \(names.joined(separator: ", "))"
+    }
+  }
+
+  private mutating func joinSegments(of parts: [Part]) -> [String] {
+    var all: Segments?
+    for part in parts {
+      var text = "1/1"
+      if case .text(let told) = part.result.plan["segment"] { text = told }
+      guard let segments = Segments(text) else { return ["\(part.name): '\(text)' is no segment"] }
+      guard all == nil || all?.count == segments.count else {
+        return ["\(part.name) is a part of another number of segments than \(parts[0].name)"]
+      }
+      if all == nil { all = segments } else { all?.add(segments) }
+    }
+    guard let all else { return [] }
+    plan["segment"] = .text(all.text)
+    var warnings: [String] = []
+    if !all.missing.isEmpty { warnings.append("segments are missing: \(list(all.missing))") }
+    if !all.repeated.isEmpty {
+      warnings.append("segments are there more than once, and count as often: \(list(all.repeated))")
+    }
+    return warnings
+  }
+
+  private func list(_ names: [String]) -> String {
+    names.prefix(10).joined(separator: ", ") + (names.count > 10 ? " and \(names.count - 10) more" : "")
+  }
+
+  /// Rates of runs that did not run together say nothing.
+  private static func overlapWarning(of results: [RunResult]) -> [String] {
+    guard let longest = results.map(\.measuredS).max(), longest > 0 else { return [] }
+    var (begin, end) = (-Double.infinity, Double.infinity)
+    for result in results {
+      guard let (from, to) = result.measuredSpan else { return [] }
+      (begin, end) = (max(begin, from), min(end, to))
+    }
+    let overlap = max(0, end - begin)
+    guard overlap < 0.9 * longest else { return [] }
+    func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }
+    return [
+      "the measured phases overlap for \(seconds(overlap)) only, of \(seconds(longest)): the rates are of no moment in which all ran"
+    ]
+  }
+
+  /// When the measured phase began and ended, in UNIX seconds; `nil` when the document does not tell.
+  private var measuredSpan: (Double, Double)? {
+    guard let index = phases.firstIndex(where: { $0.name == "measured" }), let start = unixSeconds(started) else {
+      return nil
+    }
+    let begin = start + phases[..<index].reduce(0) { $0 + $1.seconds }
+    return (begin, begin + phases[index].seconds)
+  }
+
+  // MARK: the verdict
+
+  private static func verdict(of parts: [Part], _ merged: RunResult, _ warnings: inout [String]) -> Verdict {
+    var verdict = Verdict()
+    let limits = parts.map(\.result.verdict.limitedBy)
+    verdict.limitedBy = [.generator, .gateway].first { limits.contains($0) } ?? .schedule
+    verdict.invariants = merged.invariants(
+      usesMarkers: parts.allSatisfy {
+        $0.result.plan["markers"] != .text("off") && $0.result.plan["leave_unknown"] != .flag(true)
+      })
+    for part in parts {
+      for invariant in part.result.verdict.invariants where !invariant.holds {
+        verdict.invariants.append(.init("\(part.name): \(invariant.name)", holds: false, detail: invariant.detail))
+      }
+    }
+    for expression in unique(parts.flatMap { $0.result.verdict.thresholds.map(\.expression) }) {
+      do {
+        verdict.thresholds.append(try Threshold(expression).judge(merged))
+      } catch {
+        warnings.append("a threshold cannot be judged again: \(error)")
+      }
+    }
+    return verdict
+  }
+}
+
+/// Each once, in the order of the first time.
+private func unique(_ texts: [String]) -> [String] {
+  var seen: Set<String> = []
+  return texts.filter { seen.insert($0).inserted }
+}
+
+extension RunResult.Notifications {
+  fileprivate static func += (sum: inout Self, other: Self) {
+    for path in [\.generated, \.accepted, \.rejected, \.unknown, \.abandoned] as [WritableKeyPath<Self, Int>] {
+      sum.add(other, path)
+    }
+  }
+}
+
+extension RunResult.Sendings {
+  fileprivate static func += (sum: inout Self, other: Self) {
+    for path in [\.written, \.resent, \.accepted, \.rejected, \.discarded, \.unknown, \.markers]
+      as [WritableKeyPath<Self, Int>]
+    { sum.add(other, path) }
+  }
+}
+
+extension RunResult.Connections {
+  fileprivate static func += (sum: inout Self, other: Self) {
+    for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
+    sum.closed.merge(other.closed, uniquingKeysWith: Measurement.sum)
+  }
+}
+
+extension RunResult.Phase {
+  fileprivate mutating func add(_ other: Self) {
+    seconds = max(seconds, other.seconds)
+    notifications += other.notifications
+    sendings += other.sendings
+    connections += other.connections
+    errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
+    sendLagUs.merge(other.sendLagUs)
+  }
+}
+
+extension RunResult.Sample {
+  fileprivate mutating func add(_ other: Self) {
+    for path in [\.written, \.accepted, \.errors, \.opened, \.closed, \.up] as [WritableKeyPath<Self, Int>] {
+      self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
+    }
+    sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
+    cpu += other.cpu
+  }
+}
+
+private protocol Counts {}
+extension RunResult.Notifications: Counts {}
+extension RunResult.Sendings: Counts {}
+extension RunResult.Connections: Counts {}
+
+extension Counts {
+  fileprivate mutating func add(_ other: Self, _ path: WritableKeyPath<Self, Int>) {
+    self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
+  }
+}
+
+/// UNIX seconds of a time as results have it, `2026-01-02T03:04:05.678Z`; `nil` for anything else.
+func unixSeconds(_ text: String) -> Double? {
+  guard text.utf8.count >= 20, text.hasSuffix("Z") else { return nil }
+  let words = text.dropLast().split(omittingEmptySubsequences: false) { "-T:".contains($0) }
+  guard words.count == 6, let second = Double(words[5]), (0..<61).contains(second) else { return nil }
+  let numbers = words[..<5].compactMap { Int($0) }
+  guard numbers.count == 5, (1970...9999).contains(numbers[0]), (1...12).contains(numbers[1]),
+    (1...31).contains(numbers[2]), (0..<24).contains(numbers[3]), (0..<60).contains(numbers[4])
+  else { return nil }
+  // Years that begin in March: a leap day is then the last day of its year.
+  let year = numbers[1] > 2 ? numbers[0] : numbers[0] - 1
+  let month = (numbers[1] + 9) % 12
+  let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + numbers[2] - 1 - 719_468
+  return Double((days * 24 + numbers[3]) * 60 + numbers[4]) * 60 + second
+}

@@ -1,0 +1,36 @@
+/// Which parts of a stream a run has sent: `2/4`, of a merged one `1/4,3/4`, or `all`.
+struct Segments {
+  private(set) var numbers: [Int: Int] = [:]
+  /// How many parts the stream was cut into.
+  let count: Int
+
+  /// `nil` when the text names none.
+  init?(_ text: String) {
+    if text == "all" {
+      (numbers, count) = ([1: 1], 1)
+      return
+    }
+    var count: Int?
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      let words = part.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+      guard words.count == 2, let number = words[0], let whole = words[1], whole >= 1, whole <= 1_000_000,
+        (1...whole).contains(number), count == nil || count == whole
+      else { return nil }
+      count = whole
+      numbers[number, default: 0] += 1
+    }
+    guard let count else { return nil }
+    self.count = count
+  }
+
+  mutating func add(_ other: Segments) { numbers.merge(other.numbers, uniquingKeysWith: +) }
+
+  var missing: [String] { (1...count).filter { numbers[$0] == nil }.map { "\($0)/\(count)" } }
+  /// Those that are there more than once.
+  var repeated: [String] { numbers.filter { $0.value > 1 }.keys.sorted().map { count == 1 ? "all" : "\($0)/\(count)" } }
+
+  /// As a plan tells it.
+  var text: String {
+    missing.isEmpty ? "all" : numbers.keys.sorted().map { "\($0)/\(count)" }.joined(separator: ",")
+  }
+}

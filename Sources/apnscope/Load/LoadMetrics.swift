@@ -1,0 +1,48 @@
+import LoadTest
+import Measurement
+import MetricsEndpoint
+
+extension LoadSnapshot {
+  /// The counts as Prometheus takes them.
+  var metrics: [Metric] {
+    func counter(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
+      Metric(.counter, name, help: help, .integer(count))
+    }
+    func labelled(_ label: Metric.LabelName, _ counts: [String: Int]) -> [Metric.Sample] {
+      counts.sorted { $0.key < $1.key }.map { .init(labels: [label: $0.key], .integer($0.value)) }
+    }
+    return [
+      counter("apnscope_load_generated_total", "Notifications taken from the workload.", notifications.generated),
+      counter("apnscope_load_accepted_total", "Notifications proven accepted.", notifications.accepted),
+      counter("apnscope_load_rejected_total", "Notifications rejected.", notifications.rejected),
+      counter("apnscope_load_unknown_total", "Notifications whose fate was left open.", notifications.unknown),
+      counter("apnscope_load_abandoned_total", "Notifications given up.", notifications.abandoned),
+      counter("apnscope_load_skipped_total", "Notifications left out because they would have been late.", skipped),
+      counter("apnscope_load_written_total", "Sendings written, resent ones included.", sendings.written),
+      counter("apnscope_load_resent_total", "Sendings that were not a notification's first.", sendings.resent),
+      counter("apnscope_load_discarded_total", "Sendings that the gateway has thrown away.", sendings.discarded),
+      counter(
+        "apnscope_load_sendings_unknown_total", "Sendings whose connection ended without an answer.", sendings.unknown),
+      counter("apnscope_load_markers_total", "Known-bad frames that prove what was accepted.", sendings.markers),
+      counter("apnscope_load_written_bytes_total", "Plaintext bytes written.", writtenBytes),
+      Metric(
+        .counter, "apnscope_load_error_responses_total", help: "Error responses to notifications.",
+        samples: labelled("status", errorResponses)),
+      Metric(.gauge, "apnscope_load_connections_up", help: "Connections that are open.", .integer(connectionsUp)),
+      counter("apnscope_load_connections_attempted_total", "Attempts to connect.", connections.attempted),
+      counter("apnscope_load_connections_opened_total", "Connections opened.", connections.opened),
+      counter("apnscope_load_connections_resumed_total", "Connections that resumed a session.", connections.resumed),
+      counter("apnscope_load_connections_failed_total", "Attempts that failed.", connections.failed),
+      Metric(
+        .counter, "apnscope_load_connections_closed_total", help: "Connections that ended.",
+        samples: labelled("cause", connections.closed)),
+      Metric(
+        .gauge, "apnscope_load_send_lag_p99_seconds",
+        help: "From when a notification was due to when it was written, in this phase so far.",
+        .real(Double(sendLag99) / 1e6)),
+      Metric(
+        .gauge, "apnscope_load_phase", help: "1 for the phase that the run is in.",
+        samples: Self.phases.map { .init(labels: ["phase": $0], .integer($0 == phase ? 1 : 0)) }),
+    ]
+  }
+}

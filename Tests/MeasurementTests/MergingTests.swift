@@ -1,0 +1,232 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Measurement
+
+@Suite("Merging results")
+struct MergingTests {
+  /// A result with numbers of every kind, whose books balance.
+  static func result(_ random: inout SeededGenerator, segment: String = "1/1") -> RunResult {
+    var result = RunResult()
+    result.environment.host = "here"
+    result.started = "2026-11-21T09:22:33.000Z"
+    result.plan = ["segment": .text(segment), "seed": .number(7), "markers": .text("on")]
+    result.measuredS = 10
+    func count() -> Int { random.number(0...100_000) }
+    var part = RunResult.Phase()
+    (part.name, part.seconds) = ("measured", 10)
+    part.notifications.accepted = count()
+    part.notifications.rejected = count()
+    part.notifications.abandoned = count()
+    part.notifications.generated =
+      part.notifications.accepted + part.notifications.rejected + part.notifications.abandoned
+    part.sendings.accepted = part.notifications.accepted
+    part.sendings.rejected = part.notifications.rejected
+    part.sendings.discarded = count()
+    part.sendings.written = part.sendings.accepted + part.sendings.rejected + part.sendings.discarded
+    part.sendings.resent = count()
+    part.sendings.markers = count()
+    part.connections.opened = count()
+    part.connections.closed = ["rejected": count(), random.pick(["idle", "local"]): count()]
+    part.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
+    for _ in 0..<100 { part.sendLagUs.record(random.number(0...1 << 20)) }
+    result.notifications = part.notifications
+    result.sendings = part.sendings
+    result.connections = part.connections
+    result.errorResponses = part.errorResponses
+    result.latency.sendLagUs = part.sendLagUs
+    result.phases = [part]
+    result.schedule.skipped = count()
+    result.rates.writtenPerS = Double(part.sendings.written) / 10
+    result.rates.acceptedPerS = Double(part.sendings.accepted) / 10
+    for _ in 0..<100 {
+      result.lossWindow.record(random.number(0...500))
+      result.latency.errorMs.record(random.number(0...1 << 22))
+      result.batches.bytes.record(random.number(0...16_384))
+    }
+    result.batches.flushReasons = ["full": count(), "idle": count()]
+    for second in 0..<10 {
+      var sample = RunResult.Sample()
+      sample.tS = Double(second) * 1.004
+      (sample.written, sample.up, sample.sendLagP99Us) = (count(), 2, random.number(0...5_000))
+      sample.cpu = 0.5
+      result.series.append(sample)
+    }
+    result.resources.cpuUserS = 3
+    result.resources.maxRssBytes = count()
+    result.verdict.invariants = result.invariants(usesMarkers: true)
+    return result
+  }
+
+  static func merge(_ results: [RunResult]) throws -> RunResult {
+    try RunResult.merging(results.enumerated().map { RunResult.Part("\($0).json", $1) })
+  }
+
+  @Test("Every number adds up, and histograms merge exactly", arguments: 1...20 as ClosedRange<UInt64>)
+  func sums(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let count = random.number(1...6)
+    let parts = (1...count).map { Self.result(&random, segment: "\($0)/\(count)") }
+    let merged = try Self.merge(parts)
+    func total(_ path: KeyPath<RunResult, Int>) -> Int { parts.reduce(0) { $0 + $1[keyPath: path] } }
+    for path in [
+      \.notifications.generated, \.notifications.accepted, \.notifications.rejected, \.notifications.abandoned,
+      \.schedule.skipped, \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.markers, \.connections.opened,
+      \.resources.maxRssBytes, \.latency.sendLagUs.count, \.lossWindow.count, \.batches.bytes.count,
+    ] as [KeyPath<RunResult, Int>] {
+      #expect(merged[keyPath: path] == total(path), "\(path)")
+    }
+    for status in ["7", "8", "10"] {
+      #expect((merged.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.errorResponses[status] ?? 0) })
+    }
+    var lag = LatencyHistogram(.microseconds)
+    for part in parts { lag.merge(part.latency.sendLagUs) }
+    #expect(merged.latency.sendLagUs == lag)
+    #expect(merged.phases.map(\.name) == ["measured"])
+    #expect(merged.phases[0].sendings == merged.sendings)
+    #expect(merged.phases[0].sendLagUs == lag)
+    #expect(abs(merged.rates.writtenPerS - Double(merged.sendings.written) / 10) < 1e-6)
+    #expect(merged.series.map(\.tS) == (0..<10).map(Double.init))
+    for (index, sample) in merged.series.enumerated() {
+      #expect(sample.written == parts.reduce(0) { $0 + $1.series[index].written })
+      #expect(sample.sendLagP99Us == parts.map { $0.series[index].sendLagP99Us }.max())
+      #expect(sample.up == 2 * count)
+    }
+    #expect(merged.plan["segment"] == .text("all"))
+    #expect(merged.plan["seed"] == .number(7))
+    #expect(merged.verdict.invariants.count == 3 && merged.verdict.invariants.allSatisfy(\.holds))
+    #expect(merged.environment.hosts == nil)
+    #expect(merged.warnings == [])
+  }
+
+  @Test("Merging in steps gives the same", arguments: 1...5 as ClosedRange<UInt64>)
+  func steps(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let parts = (1...4).map { Self.result(&random, segment: "\($0)/4") }
+    let half = try Self.merge([parts[0], parts[2]])
+    #expect(half.plan["segment"] == .text("1/4,3/4"))
+    #expect(half.warnings == ["segments are missing: 2/4, 4/4"])
+    var stepwise = try Self.merge([half, try Self.merge([parts[1], parts[3]])])
+    #expect(stepwise.plan["segment"] == .text("all"))
+    stepwise.warnings = []
+    let whole = try Self.merge(parts)
+    #expect(stepwise.notifications == whole.notifications)
+    #expect(stepwise.latency == whole.latency)
+    #expect(stepwise.series == whole.series)
+    #expect(stepwise.phases == whole.phases)
+  }
+
+  @Test("Rates are over the longest measured phase, and never above the sum")
+  func rates() throws {
+    var random = SeededGenerator(seed: 1)
+    var (a, b) = (Self.result(&random, segment: "1/2"), Self.result(&random, segment: "2/2"))
+    (a.measuredS, a.rates.writtenPerS) = (10, 100)
+    (b.measuredS, b.rates.writtenPerS) = (20, 100)
+    let merged = try Self.merge([a, b])
+    #expect(merged.measuredS == 20)
+    #expect(merged.rates.writtenPerS == 150)
+    #expect(
+      merged.warnings.count == 1
+        && merged.warnings[0].hasPrefix("the measured phases overlap for 10.0 s only, of 20.0 s"))
+  }
+
+  @Test(
+    "What does not fit is said",
+    arguments: [
+      (["1/2", "1/2"], ["segments are missing: 2/2", "segments are there more than once, and count as often: 1/2"]),
+      (["1/1", "1/1"], ["segments are there more than once, and count as often: all"]),
+      (["1/2", "2/3"], ["1.json is a part of another number of segments than 0.json"]),
+      (["1/2", "half"], ["1.json: 'half' is no segment"]), (["2/1", "1/1"], ["0.json: '2/1' is no segment"]),
+    ])
+  func segments(segments: [String], warnings: [String]) throws {
+    var random = SeededGenerator(seed: 2)
+    #expect(try Self.merge(segments.map { Self.result(&random, segment: $0) }).warnings == warnings)
+  }
+
+  @Test("Plans that differ are named with their settings, hosts are listed, the earliest start stays")
+  func differences() throws {
+    var random = SeededGenerator(seed: 3)
+    var (a, b) = (Self.result(&random, segment: "1/2"), Self.result(&random, segment: "2/2"))
+    b.plan["seed"] = .number(8)
+    b.plan["rate"] = .text("5/s")
+    b.environment.host = "there"
+    b.started = "2026-11-21T09:22:32.500Z"
+    a.warnings = ["one"]
+    b.warnings = ["one", "two"]
+    let merged = try Self.merge([a, b])
+    #expect(merged.warnings == ["one", "two", "1.json has another plan than 0.json: rate, seed"])
+    #expect(merged.environment.hosts == ["here", "there"])
+    #expect(merged.environment.host == "here")
+    #expect(merged.started == b.started)
+  }
+
+  @Test("Thresholds and invariants are judged again")
+  func verdict() throws {
+    var random = SeededGenerator(seed: 4)
+    var (a, b) = (Self.result(&random, segment: "1/2"), Self.result(&random, segment: "2/2"))
+    a.rates.writtenPerS = 60
+    b.rates.writtenPerS = 60
+    a.verdict.thresholds = [.init(expression: "written_per_s>100", value: 60, passed: false)]
+    b.verdict.thresholds = a.verdict.thresholds + [.init(expression: "speed>1", value: 1, passed: true)]
+    b.verdict.limitedBy = .gateway
+    // One lost what the other invented.
+    a.notifications.generated += 1
+    b.notifications.generated -= 1
+    a.verdict.invariants = a.invariants(usesMarkers: true)
+    b.verdict.invariants = b.invariants(usesMarkers: true)
+    let merged = try Self.merge([a, b])
+    #expect(merged.verdict.thresholds == [.init(expression: "written_per_s>100", value: 120, passed: true)])
+    #expect(merged.verdict.limitedBy == .gateway)
+    #expect(merged.verdict.invariants.map(\.holds) == [true, true, true, false, false])
+    #expect(merged.verdict.invariants[3].name.hasPrefix("0.json: generated ="))
+    #expect(merged.warnings.contains { $0.contains("'speed' is nothing that is measured") })
+  }
+
+  @Test("Other kinds, schemas and units are refused")
+  func refused() throws {
+    var random = SeededGenerator(seed: 5)
+    let a = Self.result(&random)
+    var b = a
+    b.schema = 2
+    #expect(throws: RunResult.MergeError(description: "1.json has schema 2, 0.json has 1")) { try Self.merge([a, b]) }
+    b = a
+    b.kind = "simulate"
+    #expect(throws: RunResult.MergeError.self) { try Self.merge([a, b]) }
+    b = a
+    b.latency.errorMs = LatencyHistogram(.bytes)
+    for results in [[a, b], [b, a], [b], [b, b]] {
+      #expect(throws: RunResult.MergeError.self) { try Self.merge(results) }
+    }
+    b = a
+    b.phases[0].sendLagUs = LatencyHistogram(.bytes)
+    for results in [[a, b], [b, a], [b]] { #expect(throws: RunResult.MergeError.self) { try Self.merge(results) } }
+    #expect(throws: RunResult.MergeError.self) { try Self.merge([]) }
+  }
+
+  @Test("Numbers of any size are taken")
+  func extremes() throws {
+    var random = SeededGenerator(seed: 6)
+    var a = Self.result(&random)
+    a.notifications.generated = .max
+    a.notifications.accepted = .max
+    a.sendings.written = .min
+    a.sendings.rejected = .min
+    a.series[0].tS = 1e300
+    a.errorResponses["8"] = .max
+    a.phases[0].seconds = 1e308
+    let merged = try Self.merge([a, a, a])
+    #expect(merged.notifications.generated == .max)
+    #expect(merged.sendings.written == .min)
+  }
+
+  @Test("Times as results have them")
+  func times() {
+    #expect(unixSeconds("1970-01-01T00:00:00.000Z") == 0)
+    #expect(unixSeconds("2000-02-29T00:00:00Z") == 951_782_400)
+    #expect(unixSeconds("2026-11-21T09:22:33.500Z") == 1_795_252_953.5)
+    for text in ["", "2026-11-21", "2026-13-21T09:22:33.5Z", "2026-11-21T09:22:33.5", "x-11-21T09:22:33.500000Z"] {
+      #expect(unixSeconds(text) == nil)
+    }
+  }
+}
