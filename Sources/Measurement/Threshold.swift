@@ -1,6 +1,11 @@
 /// A condition on a result, as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
 public struct Threshold: Sendable, Equatable {
-  public enum Comparison: String, Sendable { case less = "<", atMost = "<=", more = ">", atLeast = ">=" }
+  public enum Comparison: String, Sendable {
+    case less = "<"
+    case atMost = "<="
+    case more = ">"
+    case atLeast = ">="
+  }
 
   /// As it was written.
   public var expression: String

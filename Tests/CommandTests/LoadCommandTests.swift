@@ -187,7 +187,8 @@ struct LoadCommandTests {
     try SimulatorProcess.inFolder { command in
       let arguments = [
         "--identity", "ids", "--stage", "10s:0..50k/s", "--stage", "1m:50k/s", "--command", "0=1,2=9", "--payload",
-        "100..200=3,2000=1", "--priority", "10=1,none=1", "--faults", "oversize=1e-5", "--batch", "7", "--lifetime", "30s",
+        "100..200=3,2000=1", "--priority", "10=1,none=1", "--faults", "oversize=1e-5", "--batch", "7", "--lifetime",
+        "30s",
         "--threshold", "send_lag_p99<5ms",
       ]
       let first = try RunningProcess(Command.path, ["load", "--print-plan"] + arguments, in: command.folder).end()

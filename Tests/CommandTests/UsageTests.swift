@@ -66,6 +66,7 @@ struct UsageTests {
       ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
       ("inspect", readingOptions + ["--format", "--rows"]),
       ("simulate", simulateOptions),
+      ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),
       ("merge", ["--output", "--format"]),
       ("identity", ["--directory", "--topic", "--key", "--revoked", "--expired", "--days", "--force"]),
     ])

@@ -21,7 +21,8 @@ extension LoadOutcome {
       result.rates.writtenPerS = Double(counts.sendings.written) / measured.seconds
       result.rates.writtenBytesPerS = Double(counts.writtenBytes) / measured.seconds
       // What was written in the phase and proven later belongs to it, so acceptance is that of the whole run's share.
-      let share = last.tally.sendings.written > 0
+      let share =
+        last.tally.sendings.written > 0
         ? Double(last.tally.sendings.accepted) / Double(last.tally.sendings.written) : 0
       result.rates.acceptedPerS = result.rates.writtenPerS * share
     }
@@ -72,7 +73,9 @@ extension LoadOutcome {
   }
 
   private var limit: RunResult.Verdict.Limit {
-    guard case .unlimited = plan.pace else { return isBehind ? (usesMostOfItsCores ? .generator : .gateway) : .schedule }
+    guard case .unlimited = plan.pace else {
+      return isBehind ? (usesMostOfItsCores ? .generator : .gateway) : .schedule
+    }
     return usesMostOfItsCores ? .generator : .gateway
   }
 

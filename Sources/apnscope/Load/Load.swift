@@ -10,7 +10,7 @@ struct Load: AsyncParsableCommand {
       became of every notification, because the protocol does not: accepted, rejected, unknown, or given up.
 
       Notification n is a pure function of --seed and n, so the same load can be run again, and several machines can \
-      share one (--segment 2/4). A batch is written at once when nothing of ours is unsent; else it collects until it is \
+      share one (--segment 2/4; 'apnscope merge' joins their results). A batch is written at once when nothing of ours is unsent; else it collects until it is \
       full (--batch), has waited (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
       ends every connection's life: its rejection proves everything before it accepted (--markers off for gateways that \
       dislike it).
@@ -33,8 +33,8 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope load --identity ids --plan nightly.toml --print-plan
 
-      Exit codes: 0 done; 64 usage; 65 a certificate or plan cannot be used; 66 cannot open a file; 69 the gateway cannot \
-      be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
+      Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
+      the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
       written).
       """)
 

@@ -26,12 +26,15 @@ struct LoadSummary {
     let latency = result.latency
     for (name, histogram) in [
       ("send lag", latency.sendLagUs), ("error latency", latency.errorMs), ("recover", latency.recoverMs),
-      ("TLS handshake", latency.tlsHandshakeMs), ("loss window", result.lossWindow),
+      ("loop lag", result.resources.loopLagUs), ("TLS handshake", latency.tlsHandshakeMs),
+      ("loss window", result.lossWindow),
       ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
     ] where histogram.count > 0 {
       lines.append(
-        Self.row(name, [0.5, 0.99, 0.999].map { Self.value(histogram.quantile($0), histogram.unit) }
-          + [Self.value(histogram.maximum, histogram.unit)]))
+        Self.row(
+          name,
+          [0.5, 0.99, 0.999].map { Self.value(histogram.quantile($0), histogram.unit) }
+            + [Self.value(histogram.maximum, histogram.unit)]))
     }
     let reasons = result.batches.flushReasons.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
     lines.append("flushed        \(reasons.joined(separator: ", "))")
@@ -49,7 +52,9 @@ struct LoadSummary {
   }
 
   private static func row(_ name: String, _ cells: [String]) -> String {
-    func pad(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+    func pad(_ text: String, _ width: Int) -> String {
+      String(repeating: " ", count: max(0, width - text.count)) + text
+    }
     return name + String(repeating: " ", count: max(1, 15 - name.count)) + cells.map { pad($0, 11) }.joined()
   }
 

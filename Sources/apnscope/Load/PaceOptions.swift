@@ -2,7 +2,9 @@ import ArgumentParser
 import LoadTest
 
 struct PaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Notifications a second in all, as 200k/s. Default: as fast as they are taken.", valueName: "rate"))
+  @Option(
+    help: ArgumentHelp(
+      "Notifications a second in all, as 200k/s. Default: as fast as they are taken.", valueName: "rate"))
   var rate: Rate?
 
   @Option(help: ArgumentHelp("The same for each connection: --connections times as many in all.", valueName: "rate"))
@@ -28,23 +30,27 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     name: .customLong("for"),
-    help: ArgumentHelp("End after this time. Default: the stages' length, or 60s, or none with --count.", valueName: "time"))
+    help: ArgumentHelp(
+      "End after this time. Default: the stages' length, or 60s, or none with --count.", valueName: "time"))
   var duration: TimeSpan?
 
   @Option(help: ArgumentHelp("Time before it that is not measured.", valueName: "time"))
   var warmUp = TimeSpan(.zero)
 
   @Option(
-    help: ArgumentHelp("How long the end may take: last answers, and what they leave to be sent again.", valueName: "time"))
+    help: ArgumentHelp(
+      "How long the end may take: last answers, and what they leave to be sent again.", valueName: "time"))
   var drain = TimeSpan(.seconds(10))
 
   func validate() throws {
     let given = [
-      rate.map { _ in "--rate" }, ratePerConnection.map { _ in "--rate-per-connection" }, stage.isEmpty ? nil : "--stage",
+      rate.map { _ in "--rate" }, ratePerConnection.map { _ in "--rate-per-connection" },
+      stage.isEmpty ? nil : "--stage",
     ].compactMap { $0 }
     if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
     if given.isEmpty, poisson || behind == .skip {
-      throw ValidationError("\(poisson ? "--poisson" : "--behind skip") needs --rate, --rate-per-connection or --stage.")
+      throw ValidationError(
+        "\(poisson ? "--poisson" : "--behind skip") needs --rate, --rate-per-connection or --stage.")
     }
     if let ratePerConnection, ratePerConnection.perSecond <= 0 {
       throw ValidationError("--rate-per-connection takes more than 0.")

@@ -2,7 +2,8 @@ import ArgumentParser
 import LoadTest
 
 struct WorkloadOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Where all notifications come from; the same seed makes the same stream.", valueName: "number"))
+  @Option(
+    help: ArgumentHelp("Where all notifications come from; the same seed makes the same stream.", valueName: "number"))
   var seed: UInt64 = 1
 
   @Option(help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9.", valueName: "mix"))
