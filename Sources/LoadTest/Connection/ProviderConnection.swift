@@ -358,7 +358,10 @@ final class ProviderConnection {
     guard count > 0 else { return }
     if isTerminated {
       runner.tally.sendings.discarded += count
-      guard sendsAgain else { return runner.tally.abandoned += count }
+      guard sendsAgain else {
+        runner.tally.abandoned += count
+        return
+      }
       if let errorReadAt { runner.noteError(errorReadAt) }
       // They were not looked at: it was not one of them that ended the connection.
       for index in rest.indices { (rest[index].silences, rest[index].alone, rest[index].portion) = (0, 0, .max) }

@@ -167,7 +167,11 @@ extension LoopRunner {
   private func nextPiece(_ now: Int64) -> (SentLog.Piece, due: Int64)? {
     if !isAgainSorted { sortAgain() }
     // One that was never written is late since it was due.
-    if let piece = again.first { return (piece, piece.attempt > 0 ? againSince : dueTime(of: piece.index) ?? againSince) }
+    if let piece = again.first {
+      guard piece.attempt == 0, let due = dueTime(of: piece.index) else { return (piece, againSince) }
+      // What chance owes now may be due later than this one was.
+      return (piece, min(due, againSince))
+    }
     guard phase == .running, owed > 0, next < most else { return nil }
     let count = min(owed, most - next, 1 << 20)
     return (SentLog.Piece(index: next, count: count, attempt: 0), dueTime(of: next) ?? now)
