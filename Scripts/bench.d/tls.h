@@ -50,7 +50,7 @@ static SSL_CTX *make_context(const SSL_METHOD *method, int version) {
 static double seconds_of(struct timeval time) { return (double)time.tv_sec + (double)time.tv_usec / 1e6; }
 
 // User and system time of this process, in seconds.
-static double processor_time(void) {
+static inline double processor_time(void) {
   struct rusage usage;
   need(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage");
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
