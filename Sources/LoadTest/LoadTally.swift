@@ -38,7 +38,10 @@ struct LoadTally: Sendable {
 
   /// How a connection ended, as the result names it.
   enum Cause: String, Sendable, CaseIterable {
-    case rejected, shutdown, peerFin = "peer_fin", peerRst = "peer_rst", idle, lifetime, local
+    case rejected, shutdown
+    case peerFin = "peer_fin"
+    case peerRst = "peer_rst"
+    case idle, lifetime, local
   }
 
   /// Why a batch was written when it was.

@@ -102,22 +102,28 @@ extension LoadOutcome {
 }
 
 /// What must hold for every run.
-func expectBalance(_ outcome: LoadOutcome, _ gateway: Ledger.Gateway?, sourceLocation: SourceLocation = #_sourceLocation) {
+func expectBalance(
+  _ outcome: LoadOutcome, _ gateway: Ledger.Gateway?, sourceLocation: SourceLocation = #_sourceLocation
+) {
   let (books, sendings) = (outcome.books, outcome.books.sendings)
   func expect(_ condition: Bool, _ law: String) {
     #expect(
-      condition, Comment(rawValue: "\(law): \(books), gateway \(String(describing: gateway))"), sourceLocation: sourceLocation)
+      condition, Comment(rawValue: "\(law): \(books), gateway \(String(describing: gateway))"),
+      sourceLocation: sourceLocation)
   }
   expect(books.generated == books.accepted + books.rejected + books.unknown + books.abandoned, "each has one fate")
   expect(
     sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
     "each sending has one fate")
-  expect(sendings.accepted == books.accepted && sendings.rejected == books.rejected, "what is settled is not sent again")
+  expect(
+    sendings.accepted == books.accepted && sendings.rejected == books.rejected, "what is settled is not sent again")
   expect(sendings.resent <= sendings.written, "resent is a part of written")
   expect(books.up == 0, "no connection is left")
   expect(books.opened == books.closed.values.reduce(0, +), "each connection ends once")
   expect(books.attempted >= books.opened + books.failed, "an attempt has one end")
-  if outcome.plan.usesMarkers, outcome.plan.resendsUnknown { expect(books.unknown == 0, "markers leave nothing unknown") }
+  if outcome.plan.usesMarkers, outcome.plan.resendsUnknown {
+    expect(books.unknown == 0, "markers leave nothing unknown")
+  }
   for invariant in outcome.result(Environment()).verdict.invariants { expect(invariant.holds, invariant.name) }
   guard let gateway else { return }
   let rejected = gateway.rejected.values.reduce(0, +)
@@ -125,7 +131,8 @@ func expectBalance(_ outcome: LoadOutcome, _ gateway: Ledger.Gateway?, sourceLoc
   expect(gateway.accepted >= sendings.accepted, "what is called accepted was")
   expect(gateway.accepted <= sendings.accepted + sendings.unknown, "what was accepted is called so, or unknown")
   expect(rejected >= sendings.rejected, "what is called rejected was")
-  expect(rejected <= sendings.rejected + sendings.unknown + sendings.markers, "what was rejected is called so, or unknown")
+  expect(
+    rejected <= sendings.rejected + sendings.unknown + sendings.markers, "what was rejected is called so, or unknown")
   for (status, count) in books.errorResponses where status != 10 {
     expect(gateway.rejected["\(status)", default: 0] >= count, "responses of status \(status)")
   }

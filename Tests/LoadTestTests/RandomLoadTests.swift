@@ -7,7 +7,8 @@ import Testing
 extension Loopback {
   @Suite("Random loads")
   struct RandomLoadTests {
-    @Test("the books balance, whatever the gateway does", .timeLimit(.minutes(3)), arguments: 1...24 as ClosedRange<UInt64>)
+    @Test(
+      "the books balance, whatever the gateway does", .timeLimit(.minutes(3)), arguments: 1...24 as ClosedRange<UInt64>)
     func random(seed: UInt64) async throws {
       var generator = SeededGenerator(seed: seed)
       let behavior = generator.behavior(seed)
@@ -39,7 +40,9 @@ extension SeededGenerator {
   fileprivate mutating func behavior(_ seed: UInt64) -> Behavior {
     var behavior = Behavior()
     behavior.seed = seed
-    if happens(oneIn: 2) { behavior.rejections.append(.init(.every(number(50...600)), status: pick([.invalidToken, .processingError]))) }
+    if happens(oneIn: 2) {
+      behavior.rejections.append(.init(.every(number(50...600)), status: pick([.invalidToken, .processingError])))
+    }
     if happens(oneIn: 3) { behavior.rejections.append(.init(.probability(0.003))) }
     if happens(oneIn: 3) { behavior.shutdownAfter = number(100...800) }
     if happens(oneIn: 3) { behavior.response.delay = .zero ... .milliseconds(number(1...50)) }

@@ -45,7 +45,9 @@ extension Loopback {
       #expect(outcome.books.sendings.written > 0)
     }
 
-    @Test("without markers it ends in good order, and calls open what is open", .timeLimit(.minutes(1)), arguments: [false, true])
+    @Test(
+      "without markers it ends in good order, and calls open what is open", .timeLimit(.minutes(1)),
+      arguments: [false, true])
     func withoutMarkers(tls: Bool) async throws {
       let simulation = try await LoadSimulation(tls: tls) { options in
         // So much is unsent when it ends that a close would lose some.
@@ -191,7 +193,8 @@ extension Loopback {
       let workload = try Workload(plan.workload)
       let remains = Remains()
       var bound: NIOLoopBound<LoopRunner>? = try await loop.submit {
-        let runner = LoopRunner(plan, workload, loop, part: 0, of: 1, tls: nil, sessions: nil, start: Clock.nanoseconds())
+        let runner = LoopRunner(
+          plan, workload, loop, part: 0, of: 1, tls: nil, sessions: nil, start: Clock.nanoseconds())
         remains.runner = runner
         runner.openAll([0, 1, 2], of: 3)
         remains.connection = runner.connections.first

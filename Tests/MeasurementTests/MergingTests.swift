@@ -72,7 +72,8 @@ struct MergingTests {
     func total(_ path: KeyPath<RunResult, Int>) -> Int { parts.reduce(0) { $0 + $1[keyPath: path] } }
     for path in [
       \.notifications.generated, \.notifications.accepted, \.notifications.rejected, \.notifications.abandoned,
-      \.schedule.skipped, \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.markers, \.connections.opened,
+      \.schedule.skipped, \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.markers,
+      \.connections.opened,
       \.resources.maxRssBytes, \.latency.sendLagUs.count, \.lossWindow.count, \.batches.bytes.count,
     ] as [KeyPath<RunResult, Int>] {
       #expect(merged[keyPath: path] == total(path), "\(path)")

@@ -62,7 +62,8 @@ public final class LoadRunner: Sendable {
       let (plan, workload, tls, count) = (plan, workload, tls, loops.count)
       runners.append(
         try await loop.submit {
-          let runner = LoopRunner(plan, workload, loop, part: part, of: count, tls: tls, sessions: sessions, start: Clock.nanoseconds())
+          let runner = LoopRunner(
+            plan, workload, loop, part: part, of: count, tls: tls, sessions: sessions, start: Clock.nanoseconds())
           return NIOLoopBound(runner, eventLoop: loop)
         }.get())
     }

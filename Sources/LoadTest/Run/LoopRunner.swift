@@ -61,7 +61,10 @@ final class LoopRunner {
   /// Entries that a connection's log may have: all logs together are bounded.
   let logLimit: Int
 
-  init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, tls: TLSContext?, sessions: SessionCache?, start: Int64) {
+  init(
+    _ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, tls: TLSContext?,
+    sessions: SessionCache?, start: Int64
+  ) {
     self.plan = plan
     self.workload = workload
     self.loop = loop

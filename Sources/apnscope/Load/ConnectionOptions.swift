@@ -5,7 +5,9 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Connections at a time.", valueName: "count"))
   var connections = 1
 
-  @Option(help: ArgumentHelp("Event loops they are spread over. Default: one per core, not more than connections.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp(
+      "Event loops they are spread over. Default: one per core, not more than connections.", valueName: "count"))
   var threads: Int?
 
   @Option(
@@ -42,7 +44,8 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The same after so many notifications.", valueName: "count"))
   var connectionCount: Count?
 
-  @Option(help: ArgumentHelp("Wait after a failed attempt to connect; doubles with each further one.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Wait after a failed attempt to connect; doubles with each further one.", valueName: "time"))
   var backoff = TimeSpan(.milliseconds(50))
 
   @Option(help: ArgumentHelp("Most that it waits.", valueName: "time"))

@@ -92,7 +92,8 @@ struct EffectivePlan {
     settings.map { name, value in
       switch value {
       case .text(let text): "\(name) = \(Self.quoted(text))"
-      case .number(let number): "\(name) = \(number == number.rounded() && abs(number) < 1e15 ? "\(Int(number))" : "\(number)")"
+      case .number(let number):
+        "\(name) = \(number == number.rounded() && abs(number) < 1e15 ? "\(Int(number))" : "\(number)")"
       case .flag(let flag): "\(name) = \(flag)"
       case .list(let list): "\(name) = [\(list.map(Self.quoted).joined(separator: ", "))]"
       }

@@ -27,6 +27,8 @@ struct ResultOptions: ParsableArguments {
   var threshold: [ThresholdArgument] = []
 
   @Option(
-    help: ArgumentHelp("Show the counts to Prometheus at http://HOST:PORT/metrics while it runs; port 0 picks a free one.", valueName: "host:port"))
+    help: ArgumentHelp(
+      "Show the counts to Prometheus at http://HOST:PORT/metrics while it runs; port 0 picks a free one.",
+      valueName: "host:port"))
   var metrics: ListeningAddress?
 }

@@ -29,7 +29,8 @@ struct TargetOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Certificates that the gateway's must lead to. Default: the directory's, or else the system's.", valueName: "file"),
+      "Certificates that the gateway's must lead to. Default: the directory's, or else the system's.", valueName: "file"
+    ),
     completion: .file())
   var ca: String?
 
@@ -80,7 +81,8 @@ struct TargetOptions: ParsableArguments {
     plan.verifiesName = !noVerify
     guard allowRemote || Machine.isLocal(gateway.address.host) else {
       throw ValidationError(
-        "\(gateway.address.host) is not this machine. Load on other people's systems needs their consent: say --allow-remote if you have it.")
+        "\(gateway.address.host) is not this machine. Load on other people's systems needs their consent: say --allow-remote if you have it."
+      )
     }
   }
 
@@ -117,7 +119,9 @@ struct TargetOptions: ParsableArguments {
     let topics = try directory.topics()
     guard let only = topics.first, topics.count == 1 else {
       throw ValidationError(
-        topics.isEmpty ? "\(path) holds no provider's certificate." : "\(path) holds several topics; choose one with --topic: \(topics.joined(separator: ", ")).")
+        topics.isEmpty
+          ? "\(path) holds no provider's certificate."
+          : "\(path) holds several topics; choose one with --topic: \(topics.joined(separator: ", ")).")
     }
     return try directory.provider(topic: only)
   }
