@@ -123,7 +123,8 @@ extension LoopRunner {
   ///
   /// Called when time has passed and when a connection can take more; never waits.
   func pump() {
-    guard !isPumping, phase == .running || phase == .draining else { return }
+    // Who pumps again in a moment pumps then: else each tick would add a burst, and the loop would never come to read.
+    guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
     defer { isPumping = false }
     let now = clock()
