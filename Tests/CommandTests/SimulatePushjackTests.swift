@@ -66,7 +66,7 @@ struct SimulatePushjackTests {
     }
   }
 
-  @Test("A batch that a slow gateway does not take at once: it is sent five times, accepted, and reported as failed")
+  @Test("A batch that a slow gateway does not take at once: it is sent five times, accepted in part, and reported as failed")
   func tooMuchAtOnce() throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(["--read-rate", "20MB", "--receive-buffer", "4096"], in: command)
@@ -77,8 +77,9 @@ struct SimulatePushjackTests {
       #expect(report.written == 0)
       let gateway = try simulator.stop().gateway
       #expect(gateway.connections == 5)
-      #expect(gateway.accepted == gateway.received)
-      #expect(gateway.accepted > 3_500)
+      // How much of it got through before each write failed is the machine's affair; what it was not told is ours.
+      #expect(gateway.accepted > 0)
+      #expect(gateway.rejected.isEmpty)
     }
   }
 
