@@ -1,7 +1,6 @@
 import ArgumentParser
 import Bytes
 import Dissection
-import FoundationEssentials
 
 struct Inspect: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -48,19 +47,12 @@ struct Inspect: ParsableCommand {
       let text: String
       switch format {
       case .text: text = InspectionText(report, rows: rows).text
-      case .json: text = try json(report)
+      case .json: text = try report.jsonDocument() + "\n"
       }
       _ = write(Array(text.utf8).rawBytes)
     }
     try outputs.check()
     let code = result.exitCode(strict: false)
     if code != .success { throw code }
-  }
-
-  private func json(_ report: InspectionReport) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    return String(decoding: try encoder.encode(report), as: UTF8.self) + "\n"
   }
 }

@@ -45,16 +45,20 @@ struct SettingsFile {
   /// - Parameters:
   ///   - excluded: options that have no place in a file, but for the usual help and version.
   ///   - repeatable: options that are used once for each value of a list.
-  ///   - alternatives: what else of the file must go when these options were typed.
+  ///   - alternatives: options that exclude others: who types one of a pair's sides means it instead of the other side.
   func merged<Command: ParsableCommand>(
     into command: Command.Type, named name: String, except excluded: Set<String>, repeatable: Set<String>,
-    alternatives: (Set<String>) -> Set<String> = { _ in [] }
+    alternatives: [(String, [String])]
   ) throws -> Command {
     let typed = CommandLine.arguments.drop { $0 != name }.dropFirst()
     let names = Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) })
+    var overridden = names
+    for (one, others) in alternatives {
+      if names.contains(one) { overridden.formUnion(others) }
+      if !names.isDisjoint(with: others) { overridden.insert(one) }
+    }
     let arguments = try arguments(
-      of: command, except: excluded.union(["help", "version"]), repeatable: repeatable,
-      overridden: names.union(alternatives(names)))
+      of: command, except: excluded.union(["help", "version"]), repeatable: repeatable, overridden: overridden)
     do {
       return try Command.parse(arguments + typed)
     } catch {

@@ -10,12 +10,9 @@ final class StopSignals: Sendable {
 
   init(_ stop: @escaping @Sendable () -> Void) {
     let watching = Task { [self] in
-      let clock = ContinuousClock()
-      var first: ContinuousClock.Instant?
+      var requests = StopRequests()
       for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) {
-        // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
-        if let first, first.duration(to: clock.now) > .milliseconds(500) { _exit(ExitStatus.interrupted.rawValue) }
-        first = first ?? clock.now
+        requests.note()
         asked.store(true, ordering: .relaxed)
         stop()
       }
@@ -27,4 +24,16 @@ final class StopSignals: Sendable {
   var wasAsked: Bool { asked.load(ordering: .relaxed) }
 
   func end() { task.withLock { $0?.cancel() } }
+}
+
+/// How often an end was asked for: the second time ends the process at once.
+struct StopRequests {
+  private var first: ContinuousClock.Instant?
+
+  mutating func note() {
+    let now = ContinuousClock.now
+    // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
+    if let first, first.duration(to: now) > .milliseconds(500) { _exit(ExitStatus.interrupted.rawValue) }
+    first = first ?? now
+  }
 }

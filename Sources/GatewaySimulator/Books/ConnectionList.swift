@@ -1,4 +1,3 @@
-import Foundation
 import Measurement
 import Synchronization
 
@@ -26,11 +25,4 @@ final class ConnectionList: Sendable {
   }
 
   var all: (connections: [Ledger.Connection], omitted: Int) { listed.withLock { ($0.connections, $0.omitted) } }
-}
-
-/// UNIX nanoseconds UTC as the ledger writes them: RFC 3339 with milliseconds.
-func rfc3339(_ nanoseconds: Int64) -> String {
-  let date = Date(timeIntervalSince1970: Double(nanoseconds / 1_000) / 1e6)
-  return date.formatted(
-    .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
 }

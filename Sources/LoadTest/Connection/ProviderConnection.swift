@@ -126,7 +126,7 @@ final class ProviderConnection {
 
   func flush(_ reason: LoadTally.FlushReason) {
     guard batchCount > 0, phase == .up, let channel else { return }
-    let now = runner.clock()
+    let now = Clock.nanoseconds()
     hasLingered = reason == .linger
     var buffer = channel.allocator.buffer(capacity: batch.count)
     buffer.write(batch.bytes)
@@ -151,7 +151,7 @@ final class ProviderConnection {
   /// Writes these, whether or not the socket takes them, and ends the connection behind them, to see what it makes of
   /// them alone.
   func carryOnly(_ suspects: [SentLog.Piece]) {
-    let now = runner.clock()
+    let now = Clock.nanoseconds()
     for (number, piece) in suspects.enumerated() {
       var left = piece
       while left.count > 0 {
@@ -189,7 +189,7 @@ final class ProviderConnection {
     flush(.full)
     guard phase == .up else { return }
     phase = .closing
-    closingSince = runner.clock()
+    closingSince = Clock.nanoseconds()
     self.cause = cause
     guard unsettled > 0 else { return channel.close(promise: nil) }
     guard runner.plan.usesMarkers else {
@@ -198,7 +198,7 @@ final class ProviderConnection {
       return channel.close(mode: .output, promise: nil)
     }
     let position = session.write(identifier: Self.markerIdentifier, isKnownBad: true)
-    marker = (position, runner.clock())
+    marker = (position, Clock.nanoseconds())
     runner.tally.sendings.markers += 1
     channel.writeAndFlush(ByteBuffer(bytes: Self.markerFrame), promise: nil)
   }
@@ -235,13 +235,13 @@ final class ProviderConnection {
   func leave() {
     guard phase == .up || phase == .closing else { return }
     phase = .closing
-    closingSince = runner.clock()
+    closingSince = Clock.nanoseconds()
     channel?.close(promise: nil)
   }
 
   /// Returns whether the gateway is done with this connection.
   private func apply(_ response: ErrorResponse) -> Bool {
-    let now = runner.clock()
+    let now = Clock.nanoseconds()
     let verdict = session.receive(response)
     let named = isNaming(response) ? verdict.notification : nil
     if let marker, named == marker.position {
@@ -295,7 +295,7 @@ final class ProviderConnection {
     phase = .up
     self.channel = channel
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
-    openedAt = runner.clock()
+    openedAt = Clock.nanoseconds()
     failures = 0
     runner.tally.opened += 1
     runner.tally.up += 1
@@ -319,7 +319,7 @@ final class ProviderConnection {
     runner.tally.up -= 1
     runner.tally.closed[cause ?? peer, default: 0] += 1
     let wasEmpty = log.count == 0 && cause != nil
-    let wasShort = runner.clock() - openedAt < 5_000_000_000
+    let wasShort = Clock.nanoseconds() - openedAt < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
     let unwritten = pieces

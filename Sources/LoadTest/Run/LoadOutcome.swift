@@ -62,8 +62,7 @@ enum Clock {
 
   /// UTC now, RFC 3339 with milliseconds.
   static func utc() -> String {
-    Date.now.formatted(
-      .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
+    rfc3339(Int64(Date.now.timeIntervalSince1970 * 1e9))
   }
 
   /// Most resident bytes so far.

@@ -83,7 +83,7 @@ extension LoopRunner {
   /// sorted when they are looked at.
   func putBack(_ pieces: [SentLog.Piece]) {
     guard !pieces.isEmpty else { return }
-    againSince = clock()
+    againSince = Clock.nanoseconds()
     for piece in pieces {
       if piece.isSuspect { suspects.append(piece) } else { again.append(piece) }
     }
@@ -130,7 +130,7 @@ extension LoopRunner {
 
   /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
   func tick() {
-    let now = clock()
+    let now = Clock.nanoseconds()
     if let lastTick { measurements.loopLag.record(max(0, Int((now - lastTick) / 1_000) - 1_000)) }
     lastTick = now
     pump()
@@ -140,7 +140,7 @@ extension LoopRunner {
   }
 
   /// No connection could be made for as long as the plan allows.
-  var isCutOff: Bool { clock() - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1)) }
+  var isCutOff: Bool { Clock.nanoseconds() - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1)) }
 
   /// The schedule begins.
   func begin(at time: Int64) {

@@ -1,7 +1,6 @@
 import APNSProtocol
 import Bytes
 import DequeModule
-import Glibc
 import NIOCore
 import NIOPosix
 import TLSTransport
@@ -81,12 +80,6 @@ final class LoopRunner {
     logLimit = max(2_048, (1 << 18) / max(1, plan.connections.count / parts))
   }
 
-  func clock() -> Int64 {
-    var time = timespec()
-    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-  }
-
   func globalIndex(_ index: Int) -> Int { index * parts + part }
 }
 
@@ -127,7 +120,7 @@ extension LoopRunner {
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
     defer { isPumping = false }
-    let now = clock()
+    let now = Clock.nanoseconds()
     if phase == .running { updateOwed(now) }
     var rounds = 0
     while let connection = nextReady() {

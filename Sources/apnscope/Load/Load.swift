@@ -60,20 +60,11 @@ struct Load: AsyncParsableCommand {
     guard let plan else { return try await LoadRun(self).run() }
     let merged = try SettingsFile(path: plan).merged(
       into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"],
-      alternatives: Self.alternatives)
+      alternatives: [
+        ("identity", ["plain"]), ("rate", ["stage"]), ("payload", ["payload-template"]),
+      ])
     try merged.target.requireIdentity()
     try await LoadRun(merged).run()
-  }
-
-  /// Options that cannot stand beside others: who types one of a pair means it instead of the other.
-  private static func alternatives(to names: Set<String>) -> Set<String> {
-    let pairs: [(Set<String>, Set<String>)] = [
-      (["identity"], ["plain"]), (["rate"], ["stage"]), (["payload"], ["payload-template"]),
-    ]
-    return pairs.reduce(into: []) { alternatives, pair in
-      if !names.isDisjoint(with: pair.0) { alternatives.formUnion(pair.1) }
-      if !names.isDisjoint(with: pair.1) { alternatives.formUnion(pair.0) }
-    }
   }
 
   /// What is to be done. Reads the files that are named.

@@ -44,7 +44,7 @@ struct LoadRun {
       .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments))
     result.plan = settings.values
     result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) }
-    let document = try ResultDocument.text(result)
+    let document = try result.jsonDocument()
     if let file { file.say(document) }
     output.say(command.result.format == .json ? document : LoadSummary(result).text)
     try output.check()

@@ -49,7 +49,7 @@ struct Merge: ParsableCommand {
     // Made after all were read: it may be one of them.
     let file = try output.map { try TextOutput($0) }
     let standard = try TextOutput(nil)
-    let document = try ResultDocument.text(merged)
+    let document = try merged.jsonDocument()
     file?.say(document)
     standard.say(format == .json ? document : LoadSummary(merged).text)
     try file?.check()

@@ -8,13 +8,6 @@ enum ResultDocument {
   /// Longest document in bytes: a day's series takes a twentieth of it.
   private static let maximumLength = 1 << 28
 
-  static func text(_ result: RunResult) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    return String(decoding: try encoder.encode(result), as: UTF8.self)
-  }
-
   /// What every document begins with, whatever else is in it.
   private struct Header: Decodable {
     var schema: Int

@@ -65,23 +65,14 @@ struct Simulate: AsyncParsableCommand {
     guard let settings else { return try await SimulatorRun(self).run() }
     let merged = try SettingsFile(path: settings).merged(
       into: Simulate.self, named: "simulate", except: ["settings"], repeatable: ["reject", "wrong-environment"],
-      alternatives: Self.alternatives)
+      alternatives: [
+        ("identity", ["plain"]), ("feedback", ["no-feedback"]),
+        ("devices-file", ["devices-offline", "devices-uninstalled", "devices-unknown"]),
+      ])
     if merged.tls.identity == nil, !merged.tls.plain {
       throw ValidationError("Neither the command line nor \(settings) says identity or plain.")
     }
     try await SimulatorRun(merged).run()
-  }
-
-  /// Options that cannot stand beside these.
-  private static func alternatives(to names: Set<String>) -> Set<String> {
-    let pairs: [(Set<String>, Set<String>)] = [
-      (["identity"], ["plain"]), (["feedback"], ["no-feedback"]),
-      (["devices-file"], ["devices-offline", "devices-uninstalled", "devices-unknown"]),
-    ]
-    return pairs.reduce(into: []) { alternatives, pair in
-      if !names.isDisjoint(with: pair.0) { alternatives.formUnion(pair.1) }
-      if !names.isDisjoint(with: pair.1) { alternatives.formUnion(pair.0) }
-    }
   }
 
   /// What the simulator is made of. Reads the files that are named.

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Bytes
-import FoundationEssentials
 import GatewaySimulator
 import Glibc
 import Measurement
@@ -41,7 +40,7 @@ struct SimulatorRun {
     log?.close()
 
     output.say(SimulatorSummary(ledger).text)
-    if let ledgerOutput { ledgerOutput.say(try json(ledger)) }
+    if let ledgerOutput { ledgerOutput.say(try ledger.jsonDocument()) }
     problems += [log?.failure, options.tls?.keyLogFailure.map { "\(command.tls.keylog ?? ""): \($0)" }].compactMap {
       $0
     }
@@ -104,18 +103,13 @@ struct SimulatorRun {
   private func watch(_ simulator: Simulator, _ sequence: UnixSignalsSequence) async -> Bool {
     let (events, source) = AsyncStream.makeStream(of: Event.self)
     Task {
-      // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
-      let clock = ContinuousClock()
-      var stopped: ContinuousClock.Instant?
+      var requests = StopRequests()
       for await signal in sequence {
         switch signal {
         case .sigusr1: source.yield(.shutDown)
         case .sigusr2: source.yield(.devicesOnline)
         default:
-          if let stopped, stopped.duration(to: clock.now) > .milliseconds(500) {
-            _exit(ExitStatus.interrupted.rawValue)
-          }
-          stopped = stopped ?? clock.now
+          requests.note()
           source.yield(.stop)
         }
       }
@@ -153,14 +147,5 @@ struct SimulatorRun {
       }
     }
     return hasLostFailures
-  }
-
-  // MARK: the end
-
-  private func json(_ ledger: Ledger) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    return String(decoding: try encoder.encode(ledger), as: UTF8.self)
   }
 }
