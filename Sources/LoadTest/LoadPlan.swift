@@ -79,6 +79,8 @@ public struct LoadPlan: Sendable {
   public var verifiesName = true
   /// What a connection's end left open is sent again, with the risk of a duplicate.
   public var resendsUnknown = true
+  /// Most spans of connections' lives that the result tells of.
+  public var timelineLimit = 10_000
 
   public init() {}
 }

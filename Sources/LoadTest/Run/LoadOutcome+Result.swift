@@ -34,7 +34,8 @@ extension LoadOutcome {
     result.latency.drainMs = all.drain
     result.latency.recoverMs = all.recover
     result.latency.tcpConnectMs = all.tcpConnect
-    result.latency.tlsHandshakeMs = all.handshake
+    result.latency.tlsHandshakeMs = all.fullHandshake
+    result.latency.tlsResumedMs = all.resumedHandshake
     result.batches.notifications = steady.batchNotifications
     result.batches.bytes = steady.batchBytes
     for (reason, count) in last.tally.flushReasons { result.batches.flushReasons[reason.rawValue] = count }
@@ -42,7 +43,8 @@ extension LoadOutcome {
       result.batches.flushReasons[reason.rawValue] = 0
     }
     result.lossWindow = all.lossWindow
-    result.series = series.map(\.result)
+    result.series = series
+    result.timeline = timeline
     result.phases = phases.map { phase in
       let counts = tally(of: phase)
       var part = RunResult.Phase()
@@ -50,6 +52,7 @@ extension LoadOutcome {
       part.seconds = phase.seconds
       part.notifications = counts.notifications
       part.sendings = counts.sendings.result
+      part.skipped = counts.skipped
       part.connections = counts.connections
       part.errorResponses = counts.errors
       part.sendLagUs = phase.measurements.sendLag
@@ -144,14 +147,5 @@ extension LoadTally.Sendings {
     (counts.written, counts.resent, counts.accepted, counts.rejected) = (written, resent, accepted, rejected)
     (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, markers)
     return counts
-  }
-}
-
-extension LoadOutcome.Sample {
-  var result: RunResult.Sample {
-    var sample = RunResult.Sample()
-    (sample.tS, sample.written, sample.accepted, sample.errors) = (time, written, accepted, errors)
-    (sample.opened, sample.closed, sample.up, sample.sendLagP99Us, sample.cpu) = (opened, closed, up, sendLag99, cpu)
-    return sample
   }
 }

@@ -95,6 +95,7 @@ public final class LoadRunner: Sendable {
     await drain(crew, &recorder)
     outcome.phases.append(await recorder.endPhase("drain"))
     outcome.series = recorder.series
+    outcome.timeline = await recorder.timeline()
     outcome.processor = Clock.processor()
     outcome.maximumMemory = Clock.maximumMemory()
     return outcome

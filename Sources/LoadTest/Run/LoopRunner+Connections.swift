@@ -52,6 +52,7 @@ extension LoopRunner {
     guard wantsConnections else { return }
     let failures = max(connection.failures, connection.silences - Self.silencesWithoutWait)
     guard failures > 0 else { return loop.assumeIsolated().execute { connection.open() } }
+    timeline.noteBackOff(connection.number)
     let doubled = plan.connections.backoff * Double(1 << min(16, failures - 1))
     let most = Double(min(doubled, plan.connections.maximumBackoff) / .nanoseconds(1))
     let wait = Int64(Double.random(in: most / 2...max(most / 2, most)))

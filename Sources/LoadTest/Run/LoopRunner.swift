@@ -34,6 +34,7 @@ final class LoopRunner {
 
   var tally = LoadTally()
   var measurements = LoadMeasurements()
+  var timeline: ConnectionTimeline
   var lastError = ""
 
   /// What is to be sent again, before anything new.
@@ -43,7 +44,7 @@ final class LoopRunner {
   var suspects: Deque<SentLog.Piece> = []
   var againSince: Int64 = 0
   /// Due and not sent yet.
-  private var owed = 0
+  private(set) var owed = 0
   var next = 0
   private var turn = 0
   private var isPumping = false
@@ -73,6 +74,7 @@ final class LoopRunner {
     self.sessions = sessions
     self.start = start
     lastOpen = start
+    timeline = ConnectionTimeline(limit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
     lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
     markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))

@@ -76,6 +76,7 @@ struct EffectivePlan {
     time("marker_timeout", plan.markerTimeout)
     number("max_attempts", Double(plan.maximumAttempts))
     flag("leave_unknown", !plan.resendsUnknown)
+    number("timeline", Double(plan.timelineLimit))
     if !command.result.threshold.isEmpty {
       settings.append(("threshold", .list(command.result.threshold.map(\.threshold.expression))))
     }

@@ -74,6 +74,7 @@ struct Load: AsyncParsableCommand {
     try workload.apply(to: &plan)
     connections.apply(to: &plan)
     try pace.apply(to: &plan)
+    plan.timelineLimit = result.timeline.value
     return plan
   }
 }

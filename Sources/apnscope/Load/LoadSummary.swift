@@ -27,7 +27,7 @@ struct LoadSummary {
     for (name, histogram) in [
       ("send lag", latency.sendLagUs), ("error latency", latency.errorMs), ("recover", latency.recoverMs),
       ("loop lag", result.resources.loopLagUs), ("TLS handshake", latency.tlsHandshakeMs),
-      ("loss window", result.lossWindow),
+      ("TLS resumed", latency.tlsResumedMs), ("loss window", result.lossWindow),
       ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
     ] where histogram.count > 0 {
       lines.append(

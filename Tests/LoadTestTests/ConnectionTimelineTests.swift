@@ -1,0 +1,91 @@
+import GatewaySimulator
+import Measurement
+import Testing
+
+@testable import LoadTest
+
+@Suite("Timelines of connections")
+struct ConnectionTimelineTests {
+  private static func states(_ timeline: RunResult.Timeline, of connection: Int) -> [RunResult.Timeline.State] {
+    timeline.spans.filter { $0.connection == connection }.map(\.state)
+  }
+
+  @Test("A span ends when another state begins; what is still on ends with the run")
+  func spans() {
+    var timeline = ConnectionTimeline(limit: 100)
+    timeline.note(0, .connecting)
+    timeline.note(7, .connecting)
+    timeline.note(0, .up)
+    timeline.note(7, .down)
+    timeline.noteBackOff(7)
+    // Its last words belong to its life.
+    timeline.note(0, .closing)
+    timeline.note(7, .connecting)
+    timeline.note(0, .down)
+    timeline.note(7, .up)
+    let ended = timeline.end(since: 0)
+    #expect(Self.states(ended, of: 0) == [.handshake, .up])
+    #expect(Self.states(ended, of: 7) == [.handshake, .backOff, .handshake, .up])
+    #expect(ended.omitted == 0)
+    for span in ended.spans { #expect(span.fromS <= span.toS) }
+  }
+
+  @Test("Beyond the limit spans are counted", arguments: [0, 1, 5])
+  func limit(limit: Int) {
+    var timeline = ConnectionTimeline(limit: limit)
+    for _ in 0..<4 {
+      timeline.note(1, .connecting)
+      timeline.note(1, .up)
+      timeline.note(1, .down)
+    }
+    let ended = timeline.end(since: 0)
+    #expect(ended.spans.count == limit)
+    #expect(ended.omitted == 8 - limit)
+  }
+}
+
+extension Loopback {
+  @Suite("Series of runs")
+  struct SeriesOfRunTests {
+    @Test(
+      "Spans are the connections that were opened; handshakes are counted as full or resumed", .timeLimit(.minutes(1)))
+    func connections() async throws {
+      let simulation = try await LoadSimulation(tls: true)
+      let plan = simulation.plan {
+        $0.count = 600
+        $0.connections.count = 3
+        $0.connections.notifications = 50
+        $0.threads = 2
+      }
+      let outcome = try await simulation.runner(plan).run()
+      expectBalance(outcome, await simulation.books())
+      let result = outcome.result(Environment())
+      #expect(result.timeline.spans.count { $0.state == .up } == result.connections.opened)
+      #expect(result.timeline.spans.count { $0.state == .handshake } == result.connections.attempted)
+      #expect(Set(result.timeline.spans.map(\.connection)) == [0, 1, 2])
+      #expect(result.timeline.spans.map(\.fromS) == result.timeline.spans.map(\.fromS).sorted())
+      #expect(result.latency.tlsResumedMs.count == result.connections.resumed)
+      #expect(result.latency.tlsHandshakeMs.count == result.connections.opened - result.connections.resumed)
+      #expect(result.connections.resumed > 0)
+    }
+
+    @Test("Seconds add up to the run; a gateway that does not read leaves a backlog", .timeLimit(.minutes(1)))
+    func seconds() async throws {
+      let simulation = try await LoadSimulation { $0.readBytesPerSecond = 20_000 }
+      let plan = simulation.plan {
+        $0.count = nil
+        $0.duration = .milliseconds(2_500)
+        $0.drain = .zero
+        $0.pace = .scheduled(.constant(20_000), isPoisson: false)
+        $0.connections.count = 2
+      }
+      let outcome = try await simulation.runner(plan).run()
+      let result = outcome.result(Environment())
+      #expect(result.series.count >= 2)
+      #expect(result.series.reduce(0) { $0 + $1.written } <= result.sendings.written)
+      #expect((result.series.last?.backlog ?? 0) > 1_000)
+      for sample in result.series { #expect(sample.rssBytes > 1 << 20 && sample.errorsByStatus.isEmpty) }
+      await simulation.stop()
+    }
+  }
+}
