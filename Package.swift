@@ -85,7 +85,9 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    .target(name: "Reporting", dependencies: ["Bytes", "Measurement"], swiftSettings: settings),
+    .target(
+      name: "Reporting", dependencies: ["Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      swiftSettings: settings),
 
     .executableTarget(
       name: "apnscope",
@@ -140,7 +142,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"],
+      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
       name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
