@@ -47,7 +47,7 @@ extension RunReport {
       return .paragraph("The result has no timeline of its connections.")
     }
     let states: [(state: RunResult.Timeline.State, shown: Strip.State)] = [
-      (.up, .init("up", color: .sky)), (.handshake, .init("handshake", color: .orange)),
+      (.up, .init("up", color: .sky, isQuiet: true)), (.handshake, .init("handshake", color: .orange)),
       (.backOff, .init("back-off", color: .vermillion)),
     ]
     var rows: [Int: [Strip.Span]] = [:]
@@ -74,14 +74,21 @@ extension RunReport {
       .chart(
         Chart(
           title: "Connections up", x: time, y: Axis("connections", unit: .count),
-          marks: [.steps("", line { Double($0.up) }, color: .blue)], regions: regions, height: 110)),
+          marks: [.steps("", zip(result.series, seconds).map { Point($0.tS + $1, Double($0.up)) }, color: .blue)],
+          regions: regions, height: 110)),
       .chart(
         Chart(
           title: "Connections opened and closed", x: time, y: Axis("connections per \(per)", unit: .count),
           marks: [
-            .steps("opened", opened.points, color: .blue), .steps("closed", closed.points, color: .vermillion),
+            .steps("opened", edges(opened), color: .blue), .steps("closed", edges(closed), color: .vermillion),
           ], regions: regions, height: 130)),
     ]
+  }
+
+  /// Bins as steps, each from its beginning to its end.
+  private func edges(_ bins: (width: Double, points: [Point])) -> [Point] {
+    let points = bins.points.map { Point($0.x - bins.width / 2, $0.y) }
+    return points + (points.last.map { [Point(min(length, $0.x + bins.width), $0.y)] } ?? [])
   }
 
   private static func meaning(ofCause cause: String) -> String {

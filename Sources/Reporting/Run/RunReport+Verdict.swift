@@ -9,7 +9,7 @@ extension RunReport {
       .figures([
         Figure("written", Unit.perSecond.text(rates.writtenPerS), note: "over \(Unit.seconds.text(result.measuredS))"),
         Figure("accepted", Unit.perSecond.text(rates.acceptedPerS), note: acceptedNote),
-        Figure("limited by", "the \(result.verdict.limitedBy.rawValue)", note: limitNote),
+        Figure("limited by", result.verdict.limitedBy.rawValue, note: limitNote),
         Figure(
           "send lag p99", lag.count == 0 ? "–" : lag.text(lag.quantile(0.99)),
           note: lag.count == 0 ? "nothing was due at a time" : "p50 \(lag.text(lag.quantile(0.5)))"),
@@ -47,7 +47,8 @@ extension RunReport {
     }
     var table = Table([.init("what must hold"), .init("numbers")])
     for invariant in result.verdict.invariants {
-      table.add(Prose(invariant.name), Prose(invariant.detail), tone: invariant.holds ? .good : .bad)
+      table.add(
+        Prose(invariant.name), Prose(Self.withSeparators(invariant.detail)), tone: invariant.holds ? .good : .bad)
     }
     blocks += [.heading("Books of this side")]
     blocks.append(table.rows.isEmpty ? .paragraph("The result has no invariants.") : .table(table))
@@ -58,7 +59,7 @@ extension RunReport {
   /// What went wrong, as sentences.
   private var failures: [Prose] {
     var failures: [Prose] = result.verdict.invariants.filter { !$0.holds }
-      .map { "The books do not balance: \($0.name) (\($0.detail))." }
+      .map { "The books do not balance: \($0.name) (\(Self.withSeparators($0.detail)))." }
     failures += result.verdict.thresholds.filter { !$0.passed }
       .map { "Threshold " + .code($0.expression) + " failed: the value is \(Self.value(of: $0))." }
     failures += (ledger.map { Agreement(result, $0).lines } ?? []).filter { !$0.holds }
@@ -83,6 +84,13 @@ extension RunReport {
     case .gateway: "it took no more"
     case .generator: "it could send no more"
     }
+  }
+
+  /// Text whose numbers have their thousands separated.
+  private static func withSeparators(_ text: String) -> String {
+    text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+      Int(word).map { grouped($0) } ?? String(word)
+    }.joined(separator: " ")
   }
 
   /// With the unit that its name says.

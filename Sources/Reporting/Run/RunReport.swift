@@ -182,11 +182,14 @@ extension Chart {
     let shown = histograms.enumerated().filter { $0.element.of.count > 0 }
     let largest = shown.map(\.element.of.maximum).max() ?? 0
     let smallest = shown.map { max(1, $0.element.of.quantile(0.5)) }.min() ?? 1
+    let isFar = largest / smallest > 30
+    // The smallest of all values may be far below the rest, and says little.
+    let least = shown.map { max(1, $0.element.of.quantile(0.05)) }.min() ?? 1
     return Chart(
       title: title, x: .percentile(),
       y: Axis(
-        label, unit: shown.first?.element.of.valueUnit ?? .count,
-        layout: largest / smallest > 30 ? .logarithmic : .linear),
+        label, unit: shown.first?.element.of.valueUnit ?? .count, layout: isFar ? .logarithmic : .linear,
+        bounds: isFar ? Double(least)...Double(largest) : nil),
       marks: shown.map { .percentiles($0.element.name, of: $0.element.of, color: .number($0.offset)) })
   }
 }
