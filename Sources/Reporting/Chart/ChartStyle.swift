@@ -13,7 +13,7 @@ extension Chart {
     .apns-chart .v{stroke:var(--c4);stroke-width:1.6;fill:none;vector-effect:non-scaling-stroke}.apns-chart .u{stroke:var(--soft);stroke-dasharray:4 4;fill:none;vector-effect:non-scaling-stroke}
     .apns-chart .h{fill:transparent}.apns-chart .h:hover{fill:var(--shade);fill-opacity:.14}
     @media (max-width:860px){.apns-chart{font-size:13px}}
-    @media (max-width:560px){.apns-chart{font-size:19px}.apns-chart .w{display:none}}
+    @media (max-width:560px){.apns-chart{font-size:18px}.apns-chart .w{display:none}}
     @media print{.apns-chart .h{display:none}}
 
     """

@@ -8,7 +8,8 @@ extension Drawing {
           "<path class=\"\(tick == y.ticks.first ? "x" : "g")\" d=\"M\(n(layout.left)) \(n(place))H\(n(layout.right))\"/>"
         )
         add(
-          "<text class=\"e\" x=\"\(n(layout.left - 7))\" y=\"\(n(place + 4))\">\(Markup.escaped(y.label(tick)))</text>")
+          "<text class=\"e\" x=\"\(n(layout.left - 7))\" y=\"\(n(place))\" dy=\".34em\">\(Markup.escaped(y.label(tick)))</text>"
+        )
       }
     } else {
       add("<path class=\"x\" d=\"M\(n(layout.left)) \(n(layout.bottom))H\(n(layout.right))\"/>")
@@ -18,7 +19,7 @@ extension Drawing {
     if !name.isEmpty { add("<text x=\"2\" y=\"\(n(layout.nameLine))\">\(Markup.escaped(name))</text>") }
     if !chart.x.label.isEmpty {
       add(
-        "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 38))\">\(Markup.escaped(chart.x.label))</text>"
+        "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 5))\" dy=\"2.25em\">\(Markup.escaped(chart.x.label))</text>"
       )
     }
   }
@@ -39,7 +40,7 @@ extension Drawing {
       let beyond = place + half * Layout.narrow > Layout.width
       let anchor = beyond ? "e" : "m"
       add(
-        "<text class=\"\(anchor)\(fitsNarrow ? "" : " w")\" x=\"\(n(beyond ? Layout.width - 1 : place))\" y=\"\(n(layout.bottom + 18))\">\(Markup.escaped(label))</text>"
+        "<text class=\"\(anchor)\(fitsNarrow ? "" : " w")\" x=\"\(n(beyond ? Layout.width - 1 : place))\" y=\"\(n(layout.bottom + 6))\" dy=\"1em\">\(Markup.escaped(label))</text>"
       )
     }
   }

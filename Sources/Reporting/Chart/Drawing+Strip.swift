@@ -25,7 +25,7 @@ extension Drawing {
       if fitsNarrow { end.narrow = place }
       let label = row.label.count > 11 ? row.label.prefix(10) + "…" : row.label[...]
       add(
-        "<text class=\"e\(fitsNarrow ? "" : " w")\" x=\"\(n(layout.left - 7))\" y=\"\(n(place + 4))\">\(Markup.escaped(String(label)))</text>"
+        "<text class=\"e\(fitsNarrow ? "" : " w")\" x=\"\(n(layout.left - 7))\" y=\"\(n(place))\" dy=\".34em\">\(Markup.escaped(String(label)))</text>"
       )
     }
   }

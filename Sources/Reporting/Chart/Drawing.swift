@@ -49,7 +49,7 @@ struct Drawing {
     /// Of a letter of a label at full width, about.
     static let letter = 5.8
     /// How much larger letters are on a narrow screen.
-    static let narrow = 19.0 / 10.5
+    static let narrow = 18.0 / 10.5
 
     let left: Double
     let right: Double
@@ -72,7 +72,7 @@ struct Drawing {
 
     init(_ chart: Chart) {
       let strip = chart.strip
-      left = 72
+      left = 78
       right = Self.width - 14
       var entries: [Legend] = []
       if let strip {
@@ -100,9 +100,9 @@ struct Drawing {
       legend = rows
       let lines = legendIsBesideName || rows.isEmpty ? 1 : rows.count + 1
       nameLine = Double(lines) * 21 - 6
-      top = nameLine + (chart.events.isEmpty ? 9 : 16)
+      top = nameLine + (chart.events.isEmpty ? 13 : 17)
       bottom = top + (strip.map(Self.height) ?? Double(max(40, chart.height)))
-      fullHeight = bottom + (chart.x.label.isEmpty ? 24 : 44)
+      fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 50)
     }
 
     /// Of all rows.

@@ -91,11 +91,16 @@ struct Scale {
     case .percentile: return decimal(tick * 100, 10) + " %"
     case .logarithmic:
       let scale = axis.unit.scale(for: tick)
-      return decimal(tick / scale.divisor, 12) + scale.suffix
+      return decimal(tick / scale.divisor, 12) + Self.short(scale.suffix)
     case .linear:
       if tick == 0 { return "0" }
       let scale = axis.unit.scale(for: max(abs(low), abs(high)))
-      return decimal(tick / scale.divisor, 9) + scale.suffix
+      return decimal(tick / scale.divisor, 9) + Self.short(scale.suffix)
     }
+  }
+
+  /// That it is per second stands in the axis' name; labels are short.
+  private static func short(_ suffix: String) -> String {
+    suffix.hasSuffix("/s") ? String(suffix.dropLast(2)) : suffix
   }
 }

@@ -85,7 +85,7 @@ extension Page {
     tr.bad td{background:var(--bad-ground)}tr.warning td{background:var(--warning-ground)}
     dl.values{display:grid;grid-template-columns:minmax(8em,max-content) 1fr;gap:5px 22px;margin:10px 0 16px;font-size:.95rem}
     dl.values dt{color:var(--soft)}dl.values dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
-    figure{margin:16px 0 26px}
+    figure{margin:18px 0 20px}
     figcaption{margin:0 0 6px}figcaption b{font-weight:600}figcaption span{display:block;color:var(--soft);font-size:.88rem;max-width:52em}
     footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:var(--soft);font-size:.85rem}
     @media (max-width:600px){main{padding:18px 16px 40px}h1{font-size:1.45rem}h2{margin-top:34px}.figures{grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:9px}.figures dd{font-size:1.2rem}dl.values{grid-template-columns:1fr;gap:0}dl.values dd{margin-bottom:8px}}

@@ -11,6 +11,7 @@ extension RunReport {
       let words: Prose =
         switch line.outcome {
         case .same: "~"
+        case .small: "below 15 %"
         case .better: .strong("better")
         case .worse: .strong("worse")
         case .unknown: ""
@@ -53,7 +54,7 @@ extension RunReport {
   }
 
   private struct Line {
-    enum Outcome { case same, better, worse, unknown }
+    enum Outcome { case same, small, better, worse, unknown }
 
     var name: String
     var this: String
@@ -65,6 +66,8 @@ extension RunReport {
     var outcome: Outcome {
       guard let interval else { return .unknown }
       if interval.contains(1) { return .same }
+      // Two single runs on one machine differ by that much for no reason.
+      if let ratio, abs(ratio - 1) < 0.15 { return .small }
       return (interval.lowerBound > 1) == moreIsBetter ? .better : .worse
     }
   }

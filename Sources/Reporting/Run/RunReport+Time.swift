@@ -76,7 +76,7 @@ extension RunReport {
     }
     var blocks: [Block] = [
       .paragraph(
-        "Send lag is the time from when a notification was due to when it was written. It is late on this side, for lack of processor time here or because the gateway does not read."
+        "Send lag is the time from when a notification was due to when it was written. What is late is late on this side: for lack of processor time here, or because the gateway does not read."
       ),
       .table(.numbers(["measured phase"] + LatencyHistogram.columns, [["send lag"] + lag.cells])),
     ]

@@ -1,6 +1,9 @@
 import Measurement
 
 extension RunReport {
+  /// Whether the gateway's books say what those of the run say; `nil` without a ledger.
+  public var booksAgree: Bool? { ledger.map { Agreement(result, $0).lines.allSatisfy(\.holds) } }
+
   var verdict: Section {
     let rates = result.rates
     let lag = result.latency.sendLagUs
