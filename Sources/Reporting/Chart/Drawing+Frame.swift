@@ -28,7 +28,7 @@ extension Drawing {
   private mutating func xTicks() {
     var ends = (wide: -Double.infinity, narrow: -Double.infinity)
     for tick in x.ticks {
-      guard let place = x(tick), place >= layout.left - 0.5, place <= layout.right + 0.5 else { continue }
+      guard let place = x.inside(tick) else { continue }
       let label = x.label(tick)
       let half = Double(label.count) * Layout.letter / 2
       guard place - half > ends.wide + 8 else { continue }
@@ -71,8 +71,11 @@ extension Drawing {
   mutating func events() {
     var columns: [Int: (count: Int, first: Chart.Event)] = [:]
     for event in chart.events {
-      guard let place = x(event.x), place >= layout.left - 0.5, place <= layout.right + 0.5 else { continue }
-      columns[Int(place / 2), default: (0, event)].count += max(0, event.count)
+      guard let place = x.inside(event.x) else { continue }
+      // Counts of a document may be anything.
+      let (sum, overflow) = columns[Int(place / 2), default: (0, event)].count
+        .addingReportingOverflow(max(0, event.count))
+      columns[Int(place / 2), default: (0, event)].count = overflow ? .max : sum
     }
     for (column, events) in columns.sorted(by: { $0.key < $1.key }) {
       let text = "\(grouped(events.count)) \(events.first.label) at \(chart.x.text(events.first.x))"
@@ -85,12 +88,12 @@ extension Drawing {
     for rule in chart.rules {
       switch rule {
       case .horizontal(let value, let label):
-        guard let place = y(value) else { continue }
+        guard let place = y.inside(value) else { continue }
         add("<path class=\"u\" d=\"M\(n(layout.left)) \(n(place))H\(n(layout.right))\"/>")
         let base = place - 5 < layout.top + 10 ? place + 15 : place - 5
         add("<text class=\"e\" x=\"\(n(layout.right - 4))\" y=\"\(n(base))\">\(Markup.escaped(label))</text>")
       case .vertical(let value, let label):
-        guard let place = x(value) else { continue }
+        guard let place = x.inside(value) else { continue }
         add("<path class=\"u\" d=\"M\(n(place)) \(n(layout.top))V\(n(layout.bottom))\"/>")
         let fits = place + Double(label.count) * Layout.letter * Layout.narrow + 5 < Layout.width
         add(

@@ -66,7 +66,7 @@ extension Drawing {
 
   private mutating func dots(_ mark: Mark) {
     let placed = mark.points.compactMap { point in
-      x(point.x).flatMap { across in y(point.y).map { (across, $0, point) } }
+      x.inside(point.x).flatMap { across in y.inside(point.y).map { (across, $0, point) } }
     }
     for index in Thinning.dots(placed.map { (x: $0.0, y: $0.1) }) {
       let (across, up, point) = placed[index]
@@ -94,7 +94,7 @@ extension Drawing {
     if stacks.count > buckets {
       var highest: [Int: BarStacks.Stack] = [:]
       for stack in stacks {
-        guard let place = x(stack.x) else { continue }
+        guard let place = x.inside(stack.x) else { continue }
         let column = Int(place.rounded())
         if highest[column].map({ $0.total < stack.total }) ?? true { highest[column] = stack }
       }
@@ -133,7 +133,7 @@ extension Drawing {
     for mark in lines {
       var ranges = [ClosedRange<Double>?](repeating: nil, count: columns)
       for point in mark.points {
-        guard point.y.isFinite, let place = x(point.x) else { continue }
+        guard point.y.isFinite, let place = x.inside(point.x) else { continue }
         let column = Int(((place - layout.left) / width).rounded(.down))
         // Of two points the one at the right end belongs to the last column.
         let index = column == columns ? columns - 1 : column

@@ -65,6 +65,11 @@ struct Scale {
     self(value).map { min(max($0, min(from, to)), max(from, to)) }
   }
 
+  /// The coordinate of a value that is on the axis; `nil` for any other.
+  func inside(_ value: Double) -> Double? {
+    self(value).flatMap { $0 >= min(from, to) - 0.5 && $0 <= max(from, to) + 0.5 ? $0 : nil }
+  }
+
   /// The value at a coordinate.
   func value(at coordinate: Double) -> Double {
     let share = (coordinate - from) / (to - from)

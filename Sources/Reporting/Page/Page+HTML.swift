@@ -65,11 +65,10 @@ extension Page {
     code{background:var(--raised);padding:.1em .35em;border-radius:4px;overflow-wrap:anywhere}
     pre{background:var(--raised);border-radius:8px;padding:12px 14px;white-space:pre-wrap;overflow-wrap:anywhere;margin:10px 0 14px}
     pre.columns{columns:27em;column-gap:2.5em}
-    .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:12px;margin:14px 0 16px;padding:0}
-    .figures div{background:var(--raised);border-radius:10px;padding:12px 14px;border-left:4px solid var(--line)}
-    .figures dt{color:var(--soft);font-size:.84rem}
-    .figures dd{margin:0;font-size:1.45rem;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
-    .figures dd+dd{font-size:.84rem;font-weight:400;color:var(--soft);line-height:1.4}
+    .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:12px;margin:14px 0 16px;padding:0;max-width:none;list-style:none}
+    .figures li{background:var(--raised);border-radius:10px;padding:12px 14px;margin:0;border-left:4px solid var(--line)}
+    .figures span{display:block;color:var(--soft);font-size:.84rem;line-height:1.4}
+    .figures b{display:block;font-size:1.45rem;font-weight:600;line-height:1.35;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
     .figures .good{border-left-color:var(--good)}.figures .bad{border-left-color:var(--bad)}.figures .warning{border-left-color:var(--warning)}
     .callout{border-radius:10px;padding:11px 15px;margin:10px 0 12px;max-width:none;background:var(--raised)}
     .callout.good{background:var(--good-ground)}.callout.bad{background:var(--bad-ground)}.callout.warning{background:var(--warning-ground)}
@@ -88,8 +87,8 @@ extension Page {
     figure{margin:18px 0 20px}
     figcaption{margin:0 0 6px}figcaption b{font-weight:600}figcaption span{display:block;color:var(--soft);font-size:.88rem;max-width:52em}
     footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:var(--soft);font-size:.85rem}
-    @media (max-width:600px){main{padding:18px 16px 40px}h1{font-size:1.45rem}h2{margin-top:34px}.figures{grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:9px}.figures dd{font-size:1.2rem}dl.values{grid-template-columns:1fr;gap:0}dl.values dd{margin-bottom:8px}}
-    @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--ground:#fff;--raised:#f4f4f4;--line:#bbb;--good:#00734f;--bad:#b3400a;--warning:#8a5a00;--good-ground:#fff;--bad-ground:#fff;--warning-ground:#fff}.apns-chart{--ink:#000;--soft:#444;--grid:#ddd;--axis:#888;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#777}body{font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}figure,tr,.figures div,.callout{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible}}
+    @media (max-width:600px){main{padding:18px 16px 40px}h1{font-size:1.45rem}h2{margin-top:34px}.figures{grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:9px}.figures b{font-size:1.2rem}dl.values{grid-template-columns:1fr;gap:0}dl.values dd{margin-bottom:8px}}
+    @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--ground:#fff;--raised:#f4f4f4;--line:#bbb;--good:#00734f;--bad:#b3400a;--warning:#8a5a00;--good-ground:#fff;--bad-ground:#fff;--warning-ground:#fff}.apns-chart{--ink:#000;--soft:#444;--grid:#ddd;--axis:#888;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#777}body{font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}figure,tr,.figures li,.callout{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible}}
 
     """
 }
@@ -140,10 +139,10 @@ extension Block {
       return items.isEmpty ? "" : "<ul>\n\(items.map { "<li>\($0.html)</li>" }.joined(separator: "\n"))\n</ul>"
     case .figures(let figures):
       let items = figures.map { figure in
-        "<div\(figure.tone.attribute)><dt>\(Markup.escaped(figure.name))</dt><dd>\(Markup.escaped(figure.value))</dd>"
-          + (figure.note.isEmpty ? "" : "<dd>\(Markup.escaped(figure.note))</dd>") + "</div>"
+        "<li\(figure.tone.attribute)><span>\(Markup.escaped(figure.name))</span><b>\(Markup.escaped(figure.value))</b>"
+          + (figure.note.isEmpty ? "" : "<span>\(Markup.escaped(figure.note))</span>") + "</li>"
       }
-      return items.isEmpty ? "" : "<dl class=\"figures\">\n\(items.joined(separator: "\n"))\n</dl>"
+      return items.isEmpty ? "" : "<ul class=\"figures\">\n\(items.joined(separator: "\n"))\n</ul>"
     case .table(let table): return table.html
     case .values(let values):
       let items = values.map { "<dt>\(Markup.escaped($0.name))</dt><dd>\($0.text.html)</dd>" }

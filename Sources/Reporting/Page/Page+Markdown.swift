@@ -61,8 +61,10 @@ enum Markdown {
       case "\\", "`", "*", "_", "[", "]", "|", "~", "$": escaped += "\\\(scalar)"
       // Signs that mean something at the start of a line.
       case "#", "+", "-", "=": escaped += index == 0 ? "\\\(scalar)" : "\(scalar)"
-      // A number and a dot would begin a list.
-      case ".", ")": escaped += index > 0 && index == digits ? "\\\(scalar)" : "\(scalar)"
+      // A number, a dot and a space would begin a list.
+      case ".", ")":
+        let isMark = index > 0 && index == digits && (index + 1 == scalars.count || scalars[index + 1] == " ")
+        escaped += isMark ? "\\\(scalar)" : "\(scalar)"
       // Neither addresses nor names become links by themselves.
       case "@": escaped += "&#64;"
       case ":" where scalars[(index + 1)...].starts(with: ["/", "/"]): escaped += "&#58;"

@@ -57,7 +57,7 @@ extension RunReport {
     }
     let strip = Strip(
       states: states.map(\.shown),
-      rows: rows.sorted { $0.key < $1.key }.map { .init(label: "\($0.key + 1)", spans: $0.value) },
+      rows: rows.sorted { $0.key < $1.key }.map { .init(label: "\($0.key)", spans: $0.value) },
       rowName: "connection")
     var caption = "What each connection did. Handshakes and waiting are drawn over the rest, at least a pixel wide."
     if timeline.omitted > 0 {

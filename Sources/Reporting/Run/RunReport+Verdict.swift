@@ -17,7 +17,7 @@ extension RunReport {
           "send lag p99", lag.count == 0 ? "–" : lag.text(lag.quantile(0.99)),
           note: lag.count == 0 ? "nothing was due at a time" : "p50 \(lag.text(lag.quantile(0.5)))"),
         Figure(
-          "checks", failures.isEmpty ? "all passed" : "\(failures.count) failed", note: "\(checkCount) checked",
+          "checks", failures.isEmpty ? "all passed" : "\(failedCount) failed", note: "of \(checkCount)",
           tone: failures.isEmpty ? .good : .bad),
       ])
     ]
@@ -65,9 +65,18 @@ extension RunReport {
       .map { "The books do not balance: \($0.name) (\(Self.withSeparators($0.detail)))." }
     failures += result.verdict.thresholds.filter { !$0.passed }
       .map { "Threshold " + .code($0.expression) + " failed: the value is \(Self.value(of: $0))." }
-    failures += (ledger.map { Agreement(result, $0).lines } ?? []).filter { !$0.holds }
-      .map { "The gateway's books differ in \($0.name): here \($0.ours), there \($0.theirs)." }
+    let lines = (ledger.map { Agreement(result, $0).lines } ?? []).filter { !$0.holds }
+    if !lines.isEmpty {
+      let words = lines.prefix(3).map { "\($0.name) (here \($0.ours), there \($0.theirs))" }.joined(separator: ", ")
+      let more = lines.count > 3 ? " and \(lines.count - 3) more lines" : ""
+      failures.append("The gateway's books differ in \(words)\(more).")
+    }
     return failures
+  }
+
+  private var failedCount: Int {
+    result.verdict.invariants.filter { !$0.holds }.count + result.verdict.thresholds.filter { !$0.passed }.count
+      + (ledger.map { Agreement(result, $0).lines.filter { !$0.holds }.count } ?? 0)
   }
 
   private var checkCount: Int {
