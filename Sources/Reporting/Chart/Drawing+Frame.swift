@@ -106,7 +106,7 @@ extension Drawing {
   /// One line of text per row, which flows: it fits with larger letters too.
   mutating func legend() {
     for (index, row) in layout.legend.enumerated() {
-      let line = layout.legendIsBesideName ? layout.nameLine : Double(index + 1) * 21 - 6
+      let line = layout.legendIsBesideName ? layout.nameLine : Double(index + 1) * 21 - 3
       let place = layout.legendIsBesideName ? ("e", layout.right) : ("", 2)
       let words = row.enumerated().map { index, entry in
         "\(index == 0 ? "" : "\u{2002} ")<tspan class=\"f\(entry.color.rawValue)\(entry.isQuiet ? " q" : "")\">\(entry.isDashed ? "╌╌" : "■")</tspan> \(Markup.escaped(entry.name))"

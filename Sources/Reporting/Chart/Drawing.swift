@@ -99,8 +99,8 @@ struct Drawing {
       }
       legend = rows
       let lines = legendIsBesideName || rows.isEmpty ? 1 : rows.count + 1
-      nameLine = Double(lines) * 21 - 6
-      top = nameLine + (chart.events.isEmpty ? 13 : 17)
+      nameLine = Double(lines) * 21 - 3
+      top = nameLine + (chart.events.isEmpty ? 15 : 19)
       bottom = top + (strip.map(Self.height) ?? Double(max(40, chart.height)))
       fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 50)
     }
