@@ -55,8 +55,6 @@ final class ProviderConnection {
   private var hasLingered = false
 
   private let maximumNotifications: Int
-  /// A notification without a token is answered with identifier 0 by gateways that give up at once.
-  private let hasMissingTokens: Bool
   private let hasBadTokenSizes: Bool
 
   init(_ number: Int, _ runner: LoopRunner) {
@@ -65,15 +63,17 @@ final class ProviderConnection {
     batchBytes = runner.plan.batching.bytes
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
-    hasMissingTokens = runner.workload.hasMissingTokens
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
     log = SentLog(limit: runner.logLimit)
   }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
-  var isWritable: Bool { channel?.isWritable ?? false }
+  /// Nothing of ours is unsent. The channel tells of every change, which costs less than to ask it.
+  private(set) var isWritable = false
   /// Takes notifications: its batch has room, and it is not at its end.
-  var isReady: Bool { phase == .up && batch.count < batchBytes && batchCount < mostInBatch }
+  var isReady: Bool { phase == .up && !isFull }
+  /// The batch waits for nothing but the socket.
+  var isFull: Bool { batch.count >= batchBytes || batchCount >= mostInBatch }
   private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
   var hasBatch: Bool { batchCount > 0 }
   /// Written and not settled.
@@ -89,32 +89,19 @@ final class ProviderConnection {
 
   // MARK: out
 
+  func changeWritability(_ isWritable: Bool) {
+    self.isWritable = isWritable
+    if isWritable { runner.pump() }
+  }
+
   /// Puts notifications into the batch, as many as fit, and returns how many.
   func collect(_ piece: SentLog.Piece, due: Int64, now: Int64) -> Int {
-    let runner = runner
-    let room = batchBytes
     if batchCount == 0 {
       batchDue = due
       batchBegan = now
     }
-    var session = self.session
-    self.session = ProviderSession(maximumIdentifierRuns: 0)
-    var taken = 0
-    let most = min(piece.count, mostInBatch - batchCount)
-    while taken < most, batch.count < room {
-      let number = runner.workload.number(of: runner.globalIndex(piece.index + taken))
-      let before = batch.count
-      runner.workload.encode(number, into: &batch)
-      // One that makes the batch longer than a record goes into the next, unless it is alone.
-      if batch.count > room, batchCount + taken > 0 {
-        batch.truncate(to: before)
-        break
-      }
-      let isKnownBad = hasMissingTokens && runner.workload.fault(of: number) == .missingToken
-      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: isKnownBad)
-      taken += 1
-    }
-    self.session = session
+    // Both are lent for the whole batch: an object's properties are else looked after at every use.
+    let taken = encode(runner.workload, piece, at: runner.part, of: runner.parts, into: &batch, &session)
     if taken > 0 {
       var part = piece
       part.count = taken
@@ -122,6 +109,35 @@ final class ProviderConnection {
       batchCount += taken
     }
     return taken
+  }
+
+  /// How many of the piece fit. One that makes the batch longer than a record goes into the next, unless it is alone.
+  private func encode(
+    _ workload: Workload, _ piece: SentLog.Piece, at part: Int, of parts: Int, into batch: inout ByteWriter,
+    _ session: inout ProviderSession
+  ) -> Int {
+    let (room, before) = (batchBytes, batchCount)
+    let most = min(piece.count, mostInBatch - before)
+    var taken = 0
+    while taken < most, batch.count < room {
+      let number = workload.number(of: (piece.index + taken) * parts + part)
+      let length = batch.count
+      let fault = workload.encode(number, into: &batch)
+      if batch.count > room, before + taken > 0 {
+        batch.truncate(to: length)
+        break
+      }
+      // A notification without a token is answered with identifier 0 by gateways that give up at once.
+      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: fault == .missingToken)
+      taken += 1
+    }
+    return taken
+  }
+
+  /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
+  func flushWhatWaits(_ now: Int64) {
+    guard hasBatch, isWritable else { return }
+    flush(isFull ? .full : batchBegan < now ? .drain : .idle)
   }
 
   func flush(_ reason: LoadTally.FlushReason) {
@@ -137,7 +153,7 @@ final class ProviderConnection {
     runner.tally.sendings.written += batchCount
     runner.tally.writtenBytes += batch.count
     runner.tally.writes += 1
-    runner.tally.flushReasons[reason, default: 0] += 1
+    runner.tally.flushReasons[reason] += 1
     runner.measurements.sendLag.record(Int((now - batchDue) / 1_000), times: batchCount)
     runner.measurements.batchNotifications.record(batchCount)
     runner.measurements.batchBytes.record(batch.count)
@@ -294,6 +310,7 @@ final class ProviderConnection {
     guard phase == .connecting, life == self.life, runner.phase != .over else { return channel.close(promise: nil) }
     phase = .up
     self.channel = channel
+    isWritable = channel.isWritable
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     openedAt = Clock.nanoseconds()
     failures = 0
@@ -325,7 +342,7 @@ final class ProviderConnection {
     let unwritten = pieces
     let wasClosing = phase == .closing && cause == .local
     phase = .down
-    (self.channel, socket) = (nil, nil)
+    (self.channel, socket, isWritable) = (nil, nil, false)
     log = SentLog(limit: runner.logLimit)
     session = ProviderSession()
     answer = []
@@ -346,7 +363,7 @@ final class ProviderConnection {
     phase = .down
     dropBatch()
     channel?.close(promise: nil)
-    (channel, socket) = (nil, nil)
+    (channel, socket, isWritable) = (nil, nil, false)
   }
 
   private func settle(sendsAgain: Bool) {

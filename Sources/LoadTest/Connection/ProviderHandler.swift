@@ -46,7 +46,7 @@ final class ProviderHandler: ChannelInboundHandler {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    if context.channel.isWritable { runner.pump() }
+    if connection.carries(context.channel) { connection.changeWritability(context.channel.isWritable) }
     context.fireChannelWritabilityChanged()
   }
 

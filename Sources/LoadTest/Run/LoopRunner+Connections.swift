@@ -24,8 +24,8 @@ extension LoopRunner {
     for (option, value) in plan.connections.socket.channelOptions {
       bootstrap = bootstrap.channelOption(option, value: value)
     }
-    bootstrap
-      .channelInitializer { channel in
+    bootstrap =
+      bootstrap.channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls {
             try channel.pipeline.syncOperations.addHandler(
@@ -37,11 +37,17 @@ extension LoopRunner {
           try channel.pipeline.syncOperations.addHandler(ProviderHandler(bound.value, usesTLS: tls != nil))
         }
       }
-      .connect(host: plan.gateway.host, port: plan.gateway.port)
-      .whenFailure { error in
-        bound.value.runner.note(error)
-        bound.value.failedToOpen(life: life)
+    // What is an address already needs no other thread to look it up.
+    let connected =
+      if let address = try? SocketAddress(ipAddress: plan.gateway.host, port: plan.gateway.port) {
+        bootstrap.connect(to: address)
+      } else {
+        bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port)
       }
+    connected.whenFailure { error in
+      bound.value.runner.note(error)
+      bound.value.failedToOpen(life: life)
+    }
   }
 
   /// Ends without a word before a connection waits as after a failure. Fewer happen when what ends them is looked for.

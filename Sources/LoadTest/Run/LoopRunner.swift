@@ -137,7 +137,7 @@ extension LoopRunner {
         break
       }
     }
-    for connection in connections where connection.hasBatch && connection.isWritable { connection.flush(.idle) }
+    for connection in connections { connection.flushWhatWaits(now) }
   }
 
   private func updateOwed(_ now: Int64) {
