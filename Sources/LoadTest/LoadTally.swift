@@ -109,7 +109,8 @@ struct LoadMeasurements: Sendable {
   var drain = LatencyHistogram(.milliseconds)
   var recover = LatencyHistogram(.milliseconds)
   var tcpConnect = LatencyHistogram(.milliseconds)
-  var handshake = LatencyHistogram(.milliseconds)
+  var fullHandshake = LatencyHistogram(.milliseconds)
+  var resumedHandshake = LatencyHistogram(.milliseconds)
   var batchNotifications = LatencyHistogram(.count)
   var batchBytes = LatencyHistogram(.bytes)
   var lossWindow = LatencyHistogram(.count)
@@ -117,7 +118,8 @@ struct LoadMeasurements: Sendable {
 
   mutating func merge(_ other: LoadMeasurements) {
     for path in [
-      \.sendLag, \.error, \.drain, \.recover, \.tcpConnect, \.handshake, \.batchNotifications, \.batchBytes,
+      \.sendLag, \.error, \.drain, \.recover, \.tcpConnect, \.fullHandshake, \.resumedHandshake, \.batchNotifications,
+      \.batchBytes,
       \.lossWindow, \.loopLag,
     ] as [WritableKeyPath<LoadMeasurements, LatencyHistogram>] {
       self[keyPath: path].merge(other[keyPath: path])

@@ -21,8 +21,10 @@ extension RunResult {
   /// - Counts and what they are counted by add up; histograms merge exactly.
   /// - `measured_s` and the length of each phase is that of the longest part. A rate is what all parts counted in their
   ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it.
-  /// - The series is joined by whole seconds since each part's own start; counts, connections and cores add up, of the
-  ///   send lags the largest stays. A part whose samples drift past a second has none in it.
+  /// - The series is joined by whole seconds since each part's own start; counts, connections, cores and memory add up,
+  ///   of the lags the largest stays. A part whose samples drift past a second has none in it.
+  /// - Timelines are joined, in seconds since each part's own start; the connections of each part are numbered behind
+  ///   those of the parts before it.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
   /// - Invariants and thresholds are judged again; an invariant that a part broke stays broken, though another part's
   ///   numbers may make up for it. The generator was the limit if it was that of any part, else the gateway likewise.
@@ -45,6 +47,7 @@ extension RunResult {
     merged.rates.acceptedPerS = rate(\.acceptedPerS)
     merged.rates.writtenBytesPerS = rate(\.writtenBytesPerS)
     merged.series = joined(results.map(\.series))
+    merged.timeline = joined(results.map { ($0.timeline, connections: $0.connectionCount) })
     merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
     if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
 
@@ -82,7 +85,8 @@ extension RunResult {
 
   private static let histograms: [WritableKeyPath<RunResult, LatencyHistogram> & Sendable] = [
     \.latency.sendLagUs, \.latency.errorMs, \.latency.drainMs, \.latency.recoverMs, \.latency.tcpConnectMs,
-    \.latency.tlsHandshakeMs, \.batches.notifications, \.batches.bytes, \.lossWindow, \.resources.loopLagUs,
+    \.latency.tlsHandshakeMs, \.latency.tlsResumedMs, \.batches.notifications, \.batches.bytes, \.lossWindow,
+    \.resources.loopLagUs,
   ]
 
   /// Everything that adds up.
@@ -115,6 +119,28 @@ extension RunResult {
       seconds[second]?.tS = second
     }
     return seconds.values.sorted { $0.tS < $1.tS }
+  }
+
+  private static func joined(_ timelines: [(timeline: Timeline, connections: Int)]) -> Timeline {
+    var joined = Timeline()
+    var first = 0
+    for (timeline, connections) in timelines {
+      joined.omitted = sum(joined.omitted, timeline.omitted)
+      for var span in timeline.spans {
+        span.connection = sum(first, span.connection)
+        joined.spans.append(span)
+      }
+      first = sum(first, connections)
+    }
+    joined.spans.sort { ($0.fromS, $0.connection) < ($1.fromS, $1.connection) }
+    return joined
+  }
+
+  /// How many connections it numbers: as many as planned, or of a merged one, whose plan is that of a part, all it tells of.
+  private var connectionCount: Int {
+    let told = timeline.spans.reduce(0) { max($0, sum($1.connection, 1)) }
+    guard case .number(let planned) = plan["connections"], (0..<1e9).contains(planned) else { return told }
+    return max(told, Int(planned))
   }
 
   // MARK: what does not fit
@@ -239,6 +265,7 @@ extension RunResult.Phase {
     seconds = max(seconds, other.seconds)
     notifications += other.notifications
     sendings += other.sendings
+    skipped = sum(skipped, other.skipped)
     connections += other.connections
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
     sendLagUs.merge(other.sendLagUs)
@@ -247,10 +274,14 @@ extension RunResult.Phase {
 
 extension RunResult.Sample {
   fileprivate mutating func add(_ other: Self) {
-    for path in [\.written, \.accepted, \.errors, \.opened, \.closed, \.up] as [WritableKeyPath<Self, Int>] {
+    for path in [
+      \.written, \.accepted, \.errors, \.skipped, \.opened, \.closed, \.up, \.backlog, \.rssBytes,
+    ] as [WritableKeyPath<Self, Int>] {
       self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
     }
+    errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
+    loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)
     cpu += other.cpu
   }
 }

@@ -10,6 +10,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var environment = Environment()
   /// The effective plan: every setting by its name in a plan file.
   public var plan: [String: PlanValue] = [:]
+  /// What was replayed; left out when notifications were made.
+  public var replay: Replay?
   public var verdict = Verdict()
   /// Seconds of the phase `measured`, which rates and latencies are of.
   public var measuredS = 0.0
@@ -24,10 +26,21 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var lossWindow = LatencyHistogram(.count)
   public var series: [Sample] = []
   public var phases: [Phase] = []
+  public var timeline = Timeline()
   public var resources = Resources()
   public var warnings: [String] = []
 
   public init() {}
+
+  /// The recorded notifications that were there to be sent.
+  public struct Replay: Sendable, Equatable, Codable {
+    public var notifications = 0
+    /// Seconds from the first to the last, as recorded.
+    public var lengthS = 0.0
+    /// Records that are no notifications.
+    public var skippedRecords = 0
+    public init() {}
+  }
 
   public struct Notifications: Sendable, Equatable, Codable {
     public var generated = 0
@@ -79,7 +92,10 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var drainMs = LatencyHistogram(.milliseconds)
     public var recoverMs = LatencyHistogram(.milliseconds)
     public var tcpConnectMs = LatencyHistogram(.milliseconds)
+    /// Full handshakes; documents from before `tls_resumed_ms` have all of them here.
     public var tlsHandshakeMs = LatencyHistogram(.milliseconds)
+    /// Handshakes that resumed a session.
+    public var tlsResumedMs = LatencyHistogram(.milliseconds)
     public init() {}
   }
 
@@ -88,32 +104,6 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var bytes = LatencyHistogram(.bytes)
     /// full, linger, idle, drain.
     public var flushReasons: [String: Int] = [:]
-    public init() {}
-  }
-
-  public struct Sample: Sendable, Equatable, Codable {
-    public var tS = 0.0
-    public var written = 0
-    public var accepted = 0
-    public var errors = 0
-    public var opened = 0
-    public var closed = 0
-    public var up = 0
-    public var sendLagP99Us = 0
-    /// Cores of this process in use.
-    public var cpu = 0.0
-    public init() {}
-  }
-
-  /// The same counts for one phase: connect, warm-up, measured, drain.
-  public struct Phase: Sendable, Equatable, Codable {
-    public var name = ""
-    public var seconds = 0.0
-    public var notifications = Notifications()
-    public var sendings = Sendings()
-    public var connections = Connections()
-    public var errorResponses: [String: Int] = [:]
-    public var sendLagUs = LatencyHistogram(.microseconds)
     public init() {}
   }
 
@@ -190,9 +180,29 @@ public struct RunResult: Sendable, Equatable, Codable {
   }
 }
 
+extension RunResult.Latency {
+  /// Documents from before resumed handshakes were apart have no `tls_resumed_ms`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    sendLagUs = try container.decode(LatencyHistogram.self, forKey: .sendLagUs)
+    errorMs = try container.decode(LatencyHistogram.self, forKey: .errorMs)
+    drainMs = try container.decode(LatencyHistogram.self, forKey: .drainMs)
+    recoverMs = try container.decode(LatencyHistogram.self, forKey: .recoverMs)
+    tcpConnectMs = try container.decode(LatencyHistogram.self, forKey: .tcpConnectMs)
+    tlsHandshakeMs = try container.decode(LatencyHistogram.self, forKey: .tlsHandshakeMs)
+    tlsResumedMs =
+      try container.decodeIfPresent(LatencyHistogram.self, forKey: .tlsResumedMs) ?? LatencyHistogram(.milliseconds)
+  }
+}
+
 extension KeyedDecodingContainer {
   /// Documents from before it was counted have no `schedule`.
   func decode(_ type: RunResult.Schedule.Type, forKey key: Key) throws -> RunResult.Schedule {
     try decodeIfPresent(type, forKey: key) ?? RunResult.Schedule()
+  }
+
+  /// Nor a `timeline`.
+  func decode(_ type: RunResult.Timeline.Type, forKey key: Key) throws -> RunResult.Timeline {
+    try decodeIfPresent(type, forKey: key) ?? RunResult.Timeline()
   }
 }

@@ -37,7 +37,8 @@ public struct Threshold: Sendable, Equatable {
     let histograms: [(String, @Sendable (RunResult) -> LatencyHistogram)] = [
       ("send_lag", { $0.latency.sendLagUs }), ("error", { $0.latency.errorMs }),
       ("drain", { $0.latency.drainMs }), ("recover", { $0.latency.recoverMs }),
-      ("tls_handshake", { $0.latency.tlsHandshakeMs }), ("tcp_connect", { $0.latency.tcpConnectMs }),
+      ("tls_handshake", { $0.latency.tlsHandshakeMs }), ("tls_resumed", { $0.latency.tlsResumedMs }),
+      ("tcp_connect", { $0.latency.tcpConnectMs }),
       ("loss_window", { $0.lossWindow }),
     ]
     for (name, histogram) in histograms {

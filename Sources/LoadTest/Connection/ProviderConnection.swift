@@ -17,7 +17,7 @@ final class ProviderConnection {
 
   let number: Int
   let runner: LoopRunner
-  private(set) var phase = Phase.down
+  private(set) var phase = Phase.down { didSet { runner.timeline.note(number, phase, at: runner.clock()) } }
   /// Counts the attempts to open it, so that what is left of an earlier one is not taken for this one.
   private(set) var life = 0
   private var channel: (any Channel)?
@@ -47,7 +47,7 @@ final class ProviderConnection {
   /// The batch that is being collected.
   private var batch = ByteWriter(capacity: 20_000)
   private var pieces: [SentLog.Piece] = []
-  private var batchCount = 0
+  private(set) var batchCount = 0
   private var batchDue: Int64 = 0
   private var batchBegan: Int64 = 0
   /// Its last batch went behind something unsent, because it had waited long enough.
@@ -62,7 +62,7 @@ final class ProviderConnection {
     batchBytes = runner.plan.batching.bytes
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
-    hasBadTokenSizes = runner.plan.workload.faults[.tokenSize, default: 0] > 0
+    hasBadTokenSizes = runner.workload.hasBadTokenSizes
     log = SentLog(limit: runner.logLimit)
   }
 

@@ -31,7 +31,7 @@ final class ProviderHandler: ChannelInboundHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let info = event as? TLSConnectionInfo {
-      runner.measurements.handshake.record(Int((runner.clock() - connectedAt) / 1_000))
+      runner.noteHandshake(runner.clock() - connectedAt, isResumed: info.isResumed)
       connection.opened(context.channel, life: life, isResumed: info.isResumed)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       if connection.carries(context.channel) { connection.leave() } else { context.close(promise: nil) }

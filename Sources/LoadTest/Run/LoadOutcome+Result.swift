@@ -8,6 +8,7 @@ extension LoadOutcome {
     var result = RunResult()
     result.environment = environment
     result.started = started
+    if let replay = plan.replay { result.replay = .init(replay) }
     guard let last = phases.last else { return result }
     let measured = phases.first { $0.name == "measured" }
     result.measuredS = measured?.seconds ?? 0
@@ -34,14 +35,16 @@ extension LoadOutcome {
     result.latency.drainMs = all.drain
     result.latency.recoverMs = all.recover
     result.latency.tcpConnectMs = all.tcpConnect
-    result.latency.tlsHandshakeMs = all.handshake
+    result.latency.tlsHandshakeMs = all.fullHandshake
+    result.latency.tlsResumedMs = all.resumedHandshake
     result.batches.notifications = steady.batchNotifications
     result.batches.bytes = steady.batchBytes
     for reason in LoadTally.FlushReason.allCases {
       result.batches.flushReasons[reason.rawValue] = last.tally.flushReasons[reason]
     }
     result.lossWindow = all.lossWindow
-    result.series = series.map(\.result)
+    result.series = series
+    result.timeline = timeline
     result.phases = phases.map { phase in
       let counts = tally(of: phase)
       var part = RunResult.Phase()
@@ -49,6 +52,7 @@ extension LoadOutcome {
       part.seconds = phase.seconds
       part.notifications = counts.notifications
       part.sendings = counts.sendings.result
+      part.skipped = counts.skipped
       part.connections = counts.connections
       part.errorResponses = counts.errors
       part.sendLagUs = phase.measurements.sendLag
@@ -137,20 +141,20 @@ extension LoadTally {
   }
 }
 
+extension RunResult.Replay {
+  init(_ replay: Replay) {
+    self.init()
+    notifications = replay.count
+    lengthS = replay.length / .seconds(1)
+    skippedRecords = replay.skippedRecords
+  }
+}
+
 extension LoadTally.Sendings {
   var result: RunResult.Sendings {
     var counts = RunResult.Sendings()
     (counts.written, counts.resent, counts.accepted, counts.rejected) = (written, resent, accepted, rejected)
     (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, markers)
     return counts
-  }
-}
-
-extension LoadOutcome.Sample {
-  var result: RunResult.Sample {
-    var sample = RunResult.Sample()
-    (sample.tS, sample.written, sample.accepted, sample.errors) = (time, written, accepted, errors)
-    (sample.opened, sample.closed, sample.up, sample.sendLagP99Us, sample.cpu) = (opened, closed, up, sendLag99, cpu)
-    return sample
   }
 }

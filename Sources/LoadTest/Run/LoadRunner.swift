@@ -32,7 +32,7 @@ public final class LoadRunner: Sendable {
   public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
     self.plan = plan
     self.tls = tls
-    workload = try Workload(plan.workload)
+    workload = try Workload(plan.workload, replay: plan.replay)
   }
 
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
@@ -95,6 +95,7 @@ public final class LoadRunner: Sendable {
     await drain(crew, &recorder)
     outcome.phases.append(await recorder.endPhase("drain"))
     outcome.series = recorder.series
+    outcome.timeline = await recorder.timeline()
     outcome.processor = Clock.processor()
     outcome.maximumMemory = Clock.maximumMemory()
     return outcome

@@ -15,7 +15,7 @@ public struct LoadSnapshot: Sendable {
   /// By status.
   public internal(set) var errorResponses: [String: Int] = [:]
   public internal(set) var connectionsUp = 0
-  /// In the phase so far, up to a second old; in microseconds.
+  /// Of what was written in the last whole second; in microseconds.
   public internal(set) var sendLag99 = 0
 
   public static let phases = ["connect", "warm-up", "measured", "drain", "over"]

@@ -19,6 +19,7 @@ extension LoopRunner {
     guard wantsConnections else { return }
     let failures = max(connection.failures, connection.silences - Self.silencesWithoutWait)
     guard failures > 0 else { return loop.assumeIsolated().execute { connection.open() } }
+    timeline.noteBackOff(connection.number, at: clock())
     let doubled = plan.connections.backoff * Double(1 << min(16, failures - 1))
     let most = Double(min(doubled, plan.connections.maximumBackoff) / .nanoseconds(1))
     let wait = Int64(Double.random(in: most / 2...max(most / 2, most), using: &jitter))
@@ -113,12 +114,8 @@ extension LoopRunner {
   func begin(at time: Int64) {
     start = time
     phase = .running
-    if case .scheduled(let whole, let isPoisson) = plan.pace {
-      let mine = whole.scaled(by: 1 / Double(parts))
-      schedule = mine
-      pacer = Pacer(mine, isPoisson ? .poisson(seed: plan.workload.seed &+ UInt64(part)) : .even, limit: most)
-      if plan.behind == .skip { latePacer = pacer }
-    }
+    pacer = plan.pacer(part: part, of: parts, limit: most)
+    if plan.behind == .skip { latePacer = pacer }
     pump()
   }
 

@@ -23,8 +23,6 @@ final class LoopRunner {
   var pacer: Pacer?
   /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
   var latePacer: Pacer?
-  /// This loop's part of the plan's schedule.
-  var schedule: Schedule?
   /// When the first of those that are owed was due, where chance decides over that.
   private var owedSince: Double?
   var phase = Phase.connecting
@@ -32,6 +30,7 @@ final class LoopRunner {
 
   var tally = LoadTally()
   var measurements = LoadMeasurements()
+  var timeline: ConnectionTimeline
   var lastError = ""
 
   /// What is to be sent again, before anything new.
@@ -41,7 +40,7 @@ final class LoopRunner {
   var suspects: Deque<SentLog.Piece> = []
   var againSince: Int64 = 0
   /// Due and not sent yet.
-  private var owed = 0
+  private(set) var owed = 0
   var next = 0
   private var turn = 0
   private var isPumping = false
@@ -68,6 +67,7 @@ final class LoopRunner {
     jitter = SplitMix(seed: world.jitter)
     start = world.clock()
     lastOpen = start
+    timeline = ConnectionTimeline(limit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
     lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
     markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))
@@ -136,7 +136,7 @@ extension LoopRunner {
   }
 
   private func updateOwed(_ now: Int64) {
-    guard case .scheduled = plan.pace else {
+    guard pacer != nil else {
       owed = .max
       return
     }
@@ -189,9 +189,7 @@ extension LoopRunner {
   }
 
   private func dueTime(of index: Int) -> Int64? {
-    guard case .scheduled(_, let isPoisson) = plan.pace,
-      let seconds = isPoisson ? owedSince : schedule?.time(of: index)
-    else { return nil }
+    guard let seconds = pacer?.time(of: index) ?? owedSince else { return nil }
     return start + Int64(seconds * 1e9)
   }
 

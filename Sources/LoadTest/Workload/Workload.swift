@@ -25,9 +25,13 @@ public final class Workload: Sendable {
   private let tokenLength: Int
   private let tokenKey: UInt64
   private let drawKey: UInt64
+  /// Recorded notifications instead of made ones; of the plan only the segment then counts.
+  private let replay: Replay?
 
-  /// - Parameter start: UNIX seconds that `{time}` in a template stands for.
-  public init(_ plan: WorkloadPlan, start: Int = 0) throws(PlanError) {
+  /// - Parameters:
+  ///   - start: UNIX seconds that `{time}` in a template stands for.
+  ///   - replay: what is sent instead of what the plan describes; its numbers are those of the stream.
+  public init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
     guard (1...65_535).contains(plan.tokenLength) else { throw PlanError("a token has 1 to 65535 bytes") }
     guard plan.tokens > 0 else { throw PlanError("there has to be at least one token") }
     guard plan.tokenLength >= 8 || plan.tokens <= 1 << (8 * plan.tokenLength) else {
@@ -41,6 +45,7 @@ public final class Workload: Sendable {
       throw PlanError("only tokens of 8 bytes or more can be marked as invalid")
     }
     self.plan = plan
+    self.replay = replay
     (segment, segments) = (UInt64(plan.segment), UInt64(plan.segments))
     (tokens, tokenLength) = (UInt64(plan.tokens), plan.tokenLength)
     commands = try Lottery(plan.commands, "commands")
@@ -64,11 +69,18 @@ public final class Workload: Sendable {
   public static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
 
   /// What is wrong with notification `number`; `nil` if nothing is.
-  public func fault(of number: UInt64) -> WorkloadPlan.Fault? { faults.draw(Draws(of: number, drawKey)[.fault]) }
+  public func fault(of number: UInt64) -> WorkloadPlan.Fault? {
+    if let replay { return replay.isMissingToken(Int(truncatingIfNeeded: number)) ? .missingToken : nil }
+    return faults.draw(Draws(of: number, drawKey)[.fault])
+  }
+
+  /// Some have tokens of lengths that a gateway may refuse.
+  var hasBadTokenSizes: Bool { replay?.hasUnusualTokenSizes ?? (plan.faults[.tokenSize, default: 0] > 0) }
 
   /// Writes notification `number`, and returns what is wrong with it.
   @discardableResult
   public func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
+    if replay != nil { return encodeRecorded(number, into: &output) }
     let draws = Draws(of: number, drawKey)
     guard let fault = faults.draw(draws[.fault]) else {
       encode(number, draws, Variation(tokenLength: tokenLength), into: &output)
@@ -80,6 +92,13 @@ public final class Workload: Sendable {
       Self.encodeMalformed(number, into: &output)
     }
     return fault
+  }
+
+  /// Apart, so that made ones go straight on.
+  @inline(never)
+  private func encodeRecorded(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
+    replay?.encode(Int(truncatingIfNeeded: number), identifier: Self.identifier(of: number), into: &output)
+    return fault(of: number)
   }
 
   /// ```

@@ -41,6 +41,7 @@ struct Load: AsyncParsableCommand {
   @OptionGroup(title: "Where to") var target: TargetOptions
   @OptionGroup(title: "What is sent") var workload: WorkloadOptions
   @OptionGroup(title: "When") var pace: PaceOptions
+  @OptionGroup(title: "A recorded trace instead") var replay: ReplayOptions
   @OptionGroup(title: "Over which connections") var connections: ConnectionOptions
   @OptionGroup(title: "Result") var result: ResultOptions
 
@@ -54,6 +55,12 @@ struct Load: AsyncParsableCommand {
 
   func validate() throws {
     if plan == nil { try target.requireIdentity() }
+    if replay.replay != nil, let other = (workload.given + pace.given).first {
+      throw ValidationError("--replay and --\(other) exclude each other: what is recorded is sent as it is.")
+    }
+    if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
+      throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
+    }
   }
 
   func run() async throws {
@@ -62,6 +69,7 @@ struct Load: AsyncParsableCommand {
       into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"],
       alternatives: [
         ("identity", ["plain"]), ("rate", ["stage"]), ("payload", ["payload-template"]),
+        ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
       ])
     try merged.target.requireIdentity()
     try await LoadRun(merged).run()
@@ -74,6 +82,8 @@ struct Load: AsyncParsableCommand {
     try workload.apply(to: &plan)
     connections.apply(to: &plan)
     try pace.apply(to: &plan)
+    try replay.apply(to: &plan, hasDuration: pace.duration != nil)
+    plan.timelineLimit = result.timeline.value
     return plan
   }
 }

@@ -38,7 +38,7 @@ extension LoadSnapshot {
         samples: labelled("cause", connections.closed)),
       Metric(
         .gauge, "apnscope_load_send_lag_p99_seconds",
-        help: "From when a notification was due to when it was written, in this phase so far.",
+        help: "From when a notification was due to when it was written, in the last second.",
         .real(Double(sendLag99) / 1e6)),
       Metric(
         .gauge, "apnscope_load_phase", help: "1 for the phase that the run is in.",

@@ -11,6 +11,11 @@ struct LoadSummary {
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) written, \(grouped(sendings.resent)) of them again; \(grouped(sendings.discarded)) were discarded; \(grouped(sendings.markers)) markers",
     ]
+    if let replay = result.replay {
+      lines.append(
+        "replayed       \(grouped(replay.notifications)) notifications of \(seconds(replay.lengthS)); \(grouped(replay.skippedRecords)) other records"
+      )
+    }
     if result.schedule.skipped > 0 {
       lines.append("skipped        \(grouped(result.schedule.skipped)) that would have been late")
     }
@@ -27,7 +32,7 @@ struct LoadSummary {
     for (name, histogram) in [
       ("send lag", latency.sendLagUs), ("error latency", latency.errorMs), ("recover", latency.recoverMs),
       ("loop lag", result.resources.loopLagUs), ("TLS handshake", latency.tlsHandshakeMs),
-      ("loss window", result.lossWindow),
+      ("TLS resumed", latency.tlsResumedMs), ("loss window", result.lossWindow),
       ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
     ] where histogram.count > 0 {
       lines.append(

@@ -28,7 +28,17 @@ struct ResultOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Most spans of connections' lives (handshake, up, back-off) that the result tells of; more are counted.",
+      valueName: "count"))
+  var timeline = Count(10_000)
+
+  @Option(
+    help: ArgumentHelp(
       "Show the counts to Prometheus at http://HOST:PORT/metrics while it runs; port 0 picks a free one.",
       valueName: "host:port"))
   var metrics: ListeningAddress?
+
+  func validate() throws {
+    guard timeline.value <= 10_000_000 else { throw ValidationError("--timeline takes a number up to 10M.") }
+  }
 }

@@ -1,0 +1,47 @@
+import Foundation
+import Glibc
+import Measurement
+
+/// What the system says of the time and of this process.
+enum Clock {
+  /// CLOCK_MONOTONIC.
+  static func nanoseconds() -> Int64 {
+    var time = timespec()
+    // Safe: the structure lives through the call.
+    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
+  /// UTC now, RFC 3339 with milliseconds.
+  static func utc() -> String {
+    rfc3339(Int64(Date.now.timeIntervalSince1970 * 1e9))
+  }
+
+  /// Most resident bytes so far.
+  static func maximumMemory() -> Int {
+    var usage = rusage()
+    _ = unsafe getrusage(__rusage_who_t(0), &usage)
+    return usage.ru_maxrss * 1_024
+  }
+
+  /// Resident bytes now; 0 when the system does not tell.
+  static func memory() -> Int {
+    let descriptor = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return 0 }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 128)
+    // Safe: at most the array's length is written.
+    let count = unsafe read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { return 0 }
+    let words = String(decoding: bytes[..<count], as: UTF8.self).split(separator: " ")
+    return words.count > 1 ? (Int(words[1]) ?? 0) * max(0, sysconf(Int32(_SC_PAGESIZE))) : 0
+  }
+
+  /// User and system seconds of this process.
+  static func processor() -> (user: Double, system: Double) {
+    var usage = rusage()
+    _ = unsafe getrusage(__rusage_who_t(0), &usage)
+    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+    return (seconds(usage.ru_utime), seconds(usage.ru_stime))
+  }
+}

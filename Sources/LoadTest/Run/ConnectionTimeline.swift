@@ -1,0 +1,70 @@
+import Measurement
+
+/// The lives of one event loop's connections, span by span. Costs something only when a connection changes its state.
+struct ConnectionTimeline {
+  private typealias State = RunResult.Timeline.State
+
+  private struct Span {
+    var connection: Int
+    var state: State
+    var from: Int64
+    var to: Int64
+  }
+
+  private let limit: Int
+  private var spans: [Span] = []
+  private var omitted = 0
+  /// What each connection is in, and since when.
+  private var current: [Int: (state: State, since: Int64)] = [:]
+
+  /// - Parameter limit: most spans that are kept.
+  init(limit: Int) { self.limit = limit }
+
+  mutating func note(_ connection: Int, _ phase: ProviderConnection.Phase, at now: Int64) {
+    switch phase {
+    case .down: enter(nil, connection, now)
+    case .connecting: enter(.handshake, connection, now)
+    case .up, .closing: enter(.up, connection, now)
+    }
+  }
+
+  mutating func noteBackOff(_ connection: Int, at now: Int64) { enter(.backOff, connection, now) }
+
+  private mutating func enter(_ state: State?, _ connection: Int, _ now: Int64) {
+    let last = current[connection]
+    guard last?.state != state else { return }
+    current[connection] = state.map { ($0, now) }
+    guard let last else { return }
+    guard spans.count < limit else {
+      omitted += 1
+      return
+    }
+    spans.append(Span(connection: connection, state: last.state, from: last.since, to: now))
+  }
+
+  /// All of it, with what is still going on ended now.
+  ///
+  /// - Parameter start: what seconds count from, on the same clock.
+  mutating func end(at now: Int64, since start: Int64) -> RunResult.Timeline {
+    for connection in current.keys.sorted() { enter(nil, connection, now) }
+    var timeline = RunResult.Timeline()
+    timeline.omitted = omitted
+    // Microseconds: what is finer says nothing.
+    func seconds(_ time: Int64) -> Double { Double((time - start) / 1_000) / 1e6 }
+    timeline.spans = spans.map {
+      .init(connection: $0.connection, $0.state, fromS: seconds($0.from), toS: seconds($0.to))
+    }
+    return timeline
+  }
+}
+
+extension LoopRunner {
+  func noteHandshake(_ nanoseconds: Int64, isResumed: Bool) {
+    let microseconds = Int(nanoseconds / 1_000)
+    if isResumed {
+      measurements.resumedHandshake.record(microseconds)
+    } else {
+      measurements.fullHandshake.record(microseconds)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import Measurement
+
+/// Collects what the loops counted, a sample a second, and cuts it into phases.
+///
+/// Each loop measures into histograms of its own. They are taken from it every second, for that second's percentiles, and
+/// added to those of the phase; so a second costs as much as its values spread, however long the run.
+struct Recorder {
+  private static let second: Int64 = 1_000_000_000
+
+  private let crew: Crew
+  private let progress: @Sendable (LoadProgress) -> Void
+  /// Gets the books at each step, so that who watches asks no event loop.
+  private let publish: @Sendable (LoadSnapshot) -> Void
+  private var sendLag99 = 0
+  private let began: Int64
+  private var phaseBegan: Int64
+  private var sampled: Int64
+  /// When the next sample is taken: at whole seconds, so that lateness does not add up.
+  private var nextSample: Int64
+  private var atSample = LoadTally()
+  private var processor = Clock.processor()
+  private var phaseProcessor = Clock.processor()
+  /// What was measured in the phase, and in the second, as far as it was taken from the loops.
+  private var ofPhase = LoadMeasurements()
+  private var ofSecond = LoadMeasurements()
+  /// Which phase is on; progress shows it.
+  var phaseName = "connect"
+  private(set) var series: [RunResult.Sample] = []
+
+  init(
+    _ crew: Crew, _ progress: @escaping @Sendable (LoadProgress) -> Void,
+    publish: @escaping @Sendable (LoadSnapshot) -> Void
+  ) {
+    self.crew = crew
+    self.progress = progress
+    self.publish = publish
+    began = Clock.nanoseconds()
+    (phaseBegan, sampled, nextSample) = (began, began, began + Self.second)
+  }
+
+  mutating func step() async -> LoadTally {
+    let tally = await tally()
+    publish(LoadSnapshot(tally, phase: phaseName, sendLag99: sendLag99))
+    let now = Clock.nanoseconds()
+    if now >= nextSample { await takeSample(tally, now) }
+    return tally
+  }
+
+  private mutating func takeSample(_ tally: LoadTally, _ now: Int64) async {
+    await takeMeasurements()
+    let seconds = Double(now - sampled) / 1e9
+    let used = Clock.processor()
+    let counts = tally - atSample
+    var sample = RunResult.Sample()
+    sample.tS = Double(sampled - began) / 1e9
+    (sample.written, sample.accepted, sample.skipped) = (counts.sendings.written, counts.accepted, counts.skipped)
+    sample.errors = counts.errorResponses.values.reduce(0, +)
+    sample.errorsByStatus = counts.errors.filter { $0.value > 0 }
+    (sample.opened, sample.closed, sample.up) = (counts.opened, counts.closed.values.reduce(0, +), tally.up)
+    sample.backlog = await crew.gather { $0.backlog }.reduce(0, +)
+    sample.sendLagP99Us = ofSecond.sendLag.quantile(0.99)
+    sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)
+    sample.cpu = (used.user + used.system - processor.user - processor.system) / seconds
+    sample.rssBytes = Clock.memory()
+    series.append(sample)
+    sendLag99 = sample.sendLagP99Us
+    progress(
+      LoadProgress(
+        phase: phaseName, elapsed: Double(now - began) / 1e9, written: tally.sendings.written,
+        writtenPerSecond: Double(sample.written) / seconds, accepted: tally.accepted,
+        errors: tally.errorResponses.values.reduce(0, +), connections: tally.up, sendLag99: sendLag99, cpu: sample.cpu))
+    (sampled, atSample, processor, ofSecond) = (now, tally, used, LoadMeasurements())
+    // What was slept through has no sample.
+    nextSample += (now - nextSample) / Self.second * Self.second + Self.second
+  }
+
+  private mutating func takeMeasurements() async {
+    for part in await crew.gather({ $0.takeMeasurements() }) {
+      ofPhase.merge(part)
+      ofSecond.merge(part)
+    }
+  }
+
+  private func tally() async -> LoadTally {
+    var sum = LoadTally()
+    for part in await crew.gather({ $0.tally }) { sum += part }
+    return sum
+  }
+
+  /// Counts stay cumulative; what was measured is that of the phase.
+  mutating func endPhase(_ name: String) async -> LoadOutcome.Phase {
+    await takeMeasurements()
+    let now = Clock.nanoseconds()
+    let used = Clock.processor()
+    defer { (phaseBegan, phaseProcessor, ofPhase) = (now, used, LoadMeasurements()) }
+    let tally = await tally()
+    publish(LoadSnapshot(tally, phase: name == "drain" ? "over" : name, sendLag99: sendLag99))
+    return LoadOutcome.Phase(
+      name: name, seconds: Double(now - phaseBegan) / 1e9,
+      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: tally,
+      measurements: ofPhase)
+  }
+
+  /// Ends what connections are still in; asked for once, when the run is over.
+  func timeline() async -> RunResult.Timeline {
+    let began = began
+    var whole = RunResult.Timeline()
+    for part in await crew.gather({ $0.timeline.end(at: $0.clock(), since: began) }) {
+      whole.omitted += part.omitted
+      whole.spans += part.spans
+    }
+    whole.spans.sort { ($0.fromS, $0.connection) < ($1.fromS, $1.connection) }
+    return whole
+  }
+}
+
+extension LoopRunner {
+  /// Notifications that are due, or are to be sent again, and are not written; 0 when there is no schedule.
+  var backlog: Int {
+    guard pacer != nil else { return 0 }
+    let notTaken = phase == .running ? min(owed, most - next) : 0
+    let again = again.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
+    return notTaken + again + connections.reduce(0) { $0 + $1.batchCount }
+  }
+}

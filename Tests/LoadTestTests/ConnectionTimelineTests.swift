@@ -1,0 +1,94 @@
+import GatewaySimulator
+import Measurement
+import Testing
+
+@testable import LoadTest
+
+@Suite("Timelines of connections")
+struct ConnectionTimelineTests {
+  @Test("A span ends when another state begins; what is still on ends with the run")
+  func spans() {
+    var timeline = ConnectionTimeline(limit: 100)
+    let second: Int64 = 1_000_000_000
+    timeline.note(0, .connecting, at: 10 * second)
+    timeline.note(7, .connecting, at: 11 * second)
+    timeline.note(0, .up, at: 12 * second)
+    timeline.note(7, .down, at: 12 * second)
+    timeline.noteBackOff(7, at: 12 * second)
+    // Its last words belong to its life.
+    timeline.note(0, .closing, at: 13 * second)
+    timeline.note(7, .connecting, at: 14 * second)
+    timeline.note(0, .down, at: 15 * second)
+    timeline.note(7, .up, at: 16 * second)
+    let ended = timeline.end(at: 20 * second, since: 10 * second)
+    #expect(ended.omitted == 0)
+    #expect(
+      ended.spans.filter { $0.connection == 0 } == [
+        .init(connection: 0, .handshake, fromS: 0, toS: 2), .init(connection: 0, .up, fromS: 2, toS: 5),
+      ])
+    #expect(
+      ended.spans.filter { $0.connection == 7 } == [
+        .init(connection: 7, .handshake, fromS: 1, toS: 2), .init(connection: 7, .backOff, fromS: 2, toS: 4),
+        .init(connection: 7, .handshake, fromS: 4, toS: 6), .init(connection: 7, .up, fromS: 6, toS: 10),
+      ])
+  }
+
+  @Test("Beyond the limit spans are counted", arguments: [0, 1, 5])
+  func limit(limit: Int) {
+    var timeline = ConnectionTimeline(limit: limit)
+    for time in 0..<4 {
+      timeline.note(1, .connecting, at: Int64(3 * time))
+      timeline.note(1, .up, at: Int64(3 * time + 1))
+      timeline.note(1, .down, at: Int64(3 * time + 2))
+    }
+    let ended = timeline.end(at: 100, since: 0)
+    #expect(ended.spans.count == limit)
+    #expect(ended.omitted == 8 - limit)
+  }
+}
+
+extension Loopback {
+  @Suite("Series of runs")
+  struct SeriesOfRunTests {
+    @Test(
+      "Spans are the connections that were opened; handshakes are counted as full or resumed", .timeLimit(.minutes(1)))
+    func connections() async throws {
+      let simulation = try await LoadSimulation(tls: true)
+      let plan = simulation.plan {
+        $0.count = 600
+        $0.connections.count = 3
+        $0.connections.notifications = 50
+        $0.threads = 2
+      }
+      let outcome = try await simulation.runner(plan).run()
+      expectBalance(outcome, await simulation.books())
+      let result = outcome.result(Environment())
+      #expect(result.timeline.spans.count { $0.state == .up } == result.connections.opened)
+      #expect(result.timeline.spans.count { $0.state == .handshake } == result.connections.attempted)
+      #expect(Set(result.timeline.spans.map(\.connection)) == [0, 1, 2])
+      #expect(result.timeline.spans.map(\.fromS) == result.timeline.spans.map(\.fromS).sorted())
+      #expect(result.latency.tlsResumedMs.count == result.connections.resumed)
+      #expect(result.latency.tlsHandshakeMs.count == result.connections.opened - result.connections.resumed)
+      #expect(result.connections.resumed > 0)
+    }
+
+    @Test("Seconds add up to the run; a gateway that does not read leaves a backlog", .timeLimit(.minutes(1)))
+    func seconds() async throws {
+      let simulation = try await LoadSimulation { $0.behavior.reading.bytesPerSecond = 20_000 }
+      let plan = simulation.plan {
+        $0.count = nil
+        $0.duration = .milliseconds(2_500)
+        $0.drain = .zero
+        $0.pace = .scheduled(.constant(20_000), isPoisson: false)
+        $0.connections.count = 2
+      }
+      let outcome = try await simulation.runner(plan).run()
+      let result = outcome.result(Environment())
+      #expect(result.series.count >= 2)
+      #expect(result.series.reduce(0) { $0 + $1.written } <= result.sendings.written)
+      #expect((result.series.last?.backlog ?? 0) > 1_000)
+      for sample in result.series { #expect(sample.rssBytes > 1 << 20 && sample.errorsByStatus.isEmpty) }
+      await simulation.stop()
+    }
+  }
+}
