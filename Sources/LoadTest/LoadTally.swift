@@ -34,7 +34,7 @@ struct LoadTally: Sendable {
   var closed: [Cause: Int] = [:]
   var up = 0
 
-  var flushReasons: [FlushReason: Int] = [:]
+  var flushReasons = FlushReasons()
 
   /// How a connection ended, as the result names it.
   enum Cause: String, Sendable, CaseIterable {
@@ -55,6 +55,37 @@ struct LoadTally: Sendable {
     case drain
   }
 
+  /// How often for which reason: counted with every write, so without a table.
+  struct FlushReasons: Sendable {
+    private var full = 0
+    private var linger = 0
+    private var idle = 0
+    private var drain = 0
+
+    subscript(reason: FlushReason) -> Int {
+      get {
+        switch reason {
+        case .full: full
+        case .linger: linger
+        case .idle: idle
+        case .drain: drain
+        }
+      }
+      set {
+        switch reason {
+        case .full: full = newValue
+        case .linger: linger = newValue
+        case .idle: idle = newValue
+        case .drain: drain = newValue
+        }
+      }
+    }
+
+    mutating func merge(_ other: FlushReasons, _ combine: (Int, Int) -> Int) {
+      for reason in FlushReason.allCases { self[reason] = combine(self[reason], other[reason]) }
+    }
+  }
+
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
       \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.sendings.written, \.sendings.resent,
@@ -67,7 +98,7 @@ struct LoadTally: Sendable {
     for path in counters { sum[keyPath: path] += other[keyPath: path] }
     sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
     sum.closed.merge(other.closed, uniquingKeysWith: +)
-    sum.flushReasons.merge(other.flushReasons, uniquingKeysWith: +)
+    sum.flushReasons.merge(other.flushReasons, +)
   }
 }
 

@@ -3,7 +3,6 @@ import Bytes
 import Glibc
 import NIOCore
 import NIOPosix
-import TLSTransport
 
 /// One of the load's connections: it is opened, carries batches, reads what the gateway says, and is opened again.
 ///
@@ -18,7 +17,7 @@ final class ProviderConnection {
 
   let number: Int
   let runner: LoopRunner
-  private(set) var phase = Phase.down { didSet { runner.timeline.note(number, phase) } }
+  private(set) var phase = Phase.down { didSet { runner.timeline.note(number, phase, at: runner.clock()) } }
   /// Counts the attempts to open it, so that what is left of an earlier one is not taken for this one.
   private(set) var life = 0
   private var channel: (any Channel)?
@@ -55,8 +54,6 @@ final class ProviderConnection {
   private var hasLingered = false
 
   private let maximumNotifications: Int
-  /// A notification without a token is answered with identifier 0 by gateways that give up at once.
-  private let hasMissingTokens: Bool
   private let hasBadTokenSizes: Bool
 
   init(_ number: Int, _ runner: LoopRunner) {
@@ -65,15 +62,17 @@ final class ProviderConnection {
     batchBytes = runner.plan.batching.bytes
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
-    hasMissingTokens = runner.workload.hasMissingTokens
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
     log = SentLog(limit: runner.logLimit)
   }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
-  var isWritable: Bool { channel?.isWritable ?? false }
+  /// Nothing of ours is unsent. The channel tells of every change, which costs less than to ask it.
+  private(set) var isWritable = false
   /// Takes notifications: its batch has room, and it is not at its end.
-  var isReady: Bool { phase == .up && batch.count < batchBytes && batchCount < mostInBatch }
+  var isReady: Bool { phase == .up && !isFull }
+  /// The batch waits for nothing but the socket.
+  var isFull: Bool { batch.count >= batchBytes || batchCount >= mostInBatch }
   private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
   var hasBatch: Bool { batchCount > 0 }
   /// Written and not settled.
@@ -89,32 +88,19 @@ final class ProviderConnection {
 
   // MARK: out
 
+  func changeWritability(_ isWritable: Bool) {
+    self.isWritable = isWritable
+    if isWritable { runner.pump() }
+  }
+
   /// Puts notifications into the batch, as many as fit, and returns how many.
   func collect(_ piece: SentLog.Piece, due: Int64, now: Int64) -> Int {
-    let runner = runner
-    let room = batchBytes
     if batchCount == 0 {
       batchDue = due
       batchBegan = now
     }
-    var session = self.session
-    self.session = ProviderSession(maximumIdentifierRuns: 0)
-    var taken = 0
-    let most = min(piece.count, mostInBatch - batchCount)
-    while taken < most, batch.count < room {
-      let number = runner.workload.number(of: runner.globalIndex(piece.index + taken))
-      let before = batch.count
-      runner.workload.encode(number, into: &batch)
-      // One that makes the batch longer than a record goes into the next, unless it is alone.
-      if batch.count > room, batchCount + taken > 0 {
-        batch.truncate(to: before)
-        break
-      }
-      let isKnownBad = hasMissingTokens && runner.workload.fault(of: number) == .missingToken
-      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: isKnownBad)
-      taken += 1
-    }
-    self.session = session
+    // Both are lent for the whole batch: an object's properties are else looked after at every use.
+    let taken = encode(runner.workload, piece, at: runner.part, of: runner.parts, into: &batch, &session)
     if taken > 0 {
       var part = piece
       part.count = taken
@@ -124,9 +110,38 @@ final class ProviderConnection {
     return taken
   }
 
+  /// How many of the piece fit. One that makes the batch longer than a record goes into the next, unless it is alone.
+  private func encode(
+    _ workload: Workload, _ piece: SentLog.Piece, at part: Int, of parts: Int, into batch: inout ByteWriter,
+    _ session: inout ProviderSession
+  ) -> Int {
+    let (room, before) = (batchBytes, batchCount)
+    let most = min(piece.count, mostInBatch - before)
+    var taken = 0
+    while taken < most, batch.count < room {
+      let number = workload.number(of: (piece.index + taken) * parts + part)
+      let length = batch.count
+      let fault = workload.encode(number, into: &batch)
+      if batch.count > room, before + taken > 0 {
+        batch.truncate(to: length)
+        break
+      }
+      // A notification without a token is answered with identifier 0 by gateways that give up at once.
+      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: fault == .missingToken)
+      taken += 1
+    }
+    return taken
+  }
+
+  /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
+  func flushWhatWaits(_ now: Int64) {
+    guard hasBatch, isWritable else { return }
+    flush(isFull ? .full : batchBegan < now ? .drain : .idle)
+  }
+
   func flush(_ reason: LoadTally.FlushReason) {
     guard batchCount > 0, phase == .up, let channel else { return }
-    let now = Clock.nanoseconds()
+    let now = runner.clock()
     hasLingered = reason == .linger
     var buffer = channel.allocator.buffer(capacity: batch.count)
     buffer.write(batch.bytes)
@@ -137,7 +152,7 @@ final class ProviderConnection {
     runner.tally.sendings.written += batchCount
     runner.tally.writtenBytes += batch.count
     runner.tally.writes += 1
-    runner.tally.flushReasons[reason, default: 0] += 1
+    runner.tally.flushReasons[reason] += 1
     runner.measurements.sendLag.record(Int((now - batchDue) / 1_000), times: batchCount)
     runner.measurements.batchNotifications.record(batchCount)
     runner.measurements.batchBytes.record(batch.count)
@@ -151,7 +166,7 @@ final class ProviderConnection {
   /// Writes these, whether or not the socket takes them, and ends the connection behind them, to see what it makes of
   /// them alone.
   func carryOnly(_ suspects: [SentLog.Piece]) {
-    let now = Clock.nanoseconds()
+    let now = runner.clock()
     for (number, piece) in suspects.enumerated() {
       var left = piece
       while left.count > 0 {
@@ -189,7 +204,7 @@ final class ProviderConnection {
     flush(.full)
     guard phase == .up else { return }
     phase = .closing
-    closingSince = Clock.nanoseconds()
+    closingSince = runner.clock()
     self.cause = cause
     guard unsettled > 0 else { return channel.close(promise: nil) }
     guard runner.plan.usesMarkers else {
@@ -198,7 +213,7 @@ final class ProviderConnection {
       return channel.close(mode: .output, promise: nil)
     }
     let position = session.write(identifier: Self.markerIdentifier, isKnownBad: true)
-    marker = (position, Clock.nanoseconds())
+    marker = (position, runner.clock())
     runner.tally.sendings.markers += 1
     channel.writeAndFlush(ByteBuffer(bytes: Self.markerFrame), promise: nil)
   }
@@ -235,13 +250,13 @@ final class ProviderConnection {
   func leave() {
     guard phase == .up || phase == .closing else { return }
     phase = .closing
-    closingSince = Clock.nanoseconds()
+    closingSince = runner.clock()
     channel?.close(promise: nil)
   }
 
   /// Returns whether the gateway is done with this connection.
   private func apply(_ response: ErrorResponse) -> Bool {
-    let now = Clock.nanoseconds()
+    let now = runner.clock()
     let verdict = session.receive(response)
     let named = isNaming(response) ? verdict.notification : nil
     if let marker, named == marker.position {
@@ -286,7 +301,7 @@ final class ProviderConnection {
     phase = .connecting
     life += 1
     runner.tally.attempted += 1
-    runner.connect(self)
+    runner.world.connect(self)
   }
 
   func opened(_ channel: any Channel, life: Int, isResumed: Bool) {
@@ -294,8 +309,9 @@ final class ProviderConnection {
     guard phase == .connecting, life == self.life, runner.phase != .over else { return channel.close(promise: nil) }
     phase = .up
     self.channel = channel
+    isWritable = channel.isWritable
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
-    openedAt = Clock.nanoseconds()
+    openedAt = runner.clock()
     failures = 0
     runner.tally.opened += 1
     runner.tally.up += 1
@@ -319,13 +335,13 @@ final class ProviderConnection {
     runner.tally.up -= 1
     runner.tally.closed[cause ?? peer, default: 0] += 1
     let wasEmpty = log.count == 0 && cause != nil
-    let wasShort = Clock.nanoseconds() - openedAt < 5_000_000_000
+    let wasShort = runner.clock() - openedAt < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
     let unwritten = pieces
     let wasClosing = phase == .closing && cause == .local
     phase = .down
-    (self.channel, socket) = (nil, nil)
+    (self.channel, socket, isWritable) = (nil, nil, false)
     log = SentLog(limit: runner.logLimit)
     session = ProviderSession()
     answer = []
@@ -346,7 +362,7 @@ final class ProviderConnection {
     phase = .down
     dropBatch()
     channel?.close(promise: nil)
-    (channel, socket) = (nil, nil)
+    (channel, socket, isWritable) = (nil, nil, false)
   }
 
   private func settle(sendsAgain: Bool) {

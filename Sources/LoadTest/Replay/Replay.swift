@@ -23,18 +23,15 @@ public final class Replay: Sendable {
   private let frames: MappedFile
   /// Records that are no notifications.
   public let skippedRecords: Int
-  /// Some have an empty token or none, and some have one that is not 32 bytes long.
-  let hasMissingTokens: Bool
+  /// Some have a token that is not 32 bytes long.
   let hasUnusualTokenSizes: Bool
 
   init(
-    _ entries: [Entry], _ frames: consuming MappedFile, skippedRecords: Int, hasMissingTokens: Bool,
-    hasUnusualTokenSizes: Bool
+    _ entries: [Entry], _ frames: consuming MappedFile, skippedRecords: Int, hasUnusualTokenSizes: Bool
   ) {
     self.entries = entries
     self.frames = frames
     self.skippedRecords = skippedRecords
-    self.hasMissingTokens = hasMissingTokens
     self.hasUnusualTokenSizes = hasUnusualTokenSizes
   }
 

@@ -31,7 +31,6 @@ public struct ReplayMaker: ~Copyable {
   /// By connection: no notification goes before one that its connection has written earlier.
   private var lastTimes: [Int: Int64] = [:]
   private var skippedRecords = 0
-  private var hasMissingTokens = false
   private var hasUnusualTokenSizes = false
 
   /// - Parameters:
@@ -93,11 +92,7 @@ public struct ReplayMaker: ~Copyable {
     if frame.tokenLength == 0 { word |= Replay.missingTokenBit }
     output.overwrite(bigEndian: UInt32(output.count - start - Replay.headerLength), at: start)
     output.overwrite(bigEndian: word, at: start + 4)
-    if frame.tokenLength == 0 {
-      hasMissingTokens = true
-    } else if frame.tokenLength != 32 {
-      hasUnusualTokenSizes = true
-    }
+    if frame.tokenLength != 0, frame.tokenLength != 32 { hasUnusualTokenSizes = true }
     var time = notification.time ?? lastTimes[notification.connection] ?? lastTime ?? 0
     if let last = lastTimes[notification.connection] { time = max(time, last) }
     if let last = entries.last, time < last.time { isSorted = false }
@@ -136,7 +131,7 @@ public struct ReplayMaker: ~Copyable {
     do {
       let frames = try MappedFile(descriptor, count: written)
       return Replay(
-        entries, frames, skippedRecords: skippedRecords, hasMissingTokens: hasMissingTokens,
+        entries, frames, skippedRecords: skippedRecords,
         hasUnusualTokenSizes: hasUnusualTokenSizes)
     } catch {
       throw .file(error)

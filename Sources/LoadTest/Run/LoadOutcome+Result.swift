@@ -39,9 +39,8 @@ extension LoadOutcome {
     result.latency.tlsResumedMs = all.resumedHandshake
     result.batches.notifications = steady.batchNotifications
     result.batches.bytes = steady.batchBytes
-    for (reason, count) in last.tally.flushReasons { result.batches.flushReasons[reason.rawValue] = count }
-    for reason in LoadTally.FlushReason.allCases where result.batches.flushReasons[reason.rawValue] == nil {
-      result.batches.flushReasons[reason.rawValue] = 0
+    for reason in LoadTally.FlushReason.allCases {
+      result.batches.flushReasons[reason.rawValue] = last.tally.flushReasons[reason]
     }
     result.lossWindow = all.lossWindow
     result.series = series

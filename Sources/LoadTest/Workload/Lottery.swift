@@ -40,6 +40,8 @@ struct Lottery<Value: Sendable & Equatable & Codable>: Sendable {
 /// Draws which notifications have which fault; most have none.
 struct FaultLottery: Sendable {
   private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
+  /// Words up to this one have a fault; `nil`: none has, which is asked first.
+  private var lastEnd: UInt64?
 
   init(_ shares: [WorkloadPlan.Fault: Double]) throws(Workload.PlanError) {
     var sum = 0.0
@@ -53,14 +55,19 @@ struct FaultLottery: Sendable {
       guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults are more than 1 together") }
       ends.append((UInt64(share: sum), fault))
     }
+    lastEnd = ends.last?.end
   }
 
   @inline(__always)
   func draw(_ word: @autoclosure () -> UInt64) -> WorkloadPlan.Fault? {
-    guard let last = ends.last else { return nil }
+    guard let lastEnd else { return nil }
     let word = word()
-    guard word <= last.end else { return nil }
-    return ends.first { word <= $0.end }?.fault
+    return word <= lastEnd ? fault(of: word) : nil
+  }
+
+  @inline(never)
+  private func fault(of word: UInt64) -> WorkloadPlan.Fault? {
+    ends.first { word <= $0.end }?.fault
   }
 }
 

@@ -19,12 +19,12 @@ extension Workload {
 
     /// `nil` for a notification that is malformed, and so has nothing of a usual one.
     @inline(never)
-    init?(_ fault: WorkloadPlan.Fault, of plan: WorkloadPlan) {
-      tokenLength = plan.tokenLength
+    init?(_ fault: WorkloadPlan.Fault, tokenLength: Int) {
+      self.tokenLength = tokenLength
       switch fault {
       case .invalidToken: hasInvalidToken = true
-      case .tokenSize: tokenLength = plan.tokenLength > 1 ? plan.tokenLength - 1 : 2
-      case .missingToken: tokenLength = 0
+      case .tokenSize: self.tokenLength = tokenLength > 1 ? tokenLength - 1 : 2
+      case .missingToken: self.tokenLength = 0
       case .missingPayload: hasPayload = false
       case .oversize: extraPayload = Self.oversize
       case .malformed: return nil

@@ -5,8 +5,8 @@ import Bytes
 ///
 /// So nothing has to be kept for a resend: the notification is made again. Numbers count from 0 over the whole stream,
 /// of which a run may send a segment; `number(of:)` gives those of this run. Encoding goes straight into the batch, and
-/// allocates nothing.
-public struct Workload: Sendable {
+/// allocates nothing. An object, because it never changes and a copy of so many parts would cost more than a batch.
+public final class Workload: Sendable {
   /// Why a plan cannot be followed.
   public struct PlanError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
@@ -19,6 +19,10 @@ public struct Workload: Sendable {
   private let expirations: Lottery<UInt32?>
   private let payloads: PayloadMaker
   private let faults: FaultLottery
+  private let segment: UInt64
+  private let segments: UInt64
+  private let tokens: UInt64
+  private let tokenLength: Int
   private let tokenKey: UInt64
   private let drawKey: UInt64
   /// Recorded notifications instead of made ones; of the plan only the segment then counts.
@@ -42,6 +46,8 @@ public struct Workload: Sendable {
     }
     self.plan = plan
     self.replay = replay
+    (segment, segments) = (UInt64(plan.segment), UInt64(plan.segments))
+    (tokens, tokenLength) = (UInt64(plan.tokens), plan.tokenLength)
     commands = try Lottery(plan.commands, "commands")
     priorities = try Lottery(plan.priorities, "priorities")
     expirations = try Lottery(plan.expirations, "expirations")
@@ -54,7 +60,7 @@ public struct Workload: Sendable {
   /// The number in the stream of this run's notification `index` (from 0).
   @inline(__always)
   public func number(of index: Int) -> UInt64 {
-    UInt64(truncatingIfNeeded: index) &* UInt64(plan.segments) &+ UInt64(plan.segment)
+    UInt64(truncatingIfNeeded: index) &* segments &+ segment
   }
 
   /// The identifier that notification `number` carries: 1 to 2³² − 2, then again from 1, because a gateway answers 0
@@ -68,23 +74,31 @@ public struct Workload: Sendable {
     return faults.draw(Draws(of: number, drawKey)[.fault])
   }
 
-  /// Some have no token, so a gateway may answer them with identifier 0.
-  var hasMissingTokens: Bool { replay?.hasMissingTokens ?? (plan.faults[.missingToken, default: 0] > 0) }
   /// Some have tokens of lengths that a gateway may refuse.
   var hasBadTokenSizes: Bool { replay?.hasUnusualTokenSizes ?? (plan.faults[.tokenSize, default: 0] > 0) }
 
-  /// Writes notification `number`.
-  public func encode(_ number: UInt64, into output: inout ByteWriter) {
-    if let replay {
-      return replay.encode(
-        Int(truncatingIfNeeded: number), identifier: Self.identifier(of: number), into: &output)
-    }
+  /// Writes notification `number`, and returns what is wrong with it.
+  @discardableResult
+  public func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
+    if replay != nil { return encodeRecorded(number, into: &output) }
     let draws = Draws(of: number, drawKey)
-    if let fault = faults.draw(draws[.fault]) {
-      guard let variation = Variation(fault, of: plan) else { return Self.encodeMalformed(number, into: &output) }
-      return encode(number, draws, variation, into: &output)
+    guard let fault = faults.draw(draws[.fault]) else {
+      encode(number, draws, Variation(tokenLength: tokenLength), into: &output)
+      return nil
     }
-    encode(number, draws, Variation(tokenLength: plan.tokenLength), into: &output)
+    if let variation = Variation(fault, tokenLength: tokenLength) {
+      encode(number, draws, variation, into: &output)
+    } else {
+      Self.encodeMalformed(number, into: &output)
+    }
+    return fault
+  }
+
+  /// Apart, so that made ones go straight on.
+  @inline(never)
+  private func encodeRecorded(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
+    replay?.encode(Int(truncatingIfNeeded: number), identifier: Self.identifier(of: number), into: &output)
+    return fault(of: number)
   }
 
   /// ```
@@ -157,7 +171,7 @@ public struct Workload: Sendable {
   /// drawn.
   @inline(__always)
   private func writeToken(_ draws: Draws, _ variation: Variation, into output: inout ByteWriter) {
-    let index = draws[.token].multipliedFullWidth(by: UInt64(plan.tokens)).high
+    let index = draws[.token].multipliedFullWidth(by: tokens).high
     // An odd factor: all are different, and so are their last bytes as long as there are values for them.
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
     var left = variation.tokenLength

@@ -54,10 +54,10 @@ struct ServerTLSOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "How sessions are resumed: with tickets, with ids (up to TLS 1.2, from a cache in the server), or not at all.",
+      "How sessions are resumed: with ids (up to TLS 1.2, from a cache in the server), with tickets, or not at all. With ids it takes a third of the time.",
       valueName: "how")
   )
-  var resume = Resumption.tickets
+  var resume = Resumption.ids
 
   @Option(
     help: ArgumentHelp(
