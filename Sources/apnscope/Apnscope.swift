@@ -19,5 +19,7 @@ struct Apnscope: AsyncParsableCommand {
       or write; 99 a threshold failed; 130 interrupted.
       """,
     version: version,
-    subcommands: [Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, IdentityCommand.self])
+    subcommands: [
+      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, IdentityCommand.self,
+    ])
 }
