@@ -71,7 +71,7 @@ extension Loopback {
 
     @Test("Seconds add up to the run; a gateway that does not read leaves a backlog", .timeLimit(.minutes(1)))
     func seconds() async throws {
-      let simulation = try await LoadSimulation { $0.readBytesPerSecond = 20_000 }
+      let simulation = try await LoadSimulation { $0.behavior.reading.bytesPerSecond = 20_000 }
       let plan = simulation.plan {
         $0.count = nil
         $0.duration = .milliseconds(2_500)

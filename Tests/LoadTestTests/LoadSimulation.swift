@@ -37,6 +37,8 @@ final class LoadSimulation {
       options.tls = try TLSContext(server)
       var client = TLSConfiguration.client(identity: try directory.provider(topic: Self.topic))
       client.authorityFile = directory.authorityFile
+      // As the command's default: there sessions are resumed.
+      client.versions = .tls12 ... .tls12
       // The certificate is the gateway's own, whatever its address.
       context = try TLSContext(client)
       self.folder = folder
