@@ -27,7 +27,7 @@ struct CompareCommandTests {
       #expect(outcome.lines[0] == "A  4 runs: a1.json a2.json a3.json a4.json")
       let row = try #require(outcome.lines.first { $0.hasPrefix("accepted_per_s") })
       #expect(row.split(separator: " ") == ["accepted_per_s", "1,003/s", "503/s", "0.501", "0.029", "worse"], "\(row)")
-      let json = try command.shell("$apnscope compare --format json a?.json -- b?.json")
+      let json = try command.shell("$apnscope compare a?.json --format json -- b?.json")
       let object = try #require(
         try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
       #expect(object["kind"] as? String == "compare")
@@ -60,6 +60,7 @@ struct CompareCommandTests {
       try command.write(Array("{}".utf8), "empty.json")
       for (arguments, status, text) in [
         ("a.json", 64, "--"), ("a.json a.json a.json", 64, "--"), ("-- a.json", 64, "before --"),
+        ("a.json --fromat json -- a.json", 64, "--fromat"), ("a.json --", 64, "behind --"),
         ("a.json -- empty.json", 65, "empty.json"), ("a.json none.json", 66, "none.json"),
       ] as [(String, Int32, String)] {
         let outcome = try command.shell("$apnscope compare \(arguments)")

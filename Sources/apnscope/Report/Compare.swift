@@ -16,7 +16,7 @@ struct Compare: ParsableCommand {
       What differs in the runs' machines and plans is listed. What is compared should stand there, and nothing else; it \
       warns when host, kernel, OpenSSL, or the load itself are not the same.
 
-      Options come before the first file. Run the sides in turn (A B B A …), so that what changes on the machine meets \
+      Run the sides in turn (A B B A …), so that what changes on the machine meets \
       both:
         for i in 1 2 3 4 5; do
           apnscope load --identity ids --for 10s --batch 1 --output a$i.json
@@ -33,32 +33,42 @@ struct Compare: ParsableCommand {
       open a file; 74 cannot write.
       """)
 
+  // Of all strategies this one alone keeps the --, and still reads options in any place.
   @Argument(
-    help: ArgumentHelp("Results of side A.", valueName: "a"), completion: .file(extensions: ["json"]))
-  var first: [String] = []
-
-  @Argument(
-    parsing: .postTerminator, help: ArgumentHelp("Results of side B, behind --.", valueName: "b"),
+    parsing: .allUnrecognized,
+    help: ArgumentHelp("Results of side A, then --, then those of side B.", valueName: "results"),
     completion: .file(extensions: ["json"]))
-  var second: [String] = []
+  var results: [String] = []
 
   @Option(help: "What standard output gets: text (a table) or json.")
   var format = ResultOptions.Format.text
 
-  func validate() throws {
-    if second.isEmpty, first.count != 2 {
-      throw ValidationError("Give the results of side A, then --, then those of side B; or two results alone.")
+  func validate() throws { _ = try sides() }
+
+  private func sides() throws -> (a: [String], b: [String]) {
+    let border = results.firstIndex(of: "--")
+    let first = Array(results[..<(border ?? results.endIndex)])
+    if let option = first.first(where: { $0.hasPrefix("-") && $0 != "-" }) {
+      throw ValidationError("Unknown option '\(option)'")
     }
+    guard let border else {
+      guard first.count == 2 else {
+        throw ValidationError("Give the results of side A, then --, then those of side B; or two results alone.")
+      }
+      return ([first[0]], [first[1]])
+    }
+    let second = Array(results[(border + 1)...])
     if first.isEmpty { throw ValidationError("There is no result before --.") }
+    if second.isEmpty { throw ValidationError("There is no result behind --.") }
+    return (first, second)
   }
 
   func run() throws {
-    let isPair = second.isEmpty
+    let sides = try sides()
     func read(_ paths: [String]) throws -> [RunResult.Part] {
       try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
     }
-    let a = try read(isPair ? [first[0]] : first)
-    let b = try read(isPair ? [first[1]] : second)
+    let (a, b) = (try read(sides.a), try read(sides.b))
     let comparison = Comparison(a, b)
     let output = try TextOutput(nil)
     output.say(format == .json ? try comparison.jsonDocument() : ComparisonText(comparison).text)
