@@ -20,6 +20,7 @@ struct Apnscope: AsyncParsableCommand {
       """,
     version: version,
     subcommands: [
-      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, IdentityCommand.self,
+      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, Capacity.self,
+      IdentityCommand.self,
     ])
 }

@@ -60,7 +60,11 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   public private(set) var plan: CampaignPlan?
   public private(set) var warnings: [String] = []
 
-  private enum CodingKeys: String, CodingKey { case scalability, goodput, batching, plan = "campaign", warnings }
+  private enum CodingKeys: String, CodingKey {
+    case scalability, goodput, batching
+    case plan = "campaign"
+    case warnings
+  }
 
   public init(_ document: CapacityDocument) {
     let trials = document.trials
@@ -166,7 +170,9 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
 
   public static func batchPoints(_ trials: [CapacityTrial]) -> [BatchCost.Point] {
     trials.filter { $0.purpose == .batch && $0.verdict == .measured }.compactMap { trial in
-      guard let size = trial.perWriteMean, let cost = trial.cpuPerNotificationUs, size >= 1, cost > 0 else { return nil }
+      guard let size = trial.perWriteMean, let cost = trial.cpuPerNotificationUs, size >= 1, cost > 0 else {
+        return nil
+      }
       return BatchCost.Point(batch: size, cost: cost)
     }
   }
