@@ -145,7 +145,8 @@ let package = Package(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
-      name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
+      name: "CommandTests",
+      dependencies: ["apnscope", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
