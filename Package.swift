@@ -142,7 +142,10 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
+      name: "ReportingTests",
+      dependencies: [
+        "Reporting", "Measurement", "Bytes", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
       name: "CommandTests",

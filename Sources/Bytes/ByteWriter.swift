@@ -37,6 +37,12 @@
     self.used = count
   }
 
+  /// Replaces four bytes that were written at `offset` by an integer in network order.
+  public mutating func overwrite(bigEndian value: UInt32, at offset: Int) {
+    precondition(offset >= 0 && offset <= count - 4)
+    unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
+  }
+
   @inlinable @inline(__always)
   public mutating func reserve(_ additional: Int) {
     if capacity - count < additional { grow(additional) }

@@ -14,6 +14,8 @@ public struct LoadPlan: Sendable {
     /// As fast as the gateway takes them.
     case unlimited
     case scheduled(Schedule, isPoisson: Bool)
+    /// As a trace has recorded them, so many times as fast.
+    case recorded(Replay, speed: Double)
   }
 
   /// What becomes of notifications that could not be written when they were due.
@@ -54,6 +56,8 @@ public struct LoadPlan: Sendable {
 
   public var gateway = Gateway()
   public var workload = WorkloadPlan()
+  /// Recorded notifications, which are sent instead of those of the workload.
+  public var replay: Replay?
   public var pace = Pace.unlimited
   public var behind = Behind.catchUp
   /// How late a notification may be before `skip` leaves it out.

@@ -10,6 +10,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var environment = Environment()
   /// The effective plan: every setting by its name in a plan file.
   public var plan: [String: PlanValue] = [:]
+  /// What was replayed; left out when notifications were made.
+  public var replay: Replay?
   public var verdict = Verdict()
   /// Seconds of the phase `measured`, which rates and latencies are of.
   public var measuredS = 0.0
@@ -29,6 +31,16 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var warnings: [String] = []
 
   public init() {}
+
+  /// The recorded notifications that were there to be sent.
+  public struct Replay: Sendable, Equatable, Codable {
+    public var notifications = 0
+    /// Seconds from the first to the last, as recorded.
+    public var lengthS = 0.0
+    /// Records that are no notifications.
+    public var skippedRecords = 0
+    public init() {}
+  }
 
   public struct Notifications: Sendable, Equatable, Codable {
     public var generated = 0

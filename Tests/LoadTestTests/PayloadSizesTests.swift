@@ -57,7 +57,7 @@ struct PayloadSizesTests {
       (#"{"type":"capture","schema":2}"#, "schema 2"), ("{\"type\":\"\u{0}\"}", "no JSON"),
     ])
   func refused(line: String, reason: String) {
-    let error = #expect(throws: PayloadSizes.RecordError.self) { try sizes([line]) }
+    let error = #expect(throws: RecordError.self) { try sizes([line]) }
     #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
   }
 

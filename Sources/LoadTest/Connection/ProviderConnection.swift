@@ -65,8 +65,8 @@ final class ProviderConnection {
     batchBytes = runner.plan.batching.bytes
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
-    hasMissingTokens = runner.plan.workload.faults[.missingToken, default: 0] > 0
-    hasBadTokenSizes = runner.plan.workload.faults[.tokenSize, default: 0] > 0
+    hasMissingTokens = runner.workload.hasMissingTokens
+    hasBadTokenSizes = runner.workload.hasBadTokenSizes
     log = SentLog(limit: runner.logLimit)
   }
 

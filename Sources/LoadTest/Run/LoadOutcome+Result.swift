@@ -8,6 +8,7 @@ extension LoadOutcome {
     var result = RunResult()
     result.environment = environment
     result.started = started
+    if let replay = plan.replay { result.replay = .init(replay) }
     guard let last = phases.last else { return result }
     let measured = phases.first { $0.name == "measured" }
     result.measuredS = measured?.seconds ?? 0
@@ -138,6 +139,15 @@ extension LoadTally {
     difference.closed.merge(b.closed) { $0 - $1 }
     difference.flushReasons.merge(b.flushReasons) { $0 - $1 }
     return difference
+  }
+}
+
+extension RunResult.Replay {
+  init(_ replay: Replay) {
+    self.init()
+    notifications = replay.count
+    lengthS = replay.length / .seconds(1)
+    skippedRecords = replay.skippedRecords
   }
 }
 

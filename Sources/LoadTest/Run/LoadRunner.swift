@@ -32,7 +32,7 @@ public final class LoadRunner: Sendable {
   public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
     self.plan = plan
     self.tls = tls
-    workload = try Workload(plan.workload)
+    workload = try Workload(plan.workload, replay: plan.replay)
   }
 
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.

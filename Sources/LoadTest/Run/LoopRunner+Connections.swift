@@ -147,12 +147,8 @@ extension LoopRunner {
   func begin(at time: Int64) {
     start = time
     phase = .running
-    if case .scheduled(let whole, let isPoisson) = plan.pace {
-      let mine = whole.scaled(by: 1 / Double(parts))
-      schedule = mine
-      pacer = Pacer(mine, isPoisson ? .poisson(seed: plan.workload.seed &+ UInt64(part)) : .even, limit: most)
-      if plan.behind == .skip { latePacer = pacer }
-    }
+    pacer = plan.pacer(part: part, of: parts, limit: most)
+    if plan.behind == .skip { latePacer = pacer }
     pump()
   }
 

@@ -25,8 +25,6 @@ final class LoopRunner {
   var pacer: Pacer?
   /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
   var latePacer: Pacer?
-  /// This loop's part of the plan's schedule.
-  var schedule: Schedule?
   /// When the first of those that are owed was due, where chance decides over that.
   private var owedSince: Double?
   var phase = Phase.connecting
@@ -143,7 +141,7 @@ extension LoopRunner {
   }
 
   private func updateOwed(_ now: Int64) {
-    guard case .scheduled = plan.pace else {
+    guard pacer != nil else {
       owed = .max
       return
     }
@@ -196,9 +194,7 @@ extension LoopRunner {
   }
 
   private func dueTime(of index: Int) -> Int64? {
-    guard case .scheduled(_, let isPoisson) = plan.pace,
-      let seconds = isPoisson ? owedSince : schedule?.time(of: index)
-    else { return nil }
+    guard let seconds = pacer?.time(of: index) ?? owedSince else { return nil }
     return start + Int64(seconds * 1e9)
   }
 

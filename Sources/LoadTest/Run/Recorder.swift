@@ -117,7 +117,7 @@ struct Recorder {
 extension LoopRunner {
   /// Notifications that are due, or are to be sent again, and are not written; 0 when there is no schedule.
   var backlog: Int {
-    guard case .scheduled = plan.pace else { return 0 }
+    guard pacer != nil else { return 0 }
     let notTaken = phase == .running ? min(owed, most - next) : 0
     let again = again.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
     return notTaken + again + connections.reduce(0) { $0 + $1.batchCount }

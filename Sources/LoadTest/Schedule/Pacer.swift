@@ -7,17 +7,30 @@ public struct Pacer: Sendable {
     case poisson(seed: UInt64)
   }
 
-  private let schedule: Schedule
+  private enum Times {
+    case even(Schedule)
+    case poisson(PoissonArrivals)
+    case recorded(RecordedSchedule)
+  }
+
+  private var times: Times
   private let limit: Int
-  private var poisson: PoissonArrivals?
   /// Sendings that `due(at:)` has told of.
   public private(set) var count = 0
 
   /// - Parameter limit: how many there are in all, should the schedule have more.
   public init(_ schedule: Schedule, _ arrivals: Arrivals = .even, limit: Int = .max) {
-    self.schedule = schedule
     self.limit = limit
-    if case .poisson(let seed) = arrivals { poisson = PoissonArrivals(schedule, seed: seed) }
+    times =
+      switch arrivals {
+      case .even: .even(schedule)
+      case .poisson(let seed): .poisson(PoissonArrivals(schedule, seed: seed))
+      }
+  }
+
+  public init(_ schedule: RecordedSchedule, limit: Int = .max) {
+    self.limit = limit
+    times = .recorded(schedule)
   }
 
   /// How many more are due at `time` than were told of before.
@@ -26,7 +39,14 @@ public struct Pacer: Sendable {
   /// are; of those at random each costs some nanoseconds.
   public mutating func due(at time: Double) -> Int {
     let left = max(0, limit - count)
-    let due = poisson?.skip(dueAt: time, limit: left) ?? max(0, min(left, schedule.count(at: time) - count))
+    let due: Int
+    switch times {
+    case .even(let schedule): due = max(0, min(left, schedule.count(at: time) - count))
+    case .recorded(let schedule): due = max(0, min(left, schedule.count(at: time, known: count) - count))
+    case .poisson(var arrivals):
+      due = arrivals.skip(dueAt: time, limit: left)
+      times = .poisson(arrivals)
+    }
     count += due
     return due
   }
@@ -35,8 +55,39 @@ public struct Pacer: Sendable {
   /// are no more. Of sendings at random all up to it are drawn.
   public func dueTime(ofNext index: Int = 0) -> Double? {
     guard index < limit - count else { return nil }
-    guard var ahead = poisson else { return schedule.time(of: count + index) }
+    guard case .poisson(var ahead) = times else { return time(of: count + index) }
     for _ in 0..<index where ahead.next() == nil { return nil }
     return ahead.nextDue
+  }
+
+  /// When sending `index` is due, whether or not `due(at:)` has told of it; `nil` when there is none, and of sendings at
+  /// random, which are only known one after the other.
+  public func time(of index: Int) -> Double? {
+    switch times {
+    case .even(let schedule): schedule.time(of: index)
+    case .recorded(let schedule): schedule.time(of: index)
+    case .poisson: nil
+    }
+  }
+}
+
+extension LoadPlan {
+  /// The pacer of one of several event loops, of which each sends every `parts`-th notification; `nil` when nothing is
+  /// due at a time.
+  ///
+  /// - Parameter limit: how many it sends at most.
+  func pacer(part: Int, of parts: Int, limit: Int) -> Pacer? {
+    switch pace {
+    case .unlimited: return nil
+    case .scheduled(let whole, let isPoisson):
+      return Pacer(
+        whole.scaled(by: 1 / Double(parts)), isPoisson ? .poisson(seed: workload.seed &+ UInt64(part)) : .even,
+        limit: limit)
+    case .recorded(let replay, let speed):
+      return Pacer(
+        RecordedSchedule(
+          replay, speed: speed, first: part * workload.segments + workload.segment, step: parts * workload.segments),
+        limit: limit)
+    }
   }
 }

@@ -21,9 +21,13 @@ public struct Workload: Sendable {
   private let faults: FaultLottery
   private let tokenKey: UInt64
   private let drawKey: UInt64
+  /// Recorded notifications instead of made ones; of the plan only the segment then counts.
+  private let replay: Replay?
 
-  /// - Parameter start: UNIX seconds that `{time}` in a template stands for.
-  public init(_ plan: WorkloadPlan, start: Int = 0) throws(PlanError) {
+  /// - Parameters:
+  ///   - start: UNIX seconds that `{time}` in a template stands for.
+  ///   - replay: what is sent instead of what the plan describes; its numbers are those of the stream.
+  public init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
     guard (1...65_535).contains(plan.tokenLength) else { throw PlanError("a token has 1 to 65535 bytes") }
     guard plan.tokens > 0 else { throw PlanError("there has to be at least one token") }
     guard plan.tokenLength >= 8 || plan.tokens <= 1 << (8 * plan.tokenLength) else {
@@ -37,6 +41,7 @@ public struct Workload: Sendable {
       throw PlanError("only tokens of 8 bytes or more can be marked as invalid")
     }
     self.plan = plan
+    self.replay = replay
     commands = try Lottery(plan.commands, "commands")
     priorities = try Lottery(plan.priorities, "priorities")
     expirations = try Lottery(plan.expirations, "expirations")
@@ -58,10 +63,22 @@ public struct Workload: Sendable {
   public static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
 
   /// What is wrong with notification `number`; `nil` if nothing is.
-  public func fault(of number: UInt64) -> WorkloadPlan.Fault? { faults.draw(Draws(of: number, drawKey)[.fault]) }
+  public func fault(of number: UInt64) -> WorkloadPlan.Fault? {
+    if let replay { return replay.isMissingToken(Int(truncatingIfNeeded: number)) ? .missingToken : nil }
+    return faults.draw(Draws(of: number, drawKey)[.fault])
+  }
+
+  /// Some have no token, so a gateway may answer them with identifier 0.
+  var hasMissingTokens: Bool { replay?.hasMissingTokens ?? (plan.faults[.missingToken, default: 0] > 0) }
+  /// Some have tokens of lengths that a gateway may refuse.
+  var hasBadTokenSizes: Bool { replay?.hasUnusualTokenSizes ?? (plan.faults[.tokenSize, default: 0] > 0) }
 
   /// Writes notification `number`.
   public func encode(_ number: UInt64, into output: inout ByteWriter) {
+    if let replay {
+      return replay.encode(
+        Int(truncatingIfNeeded: number), identifier: Self.identifier(of: number), into: &output)
+    }
     let draws = Draws(of: number, drawKey)
     if let fault = faults.draw(draws[.fault]) {
       guard let variation = Variation(fault, of: plan) else { return Self.encodeMalformed(number, into: &output) }

@@ -8,7 +8,8 @@ extension Drawing {
           "<path class=\"\(tick == y.ticks.first ? "x" : "g")\" d=\"M\(n(layout.left)) \(n(place))H\(n(layout.right))\"/>"
         )
         add(
-          "<text class=\"e\" x=\"\(n(layout.left - 7))\" y=\"\(n(place + 4))\">\(Markup.escaped(y.label(tick)))</text>")
+          "<text class=\"e\" x=\"\(n(layout.left - 7))\" y=\"\(n(place))\" dy=\".34em\">\(Markup.escaped(y.label(tick)))</text>"
+        )
       }
     } else {
       add("<path class=\"x\" d=\"M\(n(layout.left)) \(n(layout.bottom))H\(n(layout.right))\"/>")
@@ -18,7 +19,7 @@ extension Drawing {
     if !name.isEmpty { add("<text x=\"2\" y=\"\(n(layout.nameLine))\">\(Markup.escaped(name))</text>") }
     if !chart.x.label.isEmpty {
       add(
-        "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 42))\">\(Markup.escaped(chart.x.label))</text>"
+        "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 5))\" dy=\"2.25em\">\(Markup.escaped(chart.x.label))</text>"
       )
     }
   }
@@ -39,7 +40,7 @@ extension Drawing {
       let beyond = place + half * Layout.narrow > Layout.width
       let anchor = beyond ? "e" : "m"
       add(
-        "<text class=\"\(anchor)\(fitsNarrow ? "" : " w")\" x=\"\(n(beyond ? Layout.width - 1 : place))\" y=\"\(n(layout.bottom + 20))\">\(Markup.escaped(label))</text>"
+        "<text class=\"\(anchor)\(fitsNarrow ? "" : " w")\" x=\"\(n(beyond ? Layout.width - 1 : place))\" y=\"\(n(layout.bottom + 6))\" dy=\"1em\">\(Markup.escaped(label))</text>"
       )
     }
   }
@@ -62,7 +63,7 @@ extension Drawing {
       guard to - from >= length else { continue }
       let isNarrow = to - from >= length * Layout.narrow
       add(
-        "<text class=\"m\(isNarrow ? "" : " w")\" x=\"\(n((from + to) / 2))\" y=\"\(n(layout.top + 14))\">\(Markup.escaped(region.label))</text>"
+        "<text class=\"m o\(isNarrow ? "" : " w")\" x=\"\(n((from + to) / 2))\" y=\"\(n(layout.top + 14))\">\(Markup.escaped(region.label))</text>"
       )
     }
   }
@@ -102,10 +103,10 @@ extension Drawing {
   /// One line of text per row, which flows: it fits with larger letters too.
   mutating func legend() {
     for (index, row) in layout.legend.enumerated() {
-      let line = layout.legendIsBesideName ? layout.nameLine : Double(index + 1) * 22 - 5
+      let line = layout.legendIsBesideName ? layout.nameLine : Double(index + 1) * 21 - 6
       let place = layout.legendIsBesideName ? ("e", layout.right) : ("", 2)
       let words = row.enumerated().map { index, entry in
-        "\(index == 0 ? "" : "\u{2002} ")<tspan class=\"f\(entry.color.rawValue)\">\(entry.isDashed ? "╌╌" : "■")</tspan> \(Markup.escaped(entry.name))"
+        "\(index == 0 ? "" : "\u{2002} ")<tspan class=\"f\(entry.color.rawValue)\(entry.isQuiet ? " q" : "")\">\(entry.isDashed ? "╌╌" : "■")</tspan> \(Markup.escaped(entry.name))"
       }
       add("<text class=\"k \(place.0)\" x=\"\(n(place.1))\" y=\"\(n(line))\">\(words.joined())</text>")
     }

@@ -25,7 +25,7 @@ extension Drawing {
       if fitsNarrow { end.narrow = place }
       let label = row.label.count > 11 ? row.label.prefix(10) + "…" : row.label[...]
       add(
-        "<text class=\"e\(fitsNarrow ? "" : " w")\" x=\"\(n(layout.left - 7))\" y=\"\(n(place + 4))\">\(Markup.escaped(String(label)))</text>"
+        "<text class=\"e\(fitsNarrow ? "" : " w")\" x=\"\(n(layout.left - 7))\" y=\"\(n(place))\" dy=\".34em\">\(Markup.escaped(String(label)))</text>"
       )
     }
   }
@@ -46,7 +46,7 @@ extension Drawing {
         // Never thinner than can be seen, and inside the plot.
         let width = max(to - from, 1)
         add(
-          "<rect class=\"f\(state.color.rawValue)\" x=\"\(n(min(from, layout.right - width)))\" y=\"\(n(top))\" width=\"\(n(width))\" height=\"\(n(height - gap))\">\(title(words.filter { !$0.isEmpty }.joined(separator: "\n")))</rect>"
+          "<rect class=\"f\(state.color.rawValue)\(state.isQuiet ? " q" : "")\" x=\"\(n(min(from, layout.right - width)))\" y=\"\(n(top))\" width=\"\(n(width))\" height=\"\(n(height - gap))\">\(title(words.filter { !$0.isEmpty }.joined(separator: "\n")))</rect>"
         )
       }
     }
@@ -70,7 +70,7 @@ extension Drawing {
       }
       guard !data.isEmpty else { continue }
       add(
-        "<path class=\"c\(state.color.rawValue)\" stroke-width=\"\(Self.hundredths(height - gap))\" d=\"\(data)\">\(title(state.name))</path>"
+        "<path class=\"c\(state.color.rawValue)\(state.isQuiet ? " q" : "")\" stroke-width=\"\(Self.hundredths(height - gap))\" d=\"\(data)\">\(title(state.name))</path>"
       )
     }
   }

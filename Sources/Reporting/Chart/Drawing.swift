@@ -17,7 +17,7 @@ struct Drawing {
       endsAtTicks: chart.x.layout == .linear && chart.x.includesZero && !isBars)
     y = Scale(
       chart.y, values: values.y, from: layout.bottom, to: layout.top, roomForTicks: max(3, chart.height / 34),
-      endsAtTicks: true)
+      endsAtTicks: true, hasHeadroom: !chart.regions.isEmpty)
   }
 
   mutating func add(_ element: String) { text += element + "\n" }
@@ -47,9 +47,9 @@ struct Drawing {
   struct Layout {
     static let width = 720.0
     /// Of a letter of a label at full width, about.
-    static let letter = 6.4
+    static let letter = 5.8
     /// How much larger letters are on a narrow screen.
-    static let narrow = 20.0 / 12
+    static let narrow = 18.0 / 10.5
 
     let left: Double
     let right: Double
@@ -64,18 +64,19 @@ struct Drawing {
     struct Legend: Equatable {
       var name: String
       var color: Color
-      var isDashed: Bool
+      var isDashed = false
+      var isQuiet = false
     }
 
     var middle: Double { (left + right) / 2 }
 
     init(_ chart: Chart) {
       let strip = chart.strip
-      left = 72
+      left = 78
       right = Self.width - 14
       var entries: [Legend] = []
       if let strip {
-        entries = strip.states.map { Legend(name: $0.name, color: $0.color, isDashed: false) }
+        entries = strip.states.map { Legend(name: $0.name, color: $0.color, isQuiet: $0.isQuiet) }
       } else {
         let named = chart.marks.filter { !$0.name.isEmpty }
         for mark in named where named.count > 1 {
@@ -98,10 +99,10 @@ struct Drawing {
       }
       legend = rows
       let lines = legendIsBesideName || rows.isEmpty ? 1 : rows.count + 1
-      nameLine = Double(lines) * 22 - 5
-      top = nameLine + (chart.events.isEmpty ? 10 : 16)
+      nameLine = Double(lines) * 21 - 6
+      top = nameLine + (chart.events.isEmpty ? 13 : 17)
       bottom = top + (strip.map(Self.height) ?? Double(max(40, chart.height)))
-      fullHeight = bottom + (chart.x.label.isEmpty ? 28 : 48)
+      fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 50)
     }
 
     /// Of all rows.

@@ -107,10 +107,13 @@ public struct Strip: Sendable, Equatable {
   public struct State: Sendable, Equatable {
     public var name: String
     public var color: Color
+    /// Paler than the others: the state that is as it should be.
+    public var isQuiet: Bool
 
-    public init(_ name: String, color: Color) {
+    public init(_ name: String, color: Color, isQuiet: Bool = false) {
       self.name = name
       self.color = color
+      self.isQuiet = isQuiet
     }
   }
 

@@ -14,8 +14,12 @@ struct Scale {
   /// - Parameters:
   ///   - values: smallest and largest to be drawn; `nil` when there are none.
   ///   - roomForTicks: labels that fit.
-  ///   - fits: the axis ends at ticks, else at the values.
-  init(_ axis: Axis, values: ClosedRange<Double>?, from: Double, to: Double, roomForTicks: Int, endsAtTicks: Bool) {
+  ///   - endsAtTicks: the axis ends at ticks, else at the values.
+  ///   - hasHeadroom: the largest value is not at the very end, where words stand.
+  init(
+    _ axis: Axis, values: ClosedRange<Double>?, from: Double, to: Double, roomForTicks: Int, endsAtTicks: Bool,
+    hasHeadroom: Bool = false
+  ) {
     self.axis = axis
     self.from = from
     self.to = to
@@ -34,6 +38,7 @@ struct Scale {
     case .linear:
       var (first, last) = (given.lowerBound, given.upperBound)
       if axis.bounds == nil, axis.includesZero { (first, last) = (min(0, first), max(0, last)) }
+      if axis.bounds == nil, hasHeadroom { last += (last - first) * 0.04 }
       let each = axis.unit.secondsEach
       let steps: Ticks.Steps =
         axis.unit.isTime && (last - first) * each > 60
@@ -86,11 +91,16 @@ struct Scale {
     case .percentile: return decimal(tick * 100, 10) + " %"
     case .logarithmic:
       let scale = axis.unit.scale(for: tick)
-      return decimal(tick / scale.divisor, 12) + scale.suffix
+      return decimal(tick / scale.divisor, 12) + Self.short(scale.suffix)
     case .linear:
       if tick == 0 { return "0" }
       let scale = axis.unit.scale(for: max(abs(low), abs(high)))
-      return decimal(tick / scale.divisor, 9) + scale.suffix
+      return decimal(tick / scale.divisor, 9) + Self.short(scale.suffix)
     }
+  }
+
+  /// That it is per second stands in the axis' name; labels are short.
+  private static func short(_ suffix: String) -> String {
+    suffix.hasSuffix("/s") ? String(suffix.dropLast(2)) : suffix
   }
 }

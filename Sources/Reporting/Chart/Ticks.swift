@@ -28,8 +28,8 @@ enum Ticks {
   /// Ticks from at or below `low` (above 0) to at or above `high`: powers of ten, also 2 and 5 times these when there are
   /// few, and not every power when there are many.
   static func logarithmic(_ low: Double, _ high: Double, atMost count: Int) -> [Double] {
-    let low = min(max(low, 1e-250), 1e250)
-    let high = min(max(high, low), 1e250)
+    let low = low.isFinite ? min(max(low, 1e-250), 1e250) : 1
+    let high = high.isFinite ? min(max(high, low), 1e250) : low
     let first = Int(floor(log10(low) + 1e-9))
     var last = Int(ceil(log10(high) - 1e-9))
     if last == first { last += 1 }
@@ -70,7 +70,7 @@ enum Ticks {
     let high = high.isFinite ? min(max(high, low), 1e250) : low
     let size = max(abs(low), abs(high))
     guard high - low <= size * 1e-9 else { return (low, high) }
-    return size == 0 ? (0, 1) : low > 0 ? (low - size / 2, high + size / 2) : (low - size / 2, high + size / 2)
+    return size == 0 ? (0, 1) : (low - size / 2, high + size / 2)
   }
 }
 

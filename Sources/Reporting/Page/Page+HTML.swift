@@ -63,7 +63,8 @@ extension Page {
     nav a{text-decoration:none;padding:2px 0}nav a:hover{text-decoration:underline}
     code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.86em}
     code{background:var(--raised);padding:.1em .35em;border-radius:4px;overflow-wrap:anywhere}
-    pre{background:var(--raised);border-radius:8px;padding:12px 14px;overflow-x:auto;margin:10px 0 14px}
+    pre{background:var(--raised);border-radius:8px;padding:12px 14px;white-space:pre-wrap;overflow-wrap:anywhere;margin:10px 0 14px}
+    pre.columns{columns:27em;column-gap:2.5em}
     .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:12px;margin:14px 0 16px;padding:0}
     .figures div{background:var(--raised);border-radius:10px;padding:12px 14px;border-left:4px solid var(--line)}
     .figures dt{color:var(--soft);font-size:.84rem}
@@ -78,16 +79,17 @@ extension Page {
     table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums;min-width:min(100%,22em)}
     th,td{text-align:left;padding:6px 18px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}
     th{color:var(--soft);font-weight:600;font-size:.84rem;white-space:nowrap}
+    td:not(.r){min-width:7.5em}
     td:last-child,th:last-child{padding-right:2px}
     .r{text-align:right;white-space:nowrap}
     tr.bad td{background:var(--bad-ground)}tr.warning td{background:var(--warning-ground)}
     dl.values{display:grid;grid-template-columns:minmax(8em,max-content) 1fr;gap:5px 22px;margin:10px 0 16px;font-size:.95rem}
     dl.values dt{color:var(--soft)}dl.values dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
-    figure{margin:16px 0 26px}
+    figure{margin:18px 0 20px}
     figcaption{margin:0 0 6px}figcaption b{font-weight:600}figcaption span{display:block;color:var(--soft);font-size:.88rem;max-width:52em}
     footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:var(--soft);font-size:.85rem}
     @media (max-width:600px){main{padding:18px 16px 40px}h1{font-size:1.45rem}h2{margin-top:34px}.figures{grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:9px}.figures dd{font-size:1.2rem}dl.values{grid-template-columns:1fr;gap:0}dl.values dd{margin-bottom:8px}}
-    @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--ground:#fff;--raised:#f4f4f4;--line:#bbb;--good:#00734f;--bad:#b3400a;--warning:#8a5a00;--good-ground:#fff;--bad-ground:#fff;--warning-ground:#fff}.apns-chart{--ink:#000;--soft:#444;--grid:#ddd;--axis:#888;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#777}body{font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}figure,tr,.figures div,.callout{break-inside:avoid}h2,h3{break-after:avoid}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}}
+    @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--ground:#fff;--raised:#f4f4f4;--line:#bbb;--good:#00734f;--bad:#b3400a;--warning:#8a5a00;--good-ground:#fff;--bad-ground:#fff;--warning-ground:#fff}.apns-chart{--ink:#000;--soft:#444;--grid:#ddd;--axis:#888;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#777}body{font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}figure,tr,.figures div,.callout{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible}}
 
     """
 }
@@ -155,7 +157,11 @@ extension Block {
         </figure>
         """
     case .callout(let tone, let prose): return "<p class=\"callout \(tone.name)\">\(tone.mark)\(prose.html)</p>"
-    case .preformatted(let text): return "<pre>\(Markup.escaped(text))</pre>"
+    case .preformatted(let text):
+      // Many short lines take less room side by side.
+      let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      let isNarrow = lines.count > 12 && lines.allSatisfy { $0.count < 64 }
+      return "<pre\(isNarrow ? " class=\"columns\"" : "")>\(Markup.escaped(text))</pre>"
     }
   }
 }

@@ -49,6 +49,12 @@ struct Capacity: AsyncParsableCommand {
     completion: .directory)
   var output: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Append the document to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
+    completion: .file(extensions: ["sqlite"]))
+  var history: String?
+
   @Option(help: "What standard output gets: text (a summary) or json (the document).")
   var format = ResultOptions.Format.text
 

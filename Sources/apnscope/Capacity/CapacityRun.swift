@@ -29,7 +29,9 @@ struct CapacityRun {
       return try output.check()
     }
     // Made first, so that a bad path is known before the trials.
-    let files = try command.output.map { try CapacityFiles($0) }
+    let folder = try command.output.map { try ReportFolder($0) }
+    try folder?.write([], "capacity.json")
+    let history = try History.appending(to: command.history)
     let context = try command.target.context()
     let stop = TrialStop()
     let signals = StopSignals { stop.now() }
@@ -45,14 +47,14 @@ struct CapacityRun {
       guard !trials.made.isEmpty else { throw ExitStatus.unavailable }
       document.trials = trials.made
       document.ended = now()
-      try write(document, output, files)
+      try write(document, output, folder, history)
       throw ExitStatus.unavailable
     } catch let error as Workload.PlanError {
       throw ValidationError("\(error).")
     }
     document.trials = trials.made
     document.ended = now()
-    try write(document, output, files)
+    try write(document, output, folder, history)
     if stop.isAsked { throw ExitStatus.interrupted }
     if document.sustainedPerS == nil { throw ExitStatus.thresholdFailed }
   }
@@ -64,7 +66,7 @@ struct CapacityRun {
     var document = CapacityDocument()
     document.started = now()
     document.environment = .current(
-      openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments)
+      openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: Report.command)
     // The settings that load has too, by the same names.
     var load = try Load.parse(["--plain"])
     (load.target, load.workload, load.connections) = (command.target, command.workload, command.connections)
@@ -84,10 +86,15 @@ struct CapacityRun {
     return document
   }
 
-  private func write(_ document: CapacityDocument, _ output: TextOutput, _ files: CapacityFiles?) throws {
+  private func write(
+    _ document: CapacityDocument, _ output: TextOutput, _ folder: ReportFolder?, _ history: RunHistory?
+  ) throws {
     let json = try document.jsonDocument()
-    try files?.write(document, json)
+    try folder?.write(
+      document.page(footer: "Made by " + .code(Report.command.joined(separator: " "))),
+      [("capacity.json", Array((json + "\n").utf8))])
     output.say(command.format == .json ? json : CapacitySummary(document).text)
+    try complaining { try history?.append(document, document: json) }
     try output.check()
   }
 }

@@ -23,23 +23,14 @@ struct EffectivePlan {
     text("tls13_suites", target.tls13Suites)
     text("resume", target.resume.rawValue)
 
-    number("seed", Double(plan.workload.seed))
-    text("command", Self.mix(plan.workload.commands) { "\($0)" })
-    number("tokens", Double(plan.workload.tokens))
-    number("token_length", Double(plan.workload.tokenLength))
-    switch plan.workload.payload {
-    case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
-    case .template(let template): text("payload_template", template)
-    }
-    text("priority", Self.mix(plan.workload.priorities) { $0.map { "\($0)" } ?? "none" })
-    text("expiration", Self.mix(plan.workload.expirations) { $0.map { "\($0)" } ?? "none" })
-    if !plan.workload.faults.isEmpty {
-      text(
-        "faults",
-        plan.workload.faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue)=\($0.value)" }
-          .joined(separator: ","))
-    }
+    if plan.replay == nil { addWorkload(plan.workload) }
     text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
+
+    if plan.replay != nil {
+      text("replay", command.replay.replay)
+      text("speed", command.replay.effectiveSpeed.defaultValueDescription)
+      number("replay_limit", Double(command.replay.replayLimit.value))
+    }
 
     if let rate = pace.rate { text("rate", "\(rate.perSecond)/s") }
     if let rate = pace.ratePerConnection { text("rate_per_connection", "\(rate.perSecond)/s") }
@@ -47,7 +38,7 @@ struct EffectivePlan {
       settings.append(
         ("stage", .list(pace.stage.map { "\($0.stage.length)s:\($0.stage.from)..\($0.stage.to)/s" })))
     }
-    flag("poisson", pace.poisson)
+    if plan.replay == nil { flag("poisson", pace.poisson) }
     text("behind", plan.behind.rawValue)
     number("count", plan.count.map(Double.init))
     time("for", plan.duration)
@@ -79,6 +70,27 @@ struct EffectivePlan {
     number("timeline", Double(plan.timelineLimit))
     if !command.result.threshold.isEmpty {
       settings.append(("threshold", .list(command.result.threshold.map(\.threshold.expression))))
+    }
+  }
+
+  /// What is made.
+  private mutating func addWorkload(_ workload: WorkloadPlan) {
+    func text(_ name: String, _ value: String) { settings.append((name, .text(value))) }
+    settings.append(("seed", .number(Double(workload.seed))))
+    text("command", Self.mix(workload.commands) { "\($0)" })
+    settings.append(("tokens", .number(Double(workload.tokens))))
+    settings.append(("token_length", .number(Double(workload.tokenLength))))
+    switch workload.payload {
+    case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
+    case .template(let template): text("payload_template", template)
+    }
+    text("priority", Self.mix(workload.priorities) { $0.map { "\($0)" } ?? "none" })
+    text("expiration", Self.mix(workload.expirations) { $0.map { "\($0)" } ?? "none" })
+    if !workload.faults.isEmpty {
+      text(
+        "faults",
+        workload.faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue)=\($0.value)" }
+          .joined(separator: ","))
     }
   }
 

@@ -32,6 +32,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope load --identity ids --plan nightly.toml --print-plan
+        apnscope load --identity ids --plan nightly.toml --history runs.sqlite
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
       the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
@@ -41,6 +42,7 @@ struct Load: AsyncParsableCommand {
   @OptionGroup(title: "Where to") var target: TargetOptions
   @OptionGroup(title: "What is sent") var workload: WorkloadOptions
   @OptionGroup(title: "When") var pace: PaceOptions
+  @OptionGroup(title: "A recorded trace instead") var replay: ReplayOptions
   @OptionGroup(title: "Over which connections") var connections: ConnectionOptions
   @OptionGroup(title: "Result") var result: ResultOptions
 
@@ -54,6 +56,12 @@ struct Load: AsyncParsableCommand {
 
   func validate() throws {
     if plan == nil { try target.requireIdentity() }
+    if replay.replay != nil, let other = (workload.given + pace.given).first {
+      throw ValidationError("--replay and --\(other) exclude each other: what is recorded is sent as it is.")
+    }
+    if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
+      throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
+    }
   }
 
   func run() async throws {
@@ -62,6 +70,7 @@ struct Load: AsyncParsableCommand {
       into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"],
       alternatives: [
         ("identity", ["plain"]), ("rate", ["stage"]), ("payload", ["payload-template"]),
+        ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
       ])
     try merged.target.requireIdentity()
     try await LoadRun(merged).run()
@@ -74,6 +83,7 @@ struct Load: AsyncParsableCommand {
     try workload.apply(to: &plan)
     connections.apply(to: &plan)
     try pace.apply(to: &plan)
+    try replay.apply(to: &plan, hasDuration: pace.duration != nil)
     plan.timelineLimit = result.timeline.value
     return plan
   }

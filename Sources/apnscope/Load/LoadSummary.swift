@@ -11,6 +11,11 @@ struct LoadSummary {
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) written, \(grouped(sendings.resent)) of them again; \(grouped(sendings.discarded)) were discarded; \(grouped(sendings.markers)) markers",
     ]
+    if let replay = result.replay {
+      lines.append(
+        "replayed       \(grouped(replay.notifications)) notifications of \(seconds(replay.lengthS)); \(grouped(replay.skippedRecords)) other records"
+      )
+    }
     if result.schedule.skipped > 0 {
       lines.append("skipped        \(grouped(result.schedule.skipped)) that would have been late")
     }

@@ -42,16 +42,21 @@ struct PaceOptions: ParsableArguments {
       "How long the end may take: last answers, and what they leave to be sent again.", valueName: "time"))
   var drain = TimeSpan(.seconds(10))
 
+  /// What says when made notifications are due.
+  static let paced = ["rate", "rate-per-connection", "stage", "poisson"]
+
+  /// Those of them that are given.
+  var given: [String] {
+    zip(Self.paced, [rate != nil, ratePerConnection != nil, !stage.isEmpty, poisson]).filter(\.1).map(\.0)
+  }
+
   func validate() throws {
     let given = [
       rate.map { _ in "--rate" }, ratePerConnection.map { _ in "--rate-per-connection" },
       stage.isEmpty ? nil : "--stage",
     ].compactMap { $0 }
     if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
-    if given.isEmpty, poisson || behind == .skip {
-      throw ValidationError(
-        "\(poisson ? "--poisson" : "--behind skip") needs --rate, --rate-per-connection or --stage.")
-    }
+    if given.isEmpty, poisson { throw ValidationError("--poisson needs --rate, --rate-per-connection or --stage.") }
     if let ratePerConnection, ratePerConnection.perSecond <= 0 {
       throw ValidationError("--rate-per-connection takes more than 0.")
     }

@@ -3,17 +3,18 @@ import LoadTest
 
 struct WorkloadOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Where all notifications come from; the same seed makes the same stream.", valueName: "number"))
-  var seed: UInt64 = 1
+    help: ArgumentHelp(
+      "Where all notifications come from; the same seed makes the same stream. Default: 1.", valueName: "number"))
+  var seed: UInt64?
 
   @Option(help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9.", valueName: "mix"))
   var command: MixArgument?
 
-  @Option(help: ArgumentHelp("Different device tokens.", valueName: "count"))
-  var tokens = Count(1_000_000)
+  @Option(help: ArgumentHelp("Different device tokens. Default: 1M.", valueName: "count"))
+  var tokens: Count?
 
-  @Option(help: ArgumentHelp("Length of a device token.", valueName: "bytes"))
-  var tokenLength = 32
+  @Option(help: ArgumentHelp("Length of a device token. Default: 32.", valueName: "bytes"))
+  var tokenLength: Int?
 
   @Option(
     help: ArgumentHelp(
@@ -50,6 +51,21 @@ struct WorkloadOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Send one part of the stream, as 2/4, so that machines share a load.", valueName: "part"))
   var segment: SegmentArgument?
 
+  /// What describes made notifications.
+  static let described = [
+    "seed", "command", "tokens", "token-length", "payload", "payload-from", "payload-template", "priority",
+    "expiration", "faults",
+  ]
+
+  /// Those of them that are given.
+  var given: [String] {
+    let areGiven = [
+      seed != nil, command != nil, tokens != nil, tokenLength != nil, payload != nil, payloadFrom != nil,
+      payloadTemplate != nil, priority != nil, expiration != nil, faults != nil,
+    ]
+    return zip(Self.described, areGiven).filter(\.1).map(\.0)
+  }
+
   func validate() throws {
     let given = [
       payload.map { _ in "--payload" }, payloadFrom.map { _ in "--payload-from" },
@@ -60,9 +76,9 @@ struct WorkloadOptions: ParsableArguments {
 
   /// Reads the file that payload sizes come from.
   func apply(to plan: inout LoadPlan) throws {
-    plan.workload.seed = seed
-    plan.workload.tokens = tokens.value
-    plan.workload.tokenLength = tokenLength
+    if let seed { plan.workload.seed = seed }
+    if let tokens { plan.workload.tokens = tokens.value }
+    if let tokenLength { plan.workload.tokenLength = tokenLength }
     if let command {
       plan.workload.commands = try read(command, "command", "0, 1 or 2") { UInt8($0).flatMap { $0 <= 2 ? $0 : nil } }
     }

@@ -1,0 +1,96 @@
+import Bytes
+import Glibc
+
+/// The notifications of a decoded trace, to be sent again in the order of their times.
+///
+/// Their frames stand in a file without a name, which is mapped into memory, so that a long trace takes the room of its
+/// index: 16 bytes a notification. Number n is the n-th in the order of times; that of one connection stays.
+public final class Replay: Sendable {
+  /// Where a notification's frame stands, and when it was written.
+  struct Entry: Sendable {
+    /// In the file.
+    var offset: Int
+    /// Nanoseconds since the first.
+    var time: Int64
+  }
+
+  /// What stands in the file before a frame: its length, then the offset of its identifier (0: none) with a bit that says
+  /// that it has no token.
+  static let headerLength = 8
+  static let missingTokenBit: UInt32 = 1 << 31
+
+  private let entries: [Entry]
+  private let frames: MappedFile
+  /// Records that are no notifications.
+  public let skippedRecords: Int
+  /// Some have an empty token or none, and some have one that is not 32 bytes long.
+  let hasMissingTokens: Bool
+  let hasUnusualTokenSizes: Bool
+
+  init(
+    _ entries: [Entry], _ frames: consuming MappedFile, skippedRecords: Int, hasMissingTokens: Bool,
+    hasUnusualTokenSizes: Bool
+  ) {
+    self.entries = entries
+    self.frames = frames
+    self.skippedRecords = skippedRecords
+    self.hasMissingTokens = hasMissingTokens
+    self.hasUnusualTokenSizes = hasUnusualTokenSizes
+  }
+
+  /// Notifications.
+  public var count: Int { entries.count }
+  /// From the first to the last, as recorded; 0 when nothing told the time.
+  public var length: Duration { .nanoseconds(entries.last?.time ?? 0) }
+
+  /// Nanoseconds from the first notification to this one, as recorded.
+  func time(of number: Int) -> Int64 { entries[number].time }
+
+  func isMissingToken(_ number: Int) -> Bool {
+    frames.word(at: entries[number].offset + 4) & Self.missingTokenBit != 0
+  }
+
+  /// Writes its frame as it was recorded, but for the identifier, if it has one.
+  func encode(_ number: Int, identifier: UInt32, into output: inout ByteWriter) {
+    let header = entries[number].offset
+    let start = header + Self.headerLength
+    let end = start + Int(frames.word(at: header))
+    let identifierOffset = Int(frames.word(at: header + 4) & ~Self.missingTokenBit)
+    guard identifierOffset > 0 else { return frames.write(start..<end, into: &output) }
+    frames.write(start..<start + identifierOffset, into: &output)
+    output.write(bigEndian: identifier)
+    frames.write(start + identifierOffset + 4..<end, into: &output)
+  }
+}
+
+/// A file without a name, mapped into memory to be read.
+@safe struct MappedFile: ~Copyable, @unchecked Sendable {
+  // Safe because the memory is this value's alone, is never written and lasts as long as it; and nobody can make the file
+  // shorter, because it has no name.
+  private let pointer: UnsafeMutableRawPointer
+  private let count: Int
+
+  /// - Parameters:
+  ///   - descriptor: of a file that nobody else has; it may be closed afterwards.
+  ///   - count: its length, which is not 0.
+  init(_ descriptor: Int32, count: Int) throws(ReplayMaker.FileError) {
+    self.count = count
+    let mapped = unsafe mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
+    guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else { throw ReplayMaker.FileError(errno) }
+    unsafe pointer = mapped
+  }
+
+  deinit { _ = unsafe munmap(pointer, count) }
+
+  private var bytes: RawSpan {
+    @_lifetime(borrow self)
+    get {
+      let span = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(pointer), byteCount: count)
+      return unsafe _overrideLifetime(span, borrowing: self)
+    }
+  }
+
+  func word(at offset: Int) -> UInt32 { bytes.uint32(at: offset) }
+
+  func write(_ range: Range<Int>, into output: inout ByteWriter) { output.write(bytes.extracting(range)) }
+}

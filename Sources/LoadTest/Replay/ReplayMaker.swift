@@ -1,0 +1,145 @@
+import Bytes
+import Glibc
+
+/// Takes the records of `apnscope decode`, a line at a time, and makes a replay of their notifications.
+///
+/// Frames go to a temporary file at once; it has no name, so that it is gone with the process, however that ends.
+public struct ReplayMaker: ~Copyable {
+  /// The temporary file cannot be made or written.
+  public struct FileError: Error, Sendable, CustomStringConvertible {
+    let code: Int32
+    init(_ code: Int32) { self.code = code }
+    public var description: String { "temporary file: \(SystemError.text(code))" }
+  }
+
+  public enum Failure: Error, Sendable {
+    case record(RecordError)
+    case file(FileError)
+  }
+
+  private static let blockLength = 1 << 18
+
+  private let limit: Int
+  private let descriptor: Int32
+  private var output = ByteWriter(capacity: 2 * ReplayMaker.blockLength)
+  private var scratch = ByteWriter(capacity: 1 << 16)
+  /// Bytes in the file.
+  private var written = 0
+  private var entries: [Replay.Entry] = []
+  private var isSorted = true
+  private var lastTime: Int64?
+  /// By connection: no notification goes before one that its connection has written earlier.
+  private var lastTimes: [Int: Int64] = [:]
+  private var skippedRecords = 0
+  private var hasMissingTokens = false
+  private var hasUnusualTokenSizes = false
+
+  /// - Parameters:
+  ///   - limit: most notifications.
+  ///   - directory: where the temporary file is.
+  public init(limit: Int, directory: String) throws(FileError) {
+    self.limit = limit
+    var path = Array("\(directory)/apnscope-replay-XXXXXX".utf8CString)
+    // Safe: the path ends with NUL, and only its last letters are changed.
+    let descriptor = unsafe mkstemp(&path)
+    guard descriptor >= 0 else { throw FileError(errno) }
+    _ = unsafe unlink(path)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  /// Takes a line; empty ones and other records are passed over.
+  public mutating func add(record line: RawSpan) throws(Failure) {
+    do {
+      try read(line)
+    } catch {
+      throw .record(error)
+    }
+    if output.count >= Self.blockLength { try writeOut() }
+  }
+
+  private mutating func read(_ line: RawSpan) throws(RecordError) {
+    guard var members = try RecordMembers(line) else { return }
+    var kind = RecordKind()
+    var notification = RecordedNotification()
+    while let member = members.next() {
+      if try kind.read(member, of: members) {
+        // The type comes first, so that other records are not looked at further.
+        if kind.isOther { break }
+      } else {
+        try notification.read(member, of: members)
+      }
+    }
+    try kind.check()
+    guard kind.isNotification else {
+      skippedRecords += 1
+      // Behind it connections are numbered anew.
+      if kind.isCapture { lastTimes = [:] }
+      return
+    }
+    guard entries.count < limit else {
+      throw RecordError("there are more than \(limit) notifications (--replay-limit)")
+    }
+    try append(notification, line)
+  }
+
+  private mutating func append(_ notification: RecordedNotification, _ line: RawSpan) throws(RecordError) {
+    let start = output.count
+    output.write(bigEndian: 0 as UInt64)
+    let frame = try notification.encode(line, into: &output, scratch: &scratch)
+    var word = UInt32(frame.identifierOffset ?? 0)
+    if frame.tokenLength == 0 { word |= Replay.missingTokenBit }
+    output.overwrite(bigEndian: UInt32(output.count - start - Replay.headerLength), at: start)
+    output.overwrite(bigEndian: word, at: start + 4)
+    if frame.tokenLength == 0 {
+      hasMissingTokens = true
+    } else if frame.tokenLength != 32 {
+      hasUnusualTokenSizes = true
+    }
+    var time = notification.time ?? lastTimes[notification.connection] ?? lastTime ?? 0
+    if let last = lastTimes[notification.connection] { time = max(time, last) }
+    if let last = entries.last, time < last.time { isSorted = false }
+    (lastTimes[notification.connection], lastTime) = (time, time)
+    entries.append(Replay.Entry(offset: written + start, time: time))
+  }
+
+  private mutating func writeOut() throws(Failure) {
+    try Self.write(output.bytes, to: descriptor)
+    written += output.count
+    output.removeAll()
+  }
+
+  private static func write(_ bytes: RawSpan, to descriptor: Int32) throws(Failure) {
+    var offset = 0
+    while offset < bytes.byteCount {
+      let rest = bytes.extracting(offset..<bytes.byteCount)
+      // Safe: the memory lives through the call.
+      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .file(FileError(errno))
+      }
+      offset += count
+    }
+  }
+
+  /// Throws when there was no notification.
+  public consuming func finish() throws(Failure) -> Replay {
+    try writeOut()
+    guard !entries.isEmpty else { throw .record(RecordError("there is no notification")) }
+    // Of the same time, the earlier in the file goes first.
+    if !isSorted { entries.sort { ($0.time, $0.offset) < ($1.time, $1.offset) } }
+    let first = entries[0].time
+    if first != 0 { for index in entries.indices { entries[index].time -= first } }
+    do {
+      let frames = try MappedFile(descriptor, count: written)
+      return Replay(
+        entries, frames, skippedRecords: skippedRecords, hasMissingTokens: hasMissingTokens,
+        hasUnusualTokenSizes: hasUnusualTokenSizes)
+    } catch {
+      throw .file(error)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import ArgumentParser
+import Glibc
+import LoadTest
+
+/// How fast a trace is replayed, as typed: 10, 0.5, or max.
+struct Speed: ExpressibleByArgument {
+  /// `nil`: as fast as the gateway takes it.
+  var factor: Double?
+
+  init?(argument: String) {
+    if argument == "max" { return }
+    guard let factor = Double(argument), (1e-6...1e6).contains(factor) else { return nil }
+    self.factor = factor
+  }
+
+  init(_ factor: Double) { self.factor = factor }
+
+  var defaultValueDescription: String { factor.map { "\($0)" } ?? "max" }
+}
+
+struct ReplayOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Send the notifications in the records of 'apnscope decode' as they were recorded, or - for standard input.",
+      valueName: "records.jsonl"), completion: .file(extensions: ["jsonl"]))
+  var replay: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "How many times as fast as recorded: 10, 0.5, or max for as fast as they are taken. Default: 1.",
+      valueName: "factor"))
+  var speed: Speed?
+
+  @Option(help: ArgumentHelp("Most notifications that a replay may have.", valueName: "count"))
+  var replayLimit = Count(100_000_000)
+
+  /// Options that a replay leaves nothing to.
+  static let excluded = WorkloadOptions.described + PaceOptions.paced
+
+  func validate() throws {
+    if replay == nil, speed != nil { throw ValidationError("--speed needs --replay.") }
+  }
+
+  /// Its notifications are due as they were recorded.
+  var isPaced: Bool { replay != nil && effectiveSpeed.factor != nil }
+
+  var effectiveSpeed: Speed { speed ?? Speed(1) }
+
+  /// Reads the records. The plan's segment and count must be known.
+  ///
+  /// - Parameter hasDuration: the plan says when it ends; else it ends when all is sent.
+  func apply(to plan: inout LoadPlan, hasDuration: Bool) throws {
+    guard let path = self.replay else { return }
+    let replay = try read(path)
+    plan.replay = replay
+    let (segment, segments) = (plan.workload.segment, plan.workload.segments)
+    let share = max(0, (replay.count - segment + segments - 1) / segments)
+    plan.count = min(plan.count ?? .max, share)
+    var seconds = 86_400.0
+    if let factor = effectiveSpeed.factor {
+      plan.pace = .recorded(replay, speed: factor)
+      seconds += (replay.length / .seconds(1) / factor).rounded(.up)
+    }
+    // A day more than it takes: a gateway may be slow.
+    if !hasDuration { plan.duration = .seconds(Int(min(seconds, 900_000_000))) }
+  }
+
+  private func read(_ path: String) throws -> Replay {
+    do {
+      return try records(of: path)
+    } catch let error as ReplayMaker.FileError {
+      complain("\(error)")
+      throw ExitStatus.inputOutput
+    }
+  }
+
+  private func records(of path: String) throws -> Replay {
+    var lines = try RecordLines(path)
+    // Safe: the text is copied at once.
+    let directory = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    var maker = try ReplayMaker(limit: replayLimit.value, directory: directory)
+    while try lines.next() {
+      do {
+        try maker.add(record: lines.text)
+      } catch .record(let error) {
+        throw lines.refuse(error)
+      } catch .file(let error) {
+        throw error
+      }
+    }
+    do {
+      return try maker.finish()
+    } catch .record(let error) {
+      complain("\(path): \(error)")
+      throw ExitStatus.damaged
+    } catch .file(let error) {
+      throw error
+    }
+  }
+}
