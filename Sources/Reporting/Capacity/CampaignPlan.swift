@@ -24,6 +24,8 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
 
   /// Share of errors that was measured without any on purpose.
   public var errorShare: Double
+  /// When there was none: it is less than this, 3/n, with 95 % confidence.
+  public var errorShareBelow: Double?
   /// The first is what was measured; then those that are asked for most.
   public var cases: [Case]
   /// Notifications a second that the target asks for.
@@ -45,6 +47,8 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     guard let typical = steady ?? free.first else { return nil }
     let errorShare = typical.errorShare
     self.errorShare = errorShare
+    let seen = typical.sendings.accepted + typical.sendings.rejected
+    if case .lessThan(let bound) = EventShare(events: typical.sendings.rejected, of: seen) { errorShareBelow = bound }
     let law = CapacityAnalysis.goodputLaw(document.trials)?.law
     let fit = CapacityAnalysis.scalabilityFit(document.trials)
     let demand = document.campaign.flatMap { campaign in
@@ -87,6 +91,12 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
         "the time asked for needs more than twice the \(Int(fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
       )
     }
+  }
+
+  /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.
+  public func shareText(_ one: Case) -> String {
+    guard let bound = errorShareBelow, one.errorShare == errorShare else { return Unit.share.text(one.errorShare) }
+    return "< " + Unit.share.text(bound)
   }
 
   /// The fewest that the law over connections gives the demand to, with headroom; `nil` when it is none that it can tell of.

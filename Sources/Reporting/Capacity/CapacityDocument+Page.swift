@@ -89,7 +89,7 @@ extension CapacityDocument {
       names,
       plan.cases.enumerated().map { index, one in
         var cells = [
-          (index == 0 ? "measured: " : "") + Unit.share.text(one.errorShare), Unit.perSecond.text(one.acceptedPerS),
+          (index == 0 ? "measured: " : "") + plan.shareText(one), Unit.perSecond.text(one.acceptedPerS),
           Unit.perSecond.text(one.perConnectionPerS), significant(one.sendingsEach, 4),
           "\(significant(one.reconnectsPerS, 3))/s",
         ]

@@ -30,6 +30,19 @@ public final class RunHistory: Sendable {
     public var command: String
     /// Those that the run has, by name.
     public var figures: [String: Double]
+
+    public init(
+      number: Int, kind: String, started: String, apnscope: String, host: String, command: String,
+      figures: [String: Double]
+    ) {
+      self.number = number
+      self.kind = kind
+      self.started = started
+      self.apnscope = apnscope
+      self.host = host
+      self.command = command
+      self.figures = figures
+    }
   }
 
   /// The names of figures that a history has columns for.

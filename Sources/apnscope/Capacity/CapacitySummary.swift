@@ -40,7 +40,7 @@ struct CapacitySummary {
       var rows = [["               share of errors", "accepted", "sendings each", "reconnects", "target takes"]]
       for one in plan.cases {
         rows.append([
-          "               \(Unit.share.text(one.errorShare))", Unit.perSecond.text(one.acceptedPerS),
+          "               \(plan.shareText(one))", Unit.perSecond.text(one.acceptedPerS),
           fixed(one.sendingsEach, 3), Unit.perSecond.text(one.reconnectsPerS),
           one.secondsForTarget.map(Unit.seconds.text) ?? "-",
         ])
