@@ -143,10 +143,14 @@ let package = Package(
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
+      name: "ReportingTests",
+      dependencies: [
+        "Reporting", "Measurement", "Bytes", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
-      name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
+      name: "CommandTests",
+      dependencies: ["apnscope", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

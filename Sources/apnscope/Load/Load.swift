@@ -32,6 +32,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope load --identity ids --plan nightly.toml --print-plan
+        apnscope load --identity ids --plan nightly.toml --history runs.sqlite
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
       the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
