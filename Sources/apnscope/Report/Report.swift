@@ -8,9 +8,9 @@ struct Report: ParsableCommand {
     discussion: """
       Writes into a folder: report.html, one page that needs no network, no script and no other file, light or dark as \
       its reader's system is, and fit for a phone and for paper; report.md with chart-1.svg, chart-2.svg … beside it, for \
-      a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json, capacity.json), so that they can be made \
-      again. The page ends with the command line that made it. The folder is made if it is not there; files of an \
-      earlier report in it are replaced.
+      a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json, capacity.json), so that \
+      they can be made again. The page ends with the command line that made it. The folder is made if it is not there; \
+      files of an earlier report in it are replaced.
 
       A load run ('apnscope load --output' or 'apnscope merge --output') becomes: the verdict (what was asked, what came \
       of it, what limited it, thresholds, invariants), what it says about capacity with confidence intervals, the \
@@ -96,7 +96,7 @@ struct Report: ParsableCommand {
     }
     let document = try ResultDocument.readCapacity(input)
     try ReportFolder(output).write(
-      document.page(footer: "Made by " + .code(Self.command.joined(separator: " "))),
+      document.page(footer: "Made by " + .code(commandLine(Self.command))),
       copying: [("capacity.json", input)])
   }
 
