@@ -12,7 +12,7 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Most plaintext of a write (one TLS record), or without a unit most notifications of a write; 1 sends each alone.",
+      "Most plaintext of a write, as 16KiB, or without a unit most notifications of a write; 1 sends each alone. Default: 16KiB, one TLS record.",
       valueName: "size"))
   var batch: BatchArgument?
 
