@@ -135,6 +135,7 @@ let package = Package(
       dependencies: [
         "LoadTest", "GatewaySimulator", "TLSTransport", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
       name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],

@@ -140,6 +140,11 @@ import NIOCore
         if input.readableBytes == 0 { input = ByteBuffer() }
         return problem(result, .record, "TLS record")
       }
+      // Another call would only say so.
+      if input.readableBytes == 0, unsafe SSL_has_pending(ssl) == 0 {
+        input = ByteBuffer()
+        return .needsInput
+      }
     }
   }
 

@@ -13,32 +13,34 @@ struct ConnectionTimelineTests {
   @Test("A span ends when another state begins; what is still on ends with the run")
   func spans() {
     var timeline = ConnectionTimeline(limit: 100)
-    timeline.note(0, .connecting)
-    timeline.note(7, .connecting)
-    timeline.note(0, .up)
-    timeline.note(7, .down)
-    timeline.noteBackOff(7)
+    timeline.note(0, .connecting, at: 1000000)
+    timeline.note(7, .connecting, at: 2000000)
+    timeline.note(0, .up, at: 3000000)
+    timeline.note(7, .down, at: 4000000)
+    timeline.noteBackOff(7, at: 5000000)
     // Its last words belong to its life.
-    timeline.note(0, .closing)
-    timeline.note(7, .connecting)
-    timeline.note(0, .down)
-    timeline.note(7, .up)
-    let ended = timeline.end(since: 0)
+    timeline.note(0, .closing, at: 6000000)
+    timeline.note(7, .connecting, at: 7000000)
+    timeline.note(0, .down, at: 8000000)
+    timeline.note(7, .up, at: 9000000)
+    let ended = timeline.end(since: 1_000_000, at: 11_000_000)
     #expect(Self.states(ended, of: 0) == [.handshake, .up])
     #expect(Self.states(ended, of: 7) == [.handshake, .backOff, .handshake, .up])
     #expect(ended.omitted == 0)
-    for span in ended.spans { #expect(span.fromS <= span.toS) }
+    #expect(ended.spans.filter { $0.connection == 0 }.map(\.fromS) == [0, 0.002])
+    #expect(ended.spans.filter { $0.connection == 0 }.map(\.toS) == [0.002, 0.007])
+    #expect(ended.spans.filter { $0.connection == 7 }.map(\.toS) == [0.003, 0.006, 0.008, 0.01])
   }
 
   @Test("Beyond the limit spans are counted", arguments: [0, 1, 5])
   func limit(limit: Int) {
     var timeline = ConnectionTimeline(limit: limit)
     for _ in 0..<4 {
-      timeline.note(1, .connecting)
-      timeline.note(1, .up)
-      timeline.note(1, .down)
+      timeline.note(1, .connecting, at: 1)
+      timeline.note(1, .up, at: 2)
+      timeline.note(1, .down, at: 3)
     }
-    let ended = timeline.end(since: 0)
+    let ended = timeline.end(since: 0, at: 4)
     #expect(ended.spans.count == limit)
     #expect(ended.omitted == 8 - limit)
   }

@@ -2,6 +2,7 @@ import Foundation
 import GatewaySimulator
 import NIOCore
 import NIOPosix
+import TLSTransport
 import Testing
 
 @testable import LoadTest
@@ -194,7 +195,7 @@ extension Loopback {
       let remains = Remains()
       var bound: NIOLoopBound<LoopRunner>? = try await loop.submit {
         let runner = LoopRunner(
-          plan, workload, loop, part: 0, of: 1, tls: nil, sessions: nil, start: Clock.nanoseconds())
+          plan, workload, loop, part: 0, of: 1, .real(GatewayConnector(plan, nil, SessionCache())))
         remains.runner = runner
         runner.openAll([0, 1, 2], of: 3)
         remains.connection = runner.connections.first

@@ -3,7 +3,6 @@ import Bytes
 import Glibc
 import NIOCore
 import NIOPosix
-import TLSTransport
 
 /// One of the load's connections: it is opened, carries batches, reads what the gateway says, and is opened again.
 ///
@@ -18,7 +17,7 @@ final class ProviderConnection {
 
   let number: Int
   let runner: LoopRunner
-  private(set) var phase = Phase.down { didSet { runner.timeline.note(number, phase) } }
+  private(set) var phase = Phase.down { didSet { runner.timeline.note(number, phase, at: runner.clock()) } }
   /// Counts the attempts to open it, so that what is left of an earlier one is not taken for this one.
   private(set) var life = 0
   private var channel: (any Channel)?
@@ -142,7 +141,7 @@ final class ProviderConnection {
 
   func flush(_ reason: LoadTally.FlushReason) {
     guard batchCount > 0, phase == .up, let channel else { return }
-    let now = Clock.nanoseconds()
+    let now = runner.clock()
     hasLingered = reason == .linger
     var buffer = channel.allocator.buffer(capacity: batch.count)
     buffer.write(batch.bytes)
@@ -167,7 +166,7 @@ final class ProviderConnection {
   /// Writes these, whether or not the socket takes them, and ends the connection behind them, to see what it makes of
   /// them alone.
   func carryOnly(_ suspects: [SentLog.Piece]) {
-    let now = Clock.nanoseconds()
+    let now = runner.clock()
     for (number, piece) in suspects.enumerated() {
       var left = piece
       while left.count > 0 {
@@ -205,7 +204,7 @@ final class ProviderConnection {
     flush(.full)
     guard phase == .up else { return }
     phase = .closing
-    closingSince = Clock.nanoseconds()
+    closingSince = runner.clock()
     self.cause = cause
     guard unsettled > 0 else { return channel.close(promise: nil) }
     guard runner.plan.usesMarkers else {
@@ -214,7 +213,7 @@ final class ProviderConnection {
       return channel.close(mode: .output, promise: nil)
     }
     let position = session.write(identifier: Self.markerIdentifier, isKnownBad: true)
-    marker = (position, Clock.nanoseconds())
+    marker = (position, runner.clock())
     runner.tally.sendings.markers += 1
     channel.writeAndFlush(ByteBuffer(bytes: Self.markerFrame), promise: nil)
   }
@@ -251,13 +250,13 @@ final class ProviderConnection {
   func leave() {
     guard phase == .up || phase == .closing else { return }
     phase = .closing
-    closingSince = Clock.nanoseconds()
+    closingSince = runner.clock()
     channel?.close(promise: nil)
   }
 
   /// Returns whether the gateway is done with this connection.
   private func apply(_ response: ErrorResponse) -> Bool {
-    let now = Clock.nanoseconds()
+    let now = runner.clock()
     let verdict = session.receive(response)
     let named = isNaming(response) ? verdict.notification : nil
     if let marker, named == marker.position {
@@ -302,7 +301,7 @@ final class ProviderConnection {
     phase = .connecting
     life += 1
     runner.tally.attempted += 1
-    runner.connect(self)
+    runner.world.connect(self)
   }
 
   func opened(_ channel: any Channel, life: Int, isResumed: Bool) {
@@ -312,7 +311,7 @@ final class ProviderConnection {
     self.channel = channel
     isWritable = channel.isWritable
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
-    openedAt = Clock.nanoseconds()
+    openedAt = runner.clock()
     failures = 0
     runner.tally.opened += 1
     runner.tally.up += 1
@@ -336,7 +335,7 @@ final class ProviderConnection {
     runner.tally.up -= 1
     runner.tally.closed[cause ?? peer, default: 0] += 1
     let wasEmpty = log.count == 0 && cause != nil
-    let wasShort = Clock.nanoseconds() - openedAt < 5_000_000_000
+    let wasShort = runner.clock() - openedAt < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
     let unwritten = pieces

@@ -17,13 +17,13 @@ final class ProviderHandler: ChannelInboundHandler {
     life = connection.life
     self.usesTLS = usesTLS
     runner = connection.runner
-    began = Clock.nanoseconds()
+    began = runner.clock()
   }
 
   private var connectedAt: Int64 = 0
 
   func channelActive(context: ChannelHandlerContext) {
-    connectedAt = Clock.nanoseconds()
+    connectedAt = runner.clock()
     runner.measurements.tcpConnect.record(Int((connectedAt - began) / 1_000))
     if !usesTLS { connection.opened(context.channel, life: life, isResumed: false) }
     context.fireChannelActive()
@@ -31,7 +31,7 @@ final class ProviderHandler: ChannelInboundHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let info = event as? TLSConnectionInfo {
-      runner.noteHandshake(Clock.nanoseconds() - connectedAt, isResumed: info.isResumed)
+      runner.noteHandshake(runner.clock() - connectedAt, isResumed: info.isResumed)
       connection.opened(context.channel, life: life, isResumed: info.isResumed)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       if connection.carries(context.channel) { connection.leave() } else { context.close(promise: nil) }

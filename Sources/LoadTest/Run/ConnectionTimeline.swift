@@ -20,20 +20,20 @@ struct ConnectionTimeline {
   /// - Parameter limit: most spans that are kept.
   init(limit: Int) { self.limit = limit }
 
-  mutating func note(_ connection: Int, _ phase: ProviderConnection.Phase) {
+  /// - Parameter now: nanoseconds of the monotonic clock, as all times here.
+  mutating func note(_ connection: Int, _ phase: ProviderConnection.Phase, at now: Int64) {
     switch phase {
-    case .down: enter(nil, connection)
-    case .connecting: enter(.handshake, connection)
-    case .up, .closing: enter(.up, connection)
+    case .down: enter(nil, connection, now)
+    case .connecting: enter(.handshake, connection, now)
+    case .up, .closing: enter(.up, connection, now)
     }
   }
 
-  mutating func noteBackOff(_ connection: Int) { enter(.backOff, connection) }
+  mutating func noteBackOff(_ connection: Int, at now: Int64) { enter(.backOff, connection, now) }
 
-  private mutating func enter(_ state: State?, _ connection: Int) {
+  private mutating func enter(_ state: State?, _ connection: Int, _ now: Int64) {
     let last = current[connection]
     guard last?.state != state else { return }
-    let now = Clock.nanoseconds()
     current[connection] = state.map { ($0, now) }
     guard let last else { return }
     guard spans.count < limit else {
@@ -45,9 +45,9 @@ struct ConnectionTimeline {
 
   /// All of it, with what is still going on ended now.
   ///
-  /// - Parameter start: what seconds count from, on the monotonic clock.
-  mutating func end(since start: Int64) -> RunResult.Timeline {
-    for connection in current.keys.sorted() { enter(nil, connection) }
+  /// - Parameter start: what seconds count from.
+  mutating func end(since start: Int64, at now: Int64) -> RunResult.Timeline {
+    for connection in current.keys.sorted() { enter(nil, connection, now) }
     var timeline = RunResult.Timeline()
     timeline.omitted = omitted
     // Microseconds: what is finer says nothing.

@@ -63,7 +63,7 @@ public final class LoadRunner: Sendable {
       runners.append(
         try await loop.submit {
           let runner = LoopRunner(
-            plan, workload, loop, part: part, of: count, tls: tls, sessions: sessions, start: Clock.nanoseconds())
+            plan, workload, loop, part: part, of: count, .real(GatewayConnector(plan, tls, sessions)))
           return NIOLoopBound(runner, eventLoop: loop)
         }.get())
     }

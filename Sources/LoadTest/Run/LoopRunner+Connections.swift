@@ -1,6 +1,4 @@
 import NIOCore
-import NIOPosix
-import TLSTransport
 
 /// How connections come and go, and what their ends leave to be sent again.
 extension LoopRunner {
@@ -13,43 +11,6 @@ extension LoopRunner {
     }
   }
 
-  func connect(_ connection: ProviderConnection) {
-    let bound = NIOLoopBound(connection, eventLoop: loop)
-    let life = connection.life
-    let (tls, sessions, plan) = (tls, sessions, plan)
-    var bootstrap = ClientBootstrap(group: loop)
-      .connectTimeout(.nanoseconds(Int64(plan.connections.connectTimeout / .nanoseconds(1))))
-      .channelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
-      .channelOption(.allowRemoteHalfClosure, value: true)
-    for (option, value) in plan.connections.socket.channelOptions {
-      bootstrap = bootstrap.channelOption(option, value: value)
-    }
-    bootstrap =
-      bootstrap.channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          if let tls {
-            try channel.pipeline.syncOperations.addHandler(
-              TLSHandler(
-                client: tls, serverName: plan.gateway.host, verifiesName: plan.verifiesName,
-                sessions: plan.resumesSessions ? sessions : nil,
-                handshakeTimeout: .nanoseconds(Int64(plan.connections.handshakeTimeout / .nanoseconds(1)))))
-          }
-          try channel.pipeline.syncOperations.addHandler(ProviderHandler(bound.value, usesTLS: tls != nil))
-        }
-      }
-    // What is an address already needs no other thread to look it up.
-    let connected =
-      if let address = try? SocketAddress(ipAddress: plan.gateway.host, port: plan.gateway.port) {
-        bootstrap.connect(to: address)
-      } else {
-        bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port)
-      }
-    connected.whenFailure { error in
-      bound.value.runner.note(error)
-      bound.value.failedToOpen(life: life)
-    }
-  }
-
   /// Ends without a word before a connection waits as after a failure. Fewer happen when what ends them is looked for.
   static let silencesWithoutWait = 6
 
@@ -58,10 +19,10 @@ extension LoopRunner {
     guard wantsConnections else { return }
     let failures = max(connection.failures, connection.silences - Self.silencesWithoutWait)
     guard failures > 0 else { return loop.assumeIsolated().execute { connection.open() } }
-    timeline.noteBackOff(connection.number)
+    timeline.noteBackOff(connection.number, at: clock())
     let doubled = plan.connections.backoff * Double(1 << min(16, failures - 1))
     let most = Double(min(doubled, plan.connections.maximumBackoff) / .nanoseconds(1))
-    let wait = Int64(Double.random(in: most / 2...max(most / 2, most)))
+    let wait = Int64(Double.random(in: most / 2...max(most / 2, most), using: &jitter))
     loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
   }
 
@@ -90,7 +51,7 @@ extension LoopRunner {
   /// sorted when they are looked at.
   func putBack(_ pieces: [SentLog.Piece]) {
     guard !pieces.isEmpty else { return }
-    againSince = Clock.nanoseconds()
+    againSince = clock()
     for piece in pieces {
       if piece.isSuspect { suspects.append(piece) } else { again.append(piece) }
     }
@@ -137,7 +98,7 @@ extension LoopRunner {
 
   /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
   func tick() {
-    let now = Clock.nanoseconds()
+    let now = clock()
     if let lastTick { measurements.loopLag.record(max(0, Int((now - lastTick) / 1_000) - 1_000)) }
     lastTick = now
     pump()
@@ -147,7 +108,7 @@ extension LoopRunner {
   }
 
   /// No connection could be made for as long as the plan allows.
-  var isCutOff: Bool { Clock.nanoseconds() - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1)) }
+  var isCutOff: Bool { clock() - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1)) }
 
   /// The schedule begins.
   func begin(at time: Int64) {

@@ -2,8 +2,6 @@ import APNSProtocol
 import Bytes
 import DequeModule
 import NIOCore
-import NIOPosix
-import TLSTransport
 
 /// One event loop's part of a load: its connections, its share of the stream, its books.
 ///
@@ -20,8 +18,8 @@ final class LoopRunner {
   let loop: any EventLoop
   let part: Int
   let parts: Int
-  let tls: TLSContext?
-  let sessions: SessionCache?
+  let world: World
+  var jitter: SplitMix
   var pacer: Pacer?
   /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
   var latePacer: Pacer?
@@ -57,18 +55,15 @@ final class LoopRunner {
   let markerTimeoutNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
 
-  init(
-    _ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, tls: TLSContext?,
-    sessions: SessionCache?, start: Int64
-  ) {
+  init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, _ world: World) {
     self.plan = plan
     self.workload = workload
     self.loop = loop
     self.part = part
     self.parts = parts
-    self.tls = tls
-    self.sessions = sessions
-    self.start = start
+    self.world = world
+    jitter = SplitMix(seed: world.jitter)
+    start = world.clock()
     lastOpen = start
     timeline = ConnectionTimeline(limit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
@@ -77,7 +72,7 @@ final class LoopRunner {
     lifetimeNanoseconds = plan.connections.lifetime.map { Int64($0 / .nanoseconds(1)) }
   }
 
-  func globalIndex(_ index: Int) -> Int { index * parts + part }
+  func clock() -> Int64 { world.clock() }
 }
 
 // MARK: - sending
@@ -117,7 +112,7 @@ extension LoopRunner {
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
     defer { isPumping = false }
-    let now = Clock.nanoseconds()
+    let now = clock()
     if phase == .running { updateOwed(now) }
     var rounds = 0
     while let connection = nextReady() {

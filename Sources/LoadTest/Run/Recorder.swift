@@ -110,7 +110,7 @@ struct Recorder {
   func timeline() async -> RunResult.Timeline {
     let began = began
     var whole = RunResult.Timeline()
-    for part in await crew.gather({ $0.timeline.end(since: began) }) {
+    for part in await crew.gather({ $0.timeline.end(since: began, at: $0.clock()) }) {
       whole.omitted += part.omitted
       whole.spans += part.spans
     }
