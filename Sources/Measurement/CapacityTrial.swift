@@ -68,6 +68,8 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   /// Cores of this process in use in the measured phase, and how many it could use.
   public var cpuCores = 0.0
   public var availableCores = 1
+  /// Share of the time in which the generator's threads could have run and had no processor: something else ran there.
+  public var waitedShare = 0.0
   public var cpuPerNotificationUs: Double?
   public var maxRssBytes = 0
 

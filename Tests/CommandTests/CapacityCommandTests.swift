@@ -22,7 +22,7 @@ struct CapacityCommandTests {
           "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "1s", "--settle",
           "300ms", "--confirm", "1500ms", "--precision", "6%", "--lag-limit", "100ms", "--payload", "100",
           "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "14",
-          "--target", "1M", "--within", "1h", "--output", "out",
+          "--target", "1M", "--within", "1h", "--output", "out", "--history", "runs.sqlite",
         ], in: command.folder
       ).end(within: 50)
       _ = try simulator.stop()
@@ -45,6 +45,17 @@ struct CapacityCommandTests {
         atPath: command.folder.appending(path: "out").path)
       #expect(Set(names).isSuperset(of: ["capacity.json", "report.html", "report.md", "chart-1.svg"]))
       #expect(try command.read("out/report.html").contains("All trials"))
+      // The saved document makes the same report again, but for how it was made.
+      let again = try command.run("report", "out/capacity.json", "--output", "again")
+      #expect(again.status == 0, "\(again.errors)")
+      #expect(try command.read("again/capacity.json") == command.read("out/capacity.json"))
+      #expect(try command.read("again/chart-1.svg") == command.read("out/chart-1.svg"))
+      func body(_ page: String) -> Substring {
+        page.prefix(upTo: page.range(of: "<footer>")?.lowerBound ?? page.endIndex)
+      }
+      #expect(try body(command.read("again/report.html")) == body(command.read("out/report.html")))
+      #expect(try command.run("report", "out/capacity.json", "--ledger", "x", "--output", "no").status == 64)
+      #expect(try command.run("history", "runs.sqlite", "--figure", "sustained_per_s").output.contains("median"))
     }
   }
 

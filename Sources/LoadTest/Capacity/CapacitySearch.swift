@@ -3,7 +3,8 @@
 /// It begins near what a burst has shown and takes growing steps up or down until one trial passed and one failed; then
 /// it halves the distance, in logarithms, until they are a step (`precision`) apart. A long trial has to confirm the rate
 /// that is left, and one a step above it has to fail; if not, short trials were wrong, and the search goes on from there.
-/// A trial that is void is made again; after a few times its rate counts as one that cannot be tried.
+/// A trial that is void is made again; after a few times its rate counts as one that cannot be tried. One that fails at a
+/// rate at which another has passed is made again once: what disturbs a trial from outside makes it fail, never pass.
 ///
 /// It is a value without clock or sockets:
 ///
@@ -55,6 +56,9 @@ public struct CapacitySearch: Sendable {
   private let lowest: Double
   private var stride: Double
   private var voids = 0
+  /// The highest rate that ever passed, until a second failure contradicts it.
+  private var best: Double?
+  private var isDoubted = false
   private var current: Trial
 
   /// - Parameters:
@@ -79,8 +83,15 @@ public struct CapacitySearch: Sendable {
     trials += 1
     if outcome == .void, voids < retries {
       voids += 1
+    } else if outcome == .failed, !isDoubted, let best, current.rate <= best {
+      isDoubted = true
     } else {
-      voids = 0
+      (voids, isDoubted) = (0, false)
+      if outcome == .passed {
+        best = max(best ?? 0, current.rate)
+      } else if let believed = best, current.rate <= believed {
+        best = nil
+      }
       switch (current.kind, outcome) {
       case (.step, .passed): passed()
       case (.step, _): failed(isVoid: outcome == .void)

@@ -29,6 +29,7 @@ extension LoadOutcome {
     if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }
     if let measured = phases.first(where: { $0.name == "measured" }), measured.seconds > 0 {
       trial.cpuCores = measured.cpu / measured.seconds
+      trial.waitedShare = measured.waited / measured.seconds / Double(max(1, min(plan.threads, plan.connections.count)))
       let written = trial.writtenPerS * measured.seconds
       if written > 0 { trial.cpuPerNotificationUs = measured.cpu * 1e6 / written }
     }

@@ -35,6 +35,9 @@ public struct TrialLimits: Sendable {
     if trial.cpuCores > 0.9 * Double(trial.availableCores) {
       reasons.append("the generator used more than 90 % of its processor time")
     }
+    if trial.waitedShare > Self.tolerableWait {
+      reasons.append("the generator waited for a processor \(share(trial.waitedShare)) of the time")
+    }
     if trial.loopLagP99Us > Self.tolerableLoopLag {
       reasons.append("the generator's clock was late by \(milliseconds(trial.loopLagP99Us))")
     }
@@ -77,6 +80,7 @@ public struct TrialLimits: Sendable {
 
   private func share(_ value: Double) -> String { "\((value * 10_000).rounded() / 100) %" }
 
+  private static let tolerableWait = 0.1
   /// Microseconds.
   private static let tolerableLoopLag = 10_000
 }

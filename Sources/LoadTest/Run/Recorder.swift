@@ -20,6 +20,7 @@ struct Recorder {
   private var atSample = LoadTally()
   private var processor = Clock.processor()
   private var phaseProcessor = Clock.processor()
+  private var phaseWaited = 0.0
   /// What was measured in the phase, and in the second, as far as it was taken from the loops.
   private var ofPhase = LoadMeasurements()
   private var ofSecond = LoadMeasurements()
@@ -99,10 +100,13 @@ struct Recorder {
     let used = Clock.processor()
     defer { (phaseBegan, phaseProcessor, ofPhase) = (now, used, LoadMeasurements()) }
     let tally = await tally()
+    let waitedNow = await crew.gather { _ in Clock.waited() }.reduce(0, +)
+    defer { phaseWaited = waitedNow }
     publish(LoadSnapshot(tally, phase: name == "drain" ? "over" : name, sendLag99: sendLag99))
     return LoadOutcome.Phase(
       name: name, seconds: Double(now - phaseBegan) / 1e9,
-      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: tally,
+      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system,
+      waited: max(0, waitedNow - phaseWaited), tally: tally,
       measurements: ofPhase)
   }
 

@@ -129,14 +129,17 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   /// an error, as then nobody knows what one costs.
   public static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
-    // Of one connection, with full batches: the same as the trials with errors.
-    guard let withErrors = free.first(where: { $0.purpose == .errors }) ?? free.first,
-      let base = free.first(where: {
-        $0.faultShare == 0 && $0.purpose != .errors && $0.connections == withErrors.connections
-          && $0.batch == withErrors.batch
-      })
-    else { return nil }
-    let known = [base, withErrors].filter { $0.errors > 0 && $0.lossMean != nil && $0.recoverMeanMs != nil }
+    // The first with errors on purpose and the one without that was made beside it, or else any of the same kind.
+    guard let withErrors = free.first(where: { $0.purpose == .errors && $0.faultShare > 0 }) ?? free.first else {
+      return nil
+    }
+    let without = free.filter {
+      $0.faultShare == 0 && $0.connections == withErrors.connections && $0.batch == withErrors.batch
+    }
+    guard let base = without.first(where: { $0.purpose == .errors }) ?? without.first else { return nil }
+    let known = (base == withErrors ? [base] : [base, withErrors]).filter {
+      $0.errors > 0 && $0.lossMean != nil && $0.recoverMeanMs != nil
+    }
     let errors = known.reduce(0) { $0 + $1.errors }
     guard errors > 0 else { return nil }
     let discarded = known.reduce(0) { $0 + Double($1.errors) * ($1.lossMean ?? 0) } / Double(errors)
@@ -157,7 +160,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
       streamingPerS: law.streamingRate, discardedPerError: law.discarded, downtimeMs: law.downtime * 1e3,
       errorShare: base.errorShare)
     // The last one with errors, unless it is the one that the law is made of.
-    let errors = free.filter { $0.purpose == .errors }
+    let errors = free.filter { $0.purpose == .errors && $0.faultShare > 0 }
     if let trial = errors.last, errors.count > 1 {
       goodput?.check = Check(
         at: trial.errorShare,

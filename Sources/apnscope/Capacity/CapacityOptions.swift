@@ -73,9 +73,9 @@ struct TrialOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Shares of notifications to make bad on purpose (missing-token) to see what an error costs, as 1e-4,1e-3; or none. The first teaches the goodput law, the last checks it.",
+      "Shares of notifications to make bad on purpose (missing-token) to see what an error costs, as 1e-3,3e-4; or none. The first teaches the goodput law, the last checks it.",
       valueName: "shares"))
-  var errorSweep = ShareList([1e-4, 1e-3])
+  var errorSweep = ShareList([1e-3, 3e-4])
 
   @Option(help: ArgumentHelp("What comes behind the last measured phase: last answers.", valueName: "time"))
   var drain = TimeSpan(.seconds(10))

@@ -188,7 +188,7 @@ private struct Trials {
     if let rate = request.rate { plan.pace = .scheduled(.constant(rate), isPoisson: false) }
     if let connections = request.connections { plan.connections.count = connections }
     if let batch = request.batch { plan.batching.notifications = batch }
-    if let share = request.faultShare { plan.workload.faults[.missingToken, default: 0] += share }
+    if let share = request.faultShare, share > 0 { plan.workload.faults[.missingToken, default: 0] += share }
     let runner = try LoadRunner(plan, tls: context)
     guard stop.begin(runner) else { return nil }
     let outcome: LoadOutcome

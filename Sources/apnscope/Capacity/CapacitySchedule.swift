@@ -21,6 +21,10 @@ struct CapacitySchedule {
     for size in options.batchSweep.values {
       sweeps.append(TrialRequest(purpose: .batch, seconds: short, batch: size))
     }
+    // Without errors once more: what they cost is a small difference, and the machine may have changed since the burst.
+    if !options.errorSweep.values.isEmpty {
+      sweeps.append(TrialRequest(purpose: .errors, seconds: short, faultShare: 0))
+    }
     for share in options.errorSweep.values {
       sweeps.append(TrialRequest(purpose: .errors, seconds: short, faultShare: share))
     }

@@ -47,6 +47,11 @@ struct TrialLimitsTests {
       $0.loopLagP99Us = 20_000
     }
     #expect(void.verdict == .void)
+    let waited = judged {
+      change(&$0)
+      $0.waitedShare = 0.2
+    }
+    #expect(waited.verdict == .void && waited.reasons[0].contains("waited for a processor 20.0 %"))
     #expect(void.reasons[0].contains("clock was late") && void.reasons[1].contains(reason))
   }
 
