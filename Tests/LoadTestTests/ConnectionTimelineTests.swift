@@ -6,41 +6,42 @@ import Testing
 
 @Suite("Timelines of connections")
 struct ConnectionTimelineTests {
-  private static func states(_ timeline: RunResult.Timeline, of connection: Int) -> [RunResult.Timeline.State] {
-    timeline.spans.filter { $0.connection == connection }.map(\.state)
-  }
-
   @Test("A span ends when another state begins; what is still on ends with the run")
   func spans() {
     var timeline = ConnectionTimeline(limit: 100)
-    timeline.note(0, .connecting, at: 1_000_000)
-    timeline.note(7, .connecting, at: 2_000_000)
-    timeline.note(0, .up, at: 3_000_000)
-    timeline.note(7, .down, at: 4_000_000)
-    timeline.noteBackOff(7, at: 5_000_000)
+    let second: Int64 = 1_000_000_000
+    timeline.note(0, .connecting, at: 10 * second)
+    timeline.note(7, .connecting, at: 11 * second)
+    timeline.note(0, .up, at: 12 * second)
+    timeline.note(7, .down, at: 12 * second)
+    timeline.noteBackOff(7, at: 12 * second)
     // Its last words belong to its life.
-    timeline.note(0, .closing, at: 6_000_000)
-    timeline.note(7, .connecting, at: 7_000_000)
-    timeline.note(0, .down, at: 8_000_000)
-    timeline.note(7, .up, at: 9_000_000)
-    let ended = timeline.end(since: 1_000_000, at: 11_000_000)
-    #expect(Self.states(ended, of: 0) == [.handshake, .up])
-    #expect(Self.states(ended, of: 7) == [.handshake, .backOff, .handshake, .up])
+    timeline.note(0, .closing, at: 13 * second)
+    timeline.note(7, .connecting, at: 14 * second)
+    timeline.note(0, .down, at: 15 * second)
+    timeline.note(7, .up, at: 16 * second)
+    let ended = timeline.end(since: 10 * second, at: 20 * second)
     #expect(ended.omitted == 0)
-    #expect(ended.spans.filter { $0.connection == 0 }.map(\.fromS) == [0, 0.002])
-    #expect(ended.spans.filter { $0.connection == 0 }.map(\.toS) == [0.002, 0.007])
-    #expect(ended.spans.filter { $0.connection == 7 }.map(\.toS) == [0.003, 0.006, 0.008, 0.01])
+    #expect(
+      ended.spans.filter { $0.connection == 0 } == [
+        .init(connection: 0, .handshake, fromS: 0, toS: 2), .init(connection: 0, .up, fromS: 2, toS: 5),
+      ])
+    #expect(
+      ended.spans.filter { $0.connection == 7 } == [
+        .init(connection: 7, .handshake, fromS: 1, toS: 2), .init(connection: 7, .backOff, fromS: 2, toS: 4),
+        .init(connection: 7, .handshake, fromS: 4, toS: 6), .init(connection: 7, .up, fromS: 6, toS: 10),
+      ])
   }
 
   @Test("Beyond the limit spans are counted", arguments: [0, 1, 5])
   func limit(limit: Int) {
     var timeline = ConnectionTimeline(limit: limit)
-    for _ in 0..<4 {
-      timeline.note(1, .connecting, at: 1)
-      timeline.note(1, .up, at: 2)
-      timeline.note(1, .down, at: 3)
+    for time in 0..<4 {
+      timeline.note(1, .connecting, at: Int64(3 * time))
+      timeline.note(1, .up, at: Int64(3 * time + 1))
+      timeline.note(1, .down, at: Int64(3 * time + 2))
     }
-    let ended = timeline.end(since: 0, at: 4)
+    let ended = timeline.end(since: 0, at: 100)
     #expect(ended.spans.count == limit)
     #expect(ended.omitted == 8 - limit)
   }
