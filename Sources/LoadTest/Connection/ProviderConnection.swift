@@ -90,7 +90,7 @@ final class ProviderConnection {
 
   func changeWritability(_ isWritable: Bool) {
     self.isWritable = isWritable
-    if isWritable { runner.pump() }
+    if isWritable { runner.pump(self) }
   }
 
   /// Puts notifications into the batch, as many as fit, and returns how many.
