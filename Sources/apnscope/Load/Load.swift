@@ -10,8 +10,8 @@ struct Load: AsyncParsableCommand {
       became of every notification, because the protocol does not: accepted, rejected, unknown, or given up.
 
       Notification n is a pure function of --seed and n, so the same load can be run again, and several machines can \
-      share one (--segment 2/4; 'apnscope merge' joins their results). A batch is written at once when nothing of ours is unsent; else it collects until it is \
-      full (--batch), has waited (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
+      share one (--segment 2/4; 'apnscope merge' joins their results). A batch is written at once when nothing of ours \
+      is unsent; else it collects until it is full (--batch), has waited (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
       ends every connection's life: its rejection proves everything before it accepted (--markers off for gateways that \
       dislike it).
 
@@ -22,16 +22,22 @@ struct Load: AsyncParsableCommand {
       second. Ctrl-C once ends it in good order with a full report, twice at once. It sends to this machine only, unless \
       --allow-remote is given, and for 60 seconds unless --for or --count says otherwise.
 
+      Times are written 250ms, 2s, 10m or 1h; rates 500/s or 200k/s; counts 1000, 20k or 10M; bytes 4096, 64KiB or 1MB; \
+      shares 0.01, 1e-4 or 1%.
+
       Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
       in effect.
 
       Examples:
-        apnscope load --identity ids --connections 8 --rate 200k/s --for 30s --output run.json
-        apnscope load --identity ids --count 10M --payload 100..2000 --command 0=1,2=9
-        apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s --threshold 'send_lag_p99<5ms'
-        apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
+        apnscope load --identity ids --rate 10k/s --for 30s --output run.json
+        apnscope load --identity ids --connections 8 --count 10M --payload 100..2000
+        apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s \\
+          --threshold 'send_lag_p99<5ms'
+        apnscope load --identity ids --rate 10k/s --payload-from records.jsonl
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
-        apnscope load --identity ids --plan nightly.toml --print-plan
+        apnscope load --identity ids --replay records.jsonl --speed 10
+        apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
+        apnscope load --plan nightly.toml
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
       the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
