@@ -63,7 +63,7 @@ final class ProviderConnection {
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
-    log = SentLog(limit: runner.logLimit)
+    log = runner.makeLog()
   }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
@@ -342,7 +342,7 @@ final class ProviderConnection {
     let wasClosing = phase == .closing && cause == .local
     phase = .down
     (self.channel, socket, isWritable) = (nil, nil, false)
-    log = SentLog(limit: runner.logLimit)
+    log = runner.makeLog()
     session = ProviderSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)

@@ -54,8 +54,6 @@ final class LoopRunner {
   let lingerNanoseconds: Int64
   let markerTimeoutNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
-  /// Entries that a connection's log may have: all logs together are bounded.
-  let logLimit: Int
 
   init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, _ world: World) {
     self.plan = plan
@@ -72,7 +70,6 @@ final class LoopRunner {
     lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
     markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))
     lifetimeNanoseconds = plan.connections.lifetime.map { Int64($0 / .nanoseconds(1)) }
-    logLimit = max(2_048, (1 << 18) / max(1, plan.connections.count / parts))
   }
 
   func clock() -> Int64 { world.clock() }
