@@ -87,7 +87,7 @@ let package = Package(
 
     .target(
       name: "Reporting",
-      dependencies: ["Bytes", "APNSProtocol", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: ["APNSProtocol", "Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: settings),
 
     .executableTarget(
@@ -144,10 +144,14 @@ let package = Package(
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
+      name: "ReportingTests",
+      dependencies: [
+        "Reporting", "Measurement", "Bytes", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
-      name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
+      name: "CommandTests",
+      dependencies: ["apnscope", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

@@ -13,9 +13,8 @@ struct Load: AsyncParsableCommand {
       share one (--segment 2/4; 'apnscope merge' joins their results).
 
       A batch is written at once when nothing of ours is unsent; else it collects until it is full (--batch), has waited \
-      (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
-      ends every connection's life: its rejection proves everything before it accepted (--markers off for gateways that \
-      dislike it).
+      (--linger), or the socket has drained. A marker, a notification that is bad on purpose, ends every connection's \
+      life: its rejection proves everything before it accepted (--markers off for gateways that dislike it).
 
       --replay sends the notifications of a decoded trace instead, with the spacing that they were recorded with, so many \
       times as fast (--speed 10), or as fast as they are taken (--speed max), until all are sent. They are numbered anew \
@@ -25,8 +24,8 @@ struct Load: AsyncParsableCommand {
       by time, and the order on each stays; what has no time follows at once. Frames wait in a file without a name in \
       TMPDIR or /tmp; memory takes 16 bytes a notification. --segment, several connections and resends work as ever.
 
-      Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was due to when \
-      it was written; what is late is sent late, or with --behind skip left out and counted.
+      Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was \
+      due to when it was written; what is late is sent late, or with --behind skip left out and counted.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
@@ -50,11 +49,11 @@ struct Load: AsyncParsableCommand {
         apnscope decode trace.pcap |
           apnscope load --identity ids --replay - --speed 10
         apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
-        apnscope load --plan nightly.toml
+        apnscope load --plan nightly.toml --history runs.sqlite
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
-      the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
-      written).
+      the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 \
+      interrupted (the result is written).
       """)
 
   @OptionGroup(title: "Where to") var target: TargetOptions
