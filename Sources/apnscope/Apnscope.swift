@@ -19,8 +19,10 @@ struct Apnscope: AsyncParsableCommand {
                                  faults on demand; identity makes certificates.
         How much does it take?   load a gateway, at a rate or as fast as it goes;
                                  the books say what became of each notification.
-                                 merge joins the results of several machines.
-        Who has to know?         report makes a page of a load's result.
+                                 merge joins the results of several machines;
+                                 capacity finds the highest rate that holds.
+        Is it better now?        compare tells chance from change, history keeps
+                                 results, and report makes a page of one.
 
       Recordings are pcap, pcapng and snoop files, or dumps of one direction; with a key log they are read through TLS.
 
