@@ -71,19 +71,21 @@ struct CapacityCommandTests {
           "--settle", "0s", "--max-trials", "1", "--error-limit", "0", "--connections-sweep", "1,2,3",
           "--batch-sweep", "1,8", "--error-sweep", "1%,2%", "--format", "json", "--output", "out", "--drain", "3s",
         ], in: command.folder)
-      let isNearlyDone = waitUntil(40) { run.errors.contains("errors ") || !run.isRunning }
+      let isNearlyDone = waitUntil(40) { run.errors.matches(of: /errors .* measured/).count >= 2 || !run.isRunning }
       #expect(isNearlyDone)
       run.send(SIGINT)
       let outcome = try run.end()
       #expect(outcome.status == 130 || outcome.status == 99, "\(outcome.errors)")
       _ = try simulator.stop()
       let document = try document(command)
+      // Those that something else on the machine disturbed were made again.
+      let counted = document.trials.filter { $0.verdict != .void || $0.offeredPerS != nil }
       #expect(
-        document.trials.map(\.purpose.rawValue).starts(with: [
+        counted.map(\.purpose.rawValue).starts(with: [
           "burst", "search", "connections", "connections", "connections", "check", "batch", "batch", "errors",
         ]))
-      #expect(document.trials.map(\.connections).prefix(6) == [1, 1, 1, 2, 3, 4])
-      #expect(document.trials[1].verdict != .passed)
+      #expect(counted.map(\.connections).prefix(6) == [1, 1, 1, 2, 3, 4])
+      #expect(counted[1].verdict != .passed)
       let analysis = CapacityAnalysis(document)
       #expect(analysis.scalability?.points == 3)
       #expect(analysis.scalability?.check?.at == 4)

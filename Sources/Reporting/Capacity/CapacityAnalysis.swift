@@ -85,6 +85,11 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     case .nothingPassed: warnings.append("no rate passed; the reasons stand at the trials")
     case .interrupted: warnings.append("it was interrupted")
     }
+    let disturbed = free.count { $0.waitedShare > 0.1 }
+    if disturbed > 0 {
+      warnings.append(
+        "\(disturbed) of \(free.count) bursts were disturbed by other processes, so laws and their checks may be off")
+    }
     let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
     if !busy.isEmpty {
       warnings.append(
