@@ -19,9 +19,10 @@ struct CapacityCommandTests {
       let outcome = try RunningProcess(
         Command.path,
         [
-          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "1s", "--settle",
-          "300ms", "--confirm", "1500ms", "--precision", "6%", "--lag-limit", "100ms", "--payload", "100",
-          "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "14",
+          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "700ms",
+          "--settle",
+          "200ms", "--confirm", "1s", "--precision", "8%", "--lag-limit", "100ms", "--payload", "100",
+          "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "12",
           "--target", "1M", "--within", "1h", "--output", "out", "--history", "runs.sqlite",
         ], in: command.folder
       ).end(within: 50)
@@ -119,7 +120,7 @@ struct CapacityCommandTests {
         (["--within", "10m"], 64, "--target"), (["--precision", "0"], 64, "--precision"),
         (["--connections-sweep", "1,1"], 64, "connections-sweep"), (["--error-sweep", "2"], 64, "error-sweep"),
         (["--markers", "off"], 64, "markers"), (["--trial", "1ms"], 64, "--trial"),
-        (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "no/where"], 74, "no/where"),
+        (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "ids/ca.pem/no"], 74, "ids/ca.pem"),
       ] as [([String], Int32, String)] {
         let outcome = try RunningProcess(
           Command.path, ["capacity", "--identity", "ids", "--gateway", "127.0.0.1:1"] + arguments, in: command.folder

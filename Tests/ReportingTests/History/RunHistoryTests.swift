@@ -96,7 +96,9 @@ struct RunHistoryTests {
   func locked() throws {
     try inFolder { path in
       let history = try RunHistory(appendingTo: path)
-      let other = try DatabaseQueue(path: path)
+      var configuration = Configuration()
+      configuration.allowsUnsafeTransactions = true
+      let other = try DatabaseQueue(path: path, configuration: configuration)
       try other.inDatabase { try $0.execute(sql: "BEGIN EXCLUSIVE") }
       #expect(kind { try history.append(run(1), document: "{}") } == .locked)
       try other.inDatabase { try $0.execute(sql: "COMMIT") }
