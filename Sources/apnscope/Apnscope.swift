@@ -13,7 +13,8 @@ struct Apnscope: AsyncParsableCommand {
       what was sent, what was refused, and what was lost without anybody noticing. simulate is a gateway and a feedback \
       service that provider code can be tested against; identity makes the certificates for it. load sends synthetic \
       notifications to a gateway and keeps exact books; merge joins what several machines wrote, and report makes \
-      pages of results.
+      pages of results. compare tells whether runs differ by more than chance, capacity finds the highest rate that a \
+      gateway sustains, and history lists and draws the runs that were kept.
 
       Exit codes: 0 done; 64 usage; 65 not a capture, a file that cannot be used, or --strict found damage; 66 cannot \
       open a file; 69 a port cannot be had, or the gateway not reached; 70 a load's books do not balance; 74 cannot read \
