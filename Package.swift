@@ -86,7 +86,8 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
-      name: "Reporting", dependencies: ["Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      name: "Reporting",
+      dependencies: ["APNSProtocol", "Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: settings),
 
     .executableTarget(

@@ -72,7 +72,7 @@ struct Drawing {
 
     init(_ chart: Chart) {
       let strip = chart.strip
-      left = 78
+      left = 86
       right = Self.width - 14
       var entries: [Legend] = []
       if let strip {

@@ -31,17 +31,8 @@ public struct SetupDifference: Sendable, Equatable, Encodable {
     for (name, value) in machine { compare(name) { value($0.environment) } }
     compare("apnscope") { $0.environment.apnscope }
     for name in Set((a + b).flatMap(\.plan.keys)).sorted() {
-      compare(name) { $0.plan[name].map(text) ?? "" }
+      compare(name) { $0.plan[name]?.text ?? "" }
     }
     return differences
-  }
-
-  private static func text(_ value: RunResult.PlanValue) -> String {
-    switch value {
-    case .text(let text): text
-    case .number(let number): decimal(number, 6).replacing(",", with: "")
-    case .flag(let flag): "\(flag)"
-    case .list(let list): list.joined(separator: " ")
-    }
   }
 }

@@ -28,7 +28,7 @@ struct ResultOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'. Repeatable.",
+      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; a name that is none lists all. Repeatable.",
       valueName: "condition"))
   var threshold: [ThresholdArgument] = []
 

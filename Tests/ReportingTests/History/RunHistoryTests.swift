@@ -97,6 +97,7 @@ struct RunHistoryTests {
     try inFolder { path in
       let history = try RunHistory(appendingTo: path)
       var configuration = Configuration()
+      // The lock is held from one access to another.
       configuration.allowsUnsafeTransactions = true
       let other = try DatabaseQueue(path: path, configuration: configuration)
       try other.inDatabase { try $0.execute(sql: "BEGIN EXCLUSIVE") }
