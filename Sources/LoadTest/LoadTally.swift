@@ -10,6 +10,8 @@ struct LoadTally: Sendable {
   var abandoned = 0
   /// Due and never generated, because they would have been late.
   var skipped = 0
+  /// Due and never generated, because the run was over before there was room.
+  var unsent = 0
 
   /// Sendings: every time one was written.
   struct Sendings: Sendable {
@@ -88,7 +90,7 @@ struct LoadTally: Sendable {
 
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
-      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.sendings.written, \.sendings.resent,
+      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.unsent, \.sendings.written, \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
       \.writtenBytes, \.writes, \.unresolvedResponses, \.attempted, \.opened, \.resumed, \.failed, \.up,
     ]

@@ -95,6 +95,7 @@ extension RunResult {
     notifications += other.notifications
     sendings += other.sendings
     schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
+    schedule.unsent = sum(schedule.unsent, other.schedule.unsent)
     connections += other.connections
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
     batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)

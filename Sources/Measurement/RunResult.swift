@@ -66,6 +66,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public struct Schedule: Sendable, Equatable, Codable {
     /// Due and left out because they would have been late (`--behind skip`); they are in no other count.
     public var skipped = 0
+    /// Due and still waiting to be sent when the run ended: it was behind. They are in no other count.
+    public var unsent = 0
     public init() {}
   }
 
@@ -192,6 +194,14 @@ extension RunResult.Latency {
     tlsHandshakeMs = try container.decode(LatencyHistogram.self, forKey: .tlsHandshakeMs)
     tlsResumedMs =
       try container.decodeIfPresent(LatencyHistogram.self, forKey: .tlsResumedMs) ?? LatencyHistogram(.milliseconds)
+  }
+}
+
+extension RunResult.Schedule {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    skipped = try container.decode(Int.self, forKey: .skipped)
+    unsent = try container.decodeIfPresent(Int.self, forKey: .unsent) ?? 0
   }
 }
 

@@ -30,6 +30,7 @@ public struct Threshold: Sendable, Equatable {
       "resent_rate": { share($0.sendings.resent, $0.sendings.written) },
       "unknown": { Double($0.notifications.unknown) },
       "skipped": { Double($0.schedule.skipped) },
+      "unsent": { Double($0.schedule.unsent) },
       "abandoned": { Double($0.notifications.abandoned) },
       "connections_failed": { Double($0.connections.failed) },
       "max_rss_bytes": { Double($0.resources.maxRssBytes) },

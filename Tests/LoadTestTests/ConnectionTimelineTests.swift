@@ -87,6 +87,9 @@ extension Loopback {
       #expect(result.series.count >= 2)
       #expect(result.series.reduce(0) { $0 + $1.written } <= result.sendings.written)
       #expect((result.series.last?.backlog ?? 0) > 1_000)
+      // What was due and never went is told, and is not the schedule's doing.
+      #expect(result.schedule.unsent > 1_000)
+      #expect(result.verdict.limitedBy != .schedule)
       for sample in result.series { #expect(sample.rssBytes > 1 << 20 && sample.errorsByStatus.isEmpty) }
       await simulation.stop()
     }

@@ -64,6 +64,31 @@ struct PacerTests {
     #expect(none.due(at: 10) == 0 && none.dueTime() == nil)
   }
 
+  @Test(
+    "Event loops share a schedule: together they send what it says, when it says",
+    arguments: 1...50 as ClosedRange<UInt64>)
+  func shares(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let schedule = Schedule(
+      stages: (0..<generator.number(1...3)).map { _ in
+        .init(
+          length: Double(generator.number(0...4)), from: Double(generator.number(0...20)),
+          to: Double(generator.number(0...20)))
+      })
+    let parts = generator.number(1...9)
+    var pacers = (0..<parts).map { Pacer(schedule, first: $0, step: parts) }
+    for part in 0..<parts {
+      for index in 0..<3 { #expect(pacers[part].time(of: index) == schedule.time(of: part + index * parts)) }
+    }
+    var time = 0.0
+    while time < 13 {
+      for part in 0..<parts { _ = pacers[part].due(at: time) }
+      #expect(pacers.reduce(0) { $0 + $1.count } == schedule.count(at: time))
+      time += Double(generator.number(1...900)) / 1_000
+    }
+    #expect(Pacer(schedule, first: .max, step: .max).time(of: .max) == nil)
+  }
+
   @Test("The same seed gives the same times, however they are asked for", arguments: 1...20 as ClosedRange<UInt64>)
   func repeatable(seed: UInt64) throws {
     let schedule = Schedule(stages: [.init(length: 3, from: 100, to: 900)])

@@ -16,6 +16,8 @@ final class SimulatedLink {
     /// A refusal ends the connection without a response.
     var isSilent = false
     var shutsDownAfter = Int.max
+    /// Responses name identifier 0, whichever they mean.
+    var namesNothing = false
     /// One in so many steps the connection breaks, with all that is on its way; 0: none.
     var breaksOneIn = 0
     /// Most bytes that the gateway reads in a step; 0 for a while is a gateway that has stopped reading.
@@ -92,7 +94,10 @@ final class SimulatedLink {
       refused.append(identifier)
     }
     var bytes = ByteWriter(capacity: ErrorResponse.length)
-    if !manners.isSilent { ending.response?.encode(into: &bytes) }
+    if !manners.isSilent, let response = ending.response {
+      let identifier = manners.namesNothing ? 0 : response.identifier
+      ErrorResponse(status: response.status, identifier: identifier).encode(into: &bytes)
+    }
     answer = Array(copying: bytes.bytes)
   }
 

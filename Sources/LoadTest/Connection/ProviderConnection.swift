@@ -27,7 +27,7 @@ final class ProviderConnection {
   private let batchNotifications: Int
   /// What was written since the connection was opened.
   private var log: SentLog
-  private var session = ProviderSession()
+  private var session: ProviderSession
   private var answer: [UInt8] = []
   /// What the gateway said: everything before is accepted but for what was rejected.
   private var settledEnd = 0
@@ -37,6 +37,8 @@ final class ProviderConnection {
   private var openedAt: Int64 = 0
   private var closingSince: Int64 = 0
   private var errorReadAt: Int64?
+  /// When the error was read that ended its last life and left something to be sent again, until it writes again.
+  private var recoversSince: Int64?
   private var cause: LoadTally.Cause?
   /// Ended in good order, and without a marker: what it carried stays open for good.
   private var leavesOpen = false
@@ -64,6 +66,7 @@ final class ProviderConnection {
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
     log = runner.makeLog()
+    session = runner.makeSession()
   }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
@@ -156,7 +159,10 @@ final class ProviderConnection {
     runner.measurements.sendLag.record(Int((now - batchDue) / 1_000), times: batchCount)
     runner.measurements.batchNotifications.record(batchCount)
     runner.measurements.batchBytes.record(batch.count)
-    if pieces.contains(where: { $0.attempt > 0 }) { runner.noteResent(now) }
+    if let since = recoversSince {
+      runner.measurements.recover.record(Int((now - since) / 1_000))
+      recoversSince = nil
+    }
     dropBatch()
     // This may end the connection: nothing that was read before holds behind it.
     channel.writeAndFlush(buffer, promise: nil)
@@ -343,7 +349,7 @@ final class ProviderConnection {
     phase = .down
     (self.channel, socket, isWritable) = (nil, nil, false)
     log = runner.makeLog()
-    session = ProviderSession()
+    session = runner.makeSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
     (errorReadAt, leavesOpen, hasLingered) = (nil, false, false)
@@ -381,7 +387,7 @@ final class ProviderConnection {
         runner.tally.abandoned += count
         return
       }
-      if let errorReadAt { runner.noteError(errorReadAt) }
+      recoversSince = errorReadAt
       // They were not looked at: it was not one of them that ended the connection.
       for index in rest.indices { (rest[index].silences, rest[index].alone, rest[index].portion) = (0, 0, .max) }
       runner.sendAgain(rest)

@@ -1,3 +1,4 @@
+import APNSProtocol
 import DequeModule
 
 /// Which notifications a connection has carried, in the order they were written, by write and not one by one.
@@ -129,10 +130,18 @@ struct SentLog {
 }
 
 extension LoopRunner {
+  /// A connection's part of what the plan allows for what is not settled.
+  private var unsettledMemory: Int { max(4_096, plan.unsettledMemory / max(1, plan.connections.count)) }
+
   /// A connection's log. All logs together keep to what the plan allows, and to some megabytes of recent writes.
   func makeLog() -> SentLog {
-    let connections = max(1, plan.connections.count)
-    return SentLog(
-      recent: min(4_096, max(64, (1 << 16) / connections)), limit: max(4_096, plan.unsettledMemory / connections))
+    SentLog(recent: min(4_096, max(64, (1 << 16) / max(1, plan.connections.count))), limit: unsettledMemory)
+  }
+
+  /// A connection's rules. Of the identifiers the latest runs are kept, of about 32 bytes each: where connections take
+  /// turns each write is one, and together they take no more than the logs. A response names none that is older, since
+  /// so many writes are never under way.
+  func makeSession() -> ProviderSession {
+    ProviderSession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
   }
 }

@@ -15,6 +15,7 @@ extension LoadOutcome {
     result.notifications = last.tally.notifications
     result.sendings = last.tally.sendings.result
     result.schedule.skipped = last.tally.skipped
+    result.schedule.unsent = last.tally.unsent
     result.connections = last.tally.connections
     result.errorResponses = last.tally.errors
     if let measured, measured.seconds > 0 {
@@ -105,7 +106,9 @@ extension LoadOutcome {
   /// It did not write what was due.
   private var isBehind: Bool {
     guard let measured = phases.first(where: { $0.name == "measured" }) else { return false }
-    return measured.measurements.sendLag.quantile(0.5) > 50_000
+    // What was never sent has no lag.
+    let unsent = phases.last?.tally.unsent ?? 0
+    return measured.measurements.sendLag.quantile(0.5) > 50_000 || unsent > measured.tally.generated / 20
   }
 
   private var usesMostOfItsCores: Bool {

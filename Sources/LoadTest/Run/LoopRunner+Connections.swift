@@ -100,14 +100,6 @@ extension LoopRunner {
     connections.first?.close(as: .lifetime)
   }
 
-  func noteError(_ now: Int64) { errorAt = errorAt ?? now }
-
-  func noteResent(_ now: Int64) {
-    guard let errorAt else { return }
-    measurements.recover.record(Int((now - errorAt) / 1_000))
-    self.errorAt = nil
-  }
-
   // MARK: time
 
   /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
@@ -144,6 +136,7 @@ extension LoopRunner {
 
   func drain() {
     guard phase == .running || phase == .connecting else { return }
+    leaveOwed()
     phase = .draining
     for connection in connections { connection.close(as: .local) }
   }

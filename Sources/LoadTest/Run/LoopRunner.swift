@@ -48,7 +48,6 @@ final class LoopRunner {
   var lastTick: Int64?
   let most: Int
   var start: Int64
-  var errorAt: Int64?
   var lastOpen: Int64
 
   let lingerNanoseconds: Int64
@@ -158,6 +157,14 @@ extension LoopRunner {
     if owed == 0 { owedSince = pacer?.dueTime() }
     owed += pacer?.due(at: Double(now - start) / 1e9) ?? 0
     if latePacer != nil { skipLate(now) }
+  }
+
+  /// The end: what is due by now goes out if there is room, and what does not never will.
+  func leaveOwed() {
+    guard phase == .running, pacer != nil else { return }
+    pump()
+    tally.unsent += owed
+    owed = 0
   }
 
   private func skipLate(_ now: Int64) {

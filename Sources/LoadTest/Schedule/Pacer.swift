@@ -7,8 +7,21 @@ public struct Pacer: Sendable {
     case poisson(seed: UInt64)
   }
 
+  /// Which of a schedule's sendings are meant: of several event loops each takes every `step`-th.
+  private struct Share {
+    var first = 0
+    var step = 1
+
+    func count(among all: Int) -> Int { all <= first ? 0 : (all - first - 1) / step + 1 }
+
+    func number(_ index: Int) -> Int {
+      let (product, overflow) = index.multipliedReportingOverflow(by: step)
+      return overflow || product > .max - first ? .max : product + first
+    }
+  }
+
   private enum Times {
-    case even(Schedule)
+    case even(Schedule, Share)
     case poisson(PoissonArrivals)
     case recorded(RecordedSchedule)
   }
@@ -23,9 +36,15 @@ public struct Pacer: Sendable {
     self.limit = limit
     times =
       switch arrivals {
-      case .even: .even(schedule)
+      case .even: .even(schedule, Share())
       case .poisson(let seed): .poisson(PoissonArrivals(schedule, seed: seed))
       }
+  }
+
+  /// Of the schedule's sendings, evenly spaced, every `step`-th, beginning with number `first`.
+  public init(_ schedule: Schedule, first: Int, step: Int, limit: Int = .max) {
+    self.limit = limit
+    times = .even(schedule, Share(first: max(0, first), step: max(1, step)))
   }
 
   public init(_ schedule: RecordedSchedule, limit: Int = .max) {
@@ -41,7 +60,7 @@ public struct Pacer: Sendable {
     let left = max(0, limit - count)
     let due: Int
     switch times {
-    case .even(let schedule): due = max(0, min(left, schedule.count(at: time) - count))
+    case .even(let schedule, let share): due = max(0, min(left, share.count(among: schedule.count(at: time)) - count))
     case .recorded(let schedule): due = max(0, min(left, schedule.count(at: time, known: count) - count))
     case .poisson(var arrivals):
       due = arrivals.skip(dueAt: time, limit: left)
@@ -64,7 +83,7 @@ public struct Pacer: Sendable {
   /// random, which are only known one after the other.
   public func time(of index: Int) -> Double? {
     switch times {
-    case .even(let schedule): schedule.time(of: index)
+    case .even(let schedule, let share): schedule.time(of: share.number(index))
     case .recorded(let schedule): schedule.time(of: index)
     case .poisson: nil
     }
@@ -80,8 +99,11 @@ extension LoadPlan {
     switch pace {
     case .unlimited: return nil
     case .scheduled(let whole, let isPoisson):
+      guard isPoisson else { return Pacer(whole, first: part, step: parts, limit: limit) }
+      // Independent of each other together they are one; also those of the machines that share a load.
+      let stream = part.multipliedReportingOverflow(by: workload.segments).partialValue &+ workload.segment
       return Pacer(
-        whole.scaled(by: 1 / Double(parts)), isPoisson ? .poisson(seed: workload.seed &+ UInt64(part)) : .even,
+        whole.scaled(by: 1 / Double(parts)), .poisson(seed: workload.seed &+ UInt64(truncatingIfNeeded: stream)),
         limit: limit)
     case .recorded(let replay, let speed):
       return Pacer(

@@ -75,7 +75,9 @@ public final class Workload: Sendable {
   }
 
   /// Some have tokens of lengths that a gateway may refuse.
-  var hasBadTokenSizes: Bool { replay?.hasUnusualTokenSizes ?? (plan.faults[.tokenSize, default: 0] > 0) }
+  var hasBadTokenSizes: Bool {
+    replay?.hasUnusualTokenSizes ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0)
+  }
 
   /// Writes notification `number`, and returns what is wrong with it.
   @discardableResult

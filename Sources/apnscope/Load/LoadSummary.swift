@@ -19,6 +19,9 @@ struct LoadSummary {
     if result.schedule.skipped > 0 {
       lines.append("skipped        \(grouped(result.schedule.skipped)) that would have been late")
     }
+    if result.schedule.unsent > 0 {
+      lines.append("unsent         \(grouped(result.schedule.unsent)) that were due when it ended")
+    }
     let errors = result.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }
     lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
