@@ -13,7 +13,7 @@ struct Apnscope: AsyncParsableCommand {
       notifications, lets you test against it, and measures how much a gateway takes.
 
       What it is for:
-        What went wrong?         inspect a recording: one screen of what was sent,
+        What went wrong?         inspect a recording: a screen of what was sent,
                                  refused and lost; decode it for all of it.
         Is my provider right?    simulate a gateway and a feedback service, with
                                  faults on demand; identity makes certificates.

@@ -13,11 +13,11 @@ struct IdentityCommand: ParsableCommand {
       127.0.0.1 and ::1. Nobody else's software trusts them.
 
       What the directory holds afterwards:
-        ca.pem, ca.key            the authority; its key makes further certificates
+        ca.pem, ca.key            the authority; its key makes what is added later
         gateway.pem, gateway.key  the gateway
         TOPIC.pem, TOPIC.key      a provider; UID=TOPIC and a CN as Apple's
-        TOPIC.revoked.pem, .key   with --revoked: the same topic, but revoked
-        TOPIC.expired.pem, .key   with --expired: the same topic, but ended yesterday
+        TOPIC.revoked.pem, .key   with --revoked: the same, but revoked
+        TOPIC.expired.pem, .key   with --expired: the same, but ended yesterday
         crl.pem                   the revocation list
 
       All are PEM. Keys are not encrypted; only their owner can read them (mode 0600). Keep them out of repositories.
@@ -27,7 +27,7 @@ struct IdentityCommand: ParsableCommand {
 
       Examples:
         apnscope identity --directory ids --topic com.example.app
-        apnscope identity --directory ids --topic com.example.app --revoked --expired
+        apnscope identity --directory ids --topic com.example.app --revoked
         apnscope identity --directory old --topic com.example.app --key rsa2048
         openssl verify -CAfile ids/ca.pem ids/com.example.app.pem
 

@@ -34,7 +34,73 @@ struct InstallTests {
       let version = try command.shell("root/usr/bin/apnscope --version")
       #expect(version.status == 0)
       #expect(version.output == (try command.run("--version").output))
+
+      for (name, program) in zip(pages, [description.command] + description.subcommands) {
+        try checkPage("root/usr/share/man/man1/\(name).1", of: program, in: command)
+      }
+      for (shell, list) in zip(["bash", "zsh", "fish"], Self.lists) {
+        try checkCompletions("root/usr/\(list)", shell: shell, of: description.subcommands, in: command)
+      }
+      try checkBash("root/usr/\(Self.lists[0])", in: command)
     }
+  }
+
+  /// A page has no errors, and has every option and every example of the help.
+  private func checkPage(_ page: String, of program: SelfDescription.Program, in command: Command) throws {
+    if ExternalTool.isInstalled("mandoc") {
+      let lint = try command.shell("mandoc -Tlint -Wwarning \(page)")
+      #expect(lint.status == 0, "\(lint.output)")
+    }
+    guard ExternalTool.isInstalled("man") else { return }
+    // As wide as it takes, so that no line is broken.
+    let shown = try command.shell("MANWIDTH=400 LC_ALL=C.UTF-8 man --warnings -l \(page) | col -bx")
+    #expect(shown.errors == "", "\(page)")
+    for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"] {
+      #expect(shown.lines.contains(heading), "\(page) has no \(heading)")
+    }
+    for option in program.options {
+      #expect(shown.lines.contains { $0.contains("   \(option)") || $0.contains(", \(option)") }, "\(option)")
+    }
+    for example in program.examples {
+      #expect(shown.lines.contains { $0.trimmingCharacters(in: .whitespaces) == example }, "\(example)")
+    }
+  }
+
+  /// Completions parse, and know every subcommand and option.
+  private func checkCompletions(
+    _ list: String, shell: String, of programs: [SelfDescription.Program], in command: Command
+  ) throws {
+    if ExternalTool.isInstalled(shell) {
+      let outcome = try command.shell("\(shell) -n \(list)")
+      #expect(outcome.status == 0 && outcome.errors == "", "\(outcome.errors)")
+    }
+    let text = try command.read(list)
+    for program in programs {
+      #expect(text.contains(program.commandName))
+      for option in program.options {
+        // fish says an option's name without its hyphens.
+        let name = shell == "fish" ? String(option.drop { $0 == "-" }) : option
+        #expect(text.contains(name), "\(option) of \(program.commandName) in \(shell)")
+      }
+    }
+  }
+
+  /// bash completes subcommands, options, and values.
+  private func checkBash(_ list: String, in command: Command) throws {
+    let outcome = try command.shell(
+      """
+      PATH=$PWD/root/usr/bin:$PATH; . \(list)
+      complete_line() {
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMPREPLY=()
+        $(complete -p apnscope | sed 's/.*-F \\([^ ]*\\).*/\\1/') apnscope "${!#}" "${@: -2:1}"
+        echo "${COMPREPLY[@]}"
+      }
+      complete_line apnscope insp
+      complete_line apnscope decode --form
+      complete_line apnscope decode --format c
+      """)
+    #expect(outcome.errors == "")
+    #expect(outcome.lines == ["inspect", "--format", "csv"])
   }
 
   @Test("Installing again changes nothing, and uninstalling leaves only what others put there")
@@ -65,79 +131,6 @@ struct InstallTests {
       let outcome = try command.shell("'\(Self.script)' \(arguments)")
       #expect(outcome.status == 64)
       #expect(outcome.errors.contains("--help"))
-    }
-  }
-
-  @Test("A page has no errors, and has every option and every example of the help")
-  func pages() throws {
-    try Command.inFolder { command in
-      #expect(try install(command).status == 0)
-      let description = try SelfDescription.read(command)
-      let programs =
-        [("apnscope", description.command)]
-        + description.subcommands.map { ("apnscope-\($0.commandName)", $0) }
-      for (name, program) in programs {
-        let page = "root/usr/share/man/man1/\(name).1"
-        if ExternalTool.isInstalled("mandoc") {
-          let lint = try command.shell("mandoc -Tlint -Wwarning \(page)")
-          #expect(lint.status == 0, "\(lint.output)")
-        }
-        guard ExternalTool.isInstalled("man") else { continue }
-        // As wide as it takes, so that no line is broken.
-        let shown = try command.shell("MANWIDTH=400 LC_ALL=C.UTF-8 man --warnings -l \(page) | col -bx")
-        #expect(shown.errors == "", "\(name)")
-        for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"] {
-          #expect(shown.lines.contains(heading), "\(name) has no \(heading)")
-        }
-        for option in program.options {
-          #expect(shown.lines.contains { $0.contains("   \(option)") || $0.contains(", \(option)") }, "\(option)")
-        }
-        for example in program.examples {
-          #expect(shown.lines.contains { $0.trimmingCharacters(in: .whitespaces) == example }, "\(example)")
-        }
-      }
-    }
-  }
-
-  @Test("Completions parse, and know every subcommand and option", arguments: zip(["bash", "zsh", "fish"], lists))
-  func completions(shell: String, list: String) throws {
-    try Command.inFolder { command in
-      #expect(try install(command).status == 0)
-      let file = "root/usr/\(list)"
-      if ExternalTool.isInstalled(shell) {
-        let outcome = try command.shell("\(shell) -n \(file)")
-        #expect(outcome.status == 0 && outcome.errors == "", "\(outcome.errors)")
-      }
-      let text = try command.read(file)
-      for program in try SelfDescription.read(command).subcommands {
-        #expect(text.contains(program.commandName))
-        // fish says an option's name without its hyphens.
-        for option in program.options {
-          let name = shell == "fish" ? String(option.drop { $0 == "-" }) : option
-          #expect(text.contains(name), "\(option) of \(program.commandName)")
-        }
-      }
-    }
-  }
-
-  @Test("bash completes options and subcommands")
-  func completesInBash() throws {
-    try Command.inFolder { command in
-      #expect(try install(command).status == 0)
-      let outcome = try command.shell(
-        """
-        PATH=$PWD/root/usr/bin:$PATH; . root/usr/\(Self.lists[0])
-        complete_line() {
-          COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMPREPLY=()
-          $(complete -p apnscope | sed 's/.*-F \\([^ ]*\\).*/\\1/') apnscope "${!#}" "${@: -2:1}"
-          echo "${COMPREPLY[@]}"
-        }
-        complete_line apnscope insp
-        complete_line apnscope decode --form
-        complete_line apnscope decode --format c
-        """)
-      #expect(outcome.errors == "")
-      #expect(outcome.lines == ["inspect", "--format", "csv"])
     }
   }
 }

@@ -121,6 +121,8 @@ struct HelpTests {
         #expect(!program.examples.isEmpty, "\(program.commandName)")
         for example in program.examples {
           #expect(help.contains { $0.trimmingCharacters(in: .whitespaces) == example }, "\(example)")
+          // A manual page indents them by five.
+          #expect(example.count <= 75, "\(example)")
           // Only what is this command's, not what is behind a pipe.
           let words = example.prefix { $0 != "|" }.split(separator: " ").map(String.init)
           let options = try #require(known[words[1]], "\(example)")
@@ -148,10 +150,10 @@ struct HelpTests {
   @Test("The first session in the first help works when it is copied", .timeLimit(.minutes(2)))
   func firstSession() throws {
     try Command.inFolder { command in
-      let lines = (try SelfDescription.read(command).command.discussion ?? "").split(separator: "\n")
-      let start = try #require(lines.firstIndex { $0.contains("first session") })
-      var session = lines[(start + 1)...].prefix { $0.hasPrefix("  ") }.map(String.init)
-      #expect(session.count == 5)
+      let discussion = try #require(try SelfDescription.read(command).command.discussion)
+      let lines = discussion.components(separatedBy: "\n")
+      var session = Array(lines.drop { !$0.contains("first session") }.dropFirst().prefix { $0.hasPrefix("  ") })
+      #expect(session.count == 5, "\(lines)")
       // Ports of its own, and not so long; otherwise as it stands there.
       session = session.map {
         $0.replacingOccurrences(of: "simulate ", with: "simulate --gateway 127.0.0.1:$port --no-feedback ")

@@ -41,7 +41,7 @@ struct Load: AsyncParsableCommand {
 
       Examples:
         apnscope load --identity ids --rate 10k/s --for 30s --output run.json
-        apnscope load --identity ids --connections 8 --count 10M --payload 100..2000
+        apnscope load --identity ids --connections 8 --count 1M --payload 100..2000
         apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s \\
           --threshold 'send_lag_p99<5ms'
         apnscope load --identity ids --rate 10k/s --payload-from records.jsonl

@@ -5,6 +5,7 @@ import Reporting
 struct History: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "List the runs in a history, and draw a figure over them.",
+    usage: "apnscope history [<options>] <file>",
     discussion: """
       'apnscope load --history runs.sqlite' and 'apnscope capacity --history runs.sqlite' append what they have measured. \
       This lists the runs, the newest last, with their main figures; with --figure one figure alone, how it compares with \
@@ -22,7 +23,7 @@ struct History: ParsableCommand {
         apnscope history runs.sqlite --figure send_lag_p99
         apnscope history runs.sqlite --figure accepted_per_s --output rate.svg
         apnscope history runs.sqlite --show 17 > run-17.json
-        sqlite3 runs.sqlite 'select started, accepted_per_s from run where host = "lab"'
+        sqlite3 runs.sqlite 'select started, host, accepted_per_s from run'
 
       Exit codes: 0 done; 64 usage; 65 not a history, or of a newer apnscope; 66 cannot open it; 74 it is locked or \
       damaged, or something cannot be written.

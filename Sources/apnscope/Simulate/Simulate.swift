@@ -39,9 +39,9 @@ struct Simulate: AsyncParsableCommand {
         apnscope identity --directory ids --topic com.example.app
         apnscope simulate --identity ids --ledger sim.json
         apnscope simulate --identity ids --for 30s --reject every=1000,status=7
-        apnscope simulate --plain --reject prefix=dead --response-delay 100ms..800ms
+        apnscope simulate --plain --reject prefix=dead --response-delay 50ms..800ms
         apnscope simulate --identity ids --devices-uninstalled 1%
-        apnscope simulate --identity ids --log events.jsonl --metrics 127.0.0.1:9100
+        apnscope simulate --identity ids --log log.jsonl --metrics 127.0.0.1:9100
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \

@@ -1,0 +1,78 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `Scripts/books`, which the demo ends with: it has to see every difference.
+@Suite("books", .enabled(if: ExternalTool.isInstalled("python3")))
+struct BooksTests {
+  private static let script = Command.traces.deletingLastPathComponent().appending(path: "Scripts/books").path
+
+  /// 1,000 notifications; one is rejected, 5 are lost behind it, of which the kernel had not sent 2. Two markers.
+  private static let load = """
+    {"notifications": {"generated": 1000},
+     "sendings": {"written": 1005, "resent": 5, "accepted": 999, "rejected": 1, "discarded": 5, "unknown": 0, "markers": 2},
+     "error_responses": {"8": 1, "10": 1}, "connections": {"opened": 4}}
+    """
+  private static let ledger = """
+    {"gateway": {"received": 1005, "accepted": 999, "rejected": {"2": 2, "8": 1}, "discarded": 3, "connections": 4,
+                 "error_responses": {"2": 2, "8": 1, "10": 1}}, "feedback": {"tuples_sent": 7}}
+    """
+  private static let inspection = """
+    {"summary": {"notifications": 1005, "connections": 5, "feedback_tuples": 7}, "feedback_connections": 1,
+     "fates": {"accepted": 999, "rejected": 3, "discarded": 3, "unknown": 0}, "error_count": 4,
+     "errors_by_status": [2, 2, 8, 1, 10, 1]}
+    """
+
+  private func compare(
+    load: String = load, ledger: String = ledger, inspection: String? = inspection
+  ) throws -> Outcome {
+    try Command.inFolder { command in
+      try command.write(Array(load.utf8), "run.json")
+      try command.write(Array(ledger.utf8), "sim.json")
+      if let inspection { try command.write(Array(inspection.utf8), "inspection.json") }
+      return try command.shell("'\(Self.script)' run.json sim.json \(inspection == nil ? "" : "inspection.json")")
+    }
+  }
+
+  @Test("Three books that agree, and two")
+  func agree() throws {
+    let three = try compare()
+    #expect(three.status == 0, "\(three.output)\(three.errors)")
+    #expect(three.output.filter { $0 == "✓" }.count == 9)
+    #expect(three.output.contains("2 more as sent and discarded"))
+    let two = try compare(inspection: nil)
+    #expect(two.status == 0, "\(two.output)\(two.errors)")
+    #expect(!two.output.contains("recording"))
+  }
+
+  @Test(
+    "One number that is another is seen",
+    arguments: [
+      ("\"accepted\": 999", "\"accepted\": 998"), ("\"discarded\": 5", "\"discarded\": 4"),
+      ("\"discarded\": 3", "\"discarded\": 4"), ("\"8\": 1", "\"8\": 2"), ("\"opened\": 4", "\"opened\": 5"),
+      ("\"received\": 1005", "\"received\": 1006"), ("\"received\": 1005", "\"received\": 1008"),
+      ("\"notifications\": 1005", "\"notifications\": 1004"), ("\"tuples_sent\": 7", "\"tuples_sent\": 6"),
+      ("\"unknown\": 0", "\"unknown\": 1"), ("8, 1, 10, 1", "8, 2, 10, 0"),
+      ("\"error_count\": 4", "\"error_count\": 5"),
+    ])
+  func differ(number: String, other: String) throws {
+    let documents = [Self.load, Self.ledger, Self.inspection]
+    for changed in documents.indices where documents[changed].contains(number) {
+      var documents = documents
+      documents[changed] = documents[changed].replacingOccurrences(of: number, with: other)
+      let outcome = try compare(load: documents[0], ledger: documents[1], inspection: documents[2])
+      #expect(outcome.status == 1, "\(outcome.output)\(outcome.errors)")
+      #expect(outcome.output.contains("✗"))
+    }
+  }
+
+  @Test("A book that is not there: 66; none: 64")
+  func missing() throws {
+    try Command.inFolder { command in
+      let absent = try command.shell("'\(Self.script)' run.json sim.json")
+      #expect(absent.status == 66)
+      #expect(absent.errors.contains("run.json"))
+      #expect(try command.shell("'\(Self.script)'").status == 64)
+    }
+  }
+}
