@@ -5,8 +5,8 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest), edges (PacketCapture,
-/// TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
+/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
+/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -21,6 +21,7 @@ let package = Package(
     .library(name: "MetricsEndpoint", targets: ["MetricsEndpoint"]),
     .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
     .library(name: "LoadTest", targets: ["LoadTest"]),
+    .library(name: "Reporting", targets: ["Reporting"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
@@ -84,11 +85,15 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .target(
+      name: "Reporting", dependencies: ["Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      swiftSettings: settings),
+
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Dissection", "GatewaySimulator", "LoadTest", "PacketCapture", "TLSDecryption", "TLSTransport", "MetricsEndpoint",
-        "APNSProtocol", "Measurement", "Bytes",
+        "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
+        "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "TOMLKit", package: "TOMLKit"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -137,6 +142,9 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
+    .testTarget(
+      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
+      exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
       name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),

@@ -12,12 +12,15 @@ struct Apnscope: AsyncParsableCommand {
       late, and everything written after the bad notification is lost. decode and inspect read recordings of it and show \
       what was sent, what was refused, and what was lost without anybody noticing. simulate is a gateway and a feedback \
       service that provider code can be tested against; identity makes the certificates for it. load sends synthetic \
-      notifications to a gateway and keeps exact books; merge joins what several machines wrote.
+      notifications to a gateway and keeps exact books; merge joins what several machines wrote, and report makes \
+      pages of results.
 
       Exit codes: 0 done; 64 usage; 65 not a capture, a file that cannot be used, or --strict found damage; 66 cannot \
       open a file; 69 a port cannot be had, or the gateway not reached; 70 a load's books do not balance; 74 cannot read \
       or write; 99 a threshold failed; 130 interrupted.
       """,
     version: version,
-    subcommands: [Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, IdentityCommand.self])
+    subcommands: [
+      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Report.self, IdentityCommand.self,
+    ])
 }

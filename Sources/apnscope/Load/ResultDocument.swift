@@ -3,10 +3,10 @@ import Bytes
 import FoundationEssentials
 import Measurement
 
-/// A load's result as a JSON document.
+/// Results of commands as JSON documents.
 enum ResultDocument {
   /// Longest document in bytes: a day's series takes a twentieth of it.
-  private static let maximumLength = 1 << 28
+  static let maximumLength = 1 << 28
 
   /// What every document begins with, whatever else is in it.
   private struct Header: Decodable {
@@ -14,30 +14,56 @@ enum ResultDocument {
     var kind: String
   }
 
+  /// Of which command it is the result: `load`, `simulate`.
+  static func kind(of path: String) throws -> String {
+    let data = try contents(of: path)
+    return try decoding(path, "a result") { try $0.decode(Header.self, from: data).kind }
+  }
+
   /// Complains and throws an exit code when it cannot be read or is no result of a load.
   static func read(_ path: String) throws -> RunResult {
-    let data: Data
+    try read(path, kind: RunResult().kind, schema: RunResult().schema)
+  }
+
+  /// The same for the books of a simulator.
+  static func readLedger(_ path: String) throws -> Ledger {
+    try read(path, kind: Ledger().kind, schema: Ledger().schema)
+  }
+
+  private static func read<Document: Decodable>(_ path: String, kind: String, schema: Int) throws -> Document {
+    let data = try contents(of: path)
+    return try decoding(path, "a result of '\(kind)'") { decoder in
+      let header = try decoder.decode(Header.self, from: data)
+      guard header.kind == kind else {
+        complain("\(path): is a result of '\(header.kind)', not of '\(kind)'")
+        throw ExitStatus.damaged
+      }
+      guard header.schema == schema else {
+        complain("\(path): has schema \(header.schema); this apnscope knows schema \(schema)")
+        throw ExitStatus.damaged
+      }
+      return try decoder.decode(Document.self, from: data)
+    }
+  }
+
+  private static func contents(of path: String) throws -> Data {
     do {
-      data = Data(try WholeFile.read(path, maximumLength: maximumLength))
+      return Data(try WholeFile.read(path, maximumLength: maximumLength))
     } catch {
       complain("\(path): \(error)")
       throw ExitStatus.cannotOpen
     }
+  }
+
+  private static func decoding<Document>(
+    _ path: String, _ what: String, _ decode: (JSONDecoder) throws -> Document
+  ) throws -> Document {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     do {
-      let header = try decoder.decode(Header.self, from: data)
-      guard header.kind == RunResult().kind else {
-        complain("\(path): is a result of '\(header.kind)', not of 'load'")
-        throw ExitStatus.damaged
-      }
-      guard header.schema == RunResult().schema else {
-        complain("\(path): has schema \(header.schema); this apnscope knows schema \(RunResult().schema)")
-        throw ExitStatus.damaged
-      }
-      return try decoder.decode(RunResult.self, from: data)
+      return try decode(decoder)
     } catch let error as DecodingError {
-      complain("\(path): is no result of a load: \(reason(of: error))")
+      complain("\(path): is no \(what.dropFirst(2)): \(reason(of: error))")
       throw ExitStatus.damaged
     }
   }

@@ -1,0 +1,81 @@
+/// A chart as one SVG: lines, areas, bars, points or a strip over two axes.
+///
+/// It is a value; `svg` draws it. Values that are not finite are left out, as a break in a line. Series of any length are
+/// thinned to the pixels, and keep the smallest and largest value of each. All text is escaped. A chart without anything
+/// to draw says "no data". Colours come from variables with a light and a dark value.
+public struct Chart: Sendable, Equatable {
+  /// What the picture shows, for those who do not see it; a page prints it above.
+  public var title: String
+  public var x: Axis
+  public var y: Axis
+  public var marks: [Mark]
+  /// Shaded parts of the x axis, as the phases of a run.
+  public var regions: [Region]
+  /// Things that happened at one place of the x axis; ticks along the upper edge.
+  public var events: [Event]
+  /// Lines across, as a limit or a knee.
+  public var rules: [Rule]
+  /// Rows with spans instead of marks; `y` then counts for nothing.
+  public var strip: Strip?
+  /// Of the plot itself, in pixels at full width (720).
+  public var height: Int
+
+  public init(
+    title: String, x: Axis, y: Axis, marks: [Mark], regions: [Region] = [], events: [Event] = [], rules: [Rule] = [],
+    height: Int = 200
+  ) {
+    self.title = title
+    self.x = x
+    self.y = y
+    self.marks = marks
+    self.regions = regions
+    self.events = events
+    self.rules = rules
+    self.height = height
+  }
+
+  /// Rows of spans over time, coloured by state. Its height follows from the number of rows.
+  public init(title: String, x: Axis, strip: Strip, regions: [Region] = [], events: [Event] = []) {
+    self.init(title: title, x: x, y: Axis(""), marks: [], regions: regions, events: events)
+    self.strip = strip
+  }
+
+  /// Whether there is nothing to draw.
+  public var isEmpty: Bool {
+    if let strip { return strip.rows.allSatisfy { $0.spans.isEmpty } }
+    return marks.allSatisfy { !$0.points.contains { $0.x.isFinite && $0.y.isFinite } }
+  }
+
+  /// A part of the x axis that is shaded and named.
+  public struct Region: Sendable, Equatable {
+    public var from: Double
+    public var to: Double
+    public var label: String
+
+    public init(from: Double, to: Double, label: String) {
+      self.from = from
+      self.to = to
+      self.label = label
+    }
+  }
+
+  /// Something that happened at one place of the x axis, or several times near it.
+  public struct Event: Sendable, Equatable {
+    public var x: Double
+    public var count: Int
+    /// What it is, in the plural: `errors`.
+    public var label: String
+
+    public init(x: Double, count: Int = 1, label: String) {
+      self.x = x
+      self.count = count
+      self.label = label
+    }
+  }
+
+  /// A dashed line across the plot with a word at it.
+  public enum Rule: Sendable, Equatable {
+    case horizontal(Double, String)
+    case vertical(Double, String)
+  }
+}

@@ -1,0 +1,188 @@
+/// The data: lines, areas, bars, points.
+extension Drawing {
+  private var xValues: ClosedRange<Double> { min(x.low, x.high)...max(x.low, x.high) }
+
+  /// Two points in a pixel are one.
+  private var buckets: Int { Int(layout.right - layout.left) }
+
+  mutating func marks() {
+    bars()
+    for mark in chart.marks {
+      switch mark.shape {
+      case .line: add(path(mark.points, "l c\(mark.color.rawValue)\(mark.isDashed ? " d" : "")"))
+      case .steps: add(path(Self.stepped(mark.points), "l c\(mark.color.rawValue)"))
+      case .area:
+        add(area(mark.points.map { Point($0.x, $0.y) }, "a f\(mark.color.rawValue)"))
+        add(path(mark.points, "l c\(mark.color.rawValue)"))
+      case .band: add(area(mark.points, "b f\(mark.color.rawValue)"))
+      case .points: dots(mark)
+      case .bars: break
+      }
+    }
+  }
+
+  private static func stepped(_ points: [Point]) -> [Point] {
+    var steps: [Point] = []
+    for point in points {
+      if let last = steps.last, last.y.isFinite { steps.append(Point(point.x, last.y)) }
+      steps.append(point)
+    }
+    return steps
+  }
+
+  /// Points by their coordinates: a percentile axis is not divided evenly.
+  private func stretches(_ points: [Point]) -> [[Point]] {
+    let placed = points.map { point in
+      guard let across = x.clamped(point.x), let up = y.clamped(point.y) else { return Point(.nan, .nan) }
+      return Point(
+        across, up, low: point.low.flatMap { y.clamped($0) } ?? layout.bottom,
+        high: point.high.flatMap { y.clamped($0) } ?? up)
+    }
+    return Thinning.stretches(placed, over: layout.left...layout.right, buckets: buckets)
+  }
+
+  private func path(_ points: [Point], _ name: String) -> String {
+    var data = ""
+    for stretch in stretches(points) {
+      for (index, point) in stretch.enumerated() { data += "\(index == 0 ? "M" : "L")\(n(point.x)) \(n(point.y))" }
+      // A line of one point is a dot, because of its round ends.
+      if stretch.count == 1 { data += "h0" }
+    }
+    return data.isEmpty ? "" : "<path class=\"\(name)\" d=\"\(data)\"/>"
+  }
+
+  /// From each point's high, its y if it has none, down to its low, else to the axis.
+  private func area(_ points: [Point], _ name: String) -> String {
+    var data = ""
+    for stretch in stretches(points) where stretch.count > 1 {
+      for (index, point) in stretch.enumerated() {
+        data += "\(index == 0 ? "M" : "L")\(n(point.x)) \(n(point.high ?? point.y))"
+      }
+      for point in stretch.reversed() { data += "L\(n(point.x)) \(n(point.low ?? layout.bottom))" }
+      data += "Z"
+    }
+    return data.isEmpty ? "" : "<path class=\"\(name)\" d=\"\(data)\"/>"
+  }
+
+  private mutating func dots(_ mark: Mark) {
+    let placed = mark.points.compactMap { point in
+      x.inside(point.x).flatMap { across in y.inside(point.y).map { (across, $0, point) } }
+    }
+    for index in Thinning.dots(placed.map { (x: $0.0, y: $0.1) }) {
+      let (across, up, point) = placed[index]
+      if let low = point.low.flatMap({ y.clamped($0) }), let high = point.high.flatMap({ y.clamped($0) }) {
+        add(
+          "<path class=\"l c\(mark.color.rawValue)\" d=\"M\(n(across)) \(n(low))V\(n(high))M\(n(across - 4)) \(n(low))h8M\(n(across - 4)) \(n(high))h8\"/>"
+        )
+      }
+      add(
+        "<circle class=\"f\(mark.color.rawValue)\" cx=\"\(n(across))\" cy=\"\(n(up))\" r=\"3.6\">\(title(tooltip(point, mark)))</circle>"
+      )
+    }
+  }
+
+  private func tooltip(_ point: Point, _ mark: Mark) -> String {
+    var text = [point.note ?? "", mark.name].filter { !$0.isEmpty }.joined(separator: ", ")
+    text += (text.isEmpty ? "" : ": ") + "\(chart.x.text(point.x)): \(chart.y.text(point.y))"
+    if let low = point.low, let high = point.high { text += " (\(chart.y.text(low)) to \(chart.y.text(high)))" }
+    return text
+  }
+
+  /// When there are more bars than pixels the highest one of each pixel is drawn.
+  private mutating func bars() {
+    var stacks = BarStacks(chart.marks).stacks
+    if stacks.count > buckets {
+      var highest: [Int: BarStacks.Stack] = [:]
+      for stack in stacks {
+        guard let place = x.inside(stack.x) else { continue }
+        let column = Int(place.rounded())
+        if highest[column].map({ $0.total < stack.total }) ?? true { highest[column] = stack }
+      }
+      stacks = highest.values.sorted { $0.x < $1.x }
+    }
+    for stack in stacks {
+      guard let from = x.clamped(stack.x - stack.width / 2), let to = x.clamped(stack.x + stack.width / 2) else {
+        continue
+      }
+      // A thin gap between bars, when they are wide enough to have one.
+      let gap = to - from > 6 ? 1.0 : to - from > 3 ? 0.5 : 0
+      var below = 0.0
+      for part in stack.parts where part.value != 0 {
+        guard let low = y.clamped(max(below, y.low)), let high = y.clamped(below + part.value) else { continue }
+        below += part.value
+        let mark = chart.marks[part.mark]
+        let text = tooltip(Point(stack.x, part.value, note: part.note), mark)
+        // Never thinner than can be seen.
+        let height = max(abs(low - high), 1)
+        add(
+          "<rect class=\"f\(mark.color.rawValue)\" x=\"\(n(from + gap / 2))\" y=\"\(n(min(low, high) - (height > abs(low - high) ? height - abs(low - high) : 0)))\" width=\"\(n(max(to - from - gap, 0.8)))\" height=\"\(n(height))\">\(title(text))</rect>"
+        )
+      }
+    }
+  }
+
+  /// Columns without colour over the lines that say what is there.
+  mutating func hoverColumns() {
+    let lines = chart.marks.filter { $0.shape == .line || $0.shape == .steps || $0.shape == .area }
+    guard let longest = lines.map(\.points.count).max(), longest > 1,
+      !chart.marks.contains(where: { $0.shape == .points })
+    else { return }
+    let columns = min(60, longest)
+    let width = (layout.right - layout.left) / Double(columns)
+    var texts = [[String]](repeating: [], count: columns)
+    for mark in lines {
+      var ranges = [ClosedRange<Double>?](repeating: nil, count: columns)
+      for point in mark.points {
+        guard point.y.isFinite, let place = x.inside(point.x) else { continue }
+        let column = Int(((place - layout.left) / width).rounded(.down))
+        // Of two points the one at the right end belongs to the last column.
+        let index = column == columns ? columns - 1 : column
+        guard ranges.indices.contains(index) else { continue }
+        let range = ranges[index] ?? point.y...point.y
+        ranges[index] = min(range.lowerBound, point.y)...max(range.upperBound, point.y)
+      }
+      for (index, range) in ranges.enumerated() {
+        guard let range else { continue }
+        let (low, high) = (chart.y.text(range.lowerBound), chart.y.text(range.upperBound))
+        texts[index].append((mark.name.isEmpty ? "" : mark.name + ": ") + (low == high ? low : "\(low) to \(high)"))
+      }
+    }
+    for (index, lines) in texts.enumerated() where !lines.isEmpty {
+      let from = layout.left + Double(index) * width
+      let place = chart.x.text(x.value(at: from + width / 2))
+      add(
+        "<rect class=\"h\" x=\"\(n(from))\" y=\"\(n(layout.top))\" width=\"\(n(width))\" height=\"\(n(layout.bottom - layout.top))\">\(title(([place] + lines).joined(separator: "\n")))</rect>"
+      )
+    }
+  }
+}
+
+/// Bars of several marks that stand on each other.
+struct BarStacks {
+  struct Part {
+    var mark: Int
+    var value: Double
+    var note: String?
+  }
+
+  struct Stack {
+    var x: Double
+    var width: Double
+    var parts: [Part] = []
+    var total: Double { parts.reduce(0) { $0 + $1.value } }
+  }
+
+  let stacks: [Stack]
+
+  init(_ marks: [Mark]) {
+    var stacks: [Double: Stack] = [:]
+    for (index, mark) in marks.enumerated() {
+      guard case .bars(let width) = mark.shape else { continue }
+      for point in mark.points where point.x.isFinite && point.y.isFinite {
+        stacks[point.x, default: Stack(x: point.x, width: width)].parts
+          .append(Part(mark: index, value: point.y, note: point.note))
+      }
+    }
+    self.stacks = stacks.values.sorted { $0.x < $1.x }
+  }
+}

@@ -1,0 +1,44 @@
+/// Fewer points that look the same.
+enum Thinning {
+  /// Points in stretches without a hole, ordered as they came.
+  ///
+  /// Of all points of a stretch that fall into one of `buckets` equal parts of `range` the first, the smallest, the
+  /// largest and the last are kept: no more than four in each, and no spike is lost. Points whose x or y is not finite
+  /// end a stretch; series that are short enough stay as they are.
+  static func stretches(_ points: [Point], over range: ClosedRange<Double>, buckets: Int) -> [[Point]] {
+    let stretches = points.split { !$0.x.isFinite || !$0.y.isFinite }
+    guard points.count > buckets * 2, buckets > 0, range.upperBound > range.lowerBound else {
+      return stretches.map(Array.init)
+    }
+    let width = (range.upperBound - range.lowerBound) / Double(buckets)
+    func bucket(_ point: Point) -> Int {
+      Int(min(max((point.x - range.lowerBound) / width, 0), Double(buckets - 1)))
+    }
+    return stretches.map { stretch in
+      var kept: [Point] = []
+      var start = stretch.startIndex
+      while start < stretch.endIndex {
+        let number = bucket(stretch[start])
+        var (end, lowest, highest) = (start, start, start)
+        while end < stretch.endIndex, bucket(stretch[end]) == number {
+          if stretch[end].y < stretch[lowest].y { lowest = end }
+          if stretch[end].y > stretch[highest].y { highest = end }
+          end += 1
+        }
+        for index in Set([start, lowest, highest, end - 1]).sorted() { kept.append(stretch[index]) }
+        start = end
+      }
+      return kept
+    }
+  }
+
+  /// Of dots that cover each other one is kept.
+  static func dots(_ places: [(x: Double, y: Double)]) -> [Int] {
+    struct Cell: Hashable { var x, y: Int }
+    var taken: Set<Cell> = []
+    return places.indices.filter { index in
+      guard places.count > 500 else { return true }
+      return taken.insert(Cell(x: Int(places[index].x / 3), y: Int(places[index].y / 3))).inserted
+    }
+  }
+}

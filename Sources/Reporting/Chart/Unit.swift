@@ -1,0 +1,124 @@
+import Glibc
+
+/// What numbers are of, and how they are written.
+public enum Unit: Sendable, Equatable {
+  /// A number as it is: a ratio, cores.
+  case plain
+  /// Things, written with k, M and G on axes and in full in text.
+  case count
+  /// Things per second.
+  case perSecond
+  /// Times by what they are given in; written in µs, ms, s, min, h or d.
+  case seconds, milliseconds, microseconds
+  /// Written in B, KiB, MiB …
+  case bytes
+  case bytesPerSecond
+  /// 0…1, written in percent.
+  case share
+
+  /// A value in full: `12,345/s`, `1.25 ms`, `64.0 KiB`. What is no number is "–".
+  public func text(_ value: Double) -> String {
+    guard value.isFinite else { return "–" }
+    switch self {
+    case .plain: return significant(value, 4)
+    case .count: return value == value.rounded() ? grouped(value) : significant(value, 3)
+    case .perSecond:
+      return (abs(value) >= 100 || value == value.rounded() ? grouped(value) : significant(value, 3)) + "/s"
+    case .share: return significant(value * 100, 3) + " %"
+    case .seconds, .milliseconds, .microseconds, .bytes, .bytesPerSecond:
+      let scale = scale(for: value)
+      let scaled = value / scale.divisor
+      let isWhole = scale.suffix == " B" || scale.suffix == " B/s"
+      return (isWhole && scaled == scaled.rounded() ? grouped(scaled) : significant(scaled, 3)) + scale.suffix
+    }
+  }
+
+  /// What values of this size are divided by, and what is written behind them.
+  func scale(for largest: Double) -> (divisor: Double, suffix: String) {
+    let size = abs(largest)
+    func pick(_ steps: [(from: Double, suffix: String)], _ end: String = "") -> (Double, String) {
+      let step = steps.last { size >= $0.from } ?? steps[0]
+      return (step.from == 0 ? 1 : step.from, step.suffix + end)
+    }
+    func thousands(_ end: String) -> (divisor: Double, suffix: String) {
+      switch size {
+      case ..<1e4: (1, end)
+      case ..<1e7: (1e3, " k" + end)
+      case ..<1e10: (1e6, " M" + end)
+      default: (1e9, " G" + end)
+      }
+    }
+    switch self {
+    case .plain: return (1, "")
+    case .count: return thousands("")
+    case .perSecond: return thousands("/s")
+    case .share: return (0.01, " %")
+    case .bytes: return pick(Self.binary)
+    case .bytesPerSecond: return pick(Self.binary, "/s")
+    case .seconds, .milliseconds, .microseconds:
+      let perSecond = 1 / secondsEach
+      switch size / perSecond {
+      case 0: return (1, self == .seconds ? " s" : self == .milliseconds ? " ms" : " µs")
+      // A nanosecond below the border, so that what rounds to a whole unit is written as one.
+      case ..<0.000_999_9: return (1e-6 * perSecond, " µs")
+      case ..<0.999_9: return (1e-3 * perSecond, " ms")
+      case ..<120: return (perSecond, " s")
+      case ..<7_200: return (60 * perSecond, " min")
+      case ..<172_800: return (3_600 * perSecond, " h")
+      default: return (86_400 * perSecond, " d")
+      }
+    }
+  }
+
+  private static let binary: [(from: Double, suffix: String)] = [
+    (0, " B"), (1_024, " KiB"), (1_048_576, " MiB"), (1_073_741_824, " GiB"), (1_099_511_627_776, " TiB"),
+  ]
+
+  /// Seconds of one of these; 1 for what is no time.
+  var secondsEach: Double {
+    switch self {
+    case .milliseconds: 1e-3
+    case .microseconds: 1e-6
+    default: 1
+    }
+  }
+
+  var isTime: Bool { self == .seconds || self == .milliseconds || self == .microseconds }
+}
+
+/// A whole number with thousands separated: 4,608,727.
+func grouped(_ value: Double) -> String {
+  guard abs(value) < 9e15 else { return "\(value)" }
+  return grouped(Int(value.rounded()))
+}
+
+func grouped(_ value: Int) -> String {
+  var text: [Character] = []
+  for (index, digit) in String(value.magnitude).reversed().enumerated() {
+    if index > 0, index % 3 == 0 { text.append(",") }
+    text.append(digit)
+  }
+  return (value < 0 ? "-" : "") + String(text.reversed())
+}
+
+/// With so many digits at most, without zeros at the end: 1.25, 0.004, 12,300.
+func significant(_ value: Double, _ digits: Int) -> String {
+  guard value.isFinite, value != 0 else { return "0" }
+  let exponent = Int(floor(log10(abs(value))))
+  guard exponent > -9 else { return "\(value)" }
+  return decimal(value, max(0, digits - 1 - exponent))
+}
+
+/// With so many decimals at most, without zeros at the end.
+func decimal(_ value: Double, _ places: Int) -> String {
+  guard value.isFinite, abs(value) < 9e15 else { return "\(value)" }
+  let places = min(max(places, 0), 12)
+  let factor = pow(10, Double(places))
+  guard places > 0, abs(value) * factor < 9e15 else { return grouped(value) }
+  let scaled = Int((abs(value) * factor).rounded())
+  var fraction = String(scaled % Int(factor))
+  fraction = String(repeating: "0", count: places - fraction.count) + fraction
+  while fraction.last == "0" { fraction.removeLast() }
+  let whole = grouped(scaled / Int(factor))
+  return (value < 0 && scaled > 0 ? "-" : "") + (fraction.isEmpty ? whole : "\(whole).\(fraction)")
+}

@@ -1,0 +1,139 @@
+import Measurement
+
+extension RunReport {
+  /// What the run says for planning, with how well it is known.
+  var capacity: Section {
+    var table = Table([
+      .init("question"), .init("answer", .right), .init("95 % interval", .right), .init("how it is known"),
+    ])
+    let rates = result.rates
+    let written = Steady(result, in: measured).writtenPerSecond
+    let interval = (try? BatchMeans(written))
+    let relative = interval.flatMap { $0.mean > 0 ? $0.halfWidth / $0.mean : nil }
+    func around(_ value: Double, _ unit: Unit) -> Prose {
+      relative.map { Prose("± \(unit.text(value * $0))") } ?? "–"
+    }
+    let how: Prose =
+      switch interval {
+      case .some(let known):
+        "\(grouped(written.count)) seconds, as good as \(significant(known.effectiveCount, 2)) independent ones (batch means)"
+      case .none: "too few whole seconds in the measured phase for an interval"
+      }
+    table.add(
+      "Written per second", .strong(Unit.perSecond.text(rates.writtenPerS)), around(rates.writtenPerS, .perSecond), how)
+    table.add(
+      "Accepted per second", .strong(Unit.perSecond.text(rates.acceptedPerS)), around(rates.acceptedPerS, .perSecond),
+      "written, times the share that was accepted")
+    if let count = connectionCount {
+      table.add(
+        "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
+        around(rates.writtenPerS / count, .perSecond), "\(grouped(count)) connections")
+    }
+    if rates.acceptedPerS > 0 {
+      table.add(
+        "A campaign of a million takes", Prose(Unit.seconds.text(1e6 / rates.acceptedPerS)),
+        around(1e6 / rates.acceptedPerS, .seconds), "1,000,000 / accepted per second")
+    }
+    table.add(
+      "Plaintext to the gateway", Prose(Unit.bytesPerSecond.text(rates.writtenBytesPerS)),
+      around(rates.writtenBytesPerS, .bytesPerSecond),
+      Prose(rates.writtenPerS > 0 ? "\(significant(rates.writtenBytesPerS / rates.writtenPerS, 3)) B each" : ""))
+    lagRows(&table)
+    errorRows(&table)
+    var blocks: [Block] = [.table(table)]
+    blocks += remarks(interval, written).map { .paragraph($0) }
+    return Section("What this says about capacity", blocks)
+  }
+
+  private var connectionCount: Double? {
+    guard case .number(let count)? = result.plan["connections"], count >= 1, count.isFinite else { return nil }
+    return count
+  }
+
+  private func lagRows(_ table: inout Table) {
+    let lag = result.latency.sendLagUs
+    guard lag.count > 0 else { return }
+    for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+      let ends = lag.interval(of: share)
+      let low = ends.lower.map { lag.text($0) } ?? "?"
+      let high = ends.upper.map { lag.text($0) } ?? "?"
+      table.add(
+        "Send lag \(name)", Prose(lag.text(lag.quantile(share))), low == high ? "± 0" : "\(low) to \(high)",
+        "ranks of \(grouped(lag.count)) values")
+    }
+  }
+
+  private func errorRows(_ table: inout Table) {
+    let sendings = result.sendings
+    switch EventShare(events: sendings.rejected, of: sendings.written) {
+    case .measured(let share):
+      table.add(
+        "Rejected", Prose(Unit.share.text(share)), "–",
+        "one in \(grouped(Double(sendings.written) / Double(max(1, sendings.rejected))))")
+    case .lessThan(let share):
+      table.add("Rejected", "none", "below \(Unit.share.text(share))", "none in \(grouped(sendings.written))")
+    case .unknown: table.add("Rejected", "–", "–", "nothing was written")
+    }
+    if result.lossWindow.count > 0 {
+      table.add(
+        "An error discards", Prose(significant(result.lossWindow.mean, 3)), "–",
+        "mean of \(grouped(result.lossWindow.count)); the most were \(grouped(result.lossWindow.maximum))")
+    }
+    if result.latency.recoverMs.count > 0 {
+      table.add(
+        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)), "–",
+        "mean of \(grouped(result.latency.recoverMs.count)), from the error to the first notification sent again")
+    }
+    if sendings.accepted > 0, sendings.written > 0 {
+      table.add(
+        "Written for each one accepted", Prose(decimal(Double(sendings.written) / Double(sendings.accepted), 4)), "–",
+        "1 when nothing is sent again")
+    }
+  }
+
+  private func remarks(_ interval: BatchMeans?, _ written: [Double]) -> [Prose] {
+    var remarks: [Prose] = []
+    switch result.verdict.limitedBy {
+    case .schedule:
+      remarks.append(
+        "The schedule was the limit: this is the rate that was asked for, and the most is not known. Ask for more with "
+          + .code("--rate") + ", or leave it out.")
+    case .generator:
+      remarks.append(
+        "The generator was the limit: the gateway may take more than this. Share the load among machines with "
+          + .code("--segment") + ", and join the results with " + .code("apnscope merge") + ".")
+    case .gateway: break
+    }
+    if let interval, !interval.isIndependent {
+      remarks.append(
+        "The interval is too narrow: neighbouring seconds are still correlated in the longest batches. Run longer.")
+    }
+    switch WarmUp(written) {
+    case .settled(let at) where at > 0:
+      remarks.append(
+        "The rate settled after \(grouped(at)) seconds of the measured phase (MSER-5); the seconds before are in the numbers. Give "
+          + .code("--warm-up \(at)s") + " to leave them out.")
+    case .neverSettles:
+      remarks.append("The rate never settled (MSER-5): the mean describes a run that was still changing.")
+    case .settled, .tooShort: break
+    }
+    return remarks
+  }
+}
+
+/// The seconds of a phase that are whole, as series.
+struct Steady {
+  let writtenPerSecond: [Double]
+  /// Seconds of processor time for each notification, of the seconds in which any was written.
+  let processorPerNotification: [Double]
+
+  init(_ result: RunResult, in range: ClosedRange<Double>) {
+    let seconds = RunReport.seconds(of: result.series)
+    let inside = zip(result.series, seconds).filter { sample, length in
+      sample.tS >= range.lowerBound - 0.05 && sample.tS + length <= range.upperBound + 0.05
+    }
+    // Some hundredths of the first one belong to the phase before.
+    writtenPerSecond = inside.map { Double($0.written) / $1 }
+    processorPerNotification = inside.filter { $0.0.written > 0 }.map { $0.cpu * $1 / Double($0.written) }
+  }
+}

@@ -1,0 +1,31 @@
+extension RunReport {
+  var glossary: Section {
+    let words: [(String, Prose)] = [
+      ("accepted", "proven to be taken by the gateway: an error response or a marker names a later notification"),
+      ("rejected", "named by an error response"),
+      ("discarded", "written behind a rejected one on the same connection; the gateway never looked at it"),
+      ("unknown", "its connection ended and left it open"),
+      ("abandoned", "given up: too many attempts, or the run ended"),
+      (
+        "notifications, sendings",
+        "a notification counts once, by its final fate; a sending counts each time it is written"
+      ),
+      ("marker", "a notification that is bad on purpose; its rejection proves everything before it accepted"),
+      ("send lag", "write time − due time; on this side alone"),
+      ("error latency", "from writing a bad notification to reading its error response; of bad ones only"),
+      ("drain", "from writing a marker to reading its rejection: an upper bound for all before it"),
+      ("time to recover", "from reading an error to the first notification that is sent again on the new connection"),
+      ("loss window", "notifications discarded by one error response"),
+      ("loop lag", "how late the clock of the generator's event loops came"),
+      ("backlog", "notifications that are due and not written"),
+      ("linger", "how long a batch waits to become full"),
+      ("measured phase", "between warm-up and drain; rates and send lag are of it"),
+      (
+        "95 % interval",
+        "of a rate by batch means, which do not take neighbouring seconds for independent; of a percentile by ranks"
+      ),
+      ("p99", "99 of 100 values are not above it"),
+    ]
+    return Section("Words", [.values(words.map { Value($0.0, $0.1) })])
+  }
+}

@@ -1,0 +1,168 @@
+import APNSProtocol
+import Measurement
+
+extension RunReport {
+  var throughput: Section {
+    guard !result.series.isEmpty else { return Section("Throughput", [.paragraph(noSeries)]) }
+    let written = line { Double($0.written) }
+    let accepted = line { Double($0.accepted) }
+    func perSecond(_ points: [Point]) -> [Point] { zip(points, seconds).map { Point($0.x, $0.y / $1) } }
+    var marks: [Mark] = [.area("written", perSecond(written), color: .blue)]
+    let peak = written.map(\.y).max() ?? 0
+    // Where all is proven at the end, one spike would make the rest flat.
+    let acceptedIsSmooth = (accepted.map(\.y).max() ?? 0) <= 1.5 * peak
+    if acceptedIsSmooth { marks.append(.line("accepted", perSecond(accepted), color: .green)) }
+    var chart = Chart(
+      title: acceptedIsSmooth ? "Written and accepted per second" : "Written per second", x: time,
+      y: Axis("notifications per second", unit: .perSecond), marks: marks, regions: regions, events: errorTicks)
+    chart.height = 220
+
+    var (sumWritten, sumAccepted) = (0.0, 0.0)
+    var totals: (written: [Point], accepted: [Point]) = ([Point(0, 0)], [Point(0, 0)])
+    for (sample, length) in zip(result.series, seconds) {
+      sumWritten += Double(sample.written)
+      sumAccepted += Double(sample.accepted)
+      totals.written.append(Point(sample.tS + length, sumWritten))
+      totals.accepted.append(Point(sample.tS + length, sumAccepted))
+    }
+    // What came behind the last whole second.
+    if let last = totals.written.last, length > last.x {
+      totals.written.append(Point(length, max(sumWritten, Double(result.sendings.written))))
+      totals.accepted.append(Point(length, max(sumAccepted, Double(result.sendings.accepted))))
+    }
+    let proven = Chart(
+      title: "Written and proven accepted, in total", x: time, y: Axis("notifications", unit: .count),
+      marks: [.line("written", totals.written, color: .blue), .line("accepted", totals.accepted, color: .green)],
+      regions: regions, height: 180)
+    var blocks: [Block] = [
+      .chart(
+        chart,
+        caption: result.series.contains { $0.errors > 0 }
+          ? "Each tick on the upper edge is a second with error responses." : "No error response came."),
+      .chart(
+        proven,
+        caption:
+          "The protocol never says yes: what was written is known to be accepted only when an error response or a marker names a later one. The space between the lines is what was open at that time."
+      ),
+    ]
+    if result.series.contains(where: { $0.backlog > 0 }) {
+      blocks.append(
+        .chart(
+          Chart(
+            title: "Backlog", x: time, y: Axis("notifications due and not written", unit: .count),
+            marks: [.area("", line { Double($0.backlog) }, color: .orange)], regions: regions, height: 120),
+          caption: "A backlog that grows means that the pace is more than is taken."))
+    } else if hasSchedule {
+      blocks.append(.paragraph("There was never a backlog at the end of a second."))
+    }
+    if result.schedule.skipped > 0 {
+      blocks.append(
+        .callout(
+          .warning, "\(grouped(result.schedule.skipped)) notifications were skipped, because they would have been late."
+        ))
+    }
+    return Section("Throughput", blocks)
+  }
+
+  var noSeries: Prose {
+    "The result has no series: the run was shorter than a second, or its document is from before there was one."
+  }
+
+  var lag: Section {
+    let lag = result.latency.sendLagUs
+    guard lag.count > 0 else {
+      return Section(
+        "Send lag", [.paragraph("There is none: nothing was due at a time, because the run went as fast as it could.")])
+    }
+    var blocks: [Block] = [
+      .paragraph(
+        "Send lag is the time from when a notification was due to when it was written. What is late is late on this side: for lack of processor time here, or because the gateway does not read."
+      ),
+      .table(.numbers(["measured phase"] + LatencyHistogram.columns, [["send lag"] + lag.cells])),
+    ]
+    if result.series.isEmpty {
+      blocks.append(.paragraph(noSeries))
+    } else {
+      blocks.append(
+        .chart(
+          Chart(
+            title: "Send lag p99 of each second", x: time, y: Axis("send lag p99", unit: .microseconds),
+            marks: [.line("", line { Double($0.sendLagP99Us) }, color: .blue)], regions: regions, events: errorTicks,
+            height: 160)))
+    }
+    blocks.append(
+      .chart(
+        .percentiles(
+          "Percentiles of the measured phase", y: "time",
+          [("send lag", lag), ("loop lag", result.resources.loopLagUs)]),
+        caption: result.resources.loopLagUs.count > 0
+          ? "Loop lag is how late the generator's own clock came; where it is as high as the send lag, the lag is the generator's."
+          : ""))
+    return Section("Send lag", blocks)
+  }
+
+  var errors: Section {
+    let total = result.errorResponses.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+    guard total > 0 || result.lossWindow.count > 0 else {
+      return Section("Errors and loss", [.paragraph("No error response came, and nothing was lost to one.")])
+    }
+    var blocks: [Block] = []
+    let statuses = result.errorResponses.filter { $0.value > 0 }.sorted {
+      (Int($0.key) ?? .max, $0.key) < (Int($1.key) ?? .max, $1.key)
+    }
+    var table = Table([.init("status"), .init("meaning"), .init("responses", .right), .init("share", .right)])
+    for (status, count) in statuses {
+      table.add(
+        Prose(status), Prose(Self.meaning(ofStatus: status)), Prose(grouped(count)),
+        Prose(Unit.share.text(Double(count) / Double(max(1, total)))))
+    }
+    blocks.append(.table(table))
+    blocks.append(errorsOverTime(statuses.map(\.key)))
+    blocks.append(
+      .table(
+        .numbers(
+          ["per error response"] + LatencyHistogram.columns,
+          [
+            ["error latency"] + result.latency.errorMs.cells, ["loss window"] + result.lossWindow.cells,
+            ["time to recover"] + result.latency.recoverMs.cells,
+          ])))
+    if result.latency.errorMs.count > 1 {
+      blocks.append(
+        .chart(
+          result.latency.errorMs.percentileChart("Error latency", y: "from written to error read"),
+          caption:
+            "Of those notifications only that were refused; a sample of the gateway's time, and no response time of the others."
+        ))
+    }
+    if result.lossWindow.count > 1 {
+      blocks.append(
+        .chart(
+          result.lossWindow.percentileChart("Loss window", y: "notifications discarded per error"),
+          caption: "What was written behind a refused notification before its error was read, and had to be sent again."
+        ))
+    }
+    return Section("Errors and loss", blocks)
+  }
+
+  private func errorsOverTime(_ statuses: [String]) -> Block {
+    guard !result.series.isEmpty else { return .paragraph(noSeries) }
+    let knowsStatus = result.series.contains { !$0.errorsByStatus.isEmpty }
+    let names = knowsStatus ? statuses : [""]
+    var width = 1.0
+    let marks = names.enumerated().map { index, status in
+      let bins = bins { knowsStatus ? $0.errorsByStatus[status] ?? 0 : $0.errors }
+      width = bins.width
+      return Mark.bars(
+        status.isEmpty ? "" : "status \(status)", bins.points, width: bins.width, color: .number(index))
+    }
+    return .chart(
+      Chart(
+        title: "Error responses over time", x: time,
+        y: Axis("error responses per \(width == 1 ? "second" : Unit.seconds.text(width))", unit: .count), marks: marks,
+        regions: regions, height: 150))
+  }
+
+  private static func meaning(ofStatus status: String) -> String {
+    UInt8(status).map { ErrorResponse.Status(rawValue: $0).description } ?? "no status of the protocol"
+  }
+}

@@ -1,0 +1,197 @@
+import Measurement
+
+extension RunReport {
+  /// Whether the gateway's books say what those of the run say; `nil` without a ledger.
+  public var booksAgree: Bool? { ledger.map { Agreement(result, $0).lines.allSatisfy(\.holds) } }
+
+  var verdict: Section {
+    let rates = result.rates
+    let lag = result.latency.sendLagUs
+    let notifications = result.notifications
+    var blocks: [Block] = [
+      .figures([
+        Figure("written", Unit.perSecond.text(rates.writtenPerS), note: "over \(Unit.seconds.text(result.measuredS))"),
+        Figure("accepted", Unit.perSecond.text(rates.acceptedPerS), note: acceptedNote),
+        Figure("limited by", result.verdict.limitedBy.rawValue, note: limitNote),
+        Figure(
+          "send lag p99", lag.count == 0 ? "–" : lag.text(lag.quantile(0.99)),
+          note: lag.count == 0 ? "nothing was due at a time" : "p50 \(lag.text(lag.quantile(0.5)))"),
+        Figure(
+          "checks", failures.isEmpty ? "all passed" : "\(failedCount) failed", note: "of \(checkCount)",
+          tone: failures.isEmpty ? .good : .bad),
+      ])
+    ]
+    blocks += failures.map { .callout(.bad, $0) }
+    if failures.isEmpty {
+      let books = ledger == nil ? "The books balance" : "The books balance, and those of the gateway agree"
+      let thresholds = result.verdict.thresholds.isEmpty ? "no threshold was set" : "every threshold was kept"
+      blocks.append(.callout(.good, "\(books); \(thresholds)."))
+    }
+    if !result.warnings.isEmpty {
+      let count = result.warnings.count
+      blocks.append(
+        .callout(
+          .warning,
+          Prose(count == 1 ? result.warnings[0] : "\(result.warnings[0]) (and \(count - 1) more, see Warnings)")))
+    }
+    blocks.append(
+      .paragraph(
+        .strong("\(grouped(notifications.generated))")
+          + " notifications were generated: \(grouped(notifications.accepted)) accepted, \(grouped(notifications.rejected)) rejected, \(grouped(notifications.unknown)) unknown, \(grouped(notifications.abandoned)) abandoned. \(grouped(result.sendings.written)) were written, \(grouped(result.sendings.resent)) of them for a second time or more, because \(grouped(result.sendings.discarded)) had been discarded."
+      ))
+    if !result.verdict.thresholds.isEmpty {
+      var table = Table([.init("threshold"), .init("value", .right), .init("")])
+      for threshold in result.verdict.thresholds {
+        table.add(
+          .code(threshold.expression), Prose(Self.value(of: threshold)), threshold.passed ? "kept" : .strong("failed"),
+          tone: threshold.passed ? .good : .bad)
+      }
+      blocks += [.heading("Thresholds"), .table(table)]
+    }
+    var table = Table([.init("what must hold"), .init("numbers")])
+    for invariant in result.verdict.invariants {
+      table.add(
+        Prose(invariant.name), Prose(Self.withSeparators(invariant.detail)), tone: invariant.holds ? .good : .bad)
+    }
+    blocks += [.heading("Books of this side")]
+    blocks.append(table.rows.isEmpty ? .paragraph("The result has no invariants.") : .table(table))
+    if let ledger { blocks += [.heading("Books of both sides")] + agreementBlocks(with: ledger) }
+    return Section("Verdict", blocks)
+  }
+
+  /// What went wrong, as sentences.
+  private var failures: [Prose] {
+    var failures: [Prose] = result.verdict.invariants.filter { !$0.holds }
+      .map { "The books do not balance: \($0.name) (\(Self.withSeparators($0.detail)))." }
+    failures += result.verdict.thresholds.filter { !$0.passed }
+      .map { "Threshold " + .code($0.expression) + " failed: the value is \(Self.value(of: $0))." }
+    let lines = (ledger.map { Agreement(result, $0).lines } ?? []).filter { !$0.holds }
+    if !lines.isEmpty {
+      let words = lines.prefix(3).map { "\($0.name) (here \($0.ours), there \($0.theirs))" }.joined(separator: ", ")
+      let more = lines.count > 3 ? " and \(lines.count - 3) more lines" : ""
+      failures.append("The gateway's books differ in \(words)\(more).")
+    }
+    return failures
+  }
+
+  private var failedCount: Int {
+    result.verdict.invariants.filter { !$0.holds }.count + result.verdict.thresholds.filter { !$0.passed }.count
+      + (ledger.map { Agreement(result, $0).lines.filter { !$0.holds }.count } ?? 0)
+  }
+
+  private var checkCount: Int {
+    result.verdict.invariants.count + result.verdict.thresholds.count
+      + (ledger.map { Agreement(result, $0).lines.count } ?? 0)
+  }
+
+  private var acceptedNote: String {
+    let written = result.sendings.written
+    guard written > 0 else { return "nothing was written" }
+    return Unit.share.text(Double(result.sendings.accepted) / Double(written)) + " of what was written"
+  }
+
+  private var limitNote: String {
+    switch result.verdict.limitedBy {
+    case .schedule: "no more was asked for"
+    case .gateway: "it took no more"
+    case .generator: "it could send no more"
+    }
+  }
+
+  /// Text whose numbers have their thousands separated.
+  private static func withSeparators(_ text: String) -> String {
+    text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+      Int(word).map { grouped($0) } ?? String(word)
+    }.joined(separator: " ")
+  }
+
+  /// With the unit that its name says.
+  static func value(of threshold: RunResult.Verdict.Threshold) -> String {
+    let name = threshold.expression.prefix { $0 != "<" && $0 != ">" }.filter { $0 != " " }
+    let isPercentile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }
+    if isPercentile, !name.hasPrefix("loss_window") { return Unit.microseconds.text(threshold.value) }
+    if name == "written_bytes_per_s" { return Unit.bytesPerSecond.text(threshold.value) }
+    if name.hasSuffix("_per_s") { return Unit.perSecond.text(threshold.value) }
+    if name.hasSuffix("_rate") { return Unit.share.text(threshold.value) }
+    if name.hasSuffix("_bytes") { return Unit.bytes.text(threshold.value) }
+    return Unit.count.text(threshold.value)
+  }
+
+  private func agreementBlocks(with ledger: Ledger) -> [Block] {
+    let agreement = Agreement(result, ledger)
+    var table = Table([
+      .init("line"), .init("this side", .right), .init("gateway", .right), .init("what must hold"),
+    ])
+    for line in agreement.lines {
+      table.add(
+        Prose(line.name), Prose(line.ours), Prose(line.theirs), Prose(line.rule), tone: line.holds ? .good : .bad)
+    }
+    var blocks: [Block] = [.table(table)]
+    if agreement.lines.contains(where: { !$0.holds }) {
+      blocks.append(
+        .paragraph(
+          "The ledger is of everything the simulator did from its start to its end: it agrees only with a run that it had to itself."
+        ))
+    }
+    return blocks
+  }
+}
+
+/// The gateway's books beside those of the run, line by line.
+struct Agreement {
+  struct Line {
+    var name: String
+    var ours: String
+    var theirs: String
+    var rule: String
+    var holds: Bool
+  }
+
+  private(set) var lines: [Line] = []
+
+  init(_ result: RunResult, _ ledger: Ledger) {
+    let (sendings, gateway) = (result.sendings, ledger.gateway)
+    func add(_ name: String, _ ours: Int, _ theirs: Int, _ rule: String, _ holds: Bool) {
+      lines.append(Line(name: name, ours: grouped(ours), theirs: grouped(theirs), rule: rule, holds: holds))
+    }
+    // Counts of a document may be anything: differences instead of sums, which cannot overflow for what is not negative.
+    func isBetween(_ value: Int, _ low: Int, plus extra: Int) -> Bool {
+      value >= low && value.subtractingReportingOverflow(low).partialValue <= extra
+    }
+    let rejected = gateway.rejected.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+    if sendings.unknown == 0 {
+      add("accepted", sendings.accepted, gateway.accepted, "equal", sendings.accepted == gateway.accepted)
+    } else {
+      add(
+        "accepted", sendings.accepted, gateway.accepted,
+        "the gateway's is more by \(grouped(sendings.unknown)) unknown at most",
+        isBetween(gateway.accepted, sendings.accepted, plus: sendings.unknown))
+    }
+    let extra = sendings.markers.addingReportingOverflow(sendings.unknown).partialValue
+    add(
+      "rejected", sendings.rejected, rejected,
+      "the gateway's is more by \(grouped(sendings.markers)) markers at most",
+      isBetween(rejected, sendings.rejected, plus: extra))
+    add(
+      "discarded", sendings.discarded, gateway.discarded, "the gateway's is not more: some never arrived",
+      gateway.discarded <= sendings.discarded.addingReportingOverflow(extra).partialValue)
+    add(
+      "written, received", sendings.written, gateway.received, "received is not more than written and markers",
+      gateway.received <= sendings.written.addingReportingOverflow(sendings.markers).partialValue)
+    let statuses = Set(result.errorResponses.keys).union(gateway.errorResponses.keys)
+    for status in statuses.sorted(by: { (Int($0) ?? .max, $0) < (Int($1) ?? .max, $1) }) {
+      let (ours, theirs) = (result.errorResponses[status] ?? 0, gateway.errorResponses[status] ?? 0)
+      add(
+        "responses of status \(status)", ours, theirs, "the gateway's is more by the markers' at most",
+        isBetween(theirs, ours, plus: sendings.markers))
+    }
+    add(
+      "connections with a handshake", result.connections.opened, gateway.handshakes, "equal",
+      result.connections.opened == gateway.handshakes)
+    add(
+      "sessions resumed", result.connections.resumed, gateway.resumed, "equal",
+      result.connections.resumed == gateway.resumed)
+    add(
+      "malformed frames", 0, gateway.malformed, "none", gateway.malformed == 0)
+  }
+}

@@ -1,0 +1,195 @@
+import Measurement
+
+/// The report of one load run: what was asked, what came of it, why, and what that is worth for planning.
+///
+/// It measures nothing; every number is of the result, and of the two documents that may stand beside it.
+public struct RunReport: Sendable {
+  public var result: RunResult
+  /// The gateway's own books of the same run.
+  public var ledger: Ledger?
+  /// An earlier run that this one is compared with.
+  public var baseline: RunResult?
+  /// The command line that makes this report.
+  public var command: [String]
+
+  public init(_ result: RunResult, ledger: Ledger? = nil, baseline: RunResult? = nil, command: [String] = []) {
+    self.result = result
+    self.ledger = ledger
+    self.baseline = baseline
+    self.command = command
+  }
+
+  public var page: Page {
+    var sections = [verdict, capacity, setup, phases, throughput, lag, errors, connections, batches, resources]
+    if let baseline { sections.append(comparison(with: baseline)) }
+    sections += [warnings, glossary]
+    return Page(
+      title: "Load run: \(whatWasAsked)", subtitle: subtitle, sections: sections,
+      footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
+  }
+
+  private var subtitle: Prose {
+    let words = [
+      result.started.isEmpty ? "" : "started \(result.started)",
+      (result.environment.hosts ?? [result.environment.host]).filter { !$0.isEmpty }.joined(separator: ", "),
+      result.environment.apnscope.isEmpty ? "" : "apnscope \(result.environment.apnscope)",
+    ]
+    return Prose(words.filter { !$0.isEmpty }.joined(separator: " · "))
+  }
+
+  private var warnings: Section {
+    Section(
+      "Warnings",
+      result.warnings.isEmpty
+        ? [.paragraph("The run gave no warnings.")] : result.warnings.map { .callout(.warning, Prose($0)) })
+  }
+
+  // MARK: the plan in words
+
+  /// `50,000/s over 4 connections for 20s`.
+  var whatWasAsked: String {
+    var words = [pace]
+    if case .number(let count)? = result.plan["connections"] {
+      words.append("over \(grouped(count)) \(count == 1 ? "connection" : "connections")")
+    }
+    if case .number(let count)? = result.plan["count"] {
+      words.append("until \(grouped(count)) are written")
+    } else if case .text(let time)? = result.plan["for"], result.plan["stage"] == nil {
+      words.append("for \(time)")
+    }
+    return words.joined(separator: " ")
+  }
+
+  private var pace: String {
+    func rate(_ name: String) -> String? {
+      guard case .text(let text)? = result.plan[name] else { return nil }
+      guard text.hasSuffix("/s"), let value = Double(text.dropLast(2)), value.isFinite else { return text }
+      return Unit.perSecond.text(value)
+    }
+    if case .list(let stages)? = result.plan["stage"] {
+      return stages.count == 1 ? "one stage" : "\(stages.count) stages"
+    }
+    if let rate = rate("rate") { return rate }
+    if let rate = rate("rate_per_connection") { return "\(rate) per connection" }
+    return "as fast as taken"
+  }
+
+  /// Whether it was to keep a pace.
+  var hasSchedule: Bool { ["rate", "rate_per_connection", "stage"].contains { result.plan[$0] != nil } }
+
+  // MARK: over time
+
+  /// Where the phases are on the time axis.
+  var regions: [Chart.Region] {
+    var start = 0.0
+    return result.phases.compactMap { phase in
+      guard phase.seconds.isFinite, phase.seconds > 0 else { return nil }
+      defer { start += phase.seconds }
+      return Chart.Region(from: start, to: start + phase.seconds, label: phase.name)
+    }
+  }
+
+  /// From when to when the phase was on that rates are of; the whole run when there is none.
+  var measured: ClosedRange<Double> {
+    guard let region = regions.first(where: { $0.label == "measured" }) else { return 0...Double.infinity }
+    return region.from...region.to
+  }
+
+  /// The run's length: its phases, or where the series ends.
+  var length: Double {
+    let ends = [regions.last?.to, result.series.last.map { $0.tS + 1 }, result.timeline.spans.map(\.toS).max()]
+    return max(1e-3, ends.compactMap { $0 }.filter(\.isFinite).max() ?? 1)
+  }
+
+  var time: Axis { .time(bounds: 0...length) }
+
+  /// A line through the seconds of the run, each in its middle.
+  func line(_ value: (RunResult.Sample) -> Double) -> [Point] {
+    zip(result.series, seconds).map { Point($0.tS + $1 / 2, value($0)) }
+  }
+
+  /// How long each sample of the series is.
+  var seconds: [Double] { Self.seconds(of: result.series) }
+
+  static func seconds(of series: [RunResult.Sample]) -> [Double] {
+    series.indices.map { index in
+      guard index + 1 < series.count else { return 1 }
+      let length = series[index + 1].tS - series[index].tS
+      // Samples of a merged result may be missing; then there is a hole, not a long second.
+      return length.isFinite && length > 0 && length < 1.5 ? length : 1
+    }
+  }
+
+  /// Sums over equal bins of time that are whole seconds: no more than 90 bins.
+  func bins(_ value: (RunResult.Sample) -> Int) -> (width: Double, points: [Point]) {
+    let widths: [Double] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 86_400]
+    let width = widths.first { length / $0 <= 90 } ?? (length / 90).rounded(.up)
+    var sums: [Int: Double] = [:]
+    for sample in result.series where sample.tS.isFinite && sample.tS >= 0 && sample.tS < 1e12 {
+      // A sample begins a little behind the whole second that it is of.
+      sums[Int((sample.tS + 0.05) / width), default: 0] += Double(value(sample))
+    }
+    return (width, sums.sorted { $0.key < $1.key }.map { Point((Double($0.key) + 0.5) * width, $0.value) })
+  }
+
+  var errorTicks: [Chart.Event] {
+    zip(result.series, seconds).filter { $0.0.errors > 0 }
+      .map { .init(x: $0.tS + $1 / 2, count: $0.errors, label: $0.errors == 1 ? "error" : "errors") }
+  }
+}
+
+/// A command line as it could be typed again.
+func commandLine(_ words: [String]) -> String {
+  words.map { word in
+    let isPlain =
+      !word.isEmpty && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_./=:,%+@".contains($0)) }
+    return isPlain ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }.joined(separator: " ")
+}
+
+extension LatencyHistogram {
+  /// What its values are in while they are measured.
+  var valueUnit: Reporting.Unit {
+    switch unit {
+    case .microseconds, .milliseconds: .microseconds
+    case .count: .count
+    case .bytes: .bytes
+    }
+  }
+
+  func text(_ value: Int) -> String { valueUnit.text(Double(value)) }
+
+  /// Its percentile curve; the y axis is logarithmic when the tail is far from the middle.
+  func percentileChart(_ title: String, y label: String) -> Chart {
+    .percentiles(title, y: label, [("", self)])
+  }
+
+  /// Cells of a table: count, p50, p90, p99, p99.9, max.
+  var cells: [String] {
+    count == 0
+      ? ["0", "–", "–", "–", "–", "–"]
+      : [grouped(count)] + [0.5, 0.9, 0.99, 0.999].map { text(quantile($0)) } + [text(maximum)]
+  }
+
+  static let columns = ["count", "p50", "p90", "p99", "p99.9", "max"]
+}
+
+extension Chart {
+  /// Percentile curves of histograms with one unit; those that are empty are left out.
+  static func percentiles(_ title: String, y label: String, _ histograms: [(name: String, of: LatencyHistogram)])
+    -> Chart
+  {
+    let shown = histograms.enumerated().filter { $0.element.of.count > 0 }
+    let largest = shown.map(\.element.of.maximum).max() ?? 0
+    let smallest = shown.map { max(1, $0.element.of.quantile(0.5)) }.min() ?? 1
+    let isFar = largest / smallest > 30
+    // The smallest of all values may be far below the rest, and says little.
+    let least = shown.map { max(1, $0.element.of.quantile(0.05)) }.min() ?? 1
+    return Chart(
+      title: title, x: .percentile(),
+      y: Axis(
+        label, unit: shown.first?.element.of.valueUnit ?? .count, layout: isFar ? .logarithmic : .linear,
+        bounds: isFar ? Double(least)...Double(largest) : nil),
+      marks: shown.map { .percentiles($0.element.name, of: $0.element.of, color: .number($0.offset)) })
+  }
+}

@@ -1,0 +1,63 @@
+/// What a notification costs when b of them are written at once: F/b + V.
+///
+/// F is paid once for a write (the system call, the TLS record, the wake-up), V for each notification.
+public struct BatchCost: Sendable, Equatable {
+  public struct Point: Sendable, Equatable {
+    /// Notifications of a write, on average.
+    public var batch: Double
+    /// For one notification, in any unit of time or processor time.
+    public var cost: Double
+
+    public init(batch: Double, cost: Double) {
+      self.batch = batch
+      self.cost = cost
+    }
+  }
+
+  public enum Problem: Error, Sendable, Equatable {
+    /// Two unknowns need two different sizes at least.
+    case tooFewPoints
+    /// A batch of less than one, a cost that is not positive, or no number.
+    case badPoint
+  }
+
+  /// F and V, in the unit of the points. Never negative.
+  public let perWrite: Double
+  public let perNotification: Double
+  public let rSquared: Double
+
+  /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would be all
+  /// that counts.
+  public init(_ points: [Point]) throws(Problem) {
+    guard points.allSatisfy({ $0.batch >= 1 && $0.batch.isFinite && $0.cost > 0 && $0.cost.isFinite }) else {
+      throw .badPoint
+    }
+    guard Set(points.map(\.batch)).count >= 2 else { throw .tooFewPoints }
+    var system = LinearSystem(size: 2)
+    for point in points { system.add([1 / point.batch, 1], point.cost, weight: 1 / (point.cost * point.cost)) }
+    guard let solved = system.solved() else { throw .tooFewPoints }
+    if solved[0] < 0 {
+      (perWrite, perNotification) = (0, Self.best(points) { _ in 1 })
+    } else if solved[1] < 0 {
+      (perWrite, perNotification) = (Self.best(points) { 1 / $0 }, 0)
+    } else {
+      (perWrite, perNotification) = (solved[0], solved[1])
+    }
+    let (write, each) = (perWrite, perNotification)
+    rSquared = explained(
+      points.map(\.cost),
+      squaredError: points.reduce(0) {
+        let difference = $1.cost - (write / $1.batch + each)
+        return $0 + difference * difference
+      })
+  }
+
+  public func cost(batch: Double) -> Double? { batch >= 1 ? perWrite / batch + perNotification : nil }
+
+  /// The factor of a single term that fits best.
+  private static func best(_ points: [Point], _ term: (Double) -> Double) -> Double {
+    let products = points.reduce(0) { $0 + term($1.batch) / $1.cost }
+    let squares = points.reduce(0) { $0 + term($1.batch) * term($1.batch) / ($1.cost * $1.cost) }
+    return squares > 0 ? products / squares : 0
+  }
+}

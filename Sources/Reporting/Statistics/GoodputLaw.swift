@@ -1,0 +1,59 @@
+/// What errors cost: how many notifications a second are accepted when one in N is rejected.
+///
+/// With each rejection the connection ends. L notifications behind the bad one were written for nothing, and for the time
+/// T until the first is written on the new connection nothing goes: `G = N / ((N + L)/R + T)` for one connection with
+/// the streaming rate R.
+///
+///     |── N good ones ──|bad|── L discarded ──|   T   |── N good ones ──|…
+///     |<──────────── (N + L) / R ────────────>|
+public struct GoodputLaw: Sendable, Equatable {
+  /// R, notifications a second of one connection while nothing is rejected.
+  public var streamingRate: Double
+  /// L, the mean number of notifications that a rejection discards.
+  public var discarded: Double
+  /// T, seconds from the error's reading to the first notification on the new connection.
+  public var downtime: Double
+
+  /// `nil` unless the rate is positive, and the others are finite and not negative.
+  public init?(streamingRate: Double, discarded: Double, downtime: Double) {
+    guard streamingRate > 0, streamingRate.isFinite, discarded >= 0, discarded.isFinite, downtime >= 0,
+      downtime.isFinite
+    else { return nil }
+    self.streamingRate = streamingRate
+    self.discarded = discarded
+    self.downtime = downtime
+  }
+
+  /// G₁ when a share p = 1/N is rejected. Of nothing rejected it is R; of all, one in L/R + T is tried.
+  public func goodput(errorShare: Double) -> Double {
+    guard errorShare > 0 else { return streamingRate }
+    let good = 1 / min(1, errorShare)
+    return good / ((good + discarded) / streamingRate + downtime)
+  }
+
+  /// What c connections do together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`.
+  ///
+  /// - Parameter cores: K, of whoever runs out of them first, and what they have to do.
+  public func goodput(errorShare: Double, connections: Int, cores: Cores?) -> Double {
+    let share = min(1, max(0, errorShare))
+    let together = Double(max(0, connections)) * goodput(errorShare: share)
+    guard let cores else { return together }
+    let work = (1 + share * discarded) * cores.secondsPerNotification + share * cores.secondsPerHandshake
+    return work > 0 ? min(together, cores.count / work) : together
+  }
+
+  public struct Cores: Sendable, Equatable {
+    /// K.
+    public var count: Double
+    /// c_msg, seconds of processor time for a notification.
+    public var secondsPerNotification: Double
+    /// h, the same for a connection's handshake.
+    public var secondsPerHandshake: Double
+
+    public init(_ count: Double, secondsPerNotification: Double, secondsPerHandshake: Double) {
+      self.count = max(0, count)
+      self.secondsPerNotification = max(0, secondsPerNotification)
+      self.secondsPerHandshake = max(0, secondsPerHandshake)
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/// The middle of some values, the mean of the middle two when their number is even; `nil` of none, or when one of them
+/// is no number.
+public func median(_ values: [Double]) -> Double? {
+  guard !values.isEmpty, !values.contains(where: \.isNaN) else { return nil }
+  let sorted = values.sorted()
+  let half = sorted.count / 2
+  // Halved first, so that the sum of two large ones is none that is too large.
+  return sorted.count % 2 == 1 ? sorted[half] : sorted[half - 1] / 2 + sorted[half] / 2
+}
+
+/// How many times `base` a value is; `nil` when that is no number.
+public func ratio(_ value: Double, to base: Double) -> Double? {
+  let ratio = value / base
+  return ratio.isFinite ? ratio : nil
+}
+
+func mean(_ values: some Collection<Double>) -> Double { values.reduce(0, +) / Double(values.count) }
+
+/// Of a sample: divided by n − 1.
+func variance(_ values: some Collection<Double>, mean: Double) -> Double {
+  values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(values.count - 1)
+}

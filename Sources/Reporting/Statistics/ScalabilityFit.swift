@@ -1,0 +1,161 @@
+/// The universal scalability law X(N) = γN / (1 + α(N − 1) + βN(N − 1)), fitted to measured throughput.
+///
+/// γ is the throughput of one, α the share that has to wait in line, β what keeping all in agreement costs: with β > 0
+/// there is a best N, √((1 − α)/β), and more than that is slower. Least squares of X itself, by Levenberg and Marquardt
+/// from the fit of the law's linear form N/X; α and β are held at 0 when they would be negative. (Gunther, "Guerrilla
+/// Capacity Planning", chapters 4 to 6.)
+public struct ScalabilityFit: Sendable, Equatable {
+  public struct Point: Sendable, Equatable, Codable {
+    public var count: Double
+    public var throughput: Double
+
+    public init(_ count: Double, _ throughput: Double) {
+      self.count = count
+      self.throughput = throughput
+    }
+  }
+
+  public enum Problem: Error, Sendable, Equatable {
+    /// Three unknowns need measurements at three different N at least.
+    case tooFewPoints
+    /// N is below 1, or a throughput is not positive, or one of them is no number.
+    case badPoint
+    /// No law comes near the points.
+    case noFit
+  }
+
+  /// With fewer points the errors of the parameters are themselves guesses.
+  public static let fewPoints = 6
+
+  public let gamma: Double
+  public let alpha: Double
+  public let beta: Double
+  /// Standard errors; `nil` with three points, which leave nothing over, and of a parameter that is held at 0.
+  public let gammaError: Double?
+  public let alphaError: Double?
+  public let betaError: Double?
+  /// Share of the variance that the law explains.
+  public let rSquared: Double
+  public let points: Int
+  /// The largest N that was measured.
+  public let largest: Double
+
+  public var hasFewPoints: Bool { points < Self.fewPoints }
+
+  /// Where throughput is largest; `nil` when it grows for ever.
+  public var peak: Double? {
+    guard beta > 0 else { return nil }
+    return max(1, (max(0, 1 - alpha) / beta).squareRoot())
+  }
+
+  /// X(N); `nil` beyond twice the largest N that was measured, of which the fit knows nothing.
+  public func throughput(at count: Double) -> Double? {
+    guard count >= 1, count <= 2 * largest else { return nil }
+    return Self.value([gamma, alpha, beta], count)
+  }
+
+  /// Throws `Problem`.
+  public init(_ points: [Point]) throws(Problem) {
+    guard
+      points.allSatisfy({ $0.count >= 1 && $0.count <= 1e6 && $0.throughput > 0 && $0.throughput <= 1e15 })
+    else { throw .badPoint }
+    guard Set(points.map(\.count)).count >= 3 else { throw .tooFewPoints }
+    // In units of the largest, so that all steps are of one size.
+    let unit = points.map(\.throughput).max() ?? 1
+    let scaled = points.map { Point($0.count, $0.throughput / unit) }
+    guard let start = Self.linearStart(scaled) else { throw .noFit }
+    var best: (values: [Double], held: Set<Int>, error: Double)?
+    // Each way of holding α and β at 0 is a smaller problem of its own: the best of those that need no holding wins.
+    for held in [[], [2], [1], [1, 2]] as [Set<Int>] {
+      var from = start
+      for index in held { from[index] = 0 }
+      guard let (values, error) = Self.descend(scaled, from: from, held: held), values[0] > 0, values[1] >= 0,
+        values[2] >= 0, error < (best?.error ?? .infinity)
+      else { continue }
+      best = (values, held, error)
+    }
+    guard let best else { throw .noFit }
+    (gamma, alpha, beta) = (best.values[0] * unit, best.values[1], best.values[2])
+    self.points = points.count
+    largest = points.map(\.count).max() ?? 1
+    rSquared = explained(scaled.map(\.throughput), squaredError: best.error)
+    var errors = [Double?](repeating: nil, count: 3)
+    let free = (0..<3).filter { !best.held.contains($0) }
+    if points.count > free.count {
+      let system = Self.system(scaled, best.values, free)
+      let variance = best.error / Double(points.count - free.count)
+      if let diagonal = system.inverseDiagonal() {
+        for (place, index) in free.enumerated() { errors[index] = max(0, variance * diagonal[place]).squareRoot() }
+      }
+    }
+    (gammaError, alphaError, betaError) = (errors[0].map { $0 * unit }, errors[1], errors[2])
+  }
+
+  private static func value(_ parameters: [Double], _ count: Double) -> Double {
+    parameters[0] * count / (1 + parameters[1] * (count - 1) + parameters[2] * count * (count - 1))
+  }
+
+  private static func squaredError(_ points: [Point], _ parameters: [Double]) -> Double {
+    points.reduce(0) {
+      let difference = $1.throughput - value(parameters, $1.count)
+      return $0 + difference * difference
+    }
+  }
+
+  /// N/X = a + b(N − 1) + cN(N − 1) with a = 1/γ, b = α/γ, c = β/γ. Where X is large its error shows least in N/X, so a
+  /// point weighs as much as it does in X itself.
+  private static func linearStart(_ points: [Point]) -> [Double]? {
+    var system = LinearSystem(size: 3)
+    for point in points {
+      let weight = (point.throughput * point.throughput) / point.count
+      system.add(
+        [1, point.count - 1, point.count * (point.count - 1)], point.count / point.throughput,
+        weight: weight * weight)
+    }
+    guard let solved = system.solved(), solved[0] > 0 else {
+      // Not one answer, or a senseless one: as if it were one line through the steepest point.
+      return points.map { $0.throughput / $0.count }.max().map { [$0, 0.01, 1e-6] }
+    }
+    return [1 / solved[0], max(0, solved[1] / solved[0]), max(0, solved[2] / solved[0])]
+  }
+
+  /// The normal equations of one step, of the parameters that are free.
+  private static func system(_ points: [Point], _ parameters: [Double], _ free: [Int]) -> LinearSystem {
+    var system = LinearSystem(size: free.count)
+    for point in points {
+      let count = point.count
+      let value = value(parameters, count)
+      let share = value * value / (parameters[0] * count)
+      let slopes = [value / parameters[0], -share * (count - 1), -share * count * (count - 1)]
+      system.add(free.map { slopes[$0] }, point.throughput - value)
+    }
+    return system
+  }
+
+  private static func descend(
+    _ points: [Point], from start: [Double], held: Set<Int>
+  ) -> (values: [Double], error: Double)? {
+    let free = (0..<3).filter { !held.contains($0) }
+    var parameters = start
+    var error = squaredError(points, parameters)
+    var damping = 1e-3
+    for _ in 0..<500 {
+      var system = system(points, parameters, free)
+      for index in free.indices { system.matrix[index][index] *= 1 + damping }
+      guard let step = system.solved() else { return (parameters, error) }
+      var next = parameters
+      for (place, index) in free.enumerated() { next[index] += step[place] }
+      let nextError = squaredError(points, next)
+      if next[0] > 0, nextError.isFinite, nextError <= error {
+        let gain = error - nextError
+        (parameters, error) = (next, nextError)
+        damping = max(1e-12, damping / 10)
+        if gain <= 1e-16 * error || error == 0 { break }
+      } else {
+        damping *= 10
+        if damping > 1e12 { break }
+      }
+    }
+    return error.isFinite ? (parameters, error) : nil
+  }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import Bytes
+import Glibc
+import Reporting
+
+/// The folder that a report is written into.
+struct ReportFolder {
+  private let path: String
+
+  /// Makes the folder, and those that it is in. Complains and throws an exit code when that fails.
+  init(_ path: String) throws {
+    self.path = path.hasSuffix("/") ? path : path + "/"
+    for (index, letter) in self.path.enumerated() where letter == "/" && index > 0 {
+      let folder = String(self.path.prefix(index))
+      guard unsafe mkdir(folder, 0o755) != 0, errno != EEXIST else { continue }
+      complain("\(folder): \(SystemError.text(errno))")
+      throw ExitStatus.inputOutput
+    }
+  }
+
+  /// Writes `report.html`, `report.md` and its charts, and copies of files; says the names of the first two.
+  ///
+  /// - Parameter files: names in the folder, and what is copied to them.
+  func write(_ page: Page, copying files: [(name: String, from: String)]) throws {
+    // Read before anything is written: they may be in this folder.
+    let copies = try files.map { file in
+      do {
+        return (file.name, try WholeFile.read(file.from, maximumLength: ResultDocument.maximumLength))
+      } catch {
+        complain("\(file.from): \(error)")
+        throw ExitStatus.cannotOpen
+      }
+    }
+    let markdown = page.markdown()
+    for (name, bytes) in copies { try write(bytes, name) }
+    for chart in markdown.charts { try write(Array(chart.text.utf8), chart.name) }
+    removeCharts(after: markdown.charts.count)
+    try write(Array(page.html.utf8), "report.html")
+    try write(Array(markdown.text.utf8), "report.md")
+    let standard = try TextOutput(nil)
+    standard.say("\(path)report.html\n\(path)report.md")
+    try standard.check()
+  }
+
+  private func write(_ bytes: [UInt8], _ name: String) throws {
+    guard let file = OutputFile(creating: path + name) else {
+      complain("\(path)\(name): \(SystemError.text(errno))")
+      throw ExitStatus.inputOutput
+    }
+    _ = file.write(bytes.rawBytes)
+    if let failure = file.failure {
+      complain("\(path)\(name): \(SystemError.text(failure))")
+      throw ExitStatus.inputOutput
+    }
+  }
+
+  /// Those of an earlier report that had more.
+  private func removeCharts(after count: Int) {
+    var number = count + 1
+    while unsafe unlink("\(path)chart-\(number).svg") == 0 { number += 1 }
+  }
+}

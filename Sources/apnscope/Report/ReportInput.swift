@@ -1,0 +1,45 @@
+import ArgumentParser
+import Bytes
+import Glibc
+
+/// What a file is that a report is to be made of; its content says, not its name.
+enum ReportInput: String {
+  case load = "a result of a load"
+  case ledger = "a ledger"
+  case records = "a file of records"
+  /// Anything that is no JSON; who reads it says if it is none.
+  case recording = "no result but perhaps a recording"
+
+  /// Complains and throws an exit code when the file cannot be read or is of no kind that is known.
+  static func kind(of path: String) throws -> ReportInput {
+    let start = try beginning(of: path)
+    let text = start.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
+    // Each record begins with its type.
+    if text.starts(with: Array(#"{"type":"#.utf8)) { return .records }
+    guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return .recording }
+    switch try ResultDocument.kind(of: path) {
+    case "load": return .load
+    case "simulate": return .ledger
+    case let kind:
+      complain("\(path): is a result of '\(kind)', and there is no report of such")
+      throw ExitStatus.damaged
+    }
+  }
+
+  private static func beginning(of path: String) throws -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      complain("\(path): \(SystemError.text(errno))")
+      throw ExitStatus.cannotOpen
+    }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 4_096)
+    // Safe: at most the array's length is written.
+    let count = unsafe read(descriptor, &bytes, bytes.count)
+    guard count >= 0 else {
+      complain("\(path): \(SystemError.text(errno))")
+      throw ExitStatus.cannotOpen
+    }
+    return Array(bytes[..<count])
+  }
+}

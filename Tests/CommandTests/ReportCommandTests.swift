@@ -1,0 +1,166 @@
+import Foundation
+import Measurement
+import TestSupport
+import Testing
+
+/// `apnscope report`.
+@Suite("report")
+struct ReportCommandTests {
+  /// A load on a simulator, and the books of both: `run.json`, `sim.json`.
+  private func inFolderWithRun<T>(_ body: (Command) throws -> T) throws -> T {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--reject", "every=400"], in: command)
+      let load = try command.run(
+        "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--connections", "3", "--rate",
+        "1k/s",
+        "--for", "3s", "--threshold", "accepted_per_s>1", "--output", "run.json")
+      #expect(load.status == 0, "\(load.errors)")
+      _ = try simulator.stop()
+      try command.write(Array(command.read("simulator.ledger.json").utf8), "sim.json")
+      return try body(command)
+    }
+  }
+
+  @Test("A load and the gateway's books become a folder with a page, a text, charts, and what they were made from")
+  func folder() throws {
+    try inFolderWithRun { command in
+      let outcome = try command.run("report", "run.json", "--ledger", "sim.json", "--output", "Reports/first/")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(outcome.lines == ["Reports/first/report.html", "Reports/first/report.md"])
+      let (html, text) = try (command.read("Reports/first/report.html"), command.read("Reports/first/report.md"))
+      for page in [html, text] {
+        #expect(page.contains("The books balance, and those of the gateway agree"))
+        #expect(page.contains("apnscope report run.json --ledger sim.json --output Reports/first/"))
+        #expect(page.contains("Load run: 1,000/s over 3 connections for 3s"))
+      }
+      #expect(try command.read("Reports/first/run.json") == command.read("run.json"))
+      #expect(try command.read("Reports/first/ledger.json") == command.read("sim.json"))
+      let charts = text.split(separator: "](chart-").dropFirst().compactMap { Int($0.prefix { $0 != "." }) }
+      #expect(charts.count > 5 && charts == Array(1...charts.count))
+      for number in charts { #expect(try command.read("Reports/first/chart-\(number).svg").hasPrefix("<svg ")) }
+
+      // Over an earlier report with more charts; the baseline is in the folder itself.
+      try command.write(Array("old".utf8), "Reports/first/chart-\(charts.count + 1).svg")
+      let again = try command.run(
+        "report", "run.json", "--baseline", "Reports/first/run.json", "--output", "Reports/first")
+      #expect(again.status == 0, "\(again.errors)")
+      #expect(try command.read("Reports/first/report.md").contains("Compared with the baseline"))
+      #expect(throws: (any Error).self) { try command.read("Reports/first/chart-\(charts.count + 1).svg") }
+      #expect(try command.read("Reports/first/baseline.json") == command.read("run.json"))
+    }
+  }
+
+  @Test("Books of another run do not agree: 70, and the report is there and says where")
+  func otherBooks() throws {
+    try inFolderWithRun { command in
+      let ledger = try command.read("sim.json")
+      try command.write(Array(ledger.replacing("\"resumed\" : ", with: "\"resumed\" : 9").utf8), "other.json")
+      let outcome = try command.run("report", "run.json", "--ledger", "other.json", "--output", "out")
+      #expect(outcome.status == 70)
+      #expect(outcome.errors.contains("do not agree"))
+      #expect(try command.read("out/report.html").contains("books differ in sessions resumed"))
+    }
+  }
+
+  @Test("What no report can be made of is refused with its name and what to do")
+  func refused() throws {
+    try Command.inFolder { command in
+      let encoder = JSONEncoder()
+      encoder.keyEncodingStrategy = .convertToSnakeCase
+      try command.write([UInt8](encoder.encode(RunResult())), "run.json")
+      try command.write([UInt8](encoder.encode(Ledger())), "sim.json")
+      var later = RunResult()
+      later.schema = 99
+      try command.write([UInt8](encoder.encode(later)), "later.json")
+      later.kind = "dance"
+      try command.write([UInt8](encoder.encode(later)), "dance.json")
+      try command.write(Array("{\"kind\":".utf8), "cut.json")
+      try command.trace("plain-error.pcapng", as: "a.pcapng")
+      for (arguments, status, words) in [
+        (["sim.json"], 65, "--ledger sim.json"), (["later.json"], 65, "schema 99"), (["dance.json"], 65, "'dance'"),
+        (["cut.json"], 65, "not JSON"), (["none.json"], 66, "No such file"), (["a.pcapng"], 65, "a.pcapng"),
+        (["run.json", "--ledger", "run.json"], 65, "'load', not of 'simulate'"),
+        (["run.json", "--baseline", "sim.json"], 65, "'simulate', not of 'load'"),
+        (["run.json", "--baseline", "none.json"], 66, "none.json"),
+      ] as [([String], Int32, String)] {
+        let outcome = try command.shell("$apnscope report \(arguments.joined(separator: " ")) --output out")
+        #expect(outcome.status == status, "\(arguments)")
+        #expect(outcome.output == "")
+        #expect(outcome.errors.contains(words), "\(outcome.errors)")
+      }
+      #expect(try command.run("report", "run.json").status == 64)
+      #expect(try command.run("report", "run.json", "--output", "run.json/x").status == 74)
+      // A result with nothing in it has a report too.
+      #expect(try command.run("report", "run.json", "--output", "out").status == 0)
+      #expect(try command.read("out/report.html").contains("Nothing was written."))
+    }
+  }
+
+  @Test("The page is valid HTML", .enabled(if: ExternalTool.isInstalled("tidy")))
+  func valid() throws {
+    try inFolderWithRun { command in
+      #expect(try command.run("report", "run.json", "--ledger", "sim.json", "--output", "out").status == 0)
+      let tidy = try command.shell("tidy -q -e out/report.html")
+      #expect(tidy.status == 0 && tidy.errors == "", "\(tidy.errors)")
+    }
+  }
+
+  /// Looks at every chart of a page and says what is wrong in the page's title.
+  private static let inspection = """
+    <script>
+    addEventListener('load', () => {
+      const wrong = [];
+      const width = document.documentElement.scrollWidth;
+      if (width > innerWidth + 1) wrong.push('the page is ' + width + ' wide in a window of ' + innerWidth);
+      const charts = document.querySelectorAll('svg.apns-chart');
+      for (const svg of charts) {
+        const name = svg.getAttribute('aria-label'), box = svg.getBoundingClientRect();
+        if (!svg.querySelector('path.x')) wrong.push(name + ' has no axis');
+        if (!svg.querySelector('path.l, rect[class^=f], path[class^=c], circle')) wrong.push(name + ' has no data');
+        const texts = [...svg.querySelectorAll('text')].filter(text => getComputedStyle(text).display != 'none')
+          .map(text => [text.textContent, text.getBoundingClientRect()]);
+        texts.forEach(([text, a], index) => {
+          if (a.left < box.left - 2 || a.right > box.right + 2 || a.top < box.top - 2 || a.bottom > box.bottom + 2)
+            wrong.push(name + ': "' + text + '" is cut');
+          for (const [other, b] of texts.slice(index + 1))
+            if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+              && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)
+              wrong.push(name + ': "' + text + '" lies on "' + other + '"');
+        });
+      }
+      document.title = 'inspected ' + charts.length + ': ' + wrong.join('; ') + '.';
+    });
+    </script>
+    """
+
+  @Test(
+    "In a browser every chart has axes and data, no word is cut or lies on another, wide or narrow, and nothing is asked for",
+    .enabled(if: ExternalTool.isInstalled("chromium")))
+  func browser() throws {
+    try inFolderWithRun { command in
+      #expect(try command.run("report", "run.json", "--ledger", "sim.json", "--output", "out").status == 0)
+      let page = try command.read("out/report.html")
+      try command.write(Array(page.replacing("</body>", with: Self.inspection + "</body>").utf8), "out/inspected.html")
+      let charts = page.split(separator: "<svg class=\"apns-chart\"").count - 1
+      for width in [1_280, 800, 500] {
+        let outcome = try command.shell(
+          """
+          HOME="$PWD/home" timeout 60 chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
+          --disable-background-networking --disable-component-update --user-data-dir="$PWD/profile" \
+          --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr --v=0 --window-size=\(width),900 \
+          --dump-dom "file://$PWD/out/inspected.html"
+          """)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("<title>inspected \(charts): .</title>"), "\(width): \(title(outcome.output))")
+        #expect(!outcome.errors.contains("CONSOLE"), "\(outcome.errors)")
+      }
+    }
+  }
+
+  private func title(_ page: String) -> Substring {
+    guard let start = page.firstRange(of: "<title>"), let end = page.firstRange(of: "</title>") else {
+      return "no page"
+    }
+    return page[start.upperBound..<end.lowerBound]
+  }
+}

@@ -1,0 +1,178 @@
+import Measurement
+import Testing
+
+@testable import Reporting
+
+/// The report of a load run.
+@Suite("Report of a run")
+struct RunReportTests {
+  private static let run = syntheticRun(seconds: 30, connections: 4)
+
+  private func text(_ report: RunReport) -> String { report.page.markdown().text }
+
+  @Test("A short run's report is as it is kept")
+  func golden() throws {
+    var baseline = syntheticRun(seconds: 30, connections: 4, rate: 4_000)
+    baseline.environment.kernel = "Linux 5"
+    let report = RunReport(
+      Self.run, ledger: ledger(of: Self.run), baseline: baseline, command: ["apnscope", "report", "a b.json"])
+    try expectGolden(text(report), "run.md")
+    #expect(report.booksAgree == true)
+    #expect(report.page.sections.map(\.title).first == "Verdict")
+    #expect(report.page.charts.allSatisfy { !$0.isEmpty }, "a section without data says so instead")
+  }
+
+  @Test("A result with nothing in it makes a report that says so, without an empty chart")
+  func nothing() {
+    let page = RunReport(RunResult()).page
+    #expect(page.charts.isEmpty)
+    let text = page.markdown().text
+    for words in [
+      "Nothing was written", "No connection was attempted", "No error response came", "no series", "no phases",
+      "does not say where it was made", "gave no warnings",
+    ] { #expect(text.contains(words), "\(words)") }
+    #expect(!page.html.contains("nan") && !text.contains("inf"))
+  }
+
+  @Test("A failed threshold, a broken invariant and a warning are on the first screen")
+  func failures() {
+    var run = Self.run
+    run.verdict.thresholds = [.init(expression: "accepted_per_s>100k", value: 4_000, passed: false)]
+    run.verdict.invariants[0].holds = false
+    run.warnings = ["first", "second"]
+    guard let blocks = RunReport(run).page.sections.first?.blocks else {
+      Issue.record("the first section is another")
+      return
+    }
+    let callouts = blocks.compactMap { block in
+      if case .callout(let tone, let prose) = block { (tone, prose.text) } else { nil }
+    }
+    #expect(callouts.map(\.0) == [.bad, .bad, .warning])
+    #expect(callouts[0].1.contains("do not balance") && callouts[1].1.contains("4,000/s"))
+    #expect(callouts[2].1 == "first (and 1 more, see Warnings)")
+    guard case .figures(let figures) = blocks[0] else {
+      Issue.record("the first section is another")
+      return
+    }
+    #expect(figures.contains { $0.value == "2 failed" && $0.tone == .bad })
+  }
+
+  @Test("The gateway's books are compared line by line; each difference breaks its line and no other")
+  func books() {
+    let run = Self.run
+    let good = ledger(of: run)
+    #expect(Agreement(run, good).lines.allSatisfy { $0.holds })
+    #expect(RunReport(run).booksAgree == nil)
+    let changes: [(String, (inout Ledger) -> Void)] = [
+      ("accepted", { $0.gateway.accepted -= 1 }), ("accepted", { $0.gateway.accepted += 1 }),
+      ("rejected", { $0.gateway.rejected["8", default: 0] += run.sendings.markers + 1 }),
+      ("rejected", { $0.gateway.rejected["2"] = 0 }),
+      ("discarded", { $0.gateway.discarded += run.sendings.markers + 1 }),
+      ("written, received", { $0.gateway.received += 1 }),
+      ("responses of status 8", { $0.gateway.errorResponses["8", default: 0] -= 1 }),
+      ("connections with a handshake", { $0.gateway.handshakes += 1 }),
+      ("sessions resumed", { $0.gateway.resumed -= 1 }), ("malformed frames", { $0.gateway.malformed = 1 }),
+    ]
+    for (name, change) in changes {
+      var ledger = good
+      change(&ledger)
+      #expect(Agreement(run, ledger).lines.filter { !$0.holds }.map(\.name) == [name])
+      #expect(RunReport(run, ledger: ledger).booksAgree == false)
+    }
+    // What was left open may have been accepted.
+    var open = run
+    open.sendings.unknown = 5
+    open.sendings.accepted -= 5
+    #expect(Agreement(open, good).lines.filter { !$0.holds }.isEmpty)
+  }
+
+  @Test("A run compared with itself has ratio 1 everywhere, and differs in nothing")
+  func same() {
+    let text = text(RunReport(Self.run, baseline: Self.run))
+    #expect(text.contains("same machine"))
+    let rows = text.split(separator: "\n").filter { $0.contains("| 1 |") }
+    #expect(rows.count >= 10)
+    #expect(!text.contains("better") && !text.contains("worse"))
+    #expect(rows.filter { $0.contains("| \\~ |") }.count >= 8, "\(rows)")
+  }
+
+  @Test("Half the rate is worse, twice the lag is worse, and a tenth is within the noise of single runs")
+  func compared() {
+    var other = syntheticRun(seconds: 30, connections: 4, rate: 10_000)
+    other.latency.sendLagUs = LatencyHistogram(.microseconds)
+    for value in 0..<10_000 { other.latency.sendLagUs.record(400 + value % 300) }
+    let text = text(RunReport(Self.run, baseline: other))
+    let rows = text.split(separator: "\n")
+    #expect(rows.contains { $0.contains("✗ written |") && $0.contains("worse") })
+    #expect(rows.contains { $0.contains("✗ send lag p50 |") })
+    let close = syntheticRun(seconds: 30, connections: 4, rate: 5_500)
+    #expect(self.text(RunReport(Self.run, baseline: close)).contains("| below 15 % |"))
+  }
+
+  @Test("Hostile text in any part of a result stays text")
+  func hostile() {
+    let bad = "<script>x</script>|`\n"
+    var run = Self.run
+    run.environment.host = bad
+    run.environment.command = ["apnscope", bad, "it's"]
+    run.plan[bad] = .text(bad)
+    run.plan["for"] = .text(bad)
+    run.warnings = [bad]
+    run.errorResponses[bad] = 3
+    run.connections.closed[bad] = 3
+    run.batches.flushReasons[bad] = 3
+    run.phases[0].name = bad
+    run.verdict.thresholds = [.init(expression: bad, value: 1, passed: false)]
+    run.verdict.invariants = [.init(bad, holds: false, detail: bad)]
+    run.series[0].errorsByStatus[bad] = 3
+    let report = RunReport(run, ledger: ledger(of: run), baseline: Self.run, command: [bad])
+    let html = report.page.html
+    #expect(!html.contains("<script"))
+    #expect(report.page.charts.allSatisfy { problem(inXML: $0.svg) == nil })
+    #expect(html.contains("&#39;it&#39;\\&#39;&#39;s&#39;"), "quoted as the shell wants it")
+  }
+
+  @Test("Counts that no run can have make a report too")
+  func absurd() {
+    var run = Self.run
+    run.errorResponses = ["8": .max, "2": .max]
+    run.batches.flushReasons = ["full": .max, "idle": .max]
+    run.sendings.accepted = .min
+    run.sendings.markers = .max
+    run.sendings.unknown = .max
+    run.measuredS = .infinity
+    run.rates.writtenPerS = .nan
+    run.phases[0].seconds = -.infinity
+    run.plan["connections"] = .number(.infinity)
+    run.series[3].tS = .infinity
+    run.series[4].tS = -1e300
+    run.series[5].written = .max
+    run.series[6].written = .min
+    run.series[7].errors = .max
+    run.series[8].errors = .max
+    run.series[9].cpu = .nan
+    run.timeline.spans.append(.init(connection: .max, .up, fromS: .nan, toS: .infinity))
+    var ledger = ledger(of: Self.run)
+    ledger.gateway.rejected = ["1": .max, "2": .max]
+    ledger.gateway.accepted = .min
+    #expect(RunReport(run, ledger: ledger, baseline: run).page.html.contains("</html>"))
+    #expect(RunReport(Self.run, baseline: run).page.html.contains("</html>"))
+  }
+
+  @Test("An hour over 500 connections makes a page below 3 MB that shows every connection")
+  func large() {
+    var run = syntheticRun(seconds: 3_600, connections: 500)
+    // Also those that live in fits and starts.
+    for connection in 0..<500 {
+      for life in 0..<20 {
+        let at = Double(life) * 180 + Double(connection) / 10
+        run.timeline.spans.append(.init(connection: connection, .handshake, fromS: at, toS: at + 0.002))
+      }
+    }
+    let page = RunReport(run).page
+    #expect(page.html.utf8.count < 3_000_000, "\(page.html.utf8.count)")
+    #expect(page.markdown().charts.map(\.text.utf8.count).reduce(0, +) < 3_000_000)
+    let strip = page.charts.first { $0.strip != nil }
+    #expect(strip?.strip?.rows.count == 500)
+  }
+}
