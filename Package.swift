@@ -86,7 +86,8 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
-      name: "Reporting", dependencies: ["Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      name: "Reporting",
+      dependencies: ["APNSProtocol", "Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: settings),
 
     .executableTarget(
@@ -143,10 +144,14 @@ let package = Package(
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "Bytes", "TestSupport"],
+      name: "ReportingTests",
+      dependencies: [
+        "Reporting", "Measurement", "Bytes", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
-      name: "CommandTests", dependencies: ["apnscope", "APNSProtocol", "Measurement", "Bytes", "TestSupport"],
+      name: "CommandTests",
+      dependencies: ["apnscope", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
       exclude: ["Clients"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

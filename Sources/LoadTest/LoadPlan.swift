@@ -83,6 +83,9 @@ public struct LoadPlan: Sendable {
   public var verifiesName = true
   /// What a connection's end left open is sent again, with the risk of a duplicate.
   public var resendsUnknown = true
+  /// Bytes of memory, about, for what was written and is not settled, of all connections together. One whose share is full
+  /// is ended with a marker, which settles it, and made again.
+  public var unsettledMemory = 64 << 20
   /// Most spans of connections' lives that the result tells of.
   public var timelineLimit = 10_000
 

@@ -21,6 +21,7 @@ struct Apnscope: AsyncParsableCommand {
       """,
     version: version,
     subcommands: [
-      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Report.self, IdentityCommand.self,
+      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, Capacity.self, Report.self,
+      History.self, IdentityCommand.self,
     ])
 }

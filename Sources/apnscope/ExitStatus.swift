@@ -2,6 +2,7 @@ import ArgumentParser
 import GatewaySimulator
 import Glibc
 import PacketCapture
+import Reporting
 import TLSDecryption
 import TLSTransport
 
@@ -45,6 +46,14 @@ enum ExitStatus {
     case .cannotOpen, .inUse: cannotOpen
     case .notAFeedbackList, .unknownVersion: damaged
     case .tooMuchPending, .full, .closed, .failed: inputOutput
+    }
+  }
+
+  static func code(for error: HistoryError) -> ExitCode {
+    switch error.kind {
+    case .cannotOpen: cannotOpen
+    case .notAHistory, .newerSchema: damaged
+    case .locked, .failed: inputOutput
     }
   }
 

@@ -112,6 +112,7 @@ struct ReportCommandTests {
       const wrong = [];
       const width = document.documentElement.scrollWidth;
       if (width > innerWidth + 1) wrong.push('the page is ' + width + ' wide in a window of ' + innerWidth);
+      for (const entry of performance.getEntriesByType('resource')) wrong.push(entry.name + ' was asked for');
       const charts = document.querySelectorAll('svg.apns-chart');
       for (const svg of charts) {
         const name = svg.getAttribute('aria-label'), box = svg.getBoundingClientRect();

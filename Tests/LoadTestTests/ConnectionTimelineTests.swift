@@ -20,7 +20,7 @@ struct ConnectionTimelineTests {
     timeline.note(7, .connecting, at: 14 * second)
     timeline.note(0, .down, at: 15 * second)
     timeline.note(7, .up, at: 16 * second)
-    let ended = timeline.end(at: 20 * second, since: 10 * second)
+    let ended = timeline.end(since: 10 * second, at: 20 * second)
     #expect(ended.omitted == 0)
     #expect(
       ended.spans.filter { $0.connection == 0 } == [
@@ -41,7 +41,7 @@ struct ConnectionTimelineTests {
       timeline.note(1, .up, at: Int64(3 * time + 1))
       timeline.note(1, .down, at: Int64(3 * time + 2))
     }
-    let ended = timeline.end(at: 100, since: 0)
+    let ended = timeline.end(since: 0, at: 100)
     #expect(ended.spans.count == limit)
     #expect(ended.omitted == 8 - limit)
   }

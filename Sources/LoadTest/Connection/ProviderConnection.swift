@@ -63,7 +63,7 @@ final class ProviderConnection {
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
-    log = SentLog(limit: runner.logLimit)
+    log = runner.makeLog()
   }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
@@ -90,7 +90,7 @@ final class ProviderConnection {
 
   func changeWritability(_ isWritable: Bool) {
     self.isWritable = isWritable
-    if isWritable { runner.pump() }
+    if isWritable { runner.pump(self) }
   }
 
   /// Puts notifications into the batch, as many as fit, and returns how many.
@@ -342,7 +342,7 @@ final class ProviderConnection {
     let wasClosing = phase == .closing && cause == .local
     phase = .down
     (self.channel, socket, isWritable) = (nil, nil, false)
-    log = SentLog(limit: runner.logLimit)
+    log = runner.makeLog()
     session = ProviderSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)

@@ -6,8 +6,9 @@ import DequeModule
 /// both run in step. So what an error response leaves open is told in pieces, and is made again from them.
 ///
 /// A connection that meets no error is never answered, so all it wrote stays open and has to be remembered. Old writes
-/// are joined where their indexes run on, and lose their times; a connection that is alone on its loop then needs a fixed
-/// number of entries. Where several take turns nothing runs on, and `isFull` asks for a marker, which settles everything.
+/// are packed, and lose their times. Those of a connection that is alone on its loop run on, and take no more room the
+/// longer it lives. Where several take turns a write takes about four bytes, and in the end `isFull` asks for a marker,
+/// which settles everything.
 struct SentLog {
   /// Notifications with consecutive indexes.
   struct Piece: Equatable {
@@ -37,7 +38,7 @@ struct SentLog {
     }
 
     /// The same but for where they are.
-    fileprivate func isLike(_ other: Piece) -> Bool {
+    func isLike(_ other: Piece) -> Bool {
       attempt == other.attempt && silences == other.silences && alone == other.alone && portion == other.portion
     }
 
@@ -62,51 +63,50 @@ struct SentLog {
     var written: Int64
   }
 
-  /// Writes whose times are kept: an error response comes that late at most, if its latency is to be exact.
-  static let recent = 4_096
-
+  /// The last writes, at least `recent` of them, and all before these.
   private var entries: Deque<Entry> = []
+  private var old = OldWrites()
+  private let recent: Int
   private let limit: Int
-  /// The next attempt to join entries; doubled when that leaves many, so that it costs little per write.
-  private var nextJoin = 2 * SentLog.recent
   /// Positions so far.
   private(set) var count = 0
 
-  init(limit: Int = 1 << 17) { self.limit = limit }
+  /// - Parameters:
+  ///   - recent: how many writes' times are kept: an error response comes that late at most, if its latency is to be exact.
+  ///   - limit: bytes of memory for older ones, about.
+  init(recent: Int = 4_096, limit: Int = 1 << 20) {
+    self.recent = recent
+    self.limit = limit
+  }
 
   /// It holds as much as it may.
-  var isFull: Bool { entries.count >= limit }
-  var entryCount: Int { entries.count }
+  var isFull: Bool { old.memory >= limit }
+  /// Bytes that older writes take, about.
+  var oldMemory: Int { old.memory }
 
   mutating func append(_ piece: Piece, written: Int64) {
     entries.append(Entry(position: count, piece: piece, written: written))
     count += piece.count
-    if entries.count >= nextJoin { join() }
-  }
-
-  private mutating func join() {
-    var joined: Deque<Entry> = []
-    let old = entries.count - Self.recent
-    for entry in entries.prefix(old) {
-      if let last = joined.last, last.piece.end == entry.piece.index, last.piece.isLike(entry.piece) {
-        joined[joined.endIndex - 1].piece.count += entry.piece.count
-      } else {
-        joined.append(entry)
-      }
+    guard entries.count >= 2 * recent else { return }
+    for entry in entries.prefix(recent) {
+      old.append(entry.piece, position: entry.position, written: entry.written)
     }
-    joined.append(contentsOf: entries.suffix(Self.recent))
-    entries = joined
-    nextJoin = max(2 * Self.recent, 2 * entries.count)
+    entries.removeFirst(recent)
   }
 
   /// When the notification at `position` was written; `nil` when it was not. Of old ones, when one before it was.
-  func written(at position: Int) -> Int64? { entry(at: position).map { entries[$0].written } }
+  func written(at position: Int) -> Int64? {
+    guard position >= 0, position < count else { return nil }
+    return entry(at: position).map { entries[$0].written } ?? old.written(at: position)
+  }
 
   /// What was written from `position` on, in order.
   func pieces(from position: Int) -> [Piece] {
-    guard position < count, let first = entry(at: max(0, position)) else { return [] }
+    guard position < count else { return [] }
     var pieces: [Piece] = []
-    for entry in entries[first...] {
+    let first = entry(at: position)
+    if first == nil { old.read(from: position, into: &pieces) }
+    for entry in entries[(first ?? 0)...] {
       let skipped = max(0, position - entry.position)
       var piece = entry.piece
       piece.index += skipped
@@ -116,13 +116,23 @@ struct SentLog {
     return pieces
   }
 
+  /// Which of the last writes it is in; `nil` when it is older.
   private func entry(at position: Int) -> Int? {
-    guard position >= 0, position < count else { return nil }
+    guard let oldest = entries.first, oldest.position <= position else { return nil }
     var (low, high) = (0, entries.count)
     while low + 1 < high {
       let middle = (low + high) / 2
       if entries[middle].position <= position { low = middle } else { high = middle }
     }
-    return low < entries.count ? low : nil
+    return low
+  }
+}
+
+extension LoopRunner {
+  /// A connection's log. All logs together keep to what the plan allows, and to some megabytes of recent writes.
+  func makeLog() -> SentLog {
+    let connections = max(1, plan.connections.count)
+    return SentLog(
+      recent: min(4_096, max(64, (1 << 16) / connections)), limit: max(4_096, plan.unsettledMemory / connections))
   }
 }

@@ -26,15 +26,26 @@ enum Clock {
 
   /// Resident bytes now; 0 when the system does not tell.
   static func memory() -> Int {
-    let descriptor = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return 0 }
+    let words = words(of: "/proc/self/statm")
+    return words.count > 1 ? (Int(words[1]) ?? 0) * max(0, sysconf(Int32(_SC_PAGESIZE))) : 0
+  }
+
+  /// Of a file of the system that is one short line.
+  private static func words(of path: String) -> [Substring] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return [] }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 128)
     // Safe: at most the array's length is written.
     let count = unsafe read(descriptor, &bytes, bytes.count)
-    guard count > 0 else { return 0 }
-    let words = String(decoding: bytes[..<count], as: UTF8.self).split(separator: " ")
-    return words.count > 1 ? (Int(words[1]) ?? 0) * max(0, sysconf(Int32(_SC_PAGESIZE))) : 0
+    guard count > 0 else { return [] }
+    return String(decoding: bytes[..<count], as: UTF8.self).split { $0 == " " || $0 == "\n" }
+  }
+
+  /// Seconds for which this thread could have run and no processor was free; 0 when the system does not tell.
+  static func waited() -> Double {
+    // | nanoseconds on a processor | nanoseconds waiting for one | turns |
+    words(of: "/proc/thread-self/schedstat").dropFirst().first.flatMap { Double($0) }.map { $0 / 1e9 } ?? 0
   }
 
   /// User and system seconds of this process.

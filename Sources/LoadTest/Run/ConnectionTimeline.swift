@@ -20,6 +20,7 @@ struct ConnectionTimeline {
   /// - Parameter limit: most spans that are kept.
   init(limit: Int) { self.limit = limit }
 
+  /// - Parameter now: nanoseconds of the monotonic clock, as all times here.
   mutating func note(_ connection: Int, _ phase: ProviderConnection.Phase, at now: Int64) {
     switch phase {
     case .down: enter(nil, connection, now)
@@ -44,8 +45,8 @@ struct ConnectionTimeline {
 
   /// All of it, with what is still going on ended now.
   ///
-  /// - Parameter start: what seconds count from, on the same clock.
-  mutating func end(at now: Int64, since start: Int64) -> RunResult.Timeline {
+  /// - Parameter start: what seconds count from.
+  mutating func end(since start: Int64, at now: Int64) -> RunResult.Timeline {
     for connection in current.keys.sorted() { enter(nil, connection, now) }
     var timeline = RunResult.Timeline()
     timeline.omitted = omitted

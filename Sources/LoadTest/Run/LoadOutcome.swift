@@ -21,6 +21,8 @@ public struct LoadOutcome: Sendable {
     public var seconds: Double
     /// Of user and system time of this process.
     var cpu: Double
+    /// Seconds for which the event loops could have run and had no processor, all together.
+    var waited = 0.0
     var tally: LoadTally
     var measurements: LoadMeasurements
   }

@@ -154,13 +154,15 @@ struct Crew: Sendable {
   }
 
   func each(_ body: @escaping @Sendable (LoopRunner) -> Void) async {
-    for (runner, loop) in zip(runners, loops) { try? await loop.submit { body(runner.value) }.get() }
+    _ = await gather(body)
   }
 
   func gather<Value: Sendable>(_ body: @escaping @Sendable (LoopRunner) -> Value) async -> [Value] {
+    // All are asked before the first is waited for: a busy loop takes its time to answer.
+    let answers = zip(runners, loops).map { runner, loop in loop.submit { body(runner.value) } }
     var values: [Value] = []
-    for (runner, loop) in zip(runners, loops) {
-      if let value = try? await loop.submit({ body(runner.value) }).get() { values.append(value) }
+    for answer in answers {
+      if let value = try? await answer.get() { values.append(value) }
     }
     return values
   }

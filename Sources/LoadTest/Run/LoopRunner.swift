@@ -54,8 +54,6 @@ final class LoopRunner {
   let lingerNanoseconds: Int64
   let markerTimeoutNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
-  /// Entries that a connection's log may have: all logs together are bounded.
-  let logLimit: Int
 
   init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, _ world: World) {
     self.plan = plan
@@ -72,7 +70,6 @@ final class LoopRunner {
     lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
     markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))
     lifetimeNanoseconds = plan.connections.lifetime.map { Int64($0 / .nanoseconds(1)) }
-    logLimit = max(2_048, (1 << 18) / max(1, plan.connections.count / parts))
   }
 
   func clock() -> Int64 { world.clock() }
@@ -109,30 +106,48 @@ extension LoopRunner {
 
   /// Sends what is due, as batches, over the connections that can take them.
   ///
-  /// Called when time has passed and when a connection can take more; never waits.
+  /// Called when time has passed; never waits.
   func pump() {
+    pumping { now in
+      var records = 0
+      while let connection = nextReady(), fill(connection, now, &records) {}
+      for connection in connections { connection.flushWhatWaits(now) }
+    }
+  }
+
+  /// The same over a connection that can take more now. The others, which may be many, are not looked at.
+  func pump(_ connection: ProviderConnection) {
+    pumping { now in
+      connection.flushWhatWaits(now)
+      var records = 0
+      while connection.isReady, fill(connection, now, &records) {}
+      connection.flushWhatWaits(now)
+    }
+  }
+
+  private func pumping(_ body: (_ now: Int64) -> Void) {
     // Who pumps again in a moment pumps then: else each tick would add a burst, and the loop would never come to read.
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
     defer { isPumping = false }
     let now = clock()
     if phase == .running { updateOwed(now) }
-    var rounds = 0
-    while let connection = nextReady() {
-      guard let (piece, due) = nextPiece(now) else { break }
-      let taken = connection.collect(piece, due: due, now: now)
-      consume(piece, taken)
-      if taken == 0 || !connection.isReady {
-        if connection.isWritable { connection.flush(.full) } else if taken == 0 { break }
-        // Asked for every record: it costs a system call, and what is written after an error is lost.
-        rounds += connection.hasInput ? Self.burst : 1
-      }
-      if rounds >= Self.burst {
-        schedulePump()
-        break
-      }
-    }
-    for connection in connections { connection.flushWhatWaits(now) }
+    body(now)
+  }
+
+  /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
+  /// stop.
+  private func fill(_ connection: ProviderConnection, _ now: Int64, _ records: inout Int) -> Bool {
+    guard let (piece, due) = nextPiece(now) else { return false }
+    let taken = connection.collect(piece, due: due, now: now)
+    consume(piece, taken)
+    guard taken == 0 || !connection.isReady else { return true }
+    if connection.isWritable { connection.flush(.full) } else if taken == 0 { return false }
+    // Asked for every record: it costs a system call, and what is written after an error is lost.
+    records += connection.hasInput ? Self.burst : 1
+    guard records >= Self.burst else { return true }
+    schedulePump()
+    return false
   }
 
   private func updateOwed(_ now: Int64) {

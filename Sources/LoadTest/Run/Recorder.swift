@@ -20,6 +20,7 @@ struct Recorder {
   private var atSample = LoadTally()
   private var processor = Clock.processor()
   private var phaseProcessor = Clock.processor()
+  private var phaseWaited = 0.0
   /// What was measured in the phase, and in the second, as far as it was taken from the loops.
   private var ofPhase = LoadMeasurements()
   private var ofSecond = LoadMeasurements()
@@ -47,7 +48,7 @@ struct Recorder {
   }
 
   private mutating func takeSample(_ tally: LoadTally, _ now: Int64) async {
-    await takeMeasurements()
+    let backlog = await takeMeasurements()
     let seconds = Double(now - sampled) / 1e9
     let used = Clock.processor()
     let counts = tally - atSample
@@ -57,7 +58,7 @@ struct Recorder {
     sample.errors = counts.errorResponses.values.reduce(0, +)
     sample.errorsByStatus = counts.errors.filter { $0.value > 0 }
     (sample.opened, sample.closed, sample.up) = (counts.opened, counts.closed.values.reduce(0, +), tally.up)
-    sample.backlog = await crew.gather { $0.backlog }.reduce(0, +)
+    sample.backlog = backlog
     sample.sendLagP99Us = ofSecond.sendLag.quantile(0.99)
     sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)
     sample.cpu = (used.user + used.system - processor.user - processor.system) / seconds
@@ -74,11 +75,16 @@ struct Recorder {
     nextSample += (now - nextSample) / Self.second * Self.second + Self.second
   }
 
-  private mutating func takeMeasurements() async {
-    for part in await crew.gather({ $0.takeMeasurements() }) {
+  /// Returns how many notifications wait at that moment.
+  @discardableResult
+  private mutating func takeMeasurements() async -> Int {
+    var backlog = 0
+    for (part, waiting) in await crew.gather({ ($0.takeMeasurements(), $0.backlog) }) {
       ofPhase.merge(part)
       ofSecond.merge(part)
+      backlog += waiting
     }
+    return backlog
   }
 
   private func tally() async -> LoadTally {
@@ -94,10 +100,13 @@ struct Recorder {
     let used = Clock.processor()
     defer { (phaseBegan, phaseProcessor, ofPhase) = (now, used, LoadMeasurements()) }
     let tally = await tally()
+    let waitedNow = await crew.gather { _ in Clock.waited() }.reduce(0, +)
+    defer { phaseWaited = waitedNow }
     publish(LoadSnapshot(tally, phase: name == "drain" ? "over" : name, sendLag99: sendLag99))
     return LoadOutcome.Phase(
       name: name, seconds: Double(now - phaseBegan) / 1e9,
-      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: tally,
+      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system,
+      waited: max(0, waitedNow - phaseWaited), tally: tally,
       measurements: ofPhase)
   }
 
@@ -105,7 +114,7 @@ struct Recorder {
   func timeline() async -> RunResult.Timeline {
     let began = began
     var whole = RunResult.Timeline()
-    for part in await crew.gather({ $0.timeline.end(at: $0.clock(), since: began) }) {
+    for part in await crew.gather({ $0.timeline.end(since: began, at: $0.clock()) }) {
       whole.omitted += part.omitted
       whole.spans += part.spans
     }

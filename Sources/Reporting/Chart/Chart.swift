@@ -51,11 +51,14 @@ public struct Chart: Sendable, Equatable {
     public var from: Double
     public var to: Double
     public var label: String
+    /// `nil`: every other one is.
+    public var isShaded: Bool?
 
-    public init(from: Double, to: Double, label: String) {
+    public init(from: Double, to: Double, label: String, isShaded: Bool? = nil) {
       self.from = from
       self.to = to
       self.label = label
+      self.isShaded = isShaded
     }
   }
 

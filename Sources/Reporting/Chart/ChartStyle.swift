@@ -4,7 +4,7 @@ extension Chart {
   /// Light and dark by `prefers-color-scheme`. On narrow screens the text of a chart is drawn larger, because all of it
   /// shrinks with the picture, and labels that would then touch are left out.
   public static let style = """
-    .apns-chart{--ink:#1f2328;--soft:#59636e;--grid:#e4e7eb;--axis:#9aa4af;--shade:#59636e;--ground:#fff;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#8b949e;font:10.5px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums;display:block;width:100%;height:auto}
+    .apns-chart{--ink:#1f2328;--soft:#59636e;--grid:#e4e7eb;--axis:#9aa4af;--shade:#59636e;--ground:#fff;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#8b949e;font:10.5px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
     @media (prefers-color-scheme:dark){.apns-chart{--ink:#e6edf3;--soft:#9da7b3;--grid:#2a3038;--axis:#59636e;--shade:#9da7b3;--ground:#0d1117;--c1:#4aa3df;--c2:#f0b429;--c3:#2fbf95;--c4:#f47b3a;--c5:#d98bb5;--c6:#8fd0f5;--c7:#f0e442;--c8:#7d8590}}
     .apns-chart text{fill:var(--soft)}.apns-chart .k{fill:var(--ink)}.apns-chart .o{paint-order:stroke;stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}.apns-chart .e{text-anchor:end}.apns-chart .m{text-anchor:middle}
     .apns-chart .g{stroke:var(--grid);fill:none;vector-effect:non-scaling-stroke}.apns-chart .x{stroke:var(--axis);fill:none;vector-effect:non-scaling-stroke}
@@ -22,17 +22,19 @@ extension Chart {
     }.joined()
 
   /// The picture as a file of its own: its style is inside.
-  public var svg: String { drawn(style: "<style>\(Self.style)</style>") }
+  public var svg: String { drawn(isFile: true) }
 
   /// The picture as a part of a page that has `Chart.style`.
-  public var inlineSVG: String { drawn(style: "") }
+  public var inlineSVG: String { drawn(isFile: false) }
 
-  private func drawn(style: String) -> String {
+  private func drawn(isFile: Bool) -> String {
     var drawing = Drawing(self)
     drawing.draw()
     let height = Markup.number(drawing.layout.fullHeight)
+    // A file says how large it is; in a page it takes the room it gets.
+    let size = isFile ? " width=\"720\" height=\"\(height)\"" : ""
     return """
-      <svg class="apns-chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 \(height)" role="img" aria-label="\(Markup.escaped(title))">\(style)
+      <svg class="apns-chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 \(height)"\(size) role="img" aria-label="\(Markup.escaped(title))">\(isFile ? "<style>\(Self.style)</style>" : "")
       \(drawing.text)</svg>
       """
   }

@@ -19,7 +19,7 @@ extension Drawing {
     if !name.isEmpty { add("<text x=\"2\" y=\"\(n(layout.nameLine))\">\(Markup.escaped(name))</text>") }
     if !chart.x.label.isEmpty {
       add(
-        "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 5))\" dy=\"2.25em\">\(Markup.escaped(chart.x.label))</text>"
+        "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 9))\" dy=\"2.25em\">\(Markup.escaped(chart.x.label))</text>"
       )
     }
   }
@@ -48,7 +48,7 @@ extension Drawing {
   mutating func regions() {
     for (index, region) in chart.regions.enumerated() {
       guard let from = x.clamped(region.from), let to = x.clamped(region.to), to > from else { continue }
-      let shade = index % 2 == 0 ? "s" : "h"
+      let shade = region.isShaded ?? (index % 2 == 0) ? "s" : "h"
       add(
         "<rect class=\"\(shade)\" x=\"\(n(from))\" y=\"\(n(layout.top))\" width=\"\(n(to - from))\" height=\"\(n(layout.bottom - layout.top))\">\(title("\(region.label): \(chart.x.text(region.from)) to \(chart.x.text(region.to))"))</rect>"
       )

@@ -16,7 +16,7 @@ struct Drawing {
       chart.x, values: values.x, from: layout.left, to: layout.right, roomForTicks: 9,
       endsAtTicks: chart.x.layout == .linear && chart.x.includesZero && !isBars)
     y = Scale(
-      chart.y, values: values.y, from: layout.bottom, to: layout.top, roomForTicks: max(3, chart.height / 34),
+      chart.y, values: values.y, from: layout.bottom, to: layout.top, roomForTicks: max(4, chart.height / 34),
       endsAtTicks: true, hasHeadroom: !chart.regions.isEmpty)
   }
 
@@ -72,7 +72,7 @@ struct Drawing {
 
     init(_ chart: Chart) {
       let strip = chart.strip
-      left = 78
+      left = 86
       right = Self.width - 14
       var entries: [Legend] = []
       if let strip {
@@ -102,7 +102,7 @@ struct Drawing {
       nameLine = Double(lines) * 21 - 3
       top = nameLine + (chart.events.isEmpty ? 15 : 19)
       bottom = top + (strip.map(Self.height) ?? Double(max(40, chart.height)))
-      fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 50)
+      fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 54)
     }
 
     /// Of all rows.

@@ -84,11 +84,12 @@ extension Page {
     tr.bad td{background:var(--bad-ground)}tr.warning td{background:var(--warning-ground)}
     dl.values{display:grid;grid-template-columns:minmax(8em,max-content) 1fr;gap:5px 22px;margin:10px 0 16px;font-size:.95rem}
     dl.values dt{color:var(--soft)}dl.values dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
+    svg.apns-chart{display:block;width:100%;height:auto}
     figure{margin:18px 0 20px}
     figcaption{margin:0 0 6px}figcaption b{font-weight:600}figcaption span{display:block;color:var(--soft);font-size:.88rem;max-width:52em}
     footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:var(--soft);font-size:.85rem}
     @media (max-width:600px){main{padding:18px 16px 40px}h1{font-size:1.45rem}h2{margin-top:34px}.figures{grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:9px}.figures b{font-size:1.2rem}dl.values{grid-template-columns:1fr;gap:0}dl.values dd{margin-bottom:8px}}
-    @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--ground:#fff;--raised:#f4f4f4;--line:#bbb;--good:#00734f;--bad:#b3400a;--warning:#8a5a00;--good-ground:#fff;--bad-ground:#fff;--warning-ground:#fff}.apns-chart{--ink:#000;--soft:#444;--grid:#ddd;--axis:#888;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#777}body{font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}figure,tr,.figures li,.callout{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible}}
+    @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--ground:#fff;--raised:#f4f4f4;--line:#bbb;--good:#00734f;--bad:#b3400a;--warning:#8a5a00;--good-ground:#fff;--bad-ground:#fff;--warning-ground:#fff}.apns-chart{--ink:#000;--soft:#444;--grid:#ddd;--axis:#888;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#777}body{font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}.figures{grid-template-columns:repeat(auto-fit,minmax(120px,1fr))}.callout{border:1px solid var(--line)}figure,tr,.figures li,.callout{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible}}
 
     """
 }

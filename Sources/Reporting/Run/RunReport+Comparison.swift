@@ -21,7 +21,9 @@ extension RunReport {
         Prose(line.interval.map { "\(decimal($0.lowerBound, 3)) to \(decimal($0.upperBound, 3))" } ?? "–"), words,
         tone: line.outcome == .worse ? .bad : line.outcome == .better ? .good : .neutral)
     }
-    let differences = self.differences(from: baseline)
+    // Where the gateway was and what was asked of the result change no number.
+    let differences = SetupDifference.between([result], [baseline])
+      .filter { !["gateway", "identity", "threshold", "timeline"].contains($0.name) }
     var blocks: [Block] = []
     if differences.isEmpty {
       blocks.append(.paragraph("Both runs were made on the same machine, with the same software, plan and seed."))
@@ -29,7 +31,9 @@ extension RunReport {
       blocks.append(.callout(.warning, "The runs differ in more than their outcome; a ratio may be due to that."))
       var changed = Table([.init("setting"), .init("this run"), .init("baseline")])
       for difference in differences {
-        changed.add(.code(difference.name), Prose(difference.this), Prose(difference.that))
+        changed.add(
+          .code(difference.name), Prose(difference.a.joined(separator: ", ")),
+          Prose(difference.b.joined(separator: ", ")))
       }
       blocks.append(.table(changed))
     }
@@ -39,18 +43,6 @@ extension RunReport {
         "~: the ratio could as well be 1. Intervals tell of the changes inside each run, not of those from one run to the next: with one run a side, take a difference below 15 % for noise, and use several runs of each to be sure."
       ))
     return Section("Compared with the baseline", blocks)
-  }
-
-  private func differences(from baseline: RunResult) -> [(name: String, this: String, that: String)] {
-    let (a, b) = (result.environment, baseline.environment)
-    var pairs: [(String, String, String)] = [
-      ("host", a.host, b.host), ("kernel", a.kernel, b.kernel), ("processor", a.cpu, b.cpu),
-      ("cores", "\(a.cores)", "\(b.cores)"), ("openssl", a.openssl, b.openssl), ("apnscope", a.apnscope, b.apnscope),
-    ]
-    for key in Set(result.plan.keys).union(baseline.plan.keys).sorted() where key != "gateway" && key != "threshold" {
-      pairs.append((key, result.plan[key].map(Self.text) ?? "–", baseline.plan[key].map(Self.text) ?? "–"))
-    }
-    return pairs.filter { $0.1 != $0.2 }.map { (name: $0.0, this: $0.1, that: $0.2) }
   }
 
   private struct Line {

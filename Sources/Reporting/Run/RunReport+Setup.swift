@@ -18,26 +18,17 @@ extension RunReport {
       ("gateway", "gateway"), ("TLS", "tls"), ("cipher suites", "ciphers"), ("TLS 1.3 suites", "tls13_suites"),
       ("socket buffers", "buffers"), ("batch", "batch"), ("payload", "payload"), ("seed", "seed"),
     ] {
-      if let value = result.plan[key] { add(name, Self.text(value)) }
+      if let value = result.plan[key] { add(name, value.text) }
     }
     var blocks: [Block] = [values.isEmpty ? .paragraph("The result does not say where it was made.") : .values(values)]
     if !environment.command.isEmpty {
       blocks += [.heading("Command"), .preformatted(commandLine(environment.command))]
     }
     if !result.plan.isEmpty {
-      let lines = result.plan.sorted { $0.key < $1.key }.map { "\($0.key) = \(Self.text($0.value))" }
+      let lines = result.plan.sorted { $0.key < $1.key }.map { "\($0.key) = \($0.value.text)" }
       blocks += [.heading("Plan, with every default"), .preformatted(lines.joined(separator: "\n"))]
     }
     return Section("Set-up", blocks)
-  }
-
-  static func text(_ value: RunResult.PlanValue) -> String {
-    switch value {
-    case .text(let text): text
-    case .number(let number): decimal(number, 6).replacing(",", with: "")
-    case .flag(let flag): flag ? "yes" : "no"
-    case .list(let list): list.joined(separator: "; ")
-    }
   }
 
   var phases: Section {
@@ -65,5 +56,17 @@ extension RunReport {
           "Rates and latencies are of the measured phase alone. Accepted is counted in the phase in which it was proven, which may be a later one."
         ), .table(table),
       ])
+  }
+}
+
+extension RunResult.PlanValue {
+  /// About as a plan file has it.
+  var text: String {
+    switch self {
+    case .text(let text): text
+    case .number(let number): decimal(number, 6).replacing(",", with: "")
+    case .flag(let flag): "\(flag)"
+    case .list(let list): list.joined(separator: " ")
+    }
   }
 }

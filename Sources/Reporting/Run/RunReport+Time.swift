@@ -38,7 +38,7 @@ extension RunReport {
       .chart(
         chart,
         caption: result.series.contains { $0.errors > 0 }
-          ? "Each tick on the upper edge is a second with error responses." : "No error response came."),
+          ? "Ticks on the upper edge are seconds with error responses." : "No error response came."),
       .chart(
         proven,
         caption:

@@ -85,7 +85,8 @@ public struct RunReport: Sendable {
     return result.phases.compactMap { phase in
       guard phase.seconds.isFinite, phase.seconds > 0 else { return nil }
       defer { start += phase.seconds }
-      return Chart.Region(from: start, to: start + phase.seconds, label: phase.name)
+      return Chart.Region(
+        from: start, to: start + phase.seconds, label: phase.name, isShaded: phase.name != "measured")
     }
   }
 
@@ -139,7 +140,7 @@ public struct RunReport: Sendable {
 }
 
 /// A command line as it could be typed again.
-func commandLine(_ words: [String]) -> String {
+public func commandLine(_ words: [String]) -> String {
   words.map { word in
     let isPlain =
       !word.isEmpty && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_./=:,%+@".contains($0)) }
@@ -190,6 +191,7 @@ extension Chart {
       y: Axis(
         label, unit: shown.first?.element.of.valueUnit ?? .count, layout: isFar ? .logarithmic : .linear,
         bounds: isFar ? Double(least)...Double(largest) : nil),
-      marks: shown.map { .percentiles($0.element.name, of: $0.element.of, color: .number($0.offset)) })
+      marks: shown.map { .percentiles($0.element.name, of: $0.element.of, color: .number($0.offset)) },
+      height: 170)
   }
 }

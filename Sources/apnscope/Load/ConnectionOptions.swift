@@ -12,7 +12,7 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Most plaintext of a write (one TLS record), or without a unit most notifications of a write; 1 sends each alone.",
+      "Most plaintext of a write, as 16KiB, or without a unit most notifications of a write; 1 sends each alone. Default: 16KiB, one TLS record.",
       valueName: "size"))
   var batch: BatchArgument?
 
@@ -63,6 +63,12 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("How often a notification may be written before it is given up.", valueName: "count"))
   var maxAttempts = 100
 
+  @Option(
+    help: ArgumentHelp(
+      "Memory for what all connections have written and nobody has answered; one whose share is full is ended in good order and made again.",
+      valueName: "bytes"))
+  var unsettledMemory = ByteCount(64 << 20)
+
   @Flag(help: "Do not send again what a connection's end left open; it counts as unknown.")
   var leaveUnknown = false
 
@@ -101,5 +107,6 @@ struct ConnectionOptions: ParsableArguments {
     plan.markerTimeout = markerTimeout.duration
     plan.maximumAttempts = maxAttempts
     plan.resendsUnknown = !leaveUnknown
+    plan.unsettledMemory = unsettledMemory.bytes
   }
 }

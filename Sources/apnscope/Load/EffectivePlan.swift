@@ -66,6 +66,7 @@ struct EffectivePlan {
     text("markers", plan.usesMarkers ? "on" : "off")
     time("marker_timeout", plan.markerTimeout)
     number("max_attempts", Double(plan.maximumAttempts))
+    number("unsettled_memory", Double(plan.unsettledMemory))
     flag("leave_unknown", !plan.resendsUnknown)
     number("timeline", Double(plan.timelineLimit))
     if !command.result.threshold.isEmpty {

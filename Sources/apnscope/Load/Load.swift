@@ -3,24 +3,36 @@ import LoadTest
 
 struct Load: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Load a gateway with synthetic notifications, and keep exact books.",
+    abstract: "Load a gateway with synthetic or recorded notifications, and keep exact books.",
     discussion: """
       Generates a stream of notifications at a set rate or as fast as the gateway takes them, in batches over several \
       connections, survives every error the protocol has, and sends again what was discarded. At the end it says what \
       became of every notification, because the protocol does not: accepted, rejected, unknown, or given up.
 
       Notification n is a pure function of --seed and n, so the same load can be run again, and several machines can \
-      share one (--segment 2/4; 'apnscope merge' joins their results). A batch is written at once when nothing of ours is unsent; else it collects until it is \
-      full (--batch), has waited (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
+      share one (--segment 2/4; 'apnscope merge' joins their results).
+
+      A batch is written at once when nothing of ours is unsent; else it collects until it is full (--batch), has waited \
+      (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
       ends every connection's life: its rejection proves everything before it accepted (--markers off for gateways that \
       dislike it).
 
-      Without --rate or --stage it goes as fast as it can. Send lag is the time from when a notification was due to when \
+      --replay sends the notifications of a decoded trace instead, with the spacing that they were recorded with, so many \
+      times as fast (--speed 10), or as fast as they are taken (--speed max), until all are sent. They are numbered anew \
+      from 1, because the books need identifiers that differ. All else is as recorded: command, token, payload, \
+      expiration, priority, items that are missing, unknown, or in another order, and notifications that are bad. White \
+      space that the record of a payload does not have is put behind it, so that its length stays. Connections are joined \
+      by time, and the order on each stays; what has no time follows at once. Frames wait in a file without a name in \
+      TMPDIR or /tmp; memory takes 16 bytes a notification. --segment, several connections and resends work as ever.
+
+      Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was due to when \
       it was written; what is late is sent late, or with --behind skip left out and counted.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
-      second. Ctrl-C once ends it in good order with a full report, twice at once. It sends to this machine only, unless \
-      --allow-remote is given, and for 60 seconds unless --for or --count says otherwise.
+      second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
+      when each connection was up (--timeline). Ctrl-C once ends it in good order with a full report, twice at once. It \
+      sends to this machine only, unless --allow-remote is given, and for 60 seconds unless --for, --stage, --count or \
+      --replay says otherwise.
 
       Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
       in effect.
@@ -30,8 +42,10 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --count 10M --payload 100..2000 --command 0=1,2=9
         apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s --threshold 'send_lag_p99<5ms'
         apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
+        apnscope decode trace.pcap | apnscope load --identity ids --replay - --speed 10
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope load --identity ids --plan nightly.toml --print-plan
+        apnscope load --identity ids --plan nightly.toml --history runs.sqlite
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
       the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \

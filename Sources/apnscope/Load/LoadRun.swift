@@ -23,6 +23,7 @@ struct LoadRun {
       return try output.check()
     }
     let file = try command.result.output.map { try TextOutput($0) }
+    let history = try History.appending(to: command.result.history)
     let runner = try make(plan)
     let stop = StopSignals { runner.stop() }
     defer { stop.end() }
@@ -47,6 +48,7 @@ struct LoadRun {
     let document = try result.jsonDocument()
     if let file { file.say(document) }
     output.say(command.result.format == .json ? document : LoadSummary(result).text)
+    try complaining { try history?.append(result, document: document) }
     try output.check()
     try file?.check()
     if result.verdict.invariants.contains(where: { !$0.holds }) { throw ExitStatus.brokenBooks }

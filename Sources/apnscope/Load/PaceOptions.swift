@@ -31,7 +31,8 @@ struct PaceOptions: ParsableArguments {
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp(
-      "End after this time. Default: the stages' length, or 60s, or none with --count.", valueName: "time"))
+      "End after this time. Default: the stages' length; with --count or --replay when all is sent, a day later at most; else 60s.",
+      valueName: "time"))
   var duration: TimeSpan?
 
   @Option(help: ArgumentHelp("Time before it that is not measured.", valueName: "time"))

@@ -27,7 +27,7 @@ struct ReplayOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "How many times as fast as recorded: 10, 0.5, or max for as fast as they are taken. Default: 1.",
+      "How many times as fast as recorded, from 1e-6 to 1e6, or max for as fast as they are taken. Default: 1.",
       valueName: "factor"))
   var speed: Speed?
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import FoundationEssentials
 import Measurement
+import Reporting
 
 /// Results of commands as JSON documents.
 enum ResultDocument {
@@ -28,6 +29,11 @@ enum ResultDocument {
   /// The same for the books of a simulator.
   static func readLedger(_ path: String) throws -> Ledger {
     try read(path, kind: Ledger().kind, schema: Ledger().schema)
+  }
+
+  /// The same for a search for a capacity.
+  static func readCapacity(_ path: String) throws -> CapacityDocument {
+    try read(path, kind: CapacityDocument().kind, schema: CapacityDocument().schema)
   }
 
   private static func read<Document: Decodable>(_ path: String, kind: String, schema: Int) throws -> Document {

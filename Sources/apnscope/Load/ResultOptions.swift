@@ -22,7 +22,13 @@ struct ResultOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'. Repeatable.",
+      "Append the result to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
+    completion: .file(extensions: ["sqlite"]))
+  var history: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; a name that is none lists all. Repeatable.",
       valueName: "condition"))
   var threshold: [ThresholdArgument] = []
 

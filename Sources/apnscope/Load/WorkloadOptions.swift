@@ -7,7 +7,7 @@ struct WorkloadOptions: ParsableArguments {
       "Where all notifications come from; the same seed makes the same stream. Default: 1.", valueName: "number"))
   var seed: UInt64?
 
-  @Option(help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9.", valueName: "mix"))
+  @Option(help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9. Default: 2.", valueName: "mix"))
   var command: MixArgument?
 
   @Option(help: ArgumentHelp("Different device tokens. Default: 1M.", valueName: "count"))

@@ -8,14 +8,17 @@ struct Report: ParsableCommand {
     discussion: """
       Writes into a folder: report.html, one page that needs no network, no script and no other file, light or dark as \
       its reader's system is, and fit for a phone and for paper; report.md with chart-1.svg, chart-2.svg … beside it, for \
-      a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json), so that they can be made \
-      again. The page ends with the command line that made it. The folder is made if it is not there; files of an \
-      earlier report in it are replaced.
+      a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json, capacity.json), so that \
+      they can be made again. The page ends with the command line that made it. The folder is made if it is not there; \
+      files of an earlier report in it are replaced.
 
       A load run ('apnscope load --output' or 'apnscope merge --output') becomes: the verdict (what was asked, what came \
       of it, what limited it, thresholds, invariants), what it says about capacity with confidence intervals, the \
       set-up, its phases, throughput and send lag over time, errors and what each of them cost, the lives of the \
       connections, batching, processor and memory, and warnings.
+
+      What 'apnscope capacity' has found becomes: the answer, the trials of the search, the laws over connections, errors \
+      and batches with their checks, and every trial.
 
       With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
       load, line by line. With --baseline, an earlier run is compared with this one: ratios with intervals, and "~" where \
@@ -26,6 +29,7 @@ struct Report: ParsableCommand {
       Examples:
         apnscope report run.json --output Reports/nightly/
         apnscope report run.json --ledger sim.json --output Reports/nightly/
+        apnscope report capacity.json --output Reports/capacity/
         apnscope report run.json --baseline Reports/nightly/run.json --output Reports/candidate/
 
       Exit codes: 0 done, whatever the report says of the run; 64 usage; 65 a file is none of the kinds above, or of \
@@ -34,7 +38,7 @@ struct Report: ParsableCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("A result of 'apnscope load' or 'apnscope merge'.", valueName: "file"),
+    help: ArgumentHelp("A result of 'apnscope load', 'merge' or 'capacity'.", valueName: "file"),
     completion: .file(extensions: ["json"]))
   var input: String
 
@@ -59,13 +63,14 @@ struct Report: ParsableCommand {
     let kind = try ReportInput.kind(of: input)
     switch kind {
     case .load: try reportLoad()
+    case .capacity: try reportCapacity()
     case .ledger:
       complain(
         "\(input): is a ledger of 'apnscope simulate'; give it beside the load's result: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
     case .records, .recording:
-      complain("\(input): is \(kind.rawValue); there are reports of results of 'apnscope load' and 'apnscope merge'")
+      complain("\(input): is \(kind.rawValue); there are reports of results of 'apnscope load', 'merge' and 'capacity'")
       throw ExitStatus.damaged
     }
   }
@@ -83,6 +88,16 @@ struct Report: ParsableCommand {
       complain("\(output): the books of both sides do not agree; the report says in which lines")
       throw ExitStatus.brokenBooks
     }
+  }
+
+  private func reportCapacity() throws {
+    if ledger != nil || baseline != nil {
+      throw ValidationError("--ledger and --baseline are for results of a load; \(input) is one of 'capacity'.")
+    }
+    let document = try ResultDocument.readCapacity(input)
+    try ReportFolder(output).write(
+      document.page(footer: "Made by " + .code(commandLine(Self.command))),
+      copying: [("capacity.json", input)])
   }
 
   /// The command line, without the path that the command was started by.

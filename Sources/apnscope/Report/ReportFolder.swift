@@ -31,18 +31,23 @@ struct ReportFolder {
         throw ExitStatus.cannotOpen
       }
     }
-    let markdown = page.markdown()
-    for (name, bytes) in copies { try write(bytes, name) }
-    for chart in markdown.charts { try write(Array(chart.text.utf8), chart.name) }
-    removeCharts(after: markdown.charts.count)
-    try write(Array(page.html.utf8), "report.html")
-    try write(Array(markdown.text.utf8), "report.md")
+    try write(page, copies)
     let standard = try TextOutput(nil)
     standard.say("\(path)report.html\n\(path)report.md")
     try standard.check()
   }
 
-  private func write(_ bytes: [UInt8], _ name: String) throws {
+  /// Writes the page in both forms, and documents beside it.
+  func write(_ page: Page, _ documents: [(name: String, bytes: [UInt8])]) throws {
+    let markdown = page.markdown()
+    for (name, bytes) in documents { try write(bytes, name) }
+    for chart in markdown.charts { try write(Array(chart.text.utf8), chart.name) }
+    removeCharts(after: markdown.charts.count)
+    try write(Array(page.html.utf8), "report.html")
+    try write(Array(markdown.text.utf8), "report.md")
+  }
+
+  func write(_ bytes: [UInt8], _ name: String) throws {
     guard let file = OutputFile(creating: path + name) else {
       complain("\(path)\(name): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput

@@ -6,6 +6,7 @@ import Glibc
 enum ReportInput: String {
   case load = "a result of a load"
   case ledger = "a ledger"
+  case capacity = "a result of a search for a capacity"
   case records = "a file of records"
   /// Anything that is no JSON; who reads it says if it is none.
   case recording = "no result but perhaps a recording"
@@ -20,6 +21,7 @@ enum ReportInput: String {
     switch try ResultDocument.kind(of: path) {
     case "load": return .load
     case "simulate": return .ledger
+    case "capacity": return .capacity
     case let kind:
       complain("\(path): is a result of '\(kind)', and there is no report of such")
       throw ExitStatus.damaged

@@ -1,0 +1,161 @@
+/// Finds the highest rate that passes: which trial comes next, told of how the last one ended.
+///
+/// It begins near what a burst has shown and takes growing steps up or down until one trial passed and one failed; then
+/// it halves the distance, in logarithms, until they are a step (`precision`) apart. A long trial has to confirm the rate
+/// that is left, and one a step above it has to fail; if not, short trials were wrong, and the search goes on from there.
+/// A trial that is void is made again; after a few times its rate counts as one that cannot be tried. One that fails at a
+/// rate at which another has passed is made again once: what disturbs a trial from outside makes it fail, never pass.
+///
+/// It is a value without clock or sockets:
+///
+///     var search = CapacitySearch(near: burst)
+///     while let trial = search.next { search.note(run(trial)) }
+///     search.ending
+public struct CapacitySearch: Sendable {
+  public struct Trial: Sendable, Equatable {
+    public enum Kind: Sendable { case step, confirmation, above }
+
+    /// Notifications a second.
+    public var rate: Double
+    public var kind: Kind
+    public var isLong: Bool { kind != .step }
+
+    public init(rate: Double, kind: Kind) {
+      self.rate = rate
+      self.kind = kind
+    }
+  }
+
+  public enum Outcome: Sendable { case passed, failed, void }
+
+  public enum Ending: Sendable, Equatable {
+    /// Confirmed, and a step above it failed.
+    case found(Double)
+    /// Confirmed; what is above could not be tried, for want of a faster generator.
+    case generatorLimited(Double)
+    /// Trials ran out; the rate is the best that passed, which was not confirmed.
+    case unsettled(Double?)
+    /// Not even the lowest rate passed.
+    case nothingPassed
+  }
+
+  /// The result is this close to a rate that fails: 0.03 is 3 %.
+  public let precision: Double
+  public let maximumTrials: Int
+  /// How often a void trial is made again.
+  public let retries: Int
+  public private(set) var ending: Ending?
+  public private(set) var trials = 0
+
+  /// The highest that passed and the lowest that did not, as far as both are believed.
+  private var low: Double?
+  private var high: Double?
+  private var isLowConfirmed = false
+  /// The upper end is no failure of the gateway.
+  private var isHighVoid = false
+  private let lowest: Double
+  private var stride: Double
+  private var voids = 0
+  /// The highest rate that ever passed, until a second failure contradicts it.
+  private var best: Double?
+  private var isDoubted = false
+  private var current: Trial
+
+  /// - Parameters:
+  ///   - burst: notifications a second that the gateway took for a while; more than 0.
+  ///   - precision: above 0.
+  public init(near burst: Double, precision: Double = 0.03, maximumTrials: Int = 40, retries: Int = 2) {
+    self.precision = max(1e-4, precision)
+    self.maximumTrials = maximumTrials
+    self.retries = retries
+    lowest = burst / 10_000
+    stride = 2 * self.precision
+    // Most gateways sustain nearly what they take for a while.
+    current = Trial(rate: burst / (1 + self.precision), kind: .step)
+  }
+
+  /// What is to be tried now; `nil` when it is over.
+  public var next: Trial? { ending == nil ? current : nil }
+
+  /// How the trial `next` ended.
+  public mutating func note(_ outcome: Outcome) {
+    guard ending == nil else { return }
+    trials += 1
+    if outcome == .void, voids < retries {
+      voids += 1
+    } else if outcome == .failed, !isDoubted, let best, current.rate <= best {
+      isDoubted = true
+    } else {
+      (voids, isDoubted) = (0, false)
+      if outcome == .passed {
+        best = max(best ?? 0, current.rate)
+      } else if let believed = best, current.rate <= believed {
+        best = nil
+      }
+      switch (current.kind, outcome) {
+      case (.step, .passed): passed()
+      case (.step, _): failed(isVoid: outcome == .void)
+      case (.confirmation, .passed):
+        isLowConfirmed = true
+        current = Trial(rate: current.rate * (1 + precision), kind: .above)
+      case (.confirmation, _):
+        // Short trials were too kind: what they passed is not believed.
+        (low, stride) = (nil, precision)
+        failed(isVoid: outcome == .void)
+      case (.above, .passed):
+        (high, stride) = (nil, precision)
+        passed()
+        isLowConfirmed = true
+      case (.above, _):
+        ending = outcome == .void || isHighVoid ? .generatorLimited(low ?? 0) : .found(low ?? 0)
+      }
+    }
+    if ending == nil, trials >= maximumTrials { ending = .unsettled(low) }
+  }
+
+  private mutating func passed() {
+    low = current.rate
+    isLowConfirmed = false
+    if let high, high <= current.rate { self.high = nil }
+    choose()
+  }
+
+  private mutating func failed(isVoid: Bool) {
+    high = current.rate
+    isHighVoid = isVoid
+    if let low, low >= current.rate { self.low = nil }
+    choose()
+  }
+
+  private mutating func choose() {
+    switch (low, high) {
+    case (let low?, let high?):
+      // A little more than a step, so that rounding does not make a trial for nothing.
+      if high <= low * (1 + precision) * (1 + 1e-9) {
+        current = Trial(rate: low, kind: .confirmation)
+      } else {
+        current = Trial(rate: (low * high).squareRoot(), kind: .step)
+      }
+    case (let low?, nil):
+      current = Trial(rate: low * (1 + stride), kind: .step)
+      stride *= 2
+    case (nil, let high?):
+      current = Trial(rate: high / (1 + stride), kind: .step)
+      stride *= 2
+      if current.rate < lowest { ending = isHighVoid ? .unsettled(nil) : .nothingPassed }
+    case (nil, nil): break
+    }
+  }
+
+  /// Trials that it takes when nothing is against it, for a plan of the time: short ones and long ones.
+  public static func estimate(precision: Double) -> (short: Int, long: Int) {
+    // A gateway that does at a steady rate what it did in a burst, within a step or two.
+    var search = CapacitySearch(near: 1, precision: precision)
+    var (short, long) = (0, 0)
+    while let trial = search.next {
+      if trial.isLong { long += 1 } else { short += 1 }
+      search.note(trial.rate <= 0.98 ? .passed : .failed)
+    }
+    return (short, long)
+  }
+}

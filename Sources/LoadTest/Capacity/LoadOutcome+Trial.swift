@@ -1,0 +1,56 @@
+import Measurement
+
+extension LoadOutcome {
+  /// What a run says as a trial; its purpose and verdict are still to be told.
+  ///
+  /// - Parameter result: of the same run.
+  public func trial(_ result: RunResult) -> CapacityTrial {
+    var trial = CapacityTrial()
+    trial.connections = plan.connections.count
+    trial.batch = plan.batching.notifications == .max ? nil : plan.batching.notifications
+    trial.faultShare = plan.workload.faults.values.reduce(0, +)
+    func seconds(_ name: String) -> Double { phases.first { $0.name == name }?.seconds ?? 0 }
+    (trial.settleS, trial.measuredS, trial.drainS) = (seconds("warm-up"), seconds("measured"), seconds("drain"))
+    trial.notifications = result.notifications
+    trial.sendings = result.sendings
+    trial.errors = result.errorResponses.values.reduce(0, +)
+    trial.connectionsOpened = result.connections.opened
+    trial.connectionsFailed = result.connections.failed
+    trial.writtenBytes = phases.last?.tally.writtenBytes ?? 0
+    trial.writtenPerS = result.rates.writtenPerS
+    let proven = trial.settleS + trial.measuredS + trial.drainS
+    trial.acceptedPerS = proven > 0 ? Double(trial.notifications.accepted) / proven : 0
+    trial.sendLagP50Us = result.latency.sendLagUs.quantile(0.5)
+    trial.sendLagP99Us = result.latency.sendLagUs.quantile(0.99)
+    trial.loopLagP99Us = result.resources.loopLagUs.quantile(0.99)
+    if let drain = phases.last?.measurements.drain, drain.count > 0 { trial.behindMs = Double(drain.maximum) / 1e3 }
+    if result.lossWindow.count > 0 { trial.lossMean = result.lossWindow.mean }
+    if result.latency.recoverMs.count > 0 { trial.recoverMeanMs = result.latency.recoverMs.mean / 1e3 }
+    if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }
+    if let measured = phases.first(where: { $0.name == "measured" }), measured.seconds > 0 {
+      trial.cpuCores = measured.cpu / measured.seconds
+      trial.waitedShare = measured.waited / measured.seconds / Double(max(1, min(plan.threads, plan.connections.count)))
+      let written = trial.writtenPerS * measured.seconds
+      if written > 0 { trial.cpuPerNotificationUs = measured.cpu * 1e6 / written }
+    }
+    trial.availableCores = max(1, min(plan.threads, plan.connections.count, result.environment.cores))
+    trial.maxRssBytes = maximumMemory
+    guard case .scheduled(let schedule, _) = plan.pace else { return trial }
+    trial.offeredPerS = schedule.rate(at: 0)
+    let begin = seconds("connect") + trial.settleS
+    let samples = result.series.filter { $0.tS >= begin && $0.tS + 1 <= begin + trial.measuredS + 0.5 }
+    trial.backlogPerS = slope(samples.map { ($0.tS, Double($0.backlog)) })
+    return trial
+  }
+
+  /// Of the line that fits best.
+  private func slope(_ points: [(x: Double, y: Double)]) -> Double? {
+    guard points.count >= 3 else { return nil }
+    let count = Double(points.count)
+    let x = points.reduce(0) { $0 + $1.x } / count
+    let y = points.reduce(0) { $0 + $1.y } / count
+    let square = points.reduce(0) { $0 + ($1.x - x) * ($1.x - x) }
+    guard square > 0 else { return nil }
+    return points.reduce(0) { $0 + ($1.x - x) * ($1.y - y) } / square
+  }
+}

@@ -1,0 +1,86 @@
+import Measurement
+
+/// What a trial has to keep to pass.
+public struct TrialLimits: Sendable {
+  /// Send lag (p99), and the least that the gateway may be behind at the end, in microseconds.
+  public var lag = 50_000
+  /// Share of what was looked at that may be refused.
+  public var errorShare = 0.01
+  /// Share of sendings that may be second or later ones.
+  public var resentShare = 0.1
+  /// Growth of what is unread that a trial must show, as a share of the rate: half a step of the search.
+  public var drift = 0.015
+
+  public init() {}
+
+  /// Fills in the verdict. With a rate it passes, fails, or is void; without it is measured, or void.
+  ///
+  /// A trial that keeps all limits has passed, however busy the generator was. One that does not is void when the
+  /// generator had too little processor time, as it is to blame then.
+  public func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
+    let trouble = generatorTrouble(trial)
+    guard trial.offeredPerS != nil else {
+      trial.verdict = .measured
+      // As fast as possible is as fast as the generator can: that it is busy is no fault.
+      trial.reasons = trouble
+      return
+    }
+    let failures = failures(trial, thresholds)
+    trial.verdict = failures.isEmpty ? .passed : trouble.isEmpty ? .failed : .void
+    trial.reasons = failures.isEmpty ? [] : trouble + failures
+  }
+
+  private func generatorTrouble(_ trial: CapacityTrial) -> [String] {
+    var reasons: [String] = []
+    if trial.cpuCores > 0.9 * Double(trial.availableCores) {
+      reasons.append("the generator used more than 90 % of its processor time")
+    }
+    if trial.waitedShare > Self.tolerableWait {
+      reasons.append("the generator waited for a processor \(share(trial.waitedShare)) of the time")
+    }
+    if trial.loopLagP99Us > Self.tolerableLoopLag {
+      reasons.append("the generator's clock was late by \(milliseconds(trial.loopLagP99Us))")
+    }
+    return reasons
+  }
+
+  private func failures(_ trial: CapacityTrial, _ thresholds: [RunResult.Verdict.Threshold]) -> [String] {
+    var reasons: [String] = []
+    let rate = trial.offeredPerS ?? 0
+    if trial.sendLagP99Us > lag {
+      reasons.append("send lag p99 was \(milliseconds(trial.sendLagP99Us)), more than \(milliseconds(lag))")
+    }
+    // What grows by less in the whole trial is within the lag that is allowed.
+    if let growth = trial.backlogPerS, growth * trial.measuredS > rate * Double(lag) / 1e6 {
+      reasons.append("the backlog grew by \(Int(growth.rounded()))/s")
+    }
+    let allowed = max(Double(lag) / 1e3, drift * (trial.settleS + trial.measuredS) * 1e3)
+    if let behind = trial.behindMs, behind > allowed {
+      reasons.append("the gateway was \(Int(behind.rounded())) ms behind at the end, more than \(Int(allowed)) ms")
+    }
+    if trial.sendings.unknown > 0 {
+      reasons.append("\(trial.sendings.unknown) sendings were lost without an error")
+    }
+    if trial.notifications.abandoned > 0 {
+      reasons.append("\(trial.notifications.abandoned) notifications were given up")
+    }
+    if trial.errorShare > errorShare { reasons.append("a share of \(share(trial.errorShare)) was refused") }
+    if trial.sendings.written > 0 {
+      let resent = Double(trial.sendings.resent) / Double(trial.sendings.written)
+      if resent > resentShare { reasons.append("a share of \(share(resent)) was sent again") }
+    }
+    if trial.sendings.accepted == 0 { reasons.append("nothing was accepted") }
+    reasons += thresholds.filter { !$0.passed }.map { "threshold \($0.expression)" }
+    return reasons
+  }
+
+  private func milliseconds(_ microseconds: Int) -> String {
+    microseconds < 10_000 ? "\(Double(microseconds / 100) / 10) ms" : "\(microseconds / 1_000) ms"
+  }
+
+  private func share(_ value: Double) -> String { "\((value * 10_000).rounded() / 100) %" }
+
+  private static let tolerableWait = 0.1
+  /// Microseconds.
+  private static let tolerableLoopLag = 10_000
+}

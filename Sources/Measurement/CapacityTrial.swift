@@ -1,0 +1,83 @@
+/// One trial of a search for a gateway's capacity: what was asked of it, what was counted, and what that says.
+///
+/// What there was none of, as a recovery without an error, is absent, never 0.
+public struct CapacityTrial: Sendable, Equatable, Codable {
+  /// What it was made for.
+  public enum Purpose: String, Sendable, Codable {
+    /// As fast as possible, for an upper bound to begin with.
+    case burst
+    /// A step of the search.
+    case search
+    /// A long trial of the rate that was found, and one a step above it.
+    case confirm, above
+    /// As fast as possible over other numbers of connections, with other batches, with errors on purpose.
+    case connections, batch, errors
+    /// One more point, which a fit has to predict.
+    case check
+  }
+
+  public enum Verdict: String, Sendable, Codable {
+    case passed, failed
+    /// It says nothing about the gateway: the generator itself had too little processor time, or it was interrupted.
+    case void
+    /// There was nothing to pass: it went as fast as possible.
+    case measured
+  }
+
+  public var number = 0
+  public var purpose = Purpose.search
+  public var verdict = Verdict.measured
+  /// Why it failed or is void.
+  public var reasons: [String] = []
+
+  public var connections = 1
+  /// Most notifications of a write; absent: a full TLS record.
+  public var batch: Int?
+  /// Absent: as fast as possible.
+  public var offeredPerS: Double?
+  /// Share that was made bad on purpose.
+  public var faultShare = 0.0
+
+  /// Before the measured phase, the phase itself, and from its end until all was proven.
+  public var settleS = 0.0
+  public var measuredS = 0.0
+  public var drainS = 0.0
+
+  /// Of the whole trial: distinct notifications and their fates, sendings, and error responses.
+  public var notifications = RunResult.Notifications()
+  public var sendings = RunResult.Sendings()
+  public var errors = 0
+  public var connectionsOpened = 0
+  public var connectionsFailed = 0
+  public var writtenBytes = 0
+
+  /// In the measured phase.
+  public var writtenPerS = 0.0
+  /// Accepted in the whole trial, over the time until it was proven: buffers that were filled count for nothing.
+  public var acceptedPerS = 0.0
+  public var sendLagP50Us = 0
+  public var sendLagP99Us = 0
+  public var loopLagP99Us = 0
+  /// By how much what is due and not written grew each second; absent without a rate, or with less than 3 seconds.
+  public var backlogPerS: Double?
+  /// From the last marker's writing to its answer: how far the gateway was behind at the end.
+  public var behindMs: Double?
+  public var lossMean: Double?
+  public var recoverMeanMs: Double?
+  public var perWriteMean: Double?
+  /// Cores of this process in use in the measured phase, and how many it could use.
+  public var cpuCores = 0.0
+  public var availableCores = 1
+  /// Share of the time in which the generator's threads could have run and had no processor: something else ran there.
+  public var waitedShare = 0.0
+  public var cpuPerNotificationUs: Double?
+  public var maxRssBytes = 0
+
+  public init() {}
+
+  /// Share of the sendings that were looked at and refused.
+  public var errorShare: Double {
+    let seen = sendings.accepted + sendings.rejected
+    return seen > 0 ? Double(sendings.rejected) / Double(seen) : 0
+  }
+}

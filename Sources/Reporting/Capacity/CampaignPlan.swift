@@ -1,0 +1,118 @@
+import Measurement
+
+/// What a campaign needs, from what was measured: connections, hosts, time, network, and what errors cost.
+public struct CampaignPlan: Sendable, Equatable, Encodable {
+  /// The share of a connection's or core's capacity that is planned with; the rest is for what nobody foresees.
+  public static let headroom = 0.7
+
+  /// A campaign at one share of errors.
+  public struct Case: Sendable, Equatable, Encodable {
+    public var errorShare: Double
+    /// Of one connection.
+    public var perConnectionPerS: Double
+    /// Of the connections that were measured, all together.
+    public var acceptedPerS: Double
+    /// Sendings for each notification that is accepted: 1 when nothing has to be sent again.
+    public var sendingsEach: Double
+    public var reconnectsPerS: Double
+    public var secondsForTarget: Double?
+    /// To be done within the time.
+    public var connections: Int?
+    /// Machines like this one, one more than needed, so that one may fail.
+    public var hosts: Int?
+  }
+
+  /// Share of errors that was measured without any on purpose.
+  public var errorShare: Double
+  /// When there was none: it is less than this, 3/n, with 95 % confidence.
+  public var errorShareBelow: Double?
+  /// The first is what was measured; then those that are asked for most.
+  public var cases: [Case]
+  /// Notifications a second that the target asks for.
+  public var demandPerS: Double?
+  /// On the wire with TLS records and TCP/IP headers, at the demand or else at the sustained rate.
+  public var networkBitsPerS: Double
+  public var bytesEach: Double
+  /// Most resident memory of the generator.
+  public var memoryBytes: Int
+  /// What the numbers do not tell.
+  public var notes: [String] = []
+
+  /// `nil` when no rate passed.
+  init?(_ document: CapacityDocument, _ analysis: CapacityAnalysis) {
+    guard let sustained = document.sustainedPerS, sustained > 0 else { return nil }
+    let free = document.trials.filter { $0.verdict != .void && $0.sendings.written > 0 }
+    // The trials that passed at the rate, else any.
+    let steady = document.trials.filter { $0.verdict == .passed }.max { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }
+    guard let typical = steady ?? free.first else { return nil }
+    let errorShare = typical.errorShare
+    self.errorShare = errorShare
+    let seen = typical.sendings.accepted + typical.sendings.rejected
+    if case .lessThan(let bound) = EventShare(events: typical.sendings.rejected, of: seen) { errorShareBelow = bound }
+    let law = CapacityAnalysis.goodputLaw(document.trials)?.law
+    let fit = CapacityAnalysis.scalabilityFit(document.trials)
+    let demand = document.campaign.flatMap { campaign in
+      campaign.withinS.map { Double(campaign.notifications) / $0 }
+    }
+    let each = Double(typical.writtenBytes) / Double(max(1, typical.sendings.written))
+    let onWire = each * Self.overhead
+    let perNotification = (typical.cpuPerNotificationUs ?? 0) / 1e6
+    let cores = Double(max(1, document.environment.cores))
+    let measuredConnections = document.connections
+
+    func plan(_ share: Double) -> Case {
+      let slower = law.map { $0.goodput(errorShare: share) / $0.goodput(errorShare: errorShare) } ?? 1
+      let accepted = sustained * slower
+      let lost = share * (law?.discarded ?? 0)
+      let needed = demand.map { ($0 / (accepted / Double(measuredConnections) * Self.headroom)).rounded(.up) }
+      let planned = needed.map { needed -> Int? in
+        let straight = max(1, Int(min(needed, 1e9)))
+        guard let fit, let demand else { return straight }
+        return Self.connections(demand, straight, fit, accepted, measuredConnections)
+      }
+      let hosts = demand.map { demand in
+        Int(min(1e9, (demand * (1 + lost) * perNotification / (cores * Self.headroom)).rounded(.up))) + 1
+      }
+      return Case(
+        errorShare: share, perConnectionPerS: accepted / Double(measuredConnections), acceptedPerS: accepted,
+        sendingsEach: 1 + lost, reconnectsPerS: share * (demand ?? accepted),
+        secondsForTarget: document.campaign.map { Double($0.notifications) / accepted }, connections: planned ?? nil,
+        hosts: hosts.map { max(2, $0) })
+    }
+    cases = [plan(errorShare)]
+    if law != nil { cases += [1e-6, 1e-5, 1e-4, 1e-3].map(plan) }
+    demandPerS = demand
+    networkBitsPerS = (demand ?? sustained) * onWire * 8
+    bytesEach = each
+    memoryBytes = document.trials.map(\.maxRssBytes).max() ?? 0
+    if law == nil { notes.append("no trial had an error, so what errors cost is not known; try --error-sweep") }
+    if demand != nil, cases[0].connections == nil, let fit {
+      notes.append(
+        "the time asked for needs more than twice the \(Int(fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
+      )
+    }
+  }
+
+  /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.
+  public func shareText(_ one: Case) -> String {
+    guard let bound = errorShareBelow, one.errorShare == errorShare else { return Unit.share.text(one.errorShare) }
+    return "< " + Unit.share.text(bound)
+  }
+
+  /// The fewest that the law over connections gives the demand to, with headroom; `nil` when it is none that it can tell of.
+  private static func connections(
+    _ demand: Double, _ straight: Int, _ fit: ScalabilityFit, _ accepted: Double, _ measured: Int
+  ) -> Int? {
+    // Bursts are scaled to what is sustained over the connections of the search.
+    guard let burst = fit.throughput(at: Double(measured)), burst > 0 else { return straight }
+    let factor = accepted / burst
+    let most = Int(2 * fit.largest)
+    guard straight <= most else { return nil }
+    return (1...max(1, most)).first { count in
+      (fit.throughput(at: Double(count)) ?? 0) * factor * headroom >= demand
+    }
+  }
+
+  /// 29 bytes for each TLS record of 16 KiB (TLS 1.2, AES-GCM), and 66 bytes of Ethernet, IP and TCP for 1,448.
+  private static let overhead = (1 + 29.0 / 16_384) * (1 + 66.0 / 1_448)
+}

@@ -1,0 +1,188 @@
+import Measurement
+
+/// What the trials of a capacity run come to: the laws that they follow, each checked against one more point.
+public struct CapacityAnalysis: Sendable, Equatable, Encodable {
+  /// A prediction and what was measured then.
+  public struct Check: Sendable, Equatable, Encodable {
+    /// Connections, or the share of errors.
+    public var at: Double
+    public var predictedPerS: Double
+    public var measuredPerS: Double
+    /// How much more was measured than predicted: 0.05 is 5 %.
+    public var deviation: Double { predictedPerS > 0 ? measuredPerS / predictedPerS - 1 : 0 }
+
+    private enum CodingKeys: String, CodingKey { case at, predictedPerS, measuredPerS, deviation }
+
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(at, forKey: .at)
+      try container.encode(predictedPerS, forKey: .predictedPerS)
+      try container.encode(measuredPerS, forKey: .measuredPerS)
+      try container.encode(deviation, forKey: .deviation)
+    }
+  }
+
+  /// The universal scalability law over connections.
+  public struct Scalability: Sendable, Equatable, Encodable {
+    public var gamma: Double
+    public var alpha: Double
+    public var beta: Double
+    public var gammaError: Double?
+    public var alphaError: Double?
+    public var betaError: Double?
+    public var rSquared: Double
+    public var points: Int
+    /// Where more connections begin to be slower; absent when they never are.
+    public var peak: Double?
+    public var check: Check?
+  }
+
+  /// The goodput law of one connection.
+  public struct Goodput: Sendable, Equatable, Encodable {
+    public var streamingPerS: Double
+    public var discardedPerError: Double
+    public var downtimeMs: Double
+    /// Share of errors while nothing was made bad on purpose.
+    public var errorShare: Double
+    public var check: Check?
+  }
+
+  /// F/b + V of this generator, in microseconds of processor time.
+  public struct Batching: Sendable, Equatable, Encodable {
+    public var perWriteUs: Double
+    public var perNotificationUs: Double
+    public var rSquared: Double
+  }
+
+  public private(set) var scalability: Scalability?
+  public private(set) var goodput: Goodput?
+  public private(set) var batching: Batching?
+  public private(set) var plan: CampaignPlan?
+  public private(set) var warnings: [String] = []
+
+  private enum CodingKeys: String, CodingKey {
+    case scalability, goodput, batching
+    case plan = "campaign"
+    case warnings
+  }
+
+  public init(_ document: CapacityDocument) {
+    let trials = document.trials
+    let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
+    fitScalability(free)
+    fitGoodput(free)
+    fitBatching(free)
+    plan = CampaignPlan(document, self)
+    if trials.contains(where: { $0.verdict == .void }) {
+      let count = trials.count { $0.verdict == .void }
+      warnings.append("\(count) of \(trials.count) trials are void: the generator had too little processor time")
+    }
+    switch document.ending {
+    case .found: break
+    case .generatorLimited:
+      warnings.append("the gateway may sustain more: the generator was too slow to try")
+    case .unsettled: warnings.append("the search did not come to an end, so the rate is not confirmed")
+    case .nothingPassed: warnings.append("no rate passed; the reasons stand at the trials")
+    case .interrupted: warnings.append("it was interrupted")
+    }
+    let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
+    if !busy.isEmpty {
+      warnings.append(
+        "\(busy.count) of \(free.count) bursts were limited by the generator: what they show may be its own law, not the gateway's"
+      )
+    }
+  }
+
+  // MARK: connections
+
+  /// Bursts that differ in nothing but their connections, the check apart.
+  public static func scaling(_ trials: [CapacityTrial]) -> (fit: [CapacityTrial], check: CapacityTrial?) {
+    let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.faultShare == 0 }
+    let fit = free.filter { $0.purpose == .connections && $0.acceptedPerS > 0 }
+    return (fit, free.last { $0.purpose == .check && $0.acceptedPerS > 0 })
+  }
+
+  /// The law over connections; `nil` with fewer than three numbers of them.
+  public static func scalabilityFit(_ trials: [CapacityTrial]) -> ScalabilityFit? {
+    try? ScalabilityFit(scaling(trials).fit.map { ScalabilityFit.Point(Double($0.connections), $0.acceptedPerS) })
+  }
+
+  private mutating func fitScalability(_ free: [CapacityTrial]) {
+    guard let fit = Self.scalabilityFit(free) else { return }
+    scalability = Scalability(
+      gamma: fit.gamma, alpha: fit.alpha, beta: fit.beta, gammaError: fit.gammaError, alphaError: fit.alphaError,
+      betaError: fit.betaError, rSquared: fit.rSquared, points: fit.points, peak: fit.peak)
+    if let trial = Self.scaling(free).check, let predicted = fit.throughput(at: Double(trial.connections)) {
+      scalability?.check = Check(
+        at: Double(trial.connections), predictedPerS: predicted, measuredPerS: trial.acceptedPerS)
+    }
+    if fit.hasFewPoints {
+      warnings.append(
+        "the scalability law is fitted to \(fit.points) points; with fewer than \(ScalabilityFit.fewPoints) its parameters are guesses"
+      )
+    }
+  }
+
+  // MARK: errors
+
+  /// The law of one connection, from what was measured without and with errors made on purpose; `nil` when no trial had
+  /// an error, as then nobody knows what one costs.
+  public static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
+    let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
+    // The first with errors on purpose and the one without that was made beside it, or else any of the same kind.
+    guard let withErrors = free.first(where: { $0.purpose == .errors && $0.faultShare > 0 }) ?? free.first else {
+      return nil
+    }
+    let without = free.filter {
+      $0.faultShare == 0 && $0.connections == withErrors.connections && $0.batch == withErrors.batch
+    }
+    guard let base = without.first(where: { $0.purpose == .errors }) ?? without.first else { return nil }
+    let known = (base == withErrors ? [base] : [base, withErrors]).filter {
+      $0.errors > 0 && $0.lossMean != nil && $0.recoverMeanMs != nil
+    }
+    let errors = known.reduce(0) { $0 + $1.errors }
+    guard errors > 0 else { return nil }
+    let discarded = known.reduce(0) { $0 + Double($1.errors) * ($1.lossMean ?? 0) } / Double(errors)
+    let downtime = known.reduce(0) { $0 + Double($1.errors) * ($1.recoverMeanMs ?? 0) / 1e3 } / Double(errors)
+    // What was written in the time in which connections were up.
+    let seconds = base.settleS + base.measuredS + base.drainS
+    let up = Double(base.connections) * seconds - Double(base.errors) * downtime
+    guard up > 0.1 * seconds else { return nil }
+    return GoodputLaw(
+      streamingRate: Double(base.sendings.accepted + base.sendings.discarded) / up, discarded: discarded,
+      downtime: downtime
+    ).map { ($0, base) }
+  }
+
+  private mutating func fitGoodput(_ free: [CapacityTrial]) {
+    guard let (law, base) = Self.goodputLaw(free) else { return }
+    goodput = Goodput(
+      streamingPerS: law.streamingRate, discardedPerError: law.discarded, downtimeMs: law.downtime * 1e3,
+      errorShare: base.errorShare)
+    // The last one with errors, unless it is the one that the law is made of.
+    let errors = free.filter { $0.purpose == .errors && $0.faultShare > 0 }
+    if let trial = errors.last, errors.count > 1 {
+      goodput?.check = Check(
+        at: trial.errorShare,
+        predictedPerS: law.goodput(errorShare: trial.errorShare, connections: trial.connections, cores: nil),
+        measuredPerS: trial.acceptedPerS)
+    }
+  }
+
+  // MARK: batches
+
+  public static func batchPoints(_ trials: [CapacityTrial]) -> [BatchCost.Point] {
+    trials.filter { $0.purpose == .batch && $0.verdict == .measured }.compactMap { trial in
+      guard let size = trial.perWriteMean, let cost = trial.cpuPerNotificationUs, size >= 1, cost > 0 else {
+        return nil
+      }
+      return BatchCost.Point(batch: size, cost: cost)
+    }
+  }
+
+  private mutating func fitBatching(_ free: [CapacityTrial]) {
+    guard let fit = try? BatchCost(Self.batchPoints(free)) else { return }
+    batching = Batching(
+      perWriteUs: fit.perWrite, perNotificationUs: fit.perNotification, rSquared: fit.rSquared)
+  }
+}

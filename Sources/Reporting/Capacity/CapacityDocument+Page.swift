@@ -1,0 +1,285 @@
+import Glibc
+import Measurement
+
+extension CapacityDocument {
+  /// The report: the answer first, then what it rests on, then every trial.
+  ///
+  /// - Parameter footer: how it was made.
+  public func page(footer: Prose = "") -> Page {
+    let analysis = CapacityAnalysis(self)
+    var sections = [answer(analysis), search]
+    if let section = connectionsSection(analysis) { sections.append(section) }
+    if let section = errorsSection(analysis) { sections.append(section) }
+    if let section = batchesSection(analysis) { sections.append(section) }
+    sections.append(allTrials)
+    sections.append(setup)
+    var where_ = "\(environment.host)"
+    if case .text(let gateway) = plan["gateway"] { where_ = "\(gateway) from \(environment.host)" }
+    return Page(
+      title: "Capacity of \(Self.text(plan["gateway"]) ?? "the gateway")", subtitle: Prose("\(where_), \(started)"),
+      sections: sections, footer: footer)
+  }
+
+  private static func text(_ value: RunResult.PlanValue?) -> String? {
+    if case .text(let text) = value { text } else { nil }
+  }
+
+  /// One sentence about how the search ended.
+  public var conclusion: String {
+    let over = connections == 1 ? "1 connection" : "\(connections) connections"
+    let rate = sustainedPerS.map(Unit.perSecond.text) ?? "-"
+    return switch ending {
+    case .found: "sustains \(rate) over \(over); \(Unit.share.text(settings.precision)) more failed"
+    case .generatorLimited: "sustains \(rate) over \(over) at least; this generator cannot try more"
+    case .unsettled: sustainedPerS == nil ? "not found: trials ran out" : "passed \(rate) over \(over), not confirmed"
+    case .nothingPassed: "no rate passed"
+    case .interrupted: sustainedPerS == nil ? "interrupted before a rate passed" : "interrupted; \(rate) passed so far"
+    }
+  }
+
+  // MARK: the answer
+
+  private func answer(_ analysis: CapacityAnalysis) -> Section {
+    let tone: Tone = ending == .found ? .good : ending == .nothingPassed ? .bad : .warning
+    var figures = [
+      Figure(
+        "sustained", sustainedPerS.map(Unit.perSecond.text) ?? "–", note: ending.rawValue.replacing("_", with: " "),
+        tone: tone)
+    ]
+    if let plan = analysis.plan {
+      figures.append(
+        Figure(
+          "network", Unit.bytesPerSecond.text(plan.networkBitsPerS / 8),
+          note: "\(significant(plan.bytesEach, 3)) B each"))
+      figures.append(Figure("generator's memory", Unit.bytes.text(Double(plan.memoryBytes))))
+      if let first = plan.cases.first, let campaign {
+        let target = Unit.count.text(Double(campaign.notifications))
+        figures.append(
+          Figure(
+            "\(target) take", Unit.seconds.text(first.secondsForTarget ?? 0),
+            note: "over \(connections == 1 ? "1 connection" : "\(connections) connections")"))
+        if let within = campaign.withinS {
+          figures.append(
+            Figure(
+              "within \(Unit.seconds.text(within))",
+              first.connections.map { "\(grouped($0)) connections" } ?? "not known",
+              note: "\(Unit.perSecond.text(plan.demandPerS ?? 0)), \(first.hosts.map { "\($0) hosts" } ?? "")"))
+        }
+      }
+    }
+    var blocks: [Block] = [.callout(tone, Prose("The gateway \(conclusion).")), .figures(figures)]
+    if let plan = analysis.plan {
+      blocks.append(.heading("What errors cost"))
+      blocks.append(.table(Self.table(of: plan, hasDemand: plan.demandPerS != nil)))
+      blocks += plan.notes.map { .callout(.warning, Prose($0)) }
+      blocks.append(
+        .paragraph(
+          "Connections are planned with \(Unit.share.text(CampaignPlan.headroom)) of what one sustains, hosts with as much of their cores and one more than needed."
+        ))
+    }
+    blocks += analysis.warnings.map { .callout(.warning, Prose($0)) }
+    return Section("Result", blocks)
+  }
+
+  private static func table(of plan: CampaignPlan, hasDemand: Bool) -> Table {
+    var names = ["share of errors", "accepted", "of one connection", "sendings each", "reconnects"]
+    if plan.cases.contains(where: { $0.secondsForTarget != nil }) { names.append("time for the target") }
+    if hasDemand { names += ["connections needed", "hosts"] }
+    return .numbers(
+      names,
+      plan.cases.enumerated().map { index, one in
+        var cells = [
+          (index == 0 ? "measured: " : "") + plan.shareText(one), Unit.perSecond.text(one.acceptedPerS),
+          Unit.perSecond.text(one.perConnectionPerS), significant(one.sendingsEach, 4),
+          "\(significant(one.reconnectsPerS, 3))/s",
+        ]
+        if let seconds = one.secondsForTarget { cells.append(Unit.seconds.text(seconds)) }
+        if hasDemand { cells += [one.connections.map { grouped($0) } ?? "–", one.hosts.map { grouped($0) } ?? "–"] }
+        return cells
+      })
+  }
+
+  // MARK: the search
+
+  private var search: Section {
+    let steps = trials.filter { [.burst, .search, .confirm, .above].contains($0.purpose) }
+    func points(_ verdict: CapacityTrial.Verdict) -> [Point] {
+      steps.filter { $0.verdict == verdict }.map {
+        Point(Double($0.number), $0.offeredPerS ?? $0.acceptedPerS, note: $0.reasons.first ?? $0.purpose.rawValue)
+      }
+    }
+    let rates = steps.map { $0.offeredPerS ?? $0.acceptedPerS }.filter { $0 > 0 }
+    // Trials are close to each other at the end: the axis shows a little more than they span.
+    let bounds = rates.min().flatMap { low in rates.max().map { low * 0.95...$0 * 1.05 } }
+    let chart = Chart(
+      title: "Trials of the search",
+      x: Axis("trial", unit: .count, includesZero: false),
+      y: Axis("notifications per second", unit: .perSecond, layout: .logarithmic, bounds: bounds),
+      marks: [
+        .points("passed", points(.passed), color: .green), .points("failed", points(.failed), color: .vermillion),
+        .points("void", points(.void), color: .grey), .points("burst", points(.measured), color: .blue),
+      ].filter { !$0.points.isEmpty },
+      rules: sustainedPerS.map { [.horizontal($0, "sustained")] } ?? [])
+    return Section(
+      "Search",
+      [
+        .paragraph(
+          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. One whose generator lacked processor time is void instead of failed."
+        ),
+        .chart(chart),
+      ])
+  }
+
+  // MARK: laws
+
+  private func connectionsSection(_ analysis: CapacityAnalysis) -> Section? {
+    let (fitted, check) = CapacityAnalysis.scaling(trials)
+    guard !fitted.isEmpty else { return nil }
+    let point = { (trial: CapacityTrial) in
+      Point(Double(trial.connections), trial.acceptedPerS, note: trial.reasons.first)
+    }
+    var marks = [Mark.points("measured", fitted.map(point))]
+    var blocks: [Block] = []
+    if let fit = CapacityAnalysis.scalabilityFit(trials) {
+      let curve = (0...120).compactMap { step -> Point? in
+        let count = 1 + (2 * fit.largest - 1) * Double(step) / 120
+        return fit.throughput(at: count).map { Point(count, $0) }
+      }
+      marks.insert(.line("scalability law", curve, color: .orange, isDashed: true), at: 0)
+      func parameter(_ value: Double, _ error: Double?) -> String {
+        significant(value, 4) + (error.map { " ± \(significant($0, 2))" } ?? "")
+      }
+      blocks.append(
+        .values([
+          Value("γ, of one connection", Prose("\(parameter(fit.gamma, fit.gammaError)) per second")),
+          Value("α, waiting in line", Prose(parameter(fit.alpha, fit.alphaError))),
+          Value("β, keeping in step", Prose(parameter(fit.beta, fit.betaError))),
+          Value("R²", Prose(significant(fit.rSquared, 4))),
+          Value("fastest with", Prose(fit.peak.map { "\(significant($0, 3)) connections" } ?? "ever more connections")),
+        ]))
+    }
+    if let check {
+      marks.append(.points("check", [point(check)], color: .purple))
+      if let result = analysis.scalability?.check {
+        blocks.append(.callout(Self.tone(result), Prose(Self.sentence(result, "\(Int(result.at)) connections"))))
+      }
+    }
+    let chart = Chart(
+      title: "Accepted over connections, as fast as possible", x: Axis("connections", unit: .count),
+      y: Axis("accepted per second", unit: .perSecond), marks: marks)
+    return Section("Connections", [.chart(chart)] + blocks)
+  }
+
+  private func errorsSection(_ analysis: CapacityAnalysis) -> Section? {
+    guard let (law, _) = CapacityAnalysis.goodputLaw(trials), let goodput = analysis.goodput else { return nil }
+    let measured = trials.filter { $0.purpose == .errors && $0.acceptedPerS > 0 && $0.errorShare > 0 }
+    let connections = measured.first?.connections ?? 1
+    let curve = (0...120).map { step -> Point in
+      let share = ratio(step)
+      return Point(share, law.goodput(errorShare: share, connections: connections, cores: nil))
+    }
+    func ratio(_ step: Int) -> Double { 1e-7 * pow(1e6, Double(step) / 120) }
+    let chart = Chart(
+      title: "Accepted over the share of errors",
+      x: Axis("share of errors", unit: .share, layout: .logarithmic, includesZero: false),
+      y: Axis("accepted per second", unit: .perSecond),
+      marks: [
+        .line("goodput law", curve, color: .orange, isDashed: true),
+        .points("measured", measured.map { Point($0.errorShare, $0.acceptedPerS) }),
+      ])
+    var blocks: [Block] = [
+      .chart(chart, caption: "G = N / ((N + L)/R + T) of one connection, one error every N."),
+      .values([
+        Value("R, streaming", Prose(Unit.perSecond.text(goodput.streamingPerS))),
+        Value("L, discarded by an error", Prose(significant(goodput.discardedPerError, 3))),
+        Value("T, until sending again", Prose(Unit.milliseconds.text(goodput.downtimeMs))),
+      ]),
+    ]
+    if let check = goodput.check {
+      blocks.append(.callout(Self.tone(check), Prose(Self.sentence(check, "a share of \(Unit.share.text(check.at))"))))
+    }
+    return Section("Errors", blocks)
+  }
+
+  private func batchesSection(_ analysis: CapacityAnalysis) -> Section? {
+    let points = CapacityAnalysis.batchPoints(trials)
+    guard points.count >= 2 else { return nil }
+    var marks = [Mark.points("measured", points.map { Point($0.batch, $0.cost) })]
+    var blocks: [Block] = []
+    if let fit = try? BatchCost(points), let most = points.map(\.batch).max() {
+      let curve = (0...120).compactMap { step -> Point? in
+        let batch = pow(max(2, most), Double(step) / 120)
+        return fit.cost(batch: batch).map { Point(batch, $0) }
+      }
+      marks.insert(.line("F/b + V", curve, color: .orange, isDashed: true), at: 0)
+      blocks.append(
+        .values([
+          Value("F, a write", Prose(Unit.microseconds.text(fit.perWrite))),
+          Value("V, a notification", Prose(Unit.microseconds.text(fit.perNotification))),
+          Value("R²", Prose(significant(fit.rSquared, 4))),
+        ]))
+    }
+    let chart = Chart(
+      title: "Processor time of the generator for a notification",
+      x: Axis("notifications of a write", unit: .count, layout: .logarithmic, includesZero: false),
+      y: Axis("processor time", unit: .microseconds), marks: marks)
+    return Section("Batches", [.chart(chart)] + blocks)
+  }
+
+  private static func tone(_ check: CapacityAnalysis.Check) -> Tone { abs(check.deviation) <= 0.15 ? .good : .warning }
+
+  private static func sentence(_ check: CapacityAnalysis.Check, _ place: String) -> String {
+    let deviation = "\(check.deviation >= 0 ? "+" : "−")\(Unit.share.text(abs(check.deviation)))"
+    return
+      "Checked at \(place): \(Unit.perSecond.text(check.predictedPerS)) predicted, \(Unit.perSecond.text(check.measuredPerS)) measured (\(deviation))."
+  }
+
+  // MARK: what it rests on
+
+  private var allTrials: Section {
+    var table = Table([
+      .init("trial", .right), .init("for"), .init("offered", .right), .init("accepted", .right),
+      .init("connections", .right), .init("batch", .right), .init("errors", .right), .init("lag p99", .right),
+      .init("behind", .right), .init("cores", .right), .init("verdict"), .init("why"),
+    ])
+    for trial in trials {
+      let tone: Tone =
+        switch trial.verdict {
+        case .passed: .good
+        case .failed: .bad
+        case .void: .warning
+        case .measured: .neutral
+        }
+      table.rows.append(
+        Table.Row(
+          [
+            "\(trial.number)", trial.purpose.rawValue, trial.offeredPerS.map(Unit.perSecond.text) ?? "all it takes",
+            Unit.perSecond.text(trial.acceptedPerS), "\(trial.connections)",
+            trial.perWriteMean.map { significant($0, 3) } ?? "–", grouped(trial.errors),
+            Unit.microseconds.text(Double(trial.sendLagP99Us)), trial.behindMs.map(Unit.milliseconds.text) ?? "–",
+            significant(trial.cpuCores, 2), trial.verdict.rawValue, trial.reasons.joined(separator: "; "),
+          ].map { Prose($0) }, tone: tone))
+    }
+    return Section("All trials", [.table(table)])
+  }
+
+  private var setup: Section {
+    var values = [
+      Value("host", Prose(environment.host)), Value("kernel", Prose(environment.kernel)),
+      Value("processor", Prose("\(environment.cpu), \(environment.cores) cores")),
+      Value("memory", Prose(Unit.bytes.text(Double(environment.memoryBytes)))),
+      Value("TLS", Prose(environment.openssl)), Value("apnscope", Prose(environment.apnscope)),
+      Value("command", .code(environment.command.joined(separator: " "))),
+      Value("time", Prose("\(started) to \(ended)")),
+    ]
+    values += plan.sorted { $0.key < $1.key }.map { name, value in
+      switch value {
+      case .text(let text): Value(name, Prose(text))
+      case .number(let number): Value(name, Prose(decimal(number, 6)))
+      case .flag(let flag): Value(name, Prose("\(flag)"))
+      case .list(let list): Value(name, Prose(list.joined(separator: ", ")))
+      }
+    }
+    return Section("Set-up", [.values(values)])
+  }
+}

@@ -1,0 +1,86 @@
+import Measurement
+
+/// What a capacity run says: all its trials, the rate it found, and what follows for a campaign.
+///
+/// As JSON it is `{"schema":1,"kind":"capacity",…}` with the trials as they were and, under `analysis`, what they come to.
+/// The analysis is worked out again when a document is read, so an old document gains what a newer program knows.
+public struct CapacityDocument: Sendable, Equatable, Codable {
+  /// How the search ended.
+  public enum Ending: String, Sendable, Codable {
+    /// The rate held for long, and one a step above it did not.
+    case found
+    /// It held; the generator was too slow to try what is above.
+    case generatorLimited = "generator_limited"
+    /// Trials ran out; the rate passed, but was not confirmed.
+    case unsettled
+    /// Not even the lowest rate passed.
+    case nothingPassed = "nothing_passed"
+    /// It was interrupted.
+    case interrupted
+  }
+
+  public struct Settings: Sendable, Equatable, Codable {
+    public var precision = 0.03
+    public var trialS = 10.0
+    public var confirmS = 30.0
+    public var settleS = 2.0
+    public var lagLimitUs = 50_000
+    public var errorLimit = 0.01
+    public var resentLimit = 0.1
+    public init() {}
+  }
+
+  /// A campaign to be planned: so many notifications, within a time if one is asked for.
+  public struct Campaign: Sendable, Equatable, Codable {
+    public var notifications: Int
+    public var withinS: Double?
+
+    public init(notifications: Int, withinS: Double?) {
+      self.notifications = notifications
+      self.withinS = withinS
+    }
+  }
+
+  public var schema = 1
+  public var kind = "capacity"
+  /// UTC, RFC 3339.
+  public var started = ""
+  public var ended = ""
+  public var environment = Environment()
+  /// What all trials had in common, by its name in a plan file of `load`.
+  public var plan: [String: RunResult.PlanValue] = [:]
+  public var settings = Settings()
+  public var ending = Ending.interrupted
+  /// Notifications a second that are sustained; absent when no rate passed.
+  public var sustainedPerS: Double?
+  /// Connections over which it was found.
+  public var connections = 1
+  public var campaign: Campaign?
+  public var trials: [CapacityTrial] = []
+
+  public init() {}
+
+  private enum CodingKeys: String, CodingKey {
+    case schema, kind, started, ended, environment, plan, settings, ending, sustainedPerS, connections, campaign, trials
+  }
+
+  private enum AnalysisKey: String, CodingKey { case analysis }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(schema, forKey: .schema)
+    try container.encode(kind, forKey: .kind)
+    try container.encode(started, forKey: .started)
+    try container.encode(ended, forKey: .ended)
+    try container.encode(environment, forKey: .environment)
+    try container.encode(plan, forKey: .plan)
+    try container.encode(settings, forKey: .settings)
+    try container.encode(ending, forKey: .ending)
+    try container.encodeIfPresent(sustainedPerS, forKey: .sustainedPerS)
+    try container.encode(connections, forKey: .connections)
+    try container.encodeIfPresent(campaign, forKey: .campaign)
+    try container.encode(trials, forKey: .trials)
+    var more = encoder.container(keyedBy: AnalysisKey.self)
+    try more.encode(CapacityAnalysis(self), forKey: .analysis)
+  }
+}

@@ -1,0 +1,73 @@
+import Measurement
+
+/// A number that runs are compared and followed by.
+public struct RunFigure: Sendable {
+  public enum Better: String, Sendable, Codable { case higher, lower, neither }
+
+  public let name: String
+  public let unit: Unit
+  /// Which way is an improvement.
+  public let better: Better
+  /// `nil` when the run has nothing that it could be of, as an error latency without errors.
+  public let value: @Sendable (RunResult) -> Double?
+
+  public init(
+    _ name: String, _ unit: Unit, _ better: Better, _ value: @escaping @Sendable (RunResult) -> Double?
+  ) {
+    self.name = name
+    self.unit = unit
+    self.better = better
+    self.value = value
+  }
+
+  /// The figure of this name.
+  public static func named(_ name: String) -> RunFigure? { all.first { $0.name == name } }
+
+  /// Those that say most, in the order in which they are shown.
+  public static let all: [RunFigure] = {
+    func quantile(
+      _ name: String, _ share: Double, _ unit: Unit, _ path: KeyPath<RunResult, LatencyHistogram> & Sendable
+    ) -> RunFigure {
+      RunFigure(name, unit, .lower) {
+        let histogram = $0[keyPath: path]
+        return histogram.count > 0 ? Double(histogram.quantile(share)) : nil
+      }
+    }
+    func share(_ name: String, _ part: KeyPath<RunResult, Int> & Sendable) -> RunFigure {
+      RunFigure(name, .share, .lower) {
+        $0.sendings.written > 0 ? Double($0[keyPath: part]) / Double($0.sendings.written) : nil
+      }
+    }
+    return [
+      RunFigure("accepted_per_s", .perSecond, .higher) { $0.measuredS > 0 ? $0.rates.acceptedPerS : nil },
+      RunFigure("written_per_s", .perSecond, .higher) { $0.measuredS > 0 ? $0.rates.writtenPerS : nil },
+      RunFigure("written_bytes_per_s", .bytesPerSecond, .higher) {
+        $0.measuredS > 0 ? $0.rates.writtenBytesPerS : nil
+      },
+      quantile("send_lag_p50", 0.5, .microseconds, \.latency.sendLagUs),
+      quantile("send_lag_p99", 0.99, .microseconds, \.latency.sendLagUs),
+      quantile("error_p50", 0.5, .microseconds, \.latency.errorMs),
+      quantile("error_p99", 0.99, .microseconds, \.latency.errorMs),
+      quantile("loss_window_p50", 0.5, .count, \.lossWindow),
+      quantile("loss_window_p99", 0.99, .count, \.lossWindow),
+      quantile("recover_p50", 0.5, .microseconds, \.latency.recoverMs),
+      quantile("recover_p99", 0.99, .microseconds, \.latency.recoverMs),
+      quantile("drain_p99", 0.99, .microseconds, \.latency.drainMs),
+      quantile("tls_handshake_p50", 0.5, .microseconds, \.latency.tlsHandshakeMs),
+      quantile("tls_resumed_p50", 0.5, .microseconds, \.latency.tlsResumedMs),
+      share("rejected_rate", \.sendings.rejected),
+      share("resent_rate", \.sendings.resent),
+      RunFigure("per_write_mean", .count, .neither) {
+        $0.batches.notifications.count > 0 ? $0.batches.notifications.mean : nil
+      },
+      RunFigure("cpu_per_notification", .microseconds, .lower) {
+        $0.sendings.written > 0
+          ? ($0.resources.cpuUserS + $0.resources.cpuSystemS) * 1e6 / Double($0.sendings.written) : nil
+      },
+      RunFigure("max_rss_bytes", .bytes, .lower) {
+        $0.resources.maxRssBytes > 0 ? Double($0.resources.maxRssBytes) : nil
+      },
+      quantile("loop_lag_p99", 0.99, .microseconds, \.resources.loopLagUs),
+    ]
+  }()
+}

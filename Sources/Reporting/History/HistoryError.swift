@@ -1,0 +1,44 @@
+import GRDB
+
+/// Why a history cannot be used, with its file's name.
+public struct HistoryError: Error, Sendable, CustomStringConvertible {
+  public enum Kind: Sendable, Equatable {
+    case cannotOpen
+    /// It is a file of something else.
+    case notAHistory
+    /// A newer program has made it.
+    case newerSchema
+    /// Another program holds it.
+    case locked
+    /// The disk is full, or the file is damaged.
+    case failed
+  }
+
+  public let kind: Kind
+  public let description: String
+
+  init(_ kind: Kind, _ file: String, _ problem: String) {
+    self.kind = kind
+    description = "\(file): \(problem)"
+  }
+
+  init(_ error: any Error, file: String) {
+    if let error = error as? HistoryError {
+      self = error
+      return
+    }
+    guard let error = error as? DatabaseError else {
+      self.init(.failed, file, "\(error)")
+      return
+    }
+    switch error.resultCode {
+    case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.locked, file, "is locked by another program")
+    case .SQLITE_NOTADB: self.init(.notAHistory, file, "is not a history of apnscope")
+    case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: self.init(.cannotOpen, file, "cannot be opened")
+    case .SQLITE_READONLY: self.init(.failed, file, "cannot be written to")
+    case .SQLITE_FULL: self.init(.failed, file, "there is no space left")
+    case .SQLITE_CORRUPT: self.init(.failed, file, "is damaged")
+    default: self.init(.failed, file, error.message ?? "\(error)")
+    }
+  }
+}

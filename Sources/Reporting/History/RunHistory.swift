@@ -1,0 +1,231 @@
+import Bytes
+import GRDB
+import Glibc
+import Measurement
+
+/// Results of many runs in one SQLite file: each with its main figures as columns, and the whole document.
+///
+/// Table `run` has one row for each: `id`, `kind` (load, capacity), `started`, `apnscope`, `host`, `command`, the figures
+/// of `RunFigure.all` and `sustained_per_s` as REAL (times in microseconds), and `document`, the JSON. Any SQLite program
+/// can read it; several processes may append at the same time.
+public final class RunHistory: Sendable {
+  /// "apnh" in the header says whose file it is.
+  private static let applicationID: Int32 = 0x6170_6e68
+  private static let version: Int32 = 1
+  /// How long an append waits for another one.
+  private static let patience = 5.0
+
+  private let database: DatabaseQueue
+  private let path: String
+
+  /// A run as it was kept.
+  public struct Run: Sendable, Equatable {
+    /// From 1, in the order in which they were appended.
+    public var number: Int
+    public var kind: String
+    /// UTC, RFC 3339.
+    public var started: String
+    public var apnscope: String
+    public var host: String
+    public var command: String
+    /// Those that the run has, by name.
+    public var figures: [String: Double]
+
+    public init(
+      number: Int, kind: String, started: String, apnscope: String, host: String, command: String,
+      figures: [String: Double]
+    ) {
+      self.number = number
+      self.kind = kind
+      self.started = started
+      self.apnscope = apnscope
+      self.host = host
+      self.command = command
+      self.figures = figures
+    }
+  }
+
+  /// The names of figures that a history has columns for.
+  public static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"]
+
+  /// Opens a history to append to, and makes it if there is none.
+  public init(appendingTo path: String) throws(HistoryError) {
+    try Self.check(path, creating: true)
+    self.path = path
+    database = try Self.open(path, isReadOnly: false) { database in
+      try database.inTransaction(.immediate) {
+        try Self.prepare(database, path)
+        return .commit
+      }
+    }
+  }
+
+  /// Opens one that is there, and changes nothing of it.
+  public init(reading path: String) throws(HistoryError) {
+    try Self.check(path, creating: false)
+    self.path = path
+    database = try Self.open(path, isReadOnly: true) { database in
+      try Self.checkVersion(try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0, path)
+    }
+  }
+
+  // MARK: opening
+
+  private static func open(
+    _ path: String, isReadOnly: Bool, _ prepare: @escaping @Sendable (Database) throws -> Void
+  ) throws(HistoryError) -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.label = "apnscope.history"
+    configuration.readonly = isReadOnly
+    configuration.busyMode = .timeout(patience)
+    do {
+      // SQLite takes some names for something else than a file.
+      let database = try DatabaseQueue(path: path.hasPrefix("/") ? path : "./" + path, configuration: configuration)
+      if isReadOnly { try database.read(prepare) } else { try database.writeWithoutTransaction(prepare) }
+      return database
+    } catch {
+      throw HistoryError(error, file: path)
+    }
+  }
+
+  /// Looks whose file it is before SQLite does.
+  private static func check(_ path: String, creating: Bool) throws(HistoryError) {
+    let descriptor = unsafe Glibc.open(
+      path, (creating ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, 0o644)
+    guard descriptor >= 0 else { throw HistoryError(.cannotOpen, path, SystemError.text(errno)) }
+    defer { close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      throw HistoryError(.cannotOpen, path, SystemError.text(errno))
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw HistoryError(.cannotOpen, path, "is no plain file") }
+    // | "SQLite format 3\0" | … | 60: user version u32 | 64 | 68: application id u32 | … 100
+    var header = [UInt8](repeating: 0, count: 100)
+    // Safe: `pread` writes at most the buffer's length.
+    let count = unsafe header.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+    guard count >= 0 else { throw HistoryError(.cannotOpen, path, SystemError.text(errno)) }
+    if count == 0, creating { return }
+    let isOurs =
+      count == header.count && header.starts(with: Array("SQLite format 3\0".utf8))
+      && header.rawBytes.uint32(at: 68) == UInt32(bitPattern: applicationID)
+    guard isOurs else { throw HistoryError(.notAHistory, path, "is not a history of apnscope") }
+  }
+
+  private static func checkVersion(_ found: Int32, _ path: String) throws(HistoryError) {
+    if found > version {
+      throw HistoryError(
+        .newerSchema, path, "is a history of version \(found); this apnscope knows version \(version)")
+    }
+  }
+
+  /// Makes the table, or adds the columns of figures that are newer than the file.
+  private static func prepare(_ database: Database, _ path: String) throws {
+    let found = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+    try checkVersion(found, path)
+    if found == 0 {
+      try database.execute(
+        sql: """
+          CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL,
+            started TEXT NOT NULL,
+            apnscope TEXT NOT NULL,
+            host TEXT NOT NULL,
+            command TEXT NOT NULL,
+            document TEXT NOT NULL
+          );
+          PRAGMA application_id = \(applicationID);
+          PRAGMA user_version = \(version);
+          """)
+    }
+    let columns = Set(try database.columns(in: "run").map(\.name))
+    for name in figureNames where !columns.contains(name) {
+      try database.execute(sql: "ALTER TABLE run ADD COLUMN \(name) REAL")
+    }
+  }
+
+  // MARK: appending
+
+  /// - Parameter document: the result as JSON.
+  public func append(_ result: RunResult, document: String) throws(HistoryError) {
+    var figures: [String: Double] = [:]
+    for figure in RunFigure.all { figures[figure.name] = figure.value(result) }
+    try append(result.kind, result.started, result.environment, figures, document)
+  }
+
+  public func append(_ result: CapacityDocument, document: String) throws(HistoryError) {
+    let figures = result.sustainedPerS.map { ["sustained_per_s": $0] } ?? [:]
+    try append(result.kind, result.started, result.environment, figures, document)
+  }
+
+  private func append(
+    _ kind: String, _ started: String, _ environment: Environment, _ figures: [String: Double], _ document: String
+  ) throws(HistoryError) {
+    // The names are ours, never anybody's input.
+    let names = figures.keys.sorted()
+    let columns = ["kind", "started", "apnscope", "host", "command", "document"] + names
+    let values: [(any DatabaseValueConvertible)?] =
+      [
+        kind, started, environment.apnscope, environment.host, environment.command.joined(separator: " "), document,
+      ] + names.map { figures[$0] }
+    let sql =
+      "INSERT INTO run (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+    do {
+      try database.writeWithoutTransaction { database in
+        try database.inTransaction(.immediate) {
+          try database.execute(sql: sql, arguments: StatementArguments(values))
+          return .commit
+        }
+      }
+    } catch {
+      throw HistoryError(error, file: path)
+    }
+  }
+
+  // MARK: reading
+
+  /// The last runs, the oldest of them first.
+  ///
+  /// - Parameters:
+  ///   - kind: only those of this one; `nil`: all.
+  ///   - last: at most so many; `nil`: all.
+  public func runs(kind: String? = nil, last: Int? = nil) throws(HistoryError) -> [Run] {
+    do {
+      return try database.read { database in
+        let rows = try Row.fetchAll(
+          database,
+          sql: "SELECT * FROM run WHERE ? IS NULL OR kind = ? ORDER BY id DESC LIMIT ?",
+          arguments: [kind, kind, last ?? -1])
+        return rows.reversed().map(Self.run)
+      }
+    } catch {
+      throw HistoryError(error, file: path)
+    }
+  }
+
+  private static func run(_ row: Row) -> Run {
+    var figures: [String: Double] = [:]
+    for name in figureNames { figures[name] = value(row, name) }
+    func text(_ name: String) -> String { value(row, name) ?? "" }
+    return Run(
+      number: value(row, "id") ?? 0, kind: text("kind"), started: text("started"), apnscope: text("apnscope"),
+      host: text("host"), command: text("command"), figures: figures)
+  }
+
+  /// `nil` when there is no such column, or something else is in it: another program may have written there.
+  private static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
+    guard row.hasColumn(name), let stored = row[name] as DatabaseValue? else { return nil }
+    return Value.fromDatabaseValue(stored)
+  }
+
+  /// A run's document; `nil` when there is no such run.
+  public func document(_ number: Int) throws(HistoryError) -> String? {
+    do {
+      return try database.read {
+        try String.fetchOne($0, sql: "SELECT document FROM run WHERE id = ?", arguments: [number])
+      }
+    } catch {
+      throw HistoryError(error, file: path)
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import LoadTest
+
+struct Capacity: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Find the highest rate a gateway sustains, and plan a campaign with it.",
+    discussion: """
+      It sends for a moment as fast as possible, for an upper bound, and then searches: trials at a set rate, each of which \
+      passes, fails, or is void. One passes when send lag stays low, the backlog does not grow, the gateway has caught up \
+      when the trial ends (a marker's answer tells), nothing is lost without an error, and few are refused or sent again. \
+      One that does not is void instead of failed when this program lacked processor time: then it tells nothing about \
+      the gateway, and is made again. The search halves the distance, in logarithms, until a rate that passes and one that \
+      fails are --precision apart; a long trial has to confirm the first, and a step above it has to fail for long too.
+
+      Then it goes as fast as possible over other numbers of connections, with other batches, and with notifications made \
+      bad on purpose, and fits what is known to hold: the universal scalability law over connections, the goodput law over \
+      errors, F/b + V over batches. Each law is checked against one more measured point, and both numbers are shown. With \
+      --target it answers how long so many notifications take, and with --within over how many connections and from how \
+      many hosts they are done in time. What would need more than twice the connections that were measured is not said.
+
+      Standard output carries a summary (or the document, --format json); standard error has one line for each trial. \
+      --output makes a directory with capacity.json, report.html, and report.md with its charts; 'apnscope report \
+      capacity.json' makes the pages again. Ctrl-C once ends it with a report of what there is.
+
+      A clean limit, without a single error, is found with --error-limit 0 --resent-limit 0. Trials that share a machine \
+      with the gateway measure the machine. It sends to this machine only, unless --allow-remote is given.
+
+      Examples:
+        apnscope capacity --identity ids --connections 4 --output capacity
+        apnscope capacity --identity ids --target 50M --within 10m
+        apnscope capacity --identity ids --dry-run
+        apnscope capacity --identity ids --trial 3s --confirm 10s --batch-sweep none --error-sweep none
+        apnscope capacity --identity ids --payload-from records.jsonl --threshold 'send_lag_p999<100ms'
+
+      Exit codes: 0 a rate was found; 64 usage; 65 a certificate or file of records cannot be used; 66 cannot open a file; \
+      69 the gateway cannot be reached; 74 cannot write; 99 no rate passed; 130 interrupted (what there is is written).
+      """)
+
+  @OptionGroup(title: "What is asked") var question: QuestionOptions
+  @OptionGroup(title: "Trials") var trials: TrialOptions
+  @OptionGroup(title: "What passes") var limits: PassOptions
+  @OptionGroup(title: "Where to") var target: TargetOptions
+  @OptionGroup(title: "What is sent") var workload: WorkloadOptions
+  @OptionGroup(title: "Over which connections") var connections: ConnectionOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Write capacity.json, report.html, report.md and its charts to this directory.", valueName: "directory"),
+    completion: .directory)
+  var output: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Append the document to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
+    completion: .file(extensions: ["sqlite"]))
+  var history: String?
+
+  @Option(help: "What standard output gets: text (a summary) or json (the document).")
+  var format = ResultOptions.Format.text
+
+  @Flag(help: "Print the trials and how long they will take, and end.")
+  var dryRun = false
+
+  struct QuestionOptions: ParsableArguments {
+    @Option(name: .customLong("target"), help: ArgumentHelp("Notifications of a campaign, as 50M.", valueName: "count"))
+    var count: Count?
+
+    @Option(help: ArgumentHelp("Time that it may take, as 10m.", valueName: "time"))
+    var within: TimeSpan?
+  }
+
+  func validate() throws {
+    try target.requireIdentity()
+    if let count = question.count, count.value < 1 { throw ValidationError("--target takes a number from 1.") }
+    if question.within != nil, question.count == nil { throw ValidationError("--within needs --target.") }
+    if let within = question.within, within.duration <= .zero { throw ValidationError("--within takes more than 0s.") }
+    guard (0.001...0.5).contains(trials.precision.value) else {
+      throw ValidationError("--precision takes a share from 0.1% to 50%.")
+    }
+    guard trials.maxTrials >= 1 else { throw ValidationError("--max-trials takes a number from 1.") }
+    for (name, time) in [("trial", trials.trial), ("confirm", trials.confirm)] where time.duration < .milliseconds(500)
+    {
+      throw ValidationError("--\(name) takes at least 500ms.")
+    }
+    if connections.markers == .off {
+      throw ValidationError("capacity needs markers: without them nothing tells how far the gateway was behind.")
+    }
+  }
+
+  func run() async throws { try await CapacityRun(self).run() }
+}

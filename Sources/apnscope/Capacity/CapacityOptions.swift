@@ -1,0 +1,109 @@
+import ArgumentParser
+import LoadTest
+
+/// Whole numbers as typed: 1,2,4,8; or none.
+struct CountList: ExpressibleByArgument {
+  var values: [Int]
+
+  init(_ values: [Int]) { self.values = values }
+
+  init?(argument: String) {
+    guard argument != "none" else {
+      values = []
+      return
+    }
+    values = []
+    for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let value = Int(part), (1...100_000).contains(value), !values.contains(value) else { return nil }
+      values.append(value)
+    }
+  }
+
+  var defaultValueDescription: String { values.map { "\($0)" }.joined(separator: ",") }
+}
+
+/// Shares as typed: 1e-4,0.1%; or none.
+struct ShareList: ExpressibleByArgument {
+  var values: [Double]
+
+  init(_ values: [Double]) { self.values = values }
+
+  init?(argument: String) {
+    guard argument != "none" else {
+      values = []
+      return
+    }
+    values = []
+    for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let share = Share(argument: String(part))?.value, share > 0, share <= 0.5 else { return nil }
+      values.append(share)
+    }
+  }
+
+  var defaultValueDescription: String { values.map { "\($0)" }.joined(separator: ",") }
+}
+
+/// How the capacity is looked for.
+struct TrialOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The rate that is found is so close to one that fails.", valueName: "share"))
+  var precision = Share(0.03)
+
+  @Option(help: ArgumentHelp("Length of a trial's measured phase.", valueName: "time"))
+  var trial = TimeSpan(.seconds(10))
+
+  @Option(
+    help: ArgumentHelp("The same for the trials that confirm the rate, and that a step above fails.", valueName: "time")
+  )
+  var confirm = TimeSpan(.seconds(30))
+
+  @Option(help: ArgumentHelp("Time before it that is not measured.", valueName: "time"))
+  var settle = TimeSpan(.seconds(2))
+
+  @Option(help: ArgumentHelp("Most trials of the search.", valueName: "count"))
+  var maxTrials = 40
+
+  @Option(
+    help: ArgumentHelp(
+      "Numbers of connections to go as fast as possible over, as 1,2,4,8; or none.", valueName: "counts"))
+  var connectionsSweep = CountList([1, 2, 4, 8])
+
+  @Option(
+    help: ArgumentHelp("Notifications of a write to do it with, as 1,4,16,64; or none.", valueName: "counts"))
+  var batchSweep = CountList([1, 4, 16, 64])
+
+  @Option(
+    help: ArgumentHelp(
+      "Shares of notifications to make bad on purpose (missing-token) to see what an error costs, as 1e-3,3e-4; or none. The first teaches the goodput law, the last checks it.",
+      valueName: "shares"))
+  var errorSweep = ShareList([1e-3, 3e-4])
+
+  @Option(help: ArgumentHelp("What comes behind the last measured phase: last answers.", valueName: "time"))
+  var drain = TimeSpan(.seconds(10))
+}
+
+/// What a trial has to keep to pass.
+struct PassOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Most send lag (p99).", valueName: "time"))
+  var lagLimit = TimeSpan(.milliseconds(50))
+
+  @Option(help: ArgumentHelp("Most that may be refused.", valueName: "share"))
+  var errorLimit = Share(0.01)
+
+  @Option(help: ArgumentHelp("Most that may be sent again, of all sendings.", valueName: "share"))
+  var resentLimit = Share(0.1)
+
+  @Option(
+    help: ArgumentHelp(
+      "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Repeatable.",
+      valueName: "condition"))
+  var threshold: [ThresholdArgument] = []
+}
+
+extension Share {
+  init(_ value: Double) { self.value = value }
+
+  var defaultValueDescription: String {
+    let percent = (value * 1e6).rounded() / 1e4
+    return percent == percent.rounded() ? "\(Int(percent))%" : "\(percent)%"
+  }
+}

@@ -1,0 +1,83 @@
+import Measurement
+import Reporting
+
+/// A capacity document on one screen.
+struct CapacitySummary {
+  let text: String
+
+  init(_ document: CapacityDocument) {
+    let analysis = CapacityAnalysis(document)
+    var lines = ["the gateway \(document.conclusion)"]
+    if let plan = analysis.plan {
+      if let campaign = document.campaign, let first = plan.cases.first {
+        let time = first.secondsForTarget.map(Unit.seconds.text) ?? "-"
+        lines.append("target         \(grouped(campaign.notifications)) take \(time) at that rate")
+        if let within = campaign.withinS, let demand = plan.demandPerS {
+          let needs =
+            first.connections.map { "\($0) connection\($0 == 1 ? "" : "s")" } ?? "more connections than were measured"
+          let hosts = first.hosts.map { ", \($0) hosts like this one (one may fail)" } ?? ""
+          lines.append(
+            "               within \(Unit.seconds.text(within)): \(Unit.perSecond.text(demand)), \(needs)\(hosts)")
+        }
+      }
+      lines.append(
+        "network        \(Unit.bytesPerSecond.text(plan.networkBitsPerS / 8)), \(fixed(plan.bytesEach, 0)) B a notification before TLS; generator \(Unit.bytes.text(Double(plan.memoryBytes)))"
+      )
+    }
+    if let law = analysis.scalability {
+      lines.append(
+        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(grouped(Int(law.gamma)))/s, α \(fixed(law.alpha, 4))\(error(law.alphaError, 4)), β \(fixed(law.beta, 6))\(error(law.betaError, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points"
+      )
+      if let check = law.check { lines.append("               \(sentence(check, "at \(Int(check.at))"))") }
+    }
+    if let law = analysis.goodput {
+      lines.append(
+        "errors         G = N / ((N+L)/R + T): R \(grouped(Int(law.streamingPerS)))/s, L \(fixed(law.discardedPerError, 1)), T \(Unit.milliseconds.text(law.downtimeMs))"
+      )
+      if let check = law.check { lines.append("               \(sentence(check, "at \(Unit.share.text(check.at))"))") }
+    }
+    if let plan = analysis.plan, plan.cases.count > 1 {
+      var rows = [["               share of errors", "accepted", "sendings each", "reconnects", "target takes"]]
+      for one in plan.cases {
+        rows.append([
+          "               \(plan.shareText(one))", Unit.perSecond.text(one.acceptedPerS),
+          fixed(one.sendingsEach, 3), Unit.perSecond.text(one.reconnectsPerS),
+          one.secondsForTarget.map(Unit.seconds.text) ?? "-",
+        ])
+      }
+      lines += aligned(rows)
+    }
+    if let law = analysis.batching {
+      lines.append(
+        "batches        generator's time F/b + V: F \(fixed(law.perWriteUs, 2)) us a write, V \(fixed(law.perNotificationUs, 2)) us a notification"
+      )
+    }
+    let verdicts = [CapacityTrial.Verdict.passed, .failed, .void, .measured]
+      .map { verdict in (verdict, document.trials.count { $0.verdict == verdict }) }.filter { $0.1 > 0 }
+    lines.append(
+      "trials         \(document.trials.count): \(verdicts.map { "\($0.1) \($0.0.rawValue)" }.joined(separator: ", "))")
+    lines += (analysis.warnings + (analysis.plan?.notes ?? [])).map { "! \($0)" }
+    text = lines.joined(separator: "\n")
+
+    func error(_ value: Double?, _ places: Int) -> String { value.map { " ± \(fixed($0, places))" } ?? "" }
+    func sentence(_ check: CapacityAnalysis.Check, _ place: String) -> String {
+      "\(place): \(Unit.perSecond.text(check.predictedPerS)) predicted, \(Unit.perSecond.text(check.measuredPerS)) measured (\(check.deviation >= 0 ? "+" : "")\(fixed(check.deviation * 100, 1)) %)"
+    }
+  }
+
+  /// A trial in one line, for standard error.
+  static func line(_ trial: CapacityTrial) -> String {
+    var what = trial.offeredPerS.map { Unit.perSecond.text($0.rounded()) } ?? "all it takes"
+    switch trial.purpose {
+    case .connections, .check: what = "\(trial.connections) connections"
+    case .batch: what = "\(trial.batch ?? 0) a write"
+    case .errors: what = "\(Unit.share.text(trial.faultShare)) bad"
+    default: break
+    }
+    func pad(_ text: String, _ width: Int) -> String {
+      text + String(repeating: " ", count: max(0, width - text.count))
+    }
+    return
+      "trial \(pad("\(trial.number)", 3)) \(pad(trial.purpose.rawValue, 11)) \(pad(what, 16)) \(pad(trial.verdict.rawValue, 8)) \(Unit.perSecond.text(trial.acceptedPerS.rounded())) accepted, lag p99 \(microseconds(trial.sendLagP99Us)), \(trial.behindMs.map { "behind \(fixed($0, 1)) ms, " } ?? "")cpu \(Int((trial.cpuCores * 100).rounded())) %\(trial.reasons.isEmpty ? "" : "; \(trial.reasons.joined(separator: "; "))")"
+  }
+}

@@ -1,0 +1,155 @@
+import ArgumentParser
+import Measurement
+import Reporting
+
+struct Compare: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Tell whether two sets of runs differ by more than chance.",
+    usage: "apnscope compare <a> … -- <b> … [--format <format>]",
+    discussion: """
+      Each file is what 'apnscope load --output' has written. Those before -- are side A, those behind it side B; two \
+      files alone need no --. For each figure it shows the medians of both sides, how many times A's B's is, and p of the \
+      Mann-Whitney U test: how often chance alone would set the sides so far apart. With p below 0.05 it says better or \
+      worse, else ~: no difference that these runs show. Below four runs a side no difference can be told from chance, and \
+      it says so; single runs differ by 15 % on machines that are shared.
+
+      What differs in the runs' machines and plans is listed. What is compared should stand there, and nothing else; it \
+      warns when host, kernel, OpenSSL, or the load itself are not the same.
+
+      Run the sides in turn (A B B A …), so that what changes on the machine meets \
+      both:
+        for i in 1 2 3 4 5; do
+          apnscope load --identity ids --for 10s --batch 1 --output a$i.json
+          apnscope load --identity ids --for 10s --output b$i.json
+        done
+        apnscope compare a?.json -- b?.json
+
+      Examples:
+        apnscope compare before.json after.json
+        apnscope compare a1.json a2.json a3.json a4.json -- b1.json b2.json b3.json b4.json
+        apnscope compare --format json a?.json -- b?.json | jq '.figures[] | select(.judgement == "worse")'
+
+      Exit codes: 0 done, whatever differs; 64 usage; 65 a file is no result of a load, or of another schema; 66 cannot \
+      open a file; 74 cannot write.
+      """)
+
+  // Of all strategies this one alone keeps the --, and still reads options in any place.
+  @Argument(
+    parsing: .allUnrecognized,
+    help: ArgumentHelp("Results of side A, then --, then those of side B.", valueName: "results"),
+    completion: .file(extensions: ["json"]))
+  var results: [String] = []
+
+  @Option(help: "What standard output gets: text (a table) or json.")
+  var format = ResultOptions.Format.text
+
+  func validate() throws { _ = try sides() }
+
+  private func sides() throws -> (a: [String], b: [String]) {
+    let border = results.firstIndex(of: "--")
+    let first = Array(results[..<(border ?? results.endIndex)])
+    if let option = first.first(where: { $0.hasPrefix("-") && $0 != "-" }) {
+      throw ValidationError("Unknown option '\(option)'")
+    }
+    guard let border else {
+      guard first.count == 2 else {
+        throw ValidationError("Give the results of side A, then --, then those of side B; or two results alone.")
+      }
+      return ([first[0]], [first[1]])
+    }
+    let second = Array(results[(border + 1)...])
+    if first.isEmpty { throw ValidationError("There is no result before --.") }
+    if second.isEmpty { throw ValidationError("There is no result behind --.") }
+    return (first, second)
+  }
+
+  func run() throws {
+    let sides = try sides()
+    func read(_ paths: [String]) throws -> [RunResult.Part] {
+      try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
+    }
+    let (a, b) = (try read(sides.a), try read(sides.b))
+    let comparison = Comparison(a, b)
+    let output = try TextOutput(nil)
+    output.say(format == .json ? try comparison.jsonDocument() : ComparisonText(comparison).text)
+    try output.check()
+  }
+}
+
+/// A comparison on a terminal.
+private struct ComparisonText {
+  let text: String
+
+  init(_ comparison: Comparison) {
+    var lines = [
+      "A  \(Self.runs(comparison.a))",
+      "B  \(Self.runs(comparison.b))",
+      "",
+    ]
+    var table = [["", "A", "B", "B / A", "p", ""]]
+    for row in comparison.rows {
+      table.append([
+        row.figure, row.a.median.map(row.unit.text) ?? "-", row.b.median.map(row.unit.text) ?? "-",
+        row.ratio.map(Self.ratio) ?? "-", row.p.map(Self.probability) ?? "-", Self.word(row.judgement),
+      ])
+    }
+    lines += aligned(table)
+    if !comparison.differences.isEmpty {
+      lines += ["", "what differs"]
+      lines += aligned(
+        comparison.differences.map {
+          ["  \($0.name)", $0.a.joined(separator: " | "), "->", $0.b.joined(separator: " | ")]
+        }, left: 4)
+    }
+    if !comparison.warnings.isEmpty { lines.append("") }
+    lines += comparison.warnings.map { "! \($0)" }
+    text = lines.joined(separator: "\n")
+  }
+
+  private static func runs(_ names: [String]) -> String {
+    let shown = names.prefix(4).joined(separator: " ")
+    let count = names.count == 1 ? "1 run" : "\(names.count) runs"
+    return "\(count): \(shown)\(names.count > 4 ? " …" : "")"
+  }
+
+  private static func ratio(_ value: Double) -> String { fixed(value, value < 10 ? 3 : 1) }
+
+  private static func probability(_ value: Double) -> String { value < 0.001 ? "<0.001" : fixed(value, 3) }
+
+  private static func word(_ judgement: Comparison.Judgement) -> String {
+    switch judgement {
+    case .better, .worse, .different: judgement.rawValue
+    case .same: "~"
+    case .tooFew: "?"
+    case .missing: ""
+    }
+  }
+}
+
+/// With exactly so many decimals.
+func fixed(_ value: Double, _ places: Int) -> String {
+  let factor = (0..<places).reduce(1.0) { factor, _ in factor * 10 }
+  guard value.isFinite, abs(value) * factor < 9e15 else { return "\(value)" }
+  let scaled = Int((abs(value) * factor).rounded())
+  let fraction = String(scaled % Int(factor))
+  let sign = value < 0 && scaled > 0 ? "-" : ""
+  return places == 0
+    ? "\(sign)\(scaled)"
+    : "\(sign)\(scaled / Int(factor)).\(String(repeating: "0", count: places - fraction.count))\(fraction)"
+}
+
+/// Rows of cells as lines: the first `left` columns and the last begin together, the others end together.
+func aligned(_ rows: [[String]], left: Int = 1) -> [String] {
+  let columns = rows.map(\.count).max() ?? 0
+  let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+  return rows.map { row in
+    var line = ""
+    for (column, cell) in row.enumerated() {
+      let space = String(repeating: " ", count: widths[column] - cell.count)
+      if column > 0 { line += "  " }
+      line += column < left || column == columns - 1 ? cell + space : space + cell
+    }
+    while line.last == " " { line.removeLast() }
+    return line
+  }
+}

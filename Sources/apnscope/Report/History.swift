@@ -1,0 +1,137 @@
+import ArgumentParser
+import Bytes
+import Reporting
+
+struct History: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List the runs in a history, and draw a figure over them.",
+    discussion: """
+      'apnscope load --history runs.sqlite' and 'apnscope capacity --history runs.sqlite' append what they have measured. \
+      This lists the runs, the newest last, with their main figures; with --figure one figure alone, how it compares with \
+      the median of those shown, and as a line of bars. --output draws it: a file that ends in .svg gets the chart, one in \
+      .html a page with the chart and the runs.
+
+      The file is an SQLite database with one table, run: a row for each run, its figures as columns (times in \
+      microseconds), and the whole result as JSON in the column document. --show prints that, for 'apnscope report' and \
+      'apnscope compare'. A history is never changed by looking at it.
+
+      Figures: \(RunHistory.figureNames.joined(separator: ", ")).
+
+      Examples:
+        apnscope history runs.sqlite --last 20
+        apnscope history runs.sqlite --figure send_lag_p99
+        apnscope history runs.sqlite --figure accepted_per_s --output rate.svg
+        apnscope history runs.sqlite --show 17 > run-17.json
+        sqlite3 runs.sqlite 'select started, accepted_per_s from run where host = "lab"'
+
+      Exit codes: 0 done; 64 usage; 65 not a history, or of a newer apnscope; 66 cannot open it; 74 it is locked or \
+      damaged, or something cannot be written.
+      """)
+
+  @Argument(
+    help: ArgumentHelp("The history.", valueName: "file"), completion: .file(extensions: ["sqlite"]))
+  var file: String
+
+  @Option(
+    help: ArgumentHelp("Only this figure, and drawn.", valueName: "name"), completion: .list(RunHistory.figureNames))
+  var figure: String?
+
+  @Option(help: ArgumentHelp("Only so many of the newest runs.", valueName: "count"))
+  var last: Int?
+
+  @Option(help: "Only runs of this kind: load or capacity.")
+  var kind: Kind?
+
+  @Option(
+    help: ArgumentHelp("Draw the figure to this file, which ends in .svg or .html.", valueName: "file"),
+    completion: .file(extensions: ["svg", "html"]))
+  var output: String?
+
+  @Option(help: ArgumentHelp("Print the document of this run, and nothing else.", valueName: "run"))
+  var show: Int?
+
+  enum Kind: String, CaseIterable, ExpressibleByArgument { case load, capacity }
+
+  func validate() throws {
+    if let figure, !RunHistory.figureNames.contains(figure) {
+      let nearest = RunHistory.figureNames.min { distance($0, figure) < distance($1, figure) } ?? ""
+      throw ValidationError("There is no figure '\(figure)'. Did you mean '\(nearest)'?")
+    }
+    if let last, last < 1 { throw ValidationError("--last takes a number from 1.") }
+    if let output {
+      guard figure != nil else { throw ValidationError("--output needs --figure.") }
+      guard output.hasSuffix(".svg") || output.hasSuffix(".html") else {
+        throw ValidationError("--output takes a file that ends in .svg or .html.")
+      }
+    }
+    if show != nil, figure != nil || last != nil || kind != nil {
+      throw ValidationError("--show stands alone.")
+    }
+  }
+
+  func run() throws { try complaining { try list(try RunHistory(reading: file)) } }
+
+  /// Opens a history to append to; `nil` when there is no path.
+  static func appending(to path: String?) throws -> RunHistory? {
+    try complaining { try path.map { try RunHistory(appendingTo: $0) } }
+  }
+
+  private func list(_ history: RunHistory) throws {
+    let standard = try TextOutput(nil)
+    if let show {
+      guard let document = try history.document(show) else {
+        throw ValidationError("\(file) has no run \(show).")
+      }
+      standard.say(document)
+      return try standard.check()
+    }
+    let runs = try history.runs(kind: kind?.rawValue, last: last)
+    if runs.isEmpty {
+      standard.say("no runs")
+    } else if let figure {
+      try draw(HistoryChart(figure, runs), standard)
+    } else {
+      let names = ["accepted_per_s", "send_lag_p99", "error_p99", "cpu_per_notification", "sustained_per_s"]
+      let shown = names.filter { name in runs.contains { $0.figures[name] != nil } }
+      let head = ["run", "started", "kind", "apnscope"] + shown + ["host"]
+      let lines = runs.map { run in
+        ["\(run.number)", run.started, run.kind, run.apnscope]
+          + shown.map { name in
+            run.figures[name].map { (RunFigure.named(name)?.unit ?? .perSecond).text($0) } ?? "-"
+          } + [run.host]
+      }
+      for line in aligned([head] + lines, left: 4) { standard.say(line) }
+    }
+    try standard.check()
+  }
+
+  private func draw(_ chart: HistoryChart, _ standard: TextOutput) throws {
+    if let output {
+      let file = try TextOutput(output)
+      file.say(output.hasSuffix(".svg") ? chart.chart.svg : chart.page(of: self.file).html)
+      try file.check()
+    }
+    guard let median = chart.median, let bars = chart.sparkline else {
+      return standard.say("no run has \(chart.figure)")
+    }
+    standard.say("\(chart.figure)  \(bars)  median \(chart.unit.text(median)) of \(chart.runs.count)")
+    var rows = [["run", "started", "kind", "apnscope", chart.figure, "to median", "host"]]
+    for (run, value) in chart.runs {
+      rows.append([
+        "\(run.number)", run.started, run.kind, run.apnscope, chart.unit.text(value),
+        Reporting.ratio(value, to: median).map { fixed($0, 3) } ?? "-", run.host,
+      ])
+    }
+    for line in aligned(rows, left: 4) { standard.say(line) }
+  }
+}
+
+/// Complains and throws an exit code when a history cannot be used.
+func complaining<Value>(_ body: () throws -> Value) throws -> Value {
+  do {
+    return try body()
+  } catch let error as HistoryError {
+    complain("\(error)")
+    throw ExitStatus.code(for: error)
+  }
+}

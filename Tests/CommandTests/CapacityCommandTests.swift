@@ -1,0 +1,131 @@
+import Foundation
+import Reporting
+import Testing
+
+/// `apnscope capacity` against its own gateway. Trials are as short as they can be: what is tested is the way, not the
+/// machine.
+@Suite("capacity", .serialized)
+struct CapacityCommandTests {
+  private func document(_ command: Command, _ path: String = "out/capacity.json") throws -> CapacityDocument {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(CapacityDocument.self, from: Data(contentsOf: command.folder.appending(path: path)))
+  }
+
+  @Test("A gateway that reads 100 KB a second is found at that rate")
+  func throttled() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--read-rate", "100KB", "--no-feedback"], in: command)
+      let outcome = try RunningProcess(
+        Command.path,
+        [
+          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "1s", "--settle",
+          "300ms", "--confirm", "1500ms", "--precision", "6%", "--lag-limit", "100ms", "--payload", "100",
+          "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "14",
+          "--target", "1M", "--within", "1h", "--output", "out", "--history", "runs.sqlite",
+        ], in: command.folder
+      ).end(within: 50)
+      _ = try simulator.stop()
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let document = try document(command)
+      let rate = try #require(document.sustainedPerS)
+      let burst = try #require(document.trials.first)
+      let each = Double(burst.writtenBytes) / Double(burst.sendings.written)
+      // The gateway's own clock is late on a busy machine, so it may be slower than it was told, but never faster.
+      #expect((0.85...1.08).contains(rate * each / 100_000), "\(rate * each) B/s\n\(outcome.errors)")
+      #expect(burst.purpose == .burst && burst.offeredPerS == nil)
+      #expect(document.trials.map(\.number) == Array(1...document.trials.count))
+      #expect(document.trials.contains { $0.verdict == .passed && $0.offeredPerS == rate })
+      // One line for each on standard error, and the answer on standard output.
+      #expect(outcome.errors.split(separator: "\n").count { $0.hasPrefix("trial ") } == document.trials.count)
+      #expect(outcome.output.hasPrefix("the gateway "))
+      #expect(outcome.output.contains("1,000,000 take"))
+      #expect(outcome.output.contains("within 60 min: 278/s, 1 connection"), "\(outcome.output)")
+      let names = try FileManager.default.contentsOfDirectory(
+        atPath: command.folder.appending(path: "out").path)
+      #expect(Set(names).isSuperset(of: ["capacity.json", "report.html", "report.md", "chart-1.svg"]))
+      #expect(try command.read("out/report.html").contains("All trials"))
+      // The saved document makes the same report again, but for how it was made.
+      let again = try command.run("report", "out/capacity.json", "--output", "again")
+      #expect(again.status == 0, "\(again.errors)")
+      #expect(try command.read("again/capacity.json") == command.read("out/capacity.json"))
+      #expect(try command.read("again/chart-1.svg") == command.read("out/chart-1.svg"))
+      func body(_ page: String) -> Substring {
+        page.prefix(upTo: page.range(of: "<footer>")?.lowerBound ?? page.endIndex)
+      }
+      #expect(try body(command.read("again/report.html")) == body(command.read("out/report.html")))
+      #expect(try command.run("report", "out/capacity.json", "--ledger", "x", "--output", "no").status == 64)
+      #expect(try command.run("history", "runs.sqlite", "--figure", "sustained_per_s").output.contains("median"))
+    }
+  }
+
+  @Test("Sweeps teach the laws, and their checks stand beside them; what is interrupted reports what it has: 130")
+  func sweepsAndInterrupt() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--reject", "every=500", "--no-feedback"], in: command)
+      // Nothing passes with --error-limit 0, so the search ends after few trials and the sweeps begin.
+      let run = try RunningProcess(
+        Command.path,
+        [
+          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "500ms",
+          "--settle", "0s", "--max-trials", "1", "--error-limit", "0", "--connections-sweep", "1,2,3",
+          "--batch-sweep", "1,8", "--error-sweep", "1%,2%", "--format", "json", "--output", "out", "--drain", "3s",
+        ], in: command.folder)
+      let isNearlyDone = waitUntil(40) { run.errors.contains("errors ") || !run.isRunning }
+      #expect(isNearlyDone)
+      run.send(SIGINT)
+      let outcome = try run.end()
+      #expect(outcome.status == 130 || outcome.status == 99, "\(outcome.errors)")
+      _ = try simulator.stop()
+      let document = try document(command)
+      #expect(
+        document.trials.map(\.purpose.rawValue).starts(with: [
+          "burst", "search", "connections", "connections", "connections", "check", "batch", "batch", "errors",
+        ]))
+      #expect(document.trials.map(\.connections).prefix(6) == [1, 1, 1, 2, 3, 4])
+      #expect(document.trials[1].verdict != .passed)
+      let analysis = CapacityAnalysis(document)
+      #expect(analysis.scalability?.points == 3)
+      #expect(analysis.scalability?.check?.at == 4)
+      let law = try #require(analysis.goodput)
+      #expect(law.discardedPerError >= 0 && law.downtimeMs > 0)
+      #expect((0.001...0.004).contains(law.errorShare))
+      #expect(try outcome.output == command.read("out/capacity.json"))
+    }
+  }
+
+  @Test("A dry run says what would be done, and does nothing")
+  func dryRun() throws {
+    try SimulatorProcess.inFolder { command in
+      let outcome = try command.run(
+        "capacity", "--identity", "ids", "--gateway", "127.0.0.1:1", "--dry-run", "--connections-sweep", "1,2,4",
+        "--error-sweep", "none")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(outcome.lines.contains { $0.hasPrefix("2") && $0.contains("confirm, above") && $0.contains("32s") })
+      #expect(outcome.lines.contains { $0.contains("connections: 1, 2, 4") })
+      #expect(outcome.lines.contains { $0.contains("check") && $0.contains("connections: 6") })
+      #expect(outcome.output.contains("notifications of a write: 1, 4, 16, 64"))
+      #expect(!outcome.output.contains("share of errors"))
+      #expect(outcome.lines.last?.hasPrefix("about ") == true)
+    }
+  }
+
+  @Test("What is wrong is said before a trial: 64, 69 or 74")
+  func refused() throws {
+    try SimulatorProcess.inFolder { command in
+      for (arguments, status, text) in [
+        (["--within", "10m"], 64, "--target"), (["--precision", "0"], 64, "--precision"),
+        (["--connections-sweep", "1,1"], 64, "connections-sweep"), (["--error-sweep", "2"], 64, "error-sweep"),
+        (["--markers", "off"], 64, "markers"), (["--trial", "1ms"], 64, "--trial"),
+        (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "no/where"], 74, "no/where"),
+      ] as [([String], Int32, String)] {
+        let outcome = try RunningProcess(
+          Command.path, ["capacity", "--identity", "ids", "--gateway", "127.0.0.1:1"] + arguments, in: command.folder
+        ).end()
+        #expect(outcome.status == status, "\(arguments) \(outcome.errors)")
+        #expect(outcome.errors.contains(text), "\(outcome.errors)")
+      }
+      #expect(try command.run("capacity").status == 64)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+/// `load --history` and `apnscope history`.
+@Suite("history")
+struct HistoryCommandTests {
+  @Test("Runs are appended, listed, drawn, and given back")
+  func runs() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      for number in 1...3 {
+        let outcome = try RunningProcess(
+          Command.path,
+          [
+            "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "\(number)00",
+            "--history", "runs.sqlite", "--output", "\(number).json",
+          ], in: command.folder
+        ).end()
+        #expect(outcome.status == 0, "\(outcome.errors)")
+      }
+      _ = try simulator.stop()
+      let list = try command.run("history", "runs.sqlite")
+      #expect(list.status == 0, "\(list.errors)")
+      #expect(list.lines.count == 4 && list.lines[0].hasPrefix("run  started"))
+      #expect(list.lines[0].contains("accepted_per_s") && !list.lines[0].contains("sustained_per_s"))
+      let last = try command.run("history", "runs.sqlite", "--last", "2", "--figure", "accepted_per_s")
+      #expect(last.lines[0].hasPrefix("accepted_per_s  ") && last.lines[0].hasSuffix(" of 2"))
+      #expect(last.lines.dropFirst(2).map { $0.prefix(1) } == ["2", "3"])
+      let shown = try command.run("history", "runs.sqlite", "--show", "2")
+      #expect(try shown.output == command.read("2.json"))
+      #expect(try command.run("history", "runs.sqlite", "--kind", "capacity").output == "no runs\n")
+      for name in ["chart.svg", "page.html"] {
+        let drawn = try command.run("history", "runs.sqlite", "--figure", "per_write_mean", "--output", name)
+        #expect(drawn.status == 0)
+        #expect(try command.read(name).contains("per_write_mean"))
+      }
+      #expect(try command.read("chart.svg").hasPrefix("<svg"))
+    }
+  }
+
+  @Test("What cannot be used is refused with a reason: 64, 65, 66 or 74; a load says so before it sends")
+  func refused() throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array("text".utf8), "text.txt")
+      for (arguments, status, text) in [
+        (["history", "none.sqlite"], 66, "No such file"), (["history", "text.txt"], 65, "not a history"),
+        (["history", "x", "--figure", "accepted_pers"], 64, "accepted_per_s"),
+        (["history", "x", "--output", "a.svg"], 64, "--figure"),
+        (["history", "x", "--figure", "per_write_mean", "--output", "a.png"], 64, ".svg"),
+        (["history", "x", "--show", "1", "--last", "2"], 64, "alone"), (["history"], 64, "file"),
+        (["load", "--identity", "ids", "--gateway", "127.0.0.1:1", "--history", "text.txt"], 65, "not a history"),
+        (["load", "--identity", "ids", "--gateway", "127.0.0.1:1", "--history", "no/where"], 66, "no/where"),
+      ] as [([String], Int32, String)] {
+        let outcome = try RunningProcess(Command.path, arguments, in: command.folder).end()
+        #expect(outcome.status == status, "\(arguments) \(outcome.errors)")
+        #expect(outcome.errors.contains(text), "\(outcome.errors)")
+      }
+      #expect(try command.read("text.txt") == "text")
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import LoadTest
+import Measurement
+import Testing
+
+@Suite("Verdict of a trial")
+struct TrialLimitsTests {
+  private func judged(_ change: (inout CapacityTrial) -> Void) -> CapacityTrial {
+    var trial = CapacityTrial()
+    trial.offeredPerS = 1_000
+    (trial.settleS, trial.measuredS) = (2, 10)
+    trial.sendings.written = 12_000
+    trial.sendings.accepted = 12_000
+    trial.sendLagP99Us = 1_200
+    trial.behindMs = 3
+    trial.backlogPerS = 0.5
+    trial.availableCores = 1
+    trial.cpuCores = 0.2
+    change(&trial)
+    TrialLimits().judge(&trial)
+    return trial
+  }
+
+  @Test("One that keeps all limits has passed, also with a busy generator")
+  func passed() {
+    #expect(judged { _ in }.verdict == .passed)
+    #expect(judged { $0.cpuCores = 0.99 }.verdict == .passed)
+    #expect(judged { $0.cpuCores = 0.99 }.reasons.isEmpty)
+  }
+
+  private static let breaches: [(change: @Sendable (inout CapacityTrial) -> Void, reason: String)] = [
+    ({ $0.sendLagP99Us = 50_001 }, "send lag"), ({ $0.backlogPerS = 5.1 }, "backlog"),
+    // Half a step of 12 s.
+    ({ $0.behindMs = 181 }, "behind"), ({ $0.sendings.unknown = 1 }, "without an error"),
+    ({ $0.notifications.abandoned = 1 }, "given up"), ({ $0.sendings.rejected = 122 }, "refused"),
+    ({ $0.sendings.resent = 1_201 }, "sent again"), ({ $0.sendings.accepted = 0 }, "nothing was accepted"),
+  ]
+
+  @Test("Each limit fails it, with its reason", arguments: breaches.indices)
+  func failed(index: Int) {
+    let (change, reason) = Self.breaches[index]
+    let trial = judged(change)
+    #expect(trial.verdict == .failed)
+    #expect(trial.reasons.count == 1 && trial.reasons[0].contains(reason), "\(trial.reasons)")
+    // The same with a generator that was late is its own fault.
+    let void = judged {
+      change(&$0)
+      $0.loopLagP99Us = 20_000
+    }
+    #expect(void.verdict == .void)
+    let waited = judged {
+      change(&$0)
+      $0.waitedShare = 0.2
+    }
+    #expect(waited.verdict == .void && waited.reasons[0].contains("waited for a processor 20.0 %"))
+    #expect(void.reasons[0].contains("clock was late") && void.reasons[1].contains(reason))
+  }
+
+  @Test("What is just within a limit passes")
+  func borders() {
+    #expect(judged { $0.sendLagP99Us = 50_000 }.verdict == .passed)
+    #expect(judged { $0.backlogPerS = 5 }.verdict == .passed)
+    #expect(judged { $0.behindMs = 180 }.verdict == .passed)
+    #expect(judged { $0.sendings.resent = 1_200 }.verdict == .passed)
+  }
+
+  @Test("The user's thresholds count, and without a rate there is nothing to pass")
+  func others() {
+    var trial = judged { _ in }
+    TrialLimits().judge(&trial, thresholds: [.init(expression: "send_lag_p99<1ms", value: 1_200, passed: false)])
+    #expect(trial.verdict == .failed && trial.reasons == ["threshold send_lag_p99<1ms"])
+    let burst = judged {
+      $0.offeredPerS = nil
+      $0.cpuCores = 1
+      $0.sendLagP99Us = 999_999
+    }
+    #expect(burst.verdict == .measured && burst.reasons.count == 1)
+  }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import Measurement
+import Reporting
+import Testing
+
+@Suite("Capacity analysis")
+struct CapacityAnalysisTests {
+  /// A gateway whose laws are known, and the trials that would be made of it.
+  private static let law = GoodputLaw(streamingRate: 10_000, discarded: 40, downtime: 0.02)!
+
+  private static func trial(
+    _ purpose: CapacityTrial.Purpose, rate: Double, offered: Double? = nil, connections: Int = 1, share: Double = 0,
+    cost: Double = 2, batch: Double = 60
+  ) -> CapacityTrial {
+    var trial = CapacityTrial()
+    trial.purpose = purpose
+    trial.connections = connections
+    trial.offeredPerS = offered
+    trial.verdict = offered == nil ? .measured : .passed
+    trial.faultShare = share
+    (trial.settleS, trial.measuredS) = (0, 100)
+    trial.acceptedPerS = rate
+    trial.notifications.accepted = Int(rate * 100)
+    trial.sendings.accepted = trial.notifications.accepted
+    trial.errors = Int((share / (1 - share) * rate * 100).rounded())
+    trial.sendings.rejected = trial.errors
+    trial.sendings.discarded = trial.errors * 40
+    trial.sendings.written = trial.sendings.accepted + trial.sendings.rejected + trial.sendings.discarded
+    trial.writtenBytes = trial.sendings.written * 200
+    if trial.errors > 0 { (trial.lossMean, trial.recoverMeanMs) = (40, 20) }
+    trial.cpuPerNotificationUs = cost
+    trial.perWriteMean = batch
+    trial.availableCores = 2
+    return trial
+  }
+
+  private static func scaled(_ count: Double) -> Double {
+    10_000 * count / (1 + 0.05 * (count - 1) + 0.002 * count * (count - 1))
+  }
+
+  private static var document: CapacityDocument {
+    var document = CapacityDocument()
+    document.started = "2026-11-21T10:00:00.000Z"
+    document.ending = .found
+    document.sustainedPerS = 9_000
+    document.environment.cores = 2
+    document.trials = [trial(.burst, rate: 10_000), trial(.search, rate: 9_000, offered: 9_000)]
+    for count in [1, 2, 4, 8, 16, 32] {
+      document.trials.append(trial(.connections, rate: scaled(Double(count)), connections: count))
+    }
+    document.trials.append(trial(.check, rate: scaled(48), connections: 48))
+    for size in [1.0, 4, 16, 64] {
+      document.trials.append(trial(.batch, rate: 9_000, cost: 3.2 / size + 0.2, batch: size))
+    }
+    for share in [0, 1e-4, 1e-3] {
+      document.trials.append(trial(.errors, rate: law.goodput(errorShare: share), share: share))
+    }
+    for index in document.trials.indices { document.trials[index].number = index + 1 }
+    return document
+  }
+
+  @Test("Trials that follow the laws give the laws, and their checks come out")
+  func laws() throws {
+    let analysis = CapacityAnalysis(Self.document)
+    let scalability = try #require(analysis.scalability)
+    #expect(abs(scalability.alpha - 0.05) < 1e-4 && abs(scalability.beta - 0.002) < 1e-5)
+    let check = try #require(scalability.check)
+    #expect(check.at == 48 && abs(check.deviation) < 1e-3)
+    let goodput = try #require(analysis.goodput)
+    #expect(abs(goodput.streamingPerS - 10_000) < 1)
+    #expect(goodput.discardedPerError == 40 && goodput.downtimeMs == 20)
+    let errors = try #require(goodput.check)
+    #expect(abs(errors.at - 1e-3) < 1e-5 && abs(errors.deviation) < 0.01)
+    let batching = try #require(analysis.batching)
+    #expect(abs(batching.perWriteUs - 3.2) < 1e-6 && abs(batching.perNotificationUs - 0.2) < 1e-6)
+    #expect(analysis.warnings.isEmpty)
+  }
+
+  @Test("A campaign's arithmetic: 18 million in ten minutes at 9,000/s a connection")
+  func campaign() throws {
+    var document = Self.document
+    document.campaign = .init(notifications: 18_000_000, withinS: 600)
+    let plan = try #require(CapacityAnalysis(document).plan)
+    #expect(plan.demandPerS == 30_000)
+    let measured = plan.cases[0]
+    #expect(abs(try #require(measured.secondsForTarget) - 18e6 / 9_000) < 1e-6)
+    // The law over connections, sustained as 9 to 10, with 70 %: the first N with X(N)·0.63 ≥ 50,000.
+    let needed = try #require(measured.connections)
+    #expect(Self.scaled(Double(needed)) * 0.63 >= 30_000 * 0.999)
+    #expect(Self.scaled(Double(needed - 1)) * 0.63 < 30_000)
+    // 2 µs each on two cores at 70 %: 0.07 of a host, and one more.
+    #expect(measured.hosts == 2)
+    // 200 B, a TLS record's and TCP/IP's headers: 5 % more.
+    #expect(abs(plan.networkBitsPerS / (30_000 * 200 * 8) - 1.0475) < 0.001)
+    #expect(plan.cases.dropFirst().map(\.errorShare) == [1e-6, 1e-5, 1e-4, 1e-3])
+    let dear = try #require(plan.cases.last)
+    #expect(abs(dear.acceptedPerS - 9_000 * Self.law.goodput(errorShare: 1e-3) / 10_000) < 2)
+    #expect(abs(dear.sendingsEach - 1.04) < 1e-9)
+    #expect(abs(dear.reconnectsPerS - 30) < 1e-9)
+    #expect(try #require(dear.connections) > needed)
+
+    // More than the law gives anybody.
+    document.campaign = .init(notifications: 300_000_000, withinS: 60)
+    let impossible = try #require(CapacityAnalysis(document).plan)
+    #expect(impossible.cases[0].connections == nil)
+    #expect(impossible.notes.contains { $0.contains("nothing is said") })
+  }
+
+  @Test("A document comes back as it was, with its analysis worked out again")
+  func roundTrip() throws {
+    var document = Self.document
+    document.campaign = .init(notifications: 5, withinS: nil)
+    document.plan = ["seed": .number(1)]
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    let data = try encoder.encode(document)
+    let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    #expect(object["kind"] as? String == "capacity" && object["schema"] as? Int == 1)
+    #expect((object["trials"] as? [[String: Any]])?.count == document.trials.count)
+    let goodput = (object["analysis"] as? [String: Any])?["goodput"] as? [String: Any]
+    #expect(goodput?["discarded_per_error"] as? Double == 40)
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    #expect(try decoder.decode(CapacityDocument.self, from: data) == document)
+  }
+
+  @Test("Little is said of little: no trials, no errors, few points, nothing passed, all void")
+  func little() throws {
+    var document = CapacityDocument()
+    var analysis = CapacityAnalysis(document)
+    #expect(analysis.plan == nil && analysis.scalability == nil && analysis.goodput == nil && analysis.batching == nil)
+    #expect(analysis.warnings == ["it was interrupted"])
+    document = Self.document
+    document.trials.removeAll { $0.purpose == .errors || $0.connections > 4 }
+    analysis = CapacityAnalysis(document)
+    #expect(analysis.goodput == nil)
+    #expect(analysis.plan?.cases.count == 1)
+    #expect(analysis.plan?.notes.contains { $0.contains("no trial had an error") } == true)
+    #expect(analysis.warnings.contains { $0.contains("3 points") })
+    for index in document.trials.indices { document.trials[index].verdict = .void }
+    (document.ending, document.sustainedPerS) = (.nothingPassed, nil)
+    analysis = CapacityAnalysis(document)
+    #expect(analysis.plan == nil && analysis.scalability == nil)
+    #expect(analysis.warnings.contains { $0.contains("are void") })
+    #expect(document.page().html.contains("no rate passed"))
+  }
+
+  @Test("The page has the answer first, a chart of each law, and every trial")
+  func page() throws {
+    var document = Self.document
+    document.campaign = .init(notifications: 30_000_000, withinS: 600)
+    document.trials[1].reasons = ["<because>"]
+    let page = document.page(footer: "made by a test")
+    #expect(
+      page.sections.map(\.title) == ["Result", "Search", "Connections", "Errors", "Batches", "All trials", "Set-up"])
+    #expect(page.charts.count == 4 && page.charts.allSatisfy { !$0.isEmpty })
+    guard case .table(let table) = page.sections[5].blocks.first else { return #expect(Bool(false), "no table") }
+    #expect(table.rows.count == document.trials.count)
+    let html = page.html
+    #expect(html.contains("sustains 9,000/s over 1 connection") && html.contains("&lt;because&gt;"))
+    #expect(!html.contains("nan") && !html.contains("inf<"))
+    let (text, charts) = page.markdown()
+    #expect(charts.count == 4 && text.contains("30,000,000 take"))
+  }
+}

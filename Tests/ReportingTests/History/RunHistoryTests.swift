@@ -1,0 +1,126 @@
+import Foundation
+import GRDB
+import Measurement
+import Reporting
+import Testing
+
+@Suite("History")
+struct RunHistoryTests {
+  private func inFolder(_ body: (String) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "apnscope-history-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try body(folder.appending(path: "runs.sqlite").path)
+  }
+
+  private func run(_ rate: Double, version: String = "1") -> RunResult {
+    var result = RunResult()
+    result.started = "2026-11-21T10:00:00.000Z"
+    result.environment.apnscope = version
+    result.environment.host = "lab"
+    result.environment.command = ["apnscope", "load"]
+    result.measuredS = 1
+    result.rates.acceptedPerS = rate
+    return result
+  }
+
+  private func kind(_ body: () throws -> Void) -> HistoryError.Kind? {
+    do { try body() } catch { return (error as? HistoryError)?.kind }
+    return nil
+  }
+
+  @Test("What is appended is there again, in order, with its figures and its document")
+  func appended() throws {
+    try inFolder { path in
+      for rate in [10.0, 20, 30] {
+        // Each by a process of its own, as it were.
+        try RunHistory(appendingTo: path).append(run(rate), document: "{\"rate\":\(rate)}")
+      }
+      var capacity = CapacityDocument()
+      capacity.sustainedPerS = 7
+      try RunHistory(appendingTo: path).append(capacity, document: "{}")
+      let history = try RunHistory(reading: path)
+      let runs = try history.runs()
+      #expect(runs.map(\.number) == [1, 2, 3, 4])
+      #expect(runs.map(\.kind) == ["load", "load", "load", "capacity"])
+      #expect(runs.prefix(3).map { $0.figures["accepted_per_s"] } == [10, 20, 30])
+      #expect(runs[3].figures == ["sustained_per_s": 7])
+      #expect(runs[0].host == "lab" && runs[0].command == "apnscope load")
+      // No errors: no figure, and not 0.
+      #expect(runs[0].figures["error_p99"] == nil)
+      #expect(try history.runs(kind: "load", last: 2).map(\.number) == [2, 3])
+      #expect(try history.document(2) == "{\"rate\":20.0}")
+      #expect(try history.document(9) == nil)
+    }
+  }
+
+  @Test("Files of others are left alone: no database, another program's, a newer history, no file")
+  func refused() throws {
+    try inFolder { path in
+      #expect(kind { _ = try RunHistory(reading: path) } == .cannotOpen)
+      #expect(!FileManager.default.fileExists(atPath: path))
+      try Data(
+        "no database, but text that is longer than a header, so that it is looked at in full: 0123456789 0123456789"
+          .utf8
+      )
+      .write(to: URL(filePath: path))
+      let before = try Data(contentsOf: URL(filePath: path))
+      #expect(kind { _ = try RunHistory(appendingTo: path) } == .notAHistory)
+      #expect(kind { _ = try RunHistory(reading: path) } == .notAHistory)
+      #expect(try Data(contentsOf: URL(filePath: path)) == before)
+      try FileManager.default.removeItem(atPath: path)
+      try DatabaseQueue(path: path).write { try $0.execute(sql: "CREATE TABLE run (id INTEGER)") }
+      #expect(kind { _ = try RunHistory(appendingTo: path) } == .notAHistory)
+      try FileManager.default.removeItem(atPath: path)
+      _ = try RunHistory(appendingTo: path)
+      try DatabaseQueue(path: path).write { try $0.execute(sql: "PRAGMA user_version = 2") }
+      for attempt in [{ _ = try RunHistory(appendingTo: path) }, { _ = try RunHistory(reading: path) }] {
+        #expect(kind(attempt) == .newerSchema)
+      }
+      #expect(kind { _ = try RunHistory(appendingTo: "/") } == .cannotOpen)
+    }
+  }
+
+  @Test("A file from before a figure was known gets its column, and keeps its runs")
+  func newFigure() throws {
+    try inFolder { path in
+      try RunHistory(appendingTo: path).append(run(10), document: "{}")
+      try DatabaseQueue(path: path).write { try $0.execute(sql: "ALTER TABLE run DROP COLUMN loop_lag_p99") }
+      #expect(try RunHistory(reading: path).runs().count == 1)
+      try RunHistory(appendingTo: path).append(run(20), document: "{}")
+      #expect(try RunHistory(reading: path).runs().map { $0.figures["accepted_per_s"] } == [10, 20])
+    }
+  }
+
+  @Test("A history that another program holds is said to be locked", .timeLimit(.minutes(1)))
+  func locked() throws {
+    try inFolder { path in
+      let history = try RunHistory(appendingTo: path)
+      var configuration = Configuration()
+      // The lock is held from one access to another.
+      configuration.allowsUnsafeTransactions = true
+      let other = try DatabaseQueue(path: path, configuration: configuration)
+      try other.inDatabase { try $0.execute(sql: "BEGIN EXCLUSIVE") }
+      #expect(kind { try history.append(run(1), document: "{}") } == .locked)
+      try other.inDatabase { try $0.execute(sql: "COMMIT") }
+      try history.append(run(1), document: "{}")
+    }
+  }
+
+  @Test("A figure over runs: its median, a bar for each, a chart with a point for each")
+  func chart() throws {
+    let runs = [10.0, 30, 20, 40].enumerated().map { index, rate in
+      RunHistory.Run(
+        number: index + 1, kind: "load", started: "s", apnscope: index < 2 ? "1" : "2", host: "h", command: "",
+        figures: index == 2 ? [:] : ["accepted_per_s": rate])
+    }
+    let chart = HistoryChart("accepted_per_s", runs)
+    #expect(chart.median == 30)
+    #expect(chart.sparkline == "▁▆█")
+    #expect(chart.chart.marks.allSatisfy { $0.points.map(\.x) == [1, 2, 4] })
+    #expect(chart.chart.events.map(\.x) == [4])
+    #expect(chart.page(of: "runs.sqlite").html.contains("30/s"))
+    #expect(HistoryChart("accepted_per_s", []).sparkline == nil)
+    #expect(HistoryChart("accepted_per_s", [runs[0], runs[0]]).sparkline == "▄▄")
+  }
+}
