@@ -9,11 +9,29 @@ struct Apnscope: AsyncParsableCommand {
     abstract: "Makes the binary provider protocol of the Apple Push Notification service visible and measurable.",
     discussion: """
       The protocol (gateway on TCP 2195, feedback on 2196) has no acknowledgement: success is silence, an error arrives \
-      late, and everything written after the bad notification is lost. decode and inspect read recordings of it and show \
-      what was sent, what was refused, and what was lost without anybody noticing. simulate is a gateway and a feedback \
-      service that provider code can be tested against; identity makes the certificates for it. load sends synthetic \
-      notifications to a gateway and keeps exact books; merge joins what several machines wrote, and report makes \
-      pages of results.
+      late, and everything written after the bad notification is lost. apnscope shows what that did to your \
+      notifications, lets you test against it, and measures how much a gateway takes.
+
+      What it is for:
+        What went wrong?         inspect a recording: one screen of what was sent,
+                                 refused and lost; decode it for all of it.
+        Is my provider right?    simulate a gateway and a feedback service, with
+                                 faults on demand; identity makes certificates.
+        How much does it take?   load a gateway, at a rate or as fast as it goes;
+                                 the books say what became of each notification.
+                                 merge joins the results of several machines;
+                                 capacity finds the highest rate that holds.
+        Is it better now?        compare tells chance from change, history keeps
+                                 results, and report makes a page of one.
+
+      Recordings are pcap, pcapng and snoop files, or dumps of one direction; with a key log they are read through TLS.
+
+      A first session, for example:
+        apnscope identity --directory ids --topic com.example.app
+        apnscope simulate --identity ids --reject every=5000 --ledger sim.json &
+        apnscope load --identity ids --rate 10k/s --for 10s --output run.json
+        kill %1; wait
+        apnscope report run.json --ledger sim.json --output report
 
       Exit codes: 0 done; 64 usage; 65 not a capture, a file that cannot be used, or --strict found damage; 66 cannot \
       open a file; 69 a port cannot be had, or the gateway not reached; 70 a load's books do not balance; 74 cannot read \

@@ -21,37 +21,51 @@ struct Decode: ParsableCommand {
       server's RSA key (--server-key). A connection that stays closed says why in its record ("problem"), and --strict \
       makes it exit code 65. Secrets are never printed.
 
-      Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error.
+      Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
+      Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number.
 
       Examples:
+        apnscope decode --format table capture.pcap
         apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
-        tcpdump -i eth0 -w - tcp port 2195 | apnscope decode --format table -
-        apnscope decode --keys sslkeys.log capture.pcap
+        apnscope decode --keys sslkeys.log capture.pcap > records.jsonl
         apnscope decode --format csv --output records/ capture.pcapng.zst
+        tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
+
+      Exit codes: 0 done (damage is in the records); 64 usage; 65 not a capture, a key that cannot be used, or --strict \
+      found damage; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
+  /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
+  struct RecordOptions: ParsableArguments {
+    @Option(
+      help:
+        "jsonl (one JSON object a line), csv (one table, or one file per record type into a directory), or table (for people)."
+    )
+    var format = Format.jsonl
+
+    @Option(
+      help: ArgumentHelp(
+        "Where to write. A directory (with csv) when it exists or ends with a slash. Default: standard output.",
+        valueName: "path"), completion: .file())
+    var output: String?
+
+    @Option(
+      help: ArgumentHelp(
+        "Write the secrets that opened something to this file: a key log for --keys that holds these connections only, readable by its owner only. Pass it on with a capture instead of a server's key.",
+        valueName: "file"), completion: .file())
+    var exportKeys: String?
+
+    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted.")
+    var strict = false
+  }
+
+  @OptionGroup(title: "What is written") var records: RecordOptions
   @OptionGroup var reading: ReadingOptions
 
-  @Option(
-    help:
-      "jsonl (one JSON object a line), csv (one table, or one file per record type into a directory), or table (for people)."
-  )
-  var format = Format.jsonl
-
-  @Option(
-    help: ArgumentHelp(
-      "Where to write. A directory (with csv) when it exists or ends with a slash. Default: standard output.",
-      valueName: "path"), completion: .file())
-  var output: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "Write the secrets that opened something to this file: a key log for --keys that holds these connections only, readable by its owner only. Pass it on with a capture instead of a server's key.",
-      valueName: "file"), completion: .file())
-  var exportKeys: String?
-
-  @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted.")
-  var strict = false
+  private var format: Format { records.format }
+  private var output: String? { records.output }
+  private var exportKeys: String? { records.exportKeys }
+  private var strict: Bool { records.strict }
 
   private var isDirectory: Bool {
     guard let output else { return false }

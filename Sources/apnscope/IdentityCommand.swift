@@ -6,6 +6,7 @@ struct IdentityCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "identity",
     abstract: "Make throw-away certificates for a gateway and its providers.",
+    usage: "apnscope identity --directory <path> --topic <topic> ... [<options>]",
     discussion: """
       Makes an authority, a gateway's certificate and one provider's certificate for each topic, as files in a \
       directory that simulate and load are told of. They are for tests on one machine: the gateway's is for localhost, \
@@ -24,14 +25,14 @@ struct IdentityCommand: ParsableCommand {
       Run it again in the same directory to add topics to the same authority. What is there stays as it is, except for \
       the revocation list, which is made anew and keeps what was revoked.
 
-      Exit codes: 0 done; 64 usage; 65 a file in the directory is damaged or from another authority; 74 cannot read or \
-      write.
-
       Examples:
         apnscope identity --directory ids --topic com.example.app
         apnscope identity --directory ids --topic com.example.app --revoked --expired
         apnscope identity --directory old --topic com.example.app --key rsa2048
         openssl verify -CAfile ids/ca.pem ids/com.example.app.pem
+
+      Exit codes: 0 done; 64 usage; 65 a file in the directory is damaged or from another authority; 74 cannot read or \
+      write.
       """)
 
   @Option(

@@ -21,16 +21,27 @@ struct Inspect: ParsableCommand {
       Examples:
         apnscope inspect capture.pcap
         apnscope inspect --keys sslkeys.log capture.pcap
+        apnscope inspect --rows 100 --filter 'host 10.0.0.5' capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
+
+      Exit codes: 0 done (damage is among the findings); 64 usage; 65 not a capture, or a key that cannot be used; 66 \
+      cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
+  /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
+  struct ViewOptions: ParsableArguments {
+    @Option(help: "text (one screen) or json (everything, for programs).")
+    var format = Format.text
+
+    @Option(help: ArgumentHelp("Connections and error responses that the text lists, 0 to 10000.", valueName: "count"))
+    var rows = 12
+  }
+
+  @OptionGroup(title: "What is shown") var view: ViewOptions
   @OptionGroup var reading: ReadingOptions
 
-  @Option(help: "text (one screen) or json (everything, for programs).")
-  var format = Format.text
-
-  @Option(help: ArgumentHelp("Connections and error responses that the text lists.", valueName: "count"))
-  var rows = 12
+  private var format: Format { view.format }
+  private var rows: Int { view.rows }
 
   func validate() throws {
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }

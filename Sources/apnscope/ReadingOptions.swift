@@ -29,6 +29,33 @@ struct ReadingOptions: ParsableArguments {
       valueName: "input"), completion: .file())
   var inputs: [String]
 
+  @OptionGroup(title: "What is read")
+  var selection: SelectionOptions
+
+  @OptionGroup(title: "Decryption")
+  var secrets: SecretsOptions
+
+  @OptionGroup(title: "Limits")
+  var limits: LimitOptions
+
+  func validate() throws {
+    if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
+    if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
+  }
+
+  var filter: String? { selection.filter }
+
+  var dissectionOptions: DissectionOptions {
+    var options = DissectionOptions()
+    for meaning in selection.ports { options.ports[meaning.port] = meaning.service }
+    options.dumpContents = selection.stream
+    limits.apply(to: &options)
+    return options
+  }
+}
+
+/// Which part of a recording is read, and as what.
+struct SelectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Read only packets that match this libpcap filter expression, as 'host 10.0.0.5 and tcp port 2195'.",
@@ -47,25 +74,6 @@ struct ReadingOptions: ParsableArguments {
       "What a raw or hex dump holds: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
   )
   var stream: DumpContents?
-
-  @OptionGroup(title: "Decryption")
-  var secrets: SecretsOptions
-
-  @OptionGroup(title: "Limits")
-  var limits: LimitOptions
-
-  func validate() throws {
-    if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
-    if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
-  }
-
-  var dissectionOptions: DissectionOptions {
-    var options = DissectionOptions()
-    for meaning in ports { options.ports[meaning.port] = meaning.service }
-    options.dumpContents = stream
-    limits.apply(to: &options)
-    return options
-  }
 }
 
 /// The limits on what input can make the program hold or wait for.

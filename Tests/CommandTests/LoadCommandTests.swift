@@ -157,8 +157,7 @@ struct LoadCommandTests {
         in: command.folder
       ).end()
       #expect(outcome.status == 69)
-      #expect(outcome.errors.contains("127.0.0.1:1"))
-      #expect(outcome.errors.contains("Connection refused"))
+      #expect(outcome.errors == "apnscope: 127.0.0.1:1: Connection refused\n")
     }
   }
 

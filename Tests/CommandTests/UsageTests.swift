@@ -95,3 +95,79 @@ struct UsageTests {
     }
   }
 }
+
+/// What a newcomer reads first.
+@Suite("help")
+struct HelpTests {
+  @Test("No line of any help is longer than a terminal is wide")
+  func width() throws {
+    try Command.inFolder { command in
+      for name in [""] + (try SelfDescription.read(command).subcommands.map(\.commandName)) {
+        let outcome = try command.shell("COLUMNS=80 $apnscope \(name) --help")
+        #expect(outcome.status == 0)
+        #expect(outcome.lines.filter { $0.count > 80 } == [], "\(name)")
+      }
+    }
+  }
+
+  @Test("Every help has examples, none is broken by the end of a line, and their options are known")
+  func examples() throws {
+    try Command.inFolder { command in
+      let description = try SelfDescription.read(command)
+      let known = Dictionary(uniqueKeysWithValues: description.subcommands.map { ($0.commandName, $0.options) })
+      for program in [description.command] + description.subcommands {
+        let arguments = program.commandName == "apnscope" ? "" : program.commandName
+        let help = try command.shell("COLUMNS=80 $apnscope \(arguments) --help").lines
+        #expect(!program.examples.isEmpty, "\(program.commandName)")
+        for example in program.examples {
+          #expect(help.contains { $0.trimmingCharacters(in: .whitespaces) == example }, "\(example)")
+          // Only what is this command's, not what is behind a pipe.
+          let words = example.prefix { $0 != "|" }.split(separator: " ").map(String.init)
+          let options = try #require(known[words[1]], "\(example)")
+          for word in words where word.hasPrefix("--") && word != "--" {
+            #expect(options.contains(word), "\(word) in: \(example)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test("Every help says its exit codes, and every option is explained in a sentence")
+  func complete() throws {
+    try Command.inFolder { command in
+      let description = try SelfDescription.read(command)
+      for program in [description.command] + description.subcommands {
+        #expect(program.discussion?.contains("Exit codes: 0 ") == true, "\(program.commandName)")
+        for argument in program.arguments ?? [] where argument.shouldDisplay {
+          #expect((argument.abstract ?? "").contains { $0 == "." || $0 == ")" }, "\(argument)")
+        }
+      }
+    }
+  }
+
+  @Test("The first session in the first help works when it is copied", .timeLimit(.minutes(2)))
+  func firstSession() throws {
+    try Command.inFolder { command in
+      let lines = (try SelfDescription.read(command).command.discussion ?? "").split(separator: "\n")
+      let start = try #require(lines.firstIndex { $0.contains("first session") })
+      var session = lines[(start + 1)...].prefix { $0.hasPrefix("  ") }.map(String.init)
+      #expect(session.count == 5)
+      // Ports of its own, and not so long; otherwise as it stands there.
+      session = session.map {
+        $0.replacingOccurrences(of: "simulate ", with: "simulate --gateway 127.0.0.1:$port --no-feedback ")
+          .replacingOccurrences(of: "load ", with: "load --gateway 127.0.0.1:$port ")
+          .replacingOccurrences(of: "--for 10s", with: "--for 1s")
+          .replacingOccurrences(of: "every=5000", with: "every=2000")
+      }
+      let port = Int.random(in: 20_000..<30_000)
+      let outcome = try command.shell(
+        """
+        mkdir bin && ln -s "$apnscope" bin/apnscope && PATH=$PWD/bin:$PATH; port=\(port); set -m
+        \(session.joined(separator: "\n"))
+        """)
+      #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+      #expect(outcome.output.contains("✓ generated = accepted + rejected + unknown + abandoned"))
+      #expect(try command.read("report/report.html").contains("</html>"))
+    }
+  }
+}

@@ -1,4 +1,6 @@
+import Bytes
 import NIOCore
+import NIOPosix
 
 /// How connections come and go, and what their ends leave to be sent again.
 extension LoopRunner {
@@ -26,7 +28,19 @@ extension LoopRunner {
     loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
   }
 
-  func note(_ error: any Error) { lastError = "\(error)" }
+  func note(_ error: any Error) { lastError = Self.reason(error) }
+
+  /// In the words of the system, or of whoever saw it.
+  private static func reason(_ error: any Error) -> String {
+    switch error {
+    case let error as IOError: SystemError.text(error.errnoCode)
+    case let error as NIOConnectionError:
+      // A name may have several addresses; the last one speaks for all.
+      error.connectionErrors.last.map { reason($0.error) } ?? "no such host"
+    case ChannelError.connectTimeout(let time): "no answer in \(time.nanoseconds / 1_000_000) ms"
+    default: "\(error)"
+    }
+  }
 
   // MARK: what is left
 

@@ -29,8 +29,10 @@ struct Capacity: AsyncParsableCommand {
         apnscope capacity --identity ids --connections 4 --output capacity
         apnscope capacity --identity ids --target 50M --within 10m
         apnscope capacity --identity ids --dry-run
-        apnscope capacity --identity ids --trial 3s --confirm 10s --batch-sweep none --error-sweep none
-        apnscope capacity --identity ids --payload-from records.jsonl --threshold 'send_lag_p999<100ms'
+        apnscope capacity --identity ids --trial 3s --confirm 10s \\
+          --batch-sweep none --error-sweep none
+        apnscope capacity --identity ids --payload-from records.jsonl \\
+          --threshold 'send_lag_p999<100ms'
 
       Exit codes: 0 a rate was found; 64 usage; 65 a certificate or file of records cannot be used; 66 cannot open a file; \
       69 the gateway cannot be reached; 74 cannot write; 99 no rate passed; 130 interrupted (what there is is written).

@@ -12,7 +12,7 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Most plaintext of a write, as 16KiB, or without a unit most notifications of a write; 1 sends each alone. Default: 16KiB, one TLS record.",
+      "Most plaintext of a write, as 4KiB; or, without a unit, most notifications of a write: 1 sends each alone. Default: 16KiB, one TLS record.",
       valueName: "size"))
   var batch: BatchArgument?
 
@@ -20,7 +20,7 @@ struct ConnectionOptions: ParsableArguments {
     help: ArgumentHelp("How long a batch waits to become full while something of ours is unsent.", valueName: "time"))
   var linger = TimeSpan(.milliseconds(5))
 
-  @Option(help: "The kernel's Nagle algorithm: on or off.")
+  @Option(help: ArgumentHelp("The kernel's Nagle algorithm.", valueName: "on|off"))
   var nagle = Switch.off
 
   @Option(
@@ -29,10 +29,10 @@ struct ConnectionOptions: ParsableArguments {
   )
   var buffers = Buffers.small
 
-  @Option(help: ArgumentHelp("SO_SNDBUF instead.", valueName: "bytes"))
+  @Option(help: ArgumentHelp("SO_SNDBUF, instead of what --buffers says.", valueName: "bytes"))
   var sendBuffer: ByteCount?
 
-  @Option(help: ArgumentHelp("TCP_NOTSENT_LOWAT instead.", valueName: "bytes"))
+  @Option(help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"))
   var notSentLowWater: ByteCount?
 
   @Option(help: ArgumentHelp("The starts of connections are spread over this time.", valueName: "time"))
@@ -41,7 +41,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("End a connection in good order after this time, and make it again.", valueName: "time"))
   var lifetime: TimeSpan?
 
-  @Option(help: ArgumentHelp("The same after so many notifications.", valueName: "count"))
+  @Option(help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"))
   var connectionCount: Count?
 
   @Option(
@@ -54,7 +54,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("End when no connection could be made for this time.", valueName: "time"))
   var giveUp = TimeSpan(.seconds(10))
 
-  @Option(help: "Markers, which prove what was accepted: on or off.")
+  @Option(help: ArgumentHelp("Markers, which prove what was accepted.", valueName: "on|off"))
   var markers = Switch.on
 
   @Option(help: ArgumentHelp("A marker's answer is waited for so long.", valueName: "time"))

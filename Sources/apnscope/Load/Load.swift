@@ -13,9 +13,8 @@ struct Load: AsyncParsableCommand {
       share one (--segment 2/4; 'apnscope merge' joins their results).
 
       A batch is written at once when nothing of ours is unsent; else it collects until it is full (--batch), has waited \
-      (--linger), or the socket has drained. A marker, a notification that is bad on purpose, \
-      ends every connection's life: its rejection proves everything before it accepted (--markers off for gateways that \
-      dislike it).
+      (--linger), or the socket has drained. A marker, a notification that is bad on purpose, ends every connection's \
+      life: its rejection proves everything before it accepted (--markers off for gateways that dislike it).
 
       --replay sends the notifications of a decoded trace instead, with the spacing that they were recorded with, so many \
       times as fast (--speed 10), or as fast as they are taken (--speed max), until all are sent. They are numbered anew \
@@ -25,8 +24,8 @@ struct Load: AsyncParsableCommand {
       by time, and the order on each stays; what has no time follows at once. Frames wait in a file without a name in \
       TMPDIR or /tmp; memory takes 16 bytes a notification. --segment, several connections and resends work as ever.
 
-      Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was due to when \
-      it was written; what is late is sent late, or with --behind skip left out and counted.
+      Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was \
+      due to when it was written; what is late is sent late, or with --behind skip left out and counted.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
@@ -34,22 +33,27 @@ struct Load: AsyncParsableCommand {
       sends to this machine only, unless --allow-remote is given, and for 60 seconds unless --for, --stage, --count or \
       --replay says otherwise.
 
+      Times are written 250ms, 2s, 10m or 1h; rates 500/s or 200k/s; counts 1000, 20k or 10M; bytes 4096, 64KiB or 1MB; \
+      shares 0.01, 1e-4 or 1%.
+
       Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
       in effect.
 
       Examples:
-        apnscope load --identity ids --connections 8 --rate 200k/s --for 30s --output run.json
-        apnscope load --identity ids --count 10M --payload 100..2000 --command 0=1,2=9
-        apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s --threshold 'send_lag_p99<5ms'
-        apnscope load --identity ids --payload-from records.jsonl --rate 10k/s
-        apnscope decode trace.pcap | apnscope load --identity ids --replay - --speed 10
+        apnscope load --identity ids --rate 10k/s --for 30s --output run.json
+        apnscope load --identity ids --connections 8 --count 10M --payload 100..2000
+        apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s \\
+          --threshold 'send_lag_p99<5ms'
+        apnscope load --identity ids --rate 10k/s --payload-from records.jsonl
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
-        apnscope load --identity ids --plan nightly.toml --print-plan
-        apnscope load --identity ids --plan nightly.toml --history runs.sqlite
+        apnscope decode trace.pcap |
+          apnscope load --identity ids --replay - --speed 10
+        apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
+        apnscope load --plan nightly.toml --history runs.sqlite
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
-      the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is \
-      written).
+      the gateway cannot be reached; 70 the books do not balance; 74 cannot write; 99 a threshold failed; 130 \
+      interrupted (the result is written).
       """)
 
   @OptionGroup(title: "Where to") var target: TargetOptions

@@ -54,7 +54,7 @@ struct TargetOptions: ParsableArguments {
     name: .customLong("tls13-suites"), help: ArgumentHelp("Cipher suites of TLS 1.3.", valueName: "list"))
   var tls13Suites: String?
 
-  @Option(help: "Resume sessions when a connection is made again: on or off.")
+  @Option(help: ArgumentHelp("Resume sessions when a connection is made again.", valueName: "on|off"))
   var resume = Switch.on
 
   @Option(

@@ -16,8 +16,7 @@ struct Compare: ParsableCommand {
       What differs in the runs' machines and plans is listed. What is compared should stand there, and nothing else; it \
       warns when host, kernel, OpenSSL, or the load itself are not the same.
 
-      Run the sides in turn (A B B A …), so that what changes on the machine meets \
-      both:
+      Run the sides in turn (A B B A …), so that what changes on the machine meets both:
         for i in 1 2 3 4 5; do
           apnscope load --identity ids --for 10s --batch 1 --output a$i.json
           apnscope load --identity ids --for 10s --output b$i.json
@@ -26,8 +25,9 @@ struct Compare: ParsableCommand {
 
       Examples:
         apnscope compare before.json after.json
-        apnscope compare a1.json a2.json a3.json a4.json -- b1.json b2.json b3.json b4.json
-        apnscope compare --format json a?.json -- b?.json | jq '.figures[] | select(.judgement == "worse")'
+        apnscope compare a?.json -- b?.json
+        apnscope compare --format json a?.json -- b?.json |
+          jq '.figures[] | select(.judgement == "worse")'
 
       Exit codes: 0 done, whatever differs; 64 usage; 65 a file is no result of a load, or of another schema; 66 cannot \
       open a file; 74 cannot write.

@@ -5,6 +5,7 @@ import Reporting
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Make a report of a result: one HTML page, and the same as Markdown.",
+    usage: "apnscope report [<options>] <file> --output <folder>",
     discussion: """
       Writes into a folder: report.html, one page that needs no network, no script and no other file, light or dark as \
       its reader's system is, and fit for a phone and for paper; report.md with chart-1.svg, chart-2.svg … beside it, for \
@@ -27,10 +28,10 @@ struct Report: ParsableCommand {
       It measures nothing and changes no number. Percentiles are those of all values, from the histograms of the result.
 
       Examples:
-        apnscope report run.json --output Reports/nightly/
-        apnscope report run.json --ledger sim.json --output Reports/nightly/
-        apnscope report capacity.json --output Reports/capacity/
-        apnscope report run.json --baseline Reports/nightly/run.json --output Reports/candidate/
+        apnscope report run.json --output nightly/
+        apnscope report run.json --ledger sim.json --output nightly/
+        apnscope report capacity.json --output capacity/
+        apnscope report run.json --baseline nightly/run.json --output candidate/
 
       Exit codes: 0 done, whatever the report says of the run; 64 usage; 65 a file is none of the kinds above, or of \
       another schema; 66 cannot open a file; 70 the books of both sides do not agree (the report is written); 74 cannot \

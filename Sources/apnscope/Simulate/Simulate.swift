@@ -24,9 +24,16 @@ struct Simulate: AsyncParsableCommand {
 
       Times are written 250ms, 2s, 10m or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 
-      Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like; 'delay' in \
+      Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like: 'delay' in \
       [response] is --response-delay, and each table of [[reject]] is one --reject. An option of the command line takes \
-      the place of the file's, and of those that exclude it.
+      the place of the file's, and of those that exclude it. A file bad-day.toml:
+        identity = "ids"
+        shutdown_after = 50000
+        [response]
+        delay = "100ms..800ms"
+        [[reject]]
+        every = 1000
+        status = 7
 
       Examples:
         apnscope identity --directory ids --topic com.example.app
@@ -35,7 +42,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --plain --reject prefix=dead --response-delay 100ms..800ms
         apnscope simulate --identity ids --devices-uninstalled 1%
         apnscope simulate --identity ids --log events.jsonl --metrics 127.0.0.1:9100
-        apnscope simulate --settings bad-day.toml
+        apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
       port cannot be had; 74 cannot write; 130 ended by a second signal.

@@ -1,0 +1,143 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `Scripts/install` with the built command, into a folder: what it leaves there, and what is in it.
+@Suite("install", .enabled(if: ExternalTool.isInstalled("python3")))
+struct InstallTests {
+  private static let script = Command.traces.deletingLastPathComponent().appending(path: "Scripts/install").path
+  private static let lists = [
+    "share/bash-completion/completions/apnscope", "share/zsh/site-functions/_apnscope",
+    "share/fish/vendor_completions.d/apnscope.fish",
+  ]
+
+  /// Installs into `root/usr`, as a packager does.
+  private func install(_ command: Command, _ arguments: String = "") throws -> Outcome {
+    try command.shell("DESTDIR=$PWD/root '\(Self.script)' --prefix /usr --binary \"$apnscope\" \(arguments)")
+  }
+
+  private func files(_ command: Command) throws -> [String] {
+    try command.shell("cd root/usr && find . -type f | sort | cut -c 3-").lines
+  }
+
+  @Test("The command, a page for it and each subcommand, and completions for three shells")
+  func installed() throws {
+    try Command.inFolder { command in
+      let outcome = try install(command)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let description = try SelfDescription.read(command)
+      let pages = ["apnscope"] + description.subcommands.map { "apnscope-\($0.commandName)" }
+      #expect(outcome.output.contains("\(pages.count) pages"))
+      let expected =
+        ["bin/apnscope", "share/apnscope/installed"] + Self.lists + pages.map { "share/man/man1/\($0).1" }
+      #expect(try Set(files(command)) == Set(expected))
+      let version = try command.shell("root/usr/bin/apnscope --version")
+      #expect(version.status == 0)
+      #expect(version.output == (try command.run("--version").output))
+    }
+  }
+
+  @Test("Installing again changes nothing, and uninstalling leaves only what others put there")
+  func uninstalled() throws {
+    try Command.inFolder { command in
+      #expect(try install(command).status == 0)
+      // A page of a version that had another subcommand, and two files that are not ours to remove.
+      _ = try command.shell(
+        """
+        cd root/usr && cp share/man/man1/apnscope.1 share/man/man1/apnscope-former.1
+        echo share/man/man1/apnscope-former.1 >> share/apnscope/installed
+        printf '%s\\n' share/man/man1/other.1 ../apnscope bin/../../apnscope >> share/apnscope/installed
+        touch share/man/man1/other.1 ../apnscope
+        """)
+      let before = try files(command)
+      #expect(try install(command).status == 0)
+      #expect(try files(command) == before.filter { !$0.hasSuffix("apnscope-former.1") })
+      #expect(try install(command, "--uninstall").status == 0)
+      #expect(try files(command) == ["share/man/man1/other.1"])
+      #expect(FileManager.default.fileExists(atPath: command.folder.appending(path: "root/apnscope").path))
+      #expect(try install(command, "--uninstall").status == 66)
+    }
+  }
+
+  @Test("What cannot be meant is a usage error", arguments: ["--frobnicate", "--prefix", "--binary ''"])
+  func usage(arguments: String) throws {
+    try Command.inFolder { command in
+      let outcome = try command.shell("'\(Self.script)' \(arguments)")
+      #expect(outcome.status == 64)
+      #expect(outcome.errors.contains("--help"))
+    }
+  }
+
+  @Test("A page has no errors, and has every option and every example of the help")
+  func pages() throws {
+    try Command.inFolder { command in
+      #expect(try install(command).status == 0)
+      let description = try SelfDescription.read(command)
+      let programs =
+        [("apnscope", description.command)]
+        + description.subcommands.map { ("apnscope-\($0.commandName)", $0) }
+      for (name, program) in programs {
+        let page = "root/usr/share/man/man1/\(name).1"
+        if ExternalTool.isInstalled("mandoc") {
+          let lint = try command.shell("mandoc -Tlint -Wwarning \(page)")
+          #expect(lint.status == 0, "\(lint.output)")
+        }
+        guard ExternalTool.isInstalled("man") else { continue }
+        // As wide as it takes, so that no line is broken.
+        let shown = try command.shell("MANWIDTH=400 LC_ALL=C.UTF-8 man --warnings -l \(page) | col -bx")
+        #expect(shown.errors == "", "\(name)")
+        for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"] {
+          #expect(shown.lines.contains(heading), "\(name) has no \(heading)")
+        }
+        for option in program.options {
+          #expect(shown.lines.contains { $0.contains("   \(option)") || $0.contains(", \(option)") }, "\(option)")
+        }
+        for example in program.examples {
+          #expect(shown.lines.contains { $0.trimmingCharacters(in: .whitespaces) == example }, "\(example)")
+        }
+      }
+    }
+  }
+
+  @Test("Completions parse, and know every subcommand and option", arguments: zip(["bash", "zsh", "fish"], lists))
+  func completions(shell: String, list: String) throws {
+    try Command.inFolder { command in
+      #expect(try install(command).status == 0)
+      let file = "root/usr/\(list)"
+      if ExternalTool.isInstalled(shell) {
+        let outcome = try command.shell("\(shell) -n \(file)")
+        #expect(outcome.status == 0 && outcome.errors == "", "\(outcome.errors)")
+      }
+      let text = try command.read(file)
+      for program in try SelfDescription.read(command).subcommands {
+        #expect(text.contains(program.commandName))
+        // fish says an option's name without its hyphens.
+        for option in program.options {
+          let name = shell == "fish" ? String(option.drop { $0 == "-" }) : option
+          #expect(text.contains(name), "\(option) of \(program.commandName)")
+        }
+      }
+    }
+  }
+
+  @Test("bash completes options and subcommands")
+  func completesInBash() throws {
+    try Command.inFolder { command in
+      #expect(try install(command).status == 0)
+      let outcome = try command.shell(
+        """
+        PATH=$PWD/root/usr/bin:$PATH; . root/usr/\(Self.lists[0])
+        complete_line() {
+          COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMPREPLY=()
+          $(complete -p apnscope | sed 's/.*-F \\([^ ]*\\).*/\\1/') apnscope "${!#}" "${@: -2:1}"
+          echo "${COMPREPLY[@]}"
+        }
+        complete_line apnscope insp
+        complete_line apnscope decode --form
+        complete_line apnscope decode --format c
+        """)
+      #expect(outcome.errors == "")
+      #expect(outcome.lines == ["inspect", "--format", "csv"])
+    }
+  }
+}
