@@ -16,8 +16,8 @@ struct ConnectionTally {
   var named = -1
   /// What is lost on this connection is lost to this error response (`LostNotifications.beginLoss`).
   var loss = -1
-  /// -1 once a row of the report has it; `nil` is `loss`.
-  var unlistedLoss: Int?
+  /// The report's row that tells how much of that was sent again.
+  var lossRow: Int?
   var lastPacket = 0
   /// Where the history has the connection's latest notification.
   private(set) var latest = -1

@@ -97,19 +97,19 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
-    var loss = -1
-    if let index = tallies.index(of: record.place.connection) {
-      if tallies[index].firstError == nil { tallies[index].firstError = record }
-      // All that a connection lost is of its first response that says so.
-      if record.notification != nil, record.response.status != .noError {
-        (loss, tallies[index].unlistedLoss) = (tallies[index].unlistedLoss ?? tallies[index].loss, -1)
-      }
-    }
+    let index = tallies.index(of: record.place.connection)
+    if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[record.response.status.rawValue, default: 0] += 1
     report.errorCount += 1
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record))
-      losses.append(loss)
+      losses.append(-1)
+      // What a connection lost is of the last response that names something: it proved those before it accepted.
+      if let index, record.notification != nil, record.response.status != .noError {
+        if let row = tallies[index].lossRow { losses[row] = -1 }
+        losses[losses.count - 1] = tallies[index].loss
+        tallies[index].lossRow = losses.count - 1
+      }
     }
   }
 

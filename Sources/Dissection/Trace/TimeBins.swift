@@ -60,6 +60,19 @@ public struct TimeBins: Sendable, Equatable {
     last = start | (Int64(1) << Int64(exponent) - 1)
   }
 
+  /// Makes bins longer, until they are 2 to this.
+  mutating func join(to exponent: Int) { while self.exponent < exponent { join() } }
+
+  /// The counts in the bins of another series with bins of the same length; what is outside of it is left out.
+  public func counts(like other: TimeBins) -> [Int] {
+    var counts = [Int](repeating: 0, count: other.bins.count)
+    for (index, bin) in bins.enumerated() where bin.count > 0 {
+      let place = Int(clamping: first - other.first) + index
+      if counts.indices.contains(place) { counts[place] += bin.count }
+    }
+    return counts
+  }
+
   /// Makes one bin of two.
   private mutating func join() {
     var joined: [Bin] = []

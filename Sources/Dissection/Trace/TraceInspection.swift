@@ -215,6 +215,13 @@ public struct TraceInspection: RecordSink {
     for (index, count) in expirations.enumerated() where count > 0 {
       if let meaning = TraceReport.Expiration(rawValue: index) { report.expirations[meaning] = count }
     }
+    // Bins of one length, so that series can be added.
+    let series = report.connections.compactMap(\.sent) + [report.sent, report.errors, report.feedback]
+    let exponent = series.map(\.exponent).max() ?? 0
+    report.sent.join(to: exponent)
+    report.errors.join(to: exponent)
+    report.feedback.join(to: exponent)
+    for index in report.connections.indices { report.connections[index].sent?.join(to: exponent) }
     report.tokens = tokens.report
     report.listed.tokens = listed.count
     report.listed.ageS = ages.distribution

@@ -57,7 +57,9 @@ public struct TracePage: Sendable {
         Figure("notifications", grouped(summary.notifications), note: rateNote),
         Figure(
           "error responses", grouped(summary.errorCount),
-          note: summary.statuses.prefix(2).map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
+          note: summary.statuses.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2).map {
+            "\(grouped($0.count)) × \($0.name)"
+          }.joined(separator: ", "),
           tone: summary.errorCount == 0 ? .good : .warning),
         Figure(
           "discarded", grouped(fates.discarded), note: discardedNote,
