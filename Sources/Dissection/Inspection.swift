@@ -20,7 +20,7 @@ public struct Inspection: RecordSink {
   private var report = InspectionReport()
   private var tallies = Tallies(blank: ConnectionTally(number: 0, opened: .none))
   private(set) var shared: SharedTally
-  private(set) var perSegment = Counts(highest: 4_096)
+  private var perSegment = Counts(highest: 4_096)
   private var opens = PerSecond()
   private var lifetimes = Samples()
   private var rejectedTokens: [UInt64: Int] = [:]

@@ -21,6 +21,8 @@ public struct TraceInspection: RecordSink {
   private var open = Tallies(blank: Tally(number: 0, connection: TraceReport.Connection()))
   private var timelines = 0
   private var tokens: TokenTally
+  /// A segment is what one packet ends of a connection, which records tell too.
+  private var perSegment = Counts(highest: 4_096)
   private var bytesPerSegment = Counts(highest: 65_535)
   private var priorities = [Int](repeating: 0, count: 257)
   private var expirations = [Int](repeating: 0, count: TraceReport.Expiration.allCases.count)
@@ -33,8 +35,9 @@ public struct TraceInspection: RecordSink {
   private struct Tally {
     var number: Int
     var connection: TraceReport.Connection
-    /// The packet that ended the latest notification, and bytes of those that it ended.
+    /// The packet that ended the latest notification, how many it ended, and their bytes.
     var packet = 0
+    var notifications = 0
     var bytes = 0
     var firstRecord = Timestamp.none
     var lastRecord = Timestamp.none
@@ -100,10 +103,14 @@ public struct TraceInspection: RecordSink {
       if open[index].hasTimeline { open[index].sent.add(1, bytes: place.length, at: place.time) }
     }
     if place.packet == open[index].packet {
+      open[index].notifications += 1
       open[index].bytes &+= place.length
     } else {
-      if open[index].packet > 0 { bytesPerSegment.add(open[index].bytes) }
-      (open[index].packet, open[index].bytes) = (place.packet, place.length)
+      if open[index].packet > 0 {
+        perSegment.add(open[index].notifications)
+        bytesPerSegment.add(open[index].bytes)
+      }
+      (open[index].packet, open[index].notifications, open[index].bytes) = (place.packet, 1, place.length)
     }
   }
 
@@ -187,7 +194,10 @@ public struct TraceInspection: RecordSink {
     inspection.receive(record)
     note(record.closed)
     guard var tally = open.remove(record.connection) else { return }
-    if tally.packet > 0 { bytesPerSegment.add(tally.bytes) }
+    if tally.packet > 0 {
+      perSegment.add(tally.notifications)
+      bytesPerSegment.add(tally.bytes)
+    }
     guard report.connections.count < limits.inspection.listed else { return }
     tally.connection.closed = record.closed.known
     tally.connection.firstRecord = tally.firstRecord.known
@@ -203,7 +213,7 @@ public struct TraceInspection: RecordSink {
 
   /// Everything seen so far, counted up. Call it once, when reading has ended.
   public mutating func finish() -> TraceReport {
-    report.perSegment = inspection.perSegment.pairs
+    report.perSegment = perSegment.pairs
     report.payloads = inspection.shared.payloadLengths.pairs
     report.inspection = inspection.finish()
     report.bytesPerSegment = bytesPerSegment.pairs

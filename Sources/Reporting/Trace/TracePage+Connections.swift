@@ -4,7 +4,7 @@ extension TracePage {
     var blocks: [Block] = []
     if let strip { blocks += strip }
     var table = Table([
-      .init("", .right), .init("client → server"), .init("from", .right), .init("length", .right),
+      .init("", .right), .init("client"), .init("server"), .init("from", .right), .init("length", .right),
       .init("sent", .right), .init("acc. / rej. / disc. / unk.", .right), .init("first error"), .init("ended by"),
     ])
     for row in summary.connections.sorted(by: { $0.number < $1.number }).prefix(rows) {
@@ -13,15 +13,16 @@ extension TracePage {
         ? "not decrypted"
         : row.service == "feedback" ? "\(grouped(row.feedbackTuples)) tuples" : grouped(row.notifications)
       let fates = row.fates
-      let ends = row.client.isEmpty && row.server.isEmpty ? "–" : "\(row.client) → \(row.server)"
       table.add(
-        Prose("\(row.number)"), Prose(ends), Prose(seconds(row.opened)), Prose(seconds(length(row))), Prose(sent),
+        Prose("\(row.number)"), Prose(row.client.isEmpty ? "–" : row.client),
+        Prose(row.server.isEmpty ? "–" : row.server),
+        Prose(seconds(row.opened)), Prose(seconds(length(row))), Prose(sent),
         Prose(
           row.notifications == 0
             ? "–"
             : [fates.accepted, fates.rejected, fates.discarded, fates.unknown].map(grouped).joined(separator: " / ")),
         Prose(row.firstError.isEmpty ? "–" : row.firstError), Prose(Self.meaning(ofEnd: row.end)),
-        tone: fates.discarded > 0 ? .bad : !row.isDecrypted ? .warning : .neutral)
+        tone: fates.discarded > 0 || !row.isDecrypted ? .warning : .neutral)
     }
     blocks.append(.table(table))
     blocks += more(than: min(rows, summary.connections.count), of: summary.connectionCount, "connections")
@@ -86,17 +87,26 @@ extension TracePage {
   private var encryption: [Block] {
     let sealed = summary.connections.filter { !$0.tls.isEmpty }
     guard !sealed.isEmpty else { return [] }
-    let kinds = Dictionary(grouping: sealed) { "\($0.tls)\u{0}\($0.topic)\u{0}\($0.problem)" }
+    struct Kind: Hashable {
+      var tls, topic: String
+      var isDecrypted, isWhole: Bool
+    }
+    let kinds = Dictionary(grouping: sealed) {
+      Kind(tls: $0.tls, topic: $0.topic, isDecrypted: $0.isDecrypted, isWhole: $0.problem.isEmpty)
+    }
     var table = Table([
       .init("TLS"), .init("client's certificate"), .init("connections", .right), .init("resumed", .right),
-      .init("decrypted", .right), .init("remarks"),
+      .init("decrypted"), .init("remarks"),
     ])
-    for (_, rows) in kinds.sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) }).prefix(rows) {
-      let decrypted = rows.count { $0.isDecrypted }
+    for rows in kinds.values.sorted(by: { ($1.count, $0[0].number) < ($0.count, $1[0].number) }).prefix(rows) {
+      // Each may have a reason of its own; that of the first stands for them.
+      let others = Set(rows.map(\.problem)).count - 1
+      let remark = rows[0].problem + (others > 0 ? " (\(grouped(others)) more like it)" : "")
       table.add(
         Prose(rows[0].tls), Prose(rows[0].topic.isEmpty ? "–" : Self.short(rows[0].topic, 80)),
-        Prose(grouped(rows.count)), Prose(grouped(rows.count { $0.isResumed == true })), Prose(grouped(decrypted)),
-        Prose(rows[0].problem), tone: decrypted < rows.count || !rows[0].problem.isEmpty ? .warning : .neutral)
+        Prose(grouped(rows.count)), Prose(grouped(rows.count { $0.isResumed == true })),
+        Prose(!rows[0].isDecrypted ? "no" : rows[0].problem.isEmpty ? "yes" : "in part"), Prose(remark),
+        tone: rows[0].problem.isEmpty ? .neutral : .warning)
     }
     return [.heading("TLS"), .table(table)]
   }

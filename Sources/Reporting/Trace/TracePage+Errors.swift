@@ -51,6 +51,13 @@ extension TracePage {
     }
     blocks += [.heading("One by one"), .table(table)]
     blocks += more(than: min(rows, summary.errors.count), of: summary.errorCount, "error responses")
+    if summary.notFollowed > 0 {
+      blocks.append(
+        .callout(
+          .warning,
+          "\(grouped(summary.notFollowed)) discarded notifications were too many to be looked for again (--max-remembered): more may have been sent again than is told."
+        ))
+    }
     blocks.append(
       .paragraph(
         "Names is the number of the notification on its connection, from 0. What was discarded and not sent again is lost."
@@ -66,12 +73,14 @@ extension TracePage {
         value(row).map { Point(row.time ?? 0, $0, note: "connection \(row.connection), \(row.name)") }
       }
     }
-    var blocks: [Block] = [
-      .chart(
-        Chart(
-          title: "What each error response cost", x: time, y: Axis("notifications discarded", unit: .count),
-          marks: [.points("", points { $0.discarded.map(Double.init) }, color: .vermillion)], height: 150))
-    ]
+    var blocks: [Block] = []
+    if timed.contains(where: { ($0.discarded ?? 0) > 0 }) {
+      blocks.append(
+        .chart(
+          Chart(
+            title: "What each error response cost", x: time, y: Axis("notifications discarded", unit: .count),
+            marks: [.points("", points { $0.discarded.map(Double.init) }, color: .vermillion)], height: 150)))
+    }
     let latencies = points(\.latency).filter { $0.y >= 0 }
     if latencies.count > 2 {
       let values = latencies.map(\.y).filter { $0 > 0 }.sorted()

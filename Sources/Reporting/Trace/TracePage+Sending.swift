@@ -37,11 +37,15 @@ extension TracePage {
     } else {
       blocks += rateCharts(kind, groups)
     }
+    // Those have a table of their own.
+    if kind == "connection" { return Section("What was sent", blocks) }
     var table = Table([
       .init(kind), .init("connections", .right), .init("notifications", .right), .init("share", .right),
       .init("bytes", .right), .init("errors", .right), .init("rejected", .right), .init("discarded", .right),
     ])
-    for group in groups.prefix(rows) {
+    // The chart tells the rest of them.
+    let listed = min(rows, 20)
+    for group in groups.prefix(listed) {
       let all = group.connections
       func sum(_ value: (TraceSummary.Connection) -> Int) -> Int { all.reduce(0) { $0 + value($1) } }
       table.add(
@@ -51,7 +55,9 @@ extension TracePage {
         Prose(grouped(sum(\.fates.rejected))), Prose(grouped(sum(\.fates.discarded))))
     }
     blocks.append(.table(table))
-    blocks += more(than: rows, of: groups.count, "of the listed connections' \(kind)s")
+    if groups.count > listed {
+      blocks.append(.paragraph("And \(grouped(groups.count - listed)) more \(kind)s with less."))
+    }
     return Section("What was sent", blocks)
   }
 
@@ -69,7 +75,10 @@ extension TracePage {
           : Point(from + width / 2, Double(sum) / width, note: "\(grouped(sum)) in \(Unit.seconds.text(width))")
       }
     }
-    let named = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.sent != nil } }
+    let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.sent != nil } }
+    // Of many that send alike, a few are no picture.
+    let isTold = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
+    let named = isTold ? largest : []
     var rest = series.counts
     var marks: [Mark] = []
     for (index, group) in named.enumerated() {
@@ -83,10 +92,12 @@ extension TracePage {
       marks.append(.bars(Self.short(group.name), points(counts), width: width, color: .number(index)))
     }
     if rest.contains(where: { $0 > 0 }) {
-      marks.append(.bars(named.isEmpty ? "" : "others", points(rest), width: width, color: .grey))
+      marks.append(
+        .bars(named.isEmpty ? "" : "others", points(rest), width: width, color: named.isEmpty ? .blue : .grey))
     }
     let caption =
-      "By \(kind). Each bar is \(Unit.seconds.text(width)) long."
+      (named.isEmpty ? "Of all \(kind)s together." : "By \(kind).")
+      + " Each bar is \(Unit.seconds.text(width)) long."
       + (summary.errorCount > 0 ? " Ticks on the upper edge are error responses." : "")
     return [
       .chart(

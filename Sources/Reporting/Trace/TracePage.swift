@@ -52,25 +52,38 @@ public struct TracePage: Sendable {
     let segments = summary.perSegment.reduce(0) { $0 + $1.count }
     let bad = summary.findings.filter { $0.tone == .bad }
     let warnings = summary.findings.filter { $0.tone == .warning }
-    var blocks: [Block] = [
-      .figures([
-        Figure("notifications", grouped(summary.notifications), note: rateNote),
+    let hasSent = summary.notifications > 0 || summary.errorCount > 0
+    var figures = [Figure("connections", grouped(summary.connectionCount), note: connectionNote)]
+    if hasSent || summary.feedback.connections == 0 {
+      figures =
+        [
+          Figure("notifications", grouped(summary.notifications), note: rateNote),
+          Figure(
+            "error responses", grouped(summary.errorCount),
+            note: summary.statuses.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2)
+              .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
+            tone: summary.errorCount == 0 ? .neutral : .warning),
+          Figure(
+            "discarded", grouped(fates.discarded), note: discardedNote,
+            tone: fates.discarded == 0 ? .good : bad.isEmpty ? .warning : .bad),
+        ] + figures
+    }
+    if segments > 0 {
+      figures.append(
         Figure(
-          "error responses", grouped(summary.errorCount),
-          note: summary.statuses.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2).map {
-            "\(grouped($0.count)) × \($0.name)"
-          }.joined(separator: ", "),
-          tone: summary.errorCount == 0 ? .good : .warning),
+          "per segment", significant(Double(summary.notifications) / Double(segments), 3),
+          note: "notifications; \(grouped(segments)) segments",
+          tone: segments >= 100 && Double(summary.notifications) < 1.1 * Double(segments) ? .warning : .neutral))
+    }
+    if summary.feedback.connections > 0 {
+      figures.append(
         Figure(
-          "discarded", grouped(fates.discarded), note: discardedNote,
-          tone: fates.discarded == 0 ? .good : bad.isEmpty ? .warning : .bad),
-        Figure("connections", grouped(summary.connectionCount), note: connectionNote),
-        Figure(
-          "per segment", segments == 0 ? "–" : significant(Double(summary.notifications) / Double(segments), 3),
-          note: segments == 0 ? "no packets" : "notifications; \(grouped(segments)) segments",
-          tone: segments >= 100 && Double(summary.notifications) < 1.1 * Double(segments) ? .warning : .neutral),
-      ])
-    ]
+          "feedback tuples", grouped(summary.feedback.tuples),
+          note:
+            "on \(grouped(summary.feedback.connections)) \(summary.feedback.connections == 1 ? "connection" : "connections")"
+        ))
+    }
+    var blocks: [Block] = [.figures(figures)]
     blocks += summary.warnings.map { .callout(.warning, Prose($0)) }
     if bad.isEmpty, warnings.isEmpty, summary.findings.isEmpty {
       blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
@@ -79,7 +92,7 @@ public struct TracePage: Sendable {
       blocks.append(
         .paragraph(
           .strong(grouped(summary.notifications))
-            + " notifications: \(grouped(fates.accepted)) accepted, \(grouped(fates.rejected)) rejected, \(grouped(fates.discarded)) discarded, \(grouped(fates.unknown)) unknown."
+            + " \(summary.notifications == 1 ? "notification" : "notifications"): \(grouped(fates.accepted)) accepted, \(grouped(fates.rejected)) rejected, \(grouped(fates.discarded)) discarded, \(grouped(fates.unknown)) unknown."
         ))
     }
     if !summary.findings.isEmpty {
@@ -111,7 +124,9 @@ public struct TracePage: Sendable {
   private var discardedNote: String {
     guard summary.fates.discarded > 0 else { return "nothing was lost to an error" }
     let known = summary.errors.compactMap(\.sentAgain)
-    return known.isEmpty ? "" : "\(grouped(known.reduce(0, +))) of them sent again"
+    guard !known.isEmpty else { return "" }
+    let least = summary.notFollowed > 0 ? "at least " : ""
+    return "\(least)\(grouped(known.reduce(0, +))) of them sent again"
   }
 
   private var connectionNote: String {

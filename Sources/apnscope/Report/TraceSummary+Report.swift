@@ -13,7 +13,8 @@ extension TraceSummary {
     self.warnings = warnings
     sources = report.sources.map { Source(name: $0.name, format: $0.format) }
     if let first = report.start {
-      started = TimestampFormatter.text(Timestamp(nanoseconds: first))
+      // To milliseconds: all else counts from here.
+      started = TimestampFormatter.text(Timestamp(nanoseconds: first)).prefix(23) + "Z"
       length = seconds(report.end) ?? 0
     }
     packets = inspection.summary.packets
@@ -29,6 +30,7 @@ extension TraceSummary {
     missingBytes = inspection.missingBytes
     malformed = inspection.malformed
     undecrypted = inspection.summary.undecryptedConnections
+    notFollowed = inspection.findings.first { $0.kind == "lost_not_tracked" }?.count ?? 0
     gaps = inspection.gapsByReason.sorted { $0.key < $1.key }.map { Count(Self.meaning(ofGap: $0.key), $0.value) }
     findings = inspection.findings.map {
       Finding($0.text, firstPacket: $0.firstPacket, tone: Self.tone(ofFinding: $0.kind))
