@@ -19,9 +19,10 @@ struct CapacityCommandTests {
       let outcome = try RunningProcess(
         Command.path,
         [
-          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "1s", "--settle",
-          "300ms", "--confirm", "1500ms", "--precision", "6%", "--lag-limit", "100ms", "--payload", "100",
-          "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "14",
+          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "700ms",
+          "--settle",
+          "200ms", "--confirm", "1s", "--precision", "8%", "--lag-limit", "100ms", "--payload", "100",
+          "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "12",
           "--target", "1M", "--within", "1h", "--output", "out", "--history", "runs.sqlite",
         ], in: command.folder
       ).end(within: 50)
@@ -69,21 +70,23 @@ struct CapacityCommandTests {
         [
           "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "500ms",
           "--settle", "0s", "--max-trials", "1", "--error-limit", "0", "--connections-sweep", "1,2,3",
-          "--batch-sweep", "1,8", "--error-sweep", "1%,2%", "--format", "json", "--output", "out", "--drain", "3s",
+          "--batch-sweep", "8", "--error-sweep", "1%,2%", "--format", "json", "--output", "out", "--drain", "3s",
         ], in: command.folder)
-      let isNearlyDone = waitUntil(40) { run.errors.contains("errors ") || !run.isRunning }
+      let isNearlyDone = waitUntil(150) { run.errors.matches(of: /errors .* measured/).count >= 2 || !run.isRunning }
       #expect(isNearlyDone)
       run.send(SIGINT)
       let outcome = try run.end()
       #expect(outcome.status == 130 || outcome.status == 99, "\(outcome.errors)")
       _ = try simulator.stop()
       let document = try document(command)
+      // Those that something else on the machine disturbed were made again.
+      let counted = document.trials.filter { $0.verdict != .void || $0.offeredPerS != nil }
       #expect(
-        document.trials.map(\.purpose.rawValue).starts(with: [
-          "burst", "search", "connections", "connections", "connections", "check", "batch", "batch", "errors",
+        counted.map(\.purpose.rawValue).starts(with: [
+          "burst", "search", "connections", "connections", "connections", "check", "batch", "errors",
         ]))
-      #expect(document.trials.map(\.connections).prefix(6) == [1, 1, 1, 2, 3, 4])
-      #expect(document.trials[1].verdict != .passed)
+      #expect(counted.map(\.connections).prefix(6) == [1, 1, 1, 2, 3, 4])
+      #expect(counted[1].verdict != .passed)
       let analysis = CapacityAnalysis(document)
       #expect(analysis.scalability?.points == 3)
       #expect(analysis.scalability?.check?.at == 4)
@@ -117,7 +120,7 @@ struct CapacityCommandTests {
         (["--within", "10m"], 64, "--target"), (["--precision", "0"], 64, "--precision"),
         (["--connections-sweep", "1,1"], 64, "connections-sweep"), (["--error-sweep", "2"], 64, "error-sweep"),
         (["--markers", "off"], 64, "markers"), (["--trial", "1ms"], 64, "--trial"),
-        (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "no/where"], 74, "no/where"),
+        (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "ids/ca.pem/no"], 74, "ids/ca.pem"),
       ] as [([String], Int32, String)] {
         let outcome = try RunningProcess(
           Command.path, ["capacity", "--identity", "ids", "--gateway", "127.0.0.1:1"] + arguments, in: command.folder

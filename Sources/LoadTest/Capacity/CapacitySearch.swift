@@ -107,7 +107,7 @@ public struct CapacitySearch: Sendable {
         passed()
         isLowConfirmed = true
       case (.above, _):
-        ending = outcome == .void || isHighVoid ? .generatorLimited(low ?? 0) : .found(low ?? 0)
+        ending = outcome == .void ? .generatorLimited(low ?? 0) : .found(low ?? 0)
       }
     }
     if ending == nil, trials >= maximumTrials { ending = .unsettled(low) }

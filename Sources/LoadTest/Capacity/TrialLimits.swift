@@ -13,15 +13,15 @@ public struct TrialLimits: Sendable {
 
   public init() {}
 
-  /// Fills in the verdict. With a rate it passes, fails, or is void; without it is measured, or void.
+  /// Fills in the verdict. With a rate it passes, fails, or is void; without one it is measured, or void.
   ///
   /// A trial that keeps all limits has passed, however busy the generator was. One that does not is void when the
   /// generator had too little processor time, as it is to blame then.
   public func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
     let trouble = generatorTrouble(trial)
     guard trial.offeredPerS != nil else {
-      trial.verdict = .measured
-      // As fast as possible is as fast as the generator can: that it is busy is no fault.
+      // As fast as possible is as fast as the generator can: that it is busy is no fault, that others are is one.
+      trial.verdict = trial.waitedShare > Self.tolerableWait ? .void : .measured
       trial.reasons = trouble
       return
     }

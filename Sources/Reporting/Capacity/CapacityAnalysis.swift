@@ -85,6 +85,11 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     case .nothingPassed: warnings.append("no rate passed; the reasons stand at the trials")
     case .interrupted: warnings.append("it was interrupted")
     }
+    let disturbed = free.count { $0.waitedShare > 0.1 }
+    if disturbed > 0 {
+      warnings.append(
+        "\(disturbed) of \(free.count) bursts were disturbed by other processes, so laws and their checks may be off")
+    }
     let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
     if !busy.isEmpty {
       warnings.append(
@@ -144,6 +149,22 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     guard errors > 0 else { return nil }
     let discarded = known.reduce(0) { $0 + Double($1.errors) * ($1.lossMean ?? 0) } / Double(errors)
     let downtime = known.reduce(0) { $0 + Double($1.errors) * ($1.recoverMeanMs ?? 0) / 1e3 } / Double(errors)
+    // 1/G = 1/R + p (L/R + T) is a line over p: two points give R and what an error costs in all, of which the time from
+    // its reading to the next sending is only the part that the sender sees.
+    let step = withErrors.errorShare - base.errorShare
+    let (slow, fast) = (
+      Double(withErrors.connections) / withErrors.acceptedPerS, Double(base.connections) / base.acceptedPerS
+    )
+    if step > 0, slow > fast {
+      let cost = (slow - fast) / step
+      let perNotification = fast - base.errorShare * cost
+      let rest = cost - discarded * perNotification
+      if perNotification > 0, rest >= 0,
+        let law = GoodputLaw(streamingRate: 1 / perNotification, discarded: discarded, downtime: rest)
+      {
+        return (law, base)
+      }
+    }
     // What was written in the time in which connections were up.
     let seconds = base.settleS + base.measuredS + base.drainS
     let up = Double(base.connections) * seconds - Double(base.errors) * downtime

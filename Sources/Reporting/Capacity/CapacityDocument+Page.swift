@@ -13,10 +13,10 @@ extension CapacityDocument {
     if let section = batchesSection(analysis) { sections.append(section) }
     sections.append(allTrials)
     sections.append(setup)
-    var where_ = "\(environment.host)"
-    if case .text(let gateway) = plan["gateway"] { where_ = "\(gateway) from \(environment.host)" }
+    var place = "\(environment.host)"
+    if case .text(let gateway) = plan["gateway"] { place = "\(gateway) from \(environment.host)" }
     return Page(
-      title: "Capacity of \(Self.text(plan["gateway"]) ?? "the gateway")", subtitle: Prose("\(where_), \(started)"),
+      title: "Capacity of \(Self.text(plan["gateway"]) ?? "the gateway")", subtitle: Prose("\(place), \(started)"),
       sections: sections, footer: footer)
   }
 

@@ -41,7 +41,7 @@ struct CapacityRun {
     var trials = Trials(command: command, plan: plan, context: context, stop: stop, status: status)
     do {
       try await trials.search(&document)
-      for extra in schedule.sweeps where !stop.isAsked { try await trials.make(extra) }
+      for extra in schedule.sweeps where !stop.isAsked { _ = try await trials.measure(extra) }
     } catch let failure as LoadRunner.Failure {
       complain("\(command.target.gateway.address): \(failure)")
       guard !trials.made.isEmpty else { throw ExitStatus.unavailable }
@@ -150,7 +150,7 @@ private struct Trials {
   mutating func search(_ document: inout CapacityDocument) async throws {
     document.ending = .interrupted
     let options = command.trials
-    guard let burst = try await make(TrialRequest(purpose: .burst, seconds: options.trial.duration)) else { return }
+    guard let burst = try await measure(TrialRequest(purpose: .burst, seconds: options.trial.duration)) else { return }
     guard burst.acceptedPerS > 0 else {
       document.ending = .nothingPassed
       return
@@ -179,9 +179,21 @@ private struct Trials {
     }
   }
 
+  /// The same for what goes as fast as possible: one that others disturbed is made again, and the last attempt counts.
+  mutating func measure(_ request: TrialRequest) async throws -> CapacityTrial? {
+    for _ in 0..<Self.retries {
+      guard let trial = try await make(request) else { return nil }
+      if trial.verdict != .void { return trial }
+    }
+    return try await make(request, isLast: true)
+  }
+
+  private static let retries = 1
+
   /// `nil` when it was interrupted; it is kept as void then, with what it counted.
-  @discardableResult
-  mutating func make(_ request: TrialRequest) async throws -> CapacityTrial? {
+  ///
+  /// - Parameter isLast: there will be no better one, so it is not void.
+  private mutating func make(_ request: TrialRequest, isLast: Bool = false) async throws -> CapacityTrial? {
     var plan = plan
     plan.duration = request.seconds
     plan.warmUp = command.trials.settle.duration
@@ -213,6 +225,7 @@ private struct Trials {
       limits.resentShare = command.limits.resentLimit.value
       limits.drift = command.trials.precision.value / 2
       limits.judge(&trial, thresholds: command.limits.threshold.map { $0.threshold.judge(result) })
+      if isLast, request.rate == nil { trial.verdict = .measured }
     }
     made.append(trial)
     StandardError.write(CapacitySummary.line(trial) + "\n")

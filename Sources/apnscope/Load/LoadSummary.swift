@@ -47,7 +47,7 @@ struct LoadSummary {
       "resources      \(seconds(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"
     )
     for invariant in result.verdict.invariants {
-      lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)  \(invariant.holds ? "" : invariant.detail)")
+      lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)\(invariant.holds ? "" : "  \(invariant.detail)")")
     }
     for threshold in result.verdict.thresholds {
       lines.append("\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(Self.short(threshold.value)))")

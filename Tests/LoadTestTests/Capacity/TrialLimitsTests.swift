@@ -74,5 +74,10 @@ struct TrialLimitsTests {
       $0.sendLagP99Us = 999_999
     }
     #expect(burst.verdict == .measured && burst.reasons.count == 1)
+    let disturbed = judged {
+      $0.offeredPerS = nil
+      $0.waitedShare = 0.3
+    }
+    #expect(disturbed.verdict == .void && disturbed.reasons.count == 1)
   }
 }
