@@ -36,7 +36,7 @@ extension Drawing {
       // The last one may stand beyond the picture's edge otherwise.
       let beyond = place + half * Layout.narrow > Layout.width
       let start = beyond ? Layout.width - 1 - 2 * half * Layout.narrow : place - half * Layout.narrow
-      let fitsNarrow = start > ends.narrow + 10
+      let fitsNarrow = start > ends.narrow + (beyond ? 20 : 10)
       if fitsNarrow { ends.narrow = place + half * Layout.narrow }
       add("<path class=\"x\" d=\"M\(n(place)) \(n(layout.bottom))v5\"/>")
       let anchor = beyond ? "e" : "m"

@@ -134,26 +134,31 @@ extension TracePage {
 
   private var reconnections: [Reconnect] {
     let known = summary.connections.filter { $0.opened != nil && $0.service != "feedback" && !$0.client.isEmpty }
+    // From an error response on nothing more is taken, however long the connection stays up.
+    let refusals = Dictionary(
+      summary.errors.compactMap { row in row.status == 0 ? nil : row.time.map { (row.connection, $0) } }
+    ) {
+      min($0, $1)
+    }
+    func end(_ row: TraceSummary.Connection) -> Double? { refusals[row.number] ?? row.closed }
     return Dictionary(grouping: known) { "\(Self.host($0.client)) \($0.server)" }.values.flatMap { rows in
       let sorted = rows.sorted { ($0.opened ?? 0, $0.number) < ($1.opened ?? 0, $1.number) }
       // Ends that no later beginning has followed yet, in the order in which they came.
-      var ends = sorted.filter { $0.closed != nil }.sorted {
-        ($0.closed ?? 0, $0.number) < ($1.closed ?? 0, $1.number)
-      }[...]
+      var ends = sorted.filter { end($0) != nil }.sorted { (end($0) ?? 0, $0.number) < (end($1) ?? 0, $1.number) }[...]
       var waiting: [TraceSummary.Connection] = []
       return sorted.compactMap { row -> Reconnect? in
         guard let opened = row.opened else { return nil }
-        while let end = ends.first, let closed = end.closed, closed <= opened {
-          waiting.append(end)
+        while let next = ends.first, let closed = end(next), closed <= opened {
+          waiting.append(next)
           ends.removeFirst()
         }
-        guard let last = waiting.popLast(), let closed = last.closed else { return nil }
+        guard let last = waiting.popLast(), let closed = end(last) else { return nil }
         let cause =
           last.firstError.isEmpty
           ? "ended by the \(Self.meaning(ofEnd: last.end)), without an error" : "error response: \(last.firstError)"
         return Reconnect(cause: cause, gap: opened - closed, at: opened)
       }
-    }
+    }.sorted { ($0.at, $0.cause) < ($1.at, $1.cause) }
   }
 
   var reconnects: Section {
@@ -175,7 +180,7 @@ extension TracePage {
     }
     var blocks: [Block] = [
       .paragraph(
-        "A gap is the time from the end of a connection to the next one that the same client opens to the same server. While it lasts nothing is sent on it."
+        "A gap is the time from a connection's first error response, or else its end, to the next connection that the same client opens to the same server."
       ), .table(table),
     ]
     if all.count > 2 {

@@ -16,9 +16,15 @@ public struct TracePage: Sendable {
   static let stripRows = 250
 
   public var page: Page {
-    var sections = [glance, sending, connections, errors]
-    if summary.connections.contains(where: { $0.service != "feedback" }) { sections.append(reconnects) }
-    sections += [batching, payloads, tokens, mix, feedback, damage, glossary]
+    var sections = [glance]
+    // Of a trace of the feedback service alone there is nothing else to tell.
+    let isFeedback = summary.notifications == 0 && summary.errorCount == 0 && summary.feedback.connections > 0
+    if isFeedback {
+      sections += [feedback, connections, damage]
+    } else {
+      sections += [sending, connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
+    }
+    sections.append(glossary)
     return Page(
       title: "Trace: \(title)", subtitle: subtitle, sections: sections,
       footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
