@@ -152,7 +152,7 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: ["apnscope", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
-      exclude: ["Clients"], swiftSettings: settings),
+      exclude: ["Clients", "Golden"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

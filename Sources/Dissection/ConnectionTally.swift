@@ -14,6 +14,10 @@ struct ConnectionTally {
   /// A response said that nothing after `named` was read.
   var isTerminated = false
   var named = -1
+  /// What is lost on this connection is lost to this error response (`LostNotifications.beginLoss`).
+  var loss = -1
+  /// The report's row that tells how much of that was sent again.
+  var lossRow: Int?
   var lastPacket = 0
   /// Where the history has the connection's latest notification.
   private(set) var latest = -1
@@ -35,7 +39,7 @@ struct ConnectionTally {
     shared.note(layout, token, payload, place)
     let sent = SentNotification(token: token, payload: payload)
     if isTerminated {
-      shared.lost.add(sent, packet: place.packet)
+      shared.lost.add(sent, packet: place.packet, loss: loss)
     } else if !shared.lost.isEmpty {
       shared.lost.sentAgain(sent)
     }
@@ -45,16 +49,37 @@ struct ConnectionTally {
 }
 
 /// The open connections' tallies by number. Numbers rise, so an array that forgets its ended beginning serves.
-struct Tallies {
+struct Tallies<Tally> {
   private var first = 1
-  private var tallies: [ConnectionTally] = []
+  private var tallies: [Tally] = []
   private var hasEnded: [Bool] = []
   private var ended = 0
+  /// Stands where one has ended.
+  private let blank: Tally
 
-  mutating func add(_ tally: ConnectionTally) {
-    if tallies.isEmpty { first = tally.number }
-    tallies.append(tally)
-    hasEnded.append(false)
+  init(blank: Tally) { self.blank = blank }
+
+  mutating func add(_ tally: Tally, number: Int) {
+    if ended == tallies.count {
+      (first, ended) = (number, 0)
+      tallies.removeAll(keepingCapacity: true)
+      hasEnded.removeAll(keepingCapacity: true)
+    }
+    // Of records that are read back some may be missing, and others come late: their places have ended so far.
+    if number < first {
+      tallies.insert(contentsOf: repeatElement(blank, count: first - number), at: 0)
+      hasEnded.insert(contentsOf: repeatElement(true, count: first - number), at: 0)
+      ended += first - number
+      first = number
+    }
+    while tallies.count <= number - first {
+      tallies.append(blank)
+      hasEnded.append(true)
+      ended += 1
+    }
+    tallies[number - first] = tally
+    hasEnded[number - first] = false
+    ended -= 1
   }
 
   /// Where the connection's tally is until the next `add` or `remove`; `nil` when it has ended.
@@ -64,15 +89,15 @@ struct Tallies {
     return index >= 0 && index < tallies.count && !hasEnded[index] ? index : nil
   }
 
-  subscript(index: Int) -> ConnectionTally {
+  subscript(index: Int) -> Tally {
     @inline(__always) get { tallies[index] }
     @inline(__always) _modify { yield &tallies[index] }
   }
 
-  mutating func remove(_ number: Int) -> ConnectionTally? {
+  mutating func remove(_ number: Int) -> Tally? {
     guard let index = index(of: number) else { return nil }
     let tally = tallies[index]
-    tallies[index] = ConnectionTally(number: number, opened: .none)
+    tallies[index] = blank
     hasEnded[index] = true
     ended += 1
     if ended >= 64 && ended * 2 >= tallies.count {

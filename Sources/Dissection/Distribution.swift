@@ -27,6 +27,11 @@ struct Counts {
     if value > largest { largest = value }
   }
 
+  /// Values that occurred, and how often.
+  var pairs: [(value: Int, count: Int)] {
+    counts.enumerated().compactMap { $1 > 0 ? ($0, $1) : nil }
+  }
+
   var distribution: Distribution? {
     guard total > 0 else { return nil }
     func value(_ quantile: Double) -> Double {

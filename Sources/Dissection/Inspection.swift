@@ -18,12 +18,14 @@ public struct Inspection: RecordSink {
 
   private let limits: Limits
   private var report = InspectionReport()
-  private var tallies = Tallies()
-  private var shared: SharedTally
+  private var tallies = Tallies(blank: ConnectionTally(number: 0, opened: .none))
+  private(set) var shared: SharedTally
   private var perSegment = Counts(highest: 4_096)
   private var opens = PerSecond()
   private var lifetimes = Samples()
   private var rejectedTokens: [UInt64: Int] = [:]
+  /// Of each listed error response, what its notifications were lost as.
+  private var losses: [Int] = []
 
   public init(limits: Limits = Limits()) {
     self.limits = limits
@@ -39,7 +41,7 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ outcome: CaptureOutcome) { report.files.append(InspectionReport.File(outcome)) }
 
   public mutating func opened(connection: Int, at time: Timestamp) {
-    tallies.add(ConnectionTally(number: connection, opened: time))
+    tallies.add(ConnectionTally(number: connection, opened: time), number: connection)
     if time.isKnown { opens.add(1, at: time) }
   }
 
@@ -66,7 +68,8 @@ public struct Inspection: RecordSink {
     if record.candidates > 1 { shared.findings.note(.ambiguousIdentifier, packet: record.place.packet) }
     if record.response.status == .noError { return shared.findings.note(.acknowledgement, packet: record.place.packet) }
     if tally.isTerminated { shared.findings.note(.severalResponses, packet: record.place.packet) }
-    noteFates(after: named, tally, record)
+    if !tally.isTerminated { tallies[index].loss = shared.lost.beginLoss() }
+    noteFates(after: named, tallies[index], record)
     tallies[index].isTerminated = true
     tallies[index].named = max(tally.named, named)
   }
@@ -81,7 +84,7 @@ public struct Inspection: RecordSink {
     shared.history.forEach(from: first, latest: tally.latest) { index, sent in
       oldest = index
       if index > named {
-        if !tally.isTerminated || index <= tally.named { shared.lost.add(sent, packet: packet) }
+        if !tally.isTerminated || index <= tally.named { shared.lost.add(sent, packet: packet, loss: tally.loss) }
       } else if tally.isTerminated && index > tally.named {
         shared.lost.remove(sent)
       }
@@ -94,12 +97,20 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
-    if let index = tallies.index(of: record.place.connection), tallies[index].firstError == nil {
-      tallies[index].firstError = record
-    }
+    let index = tallies.index(of: record.place.connection)
+    if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[record.response.status.rawValue, default: 0] += 1
     report.errorCount += 1
-    if report.errors.count < limits.listed { report.errors.append(InspectionReport.ErrorRow(record)) }
+    if report.errors.count < limits.listed {
+      report.errors.append(InspectionReport.ErrorRow(record))
+      losses.append(-1)
+      // What a connection lost is of the last response that names something: it proved those before it accepted.
+      if let index, record.notification != nil, record.response.status != .noError {
+        if let row = tallies[index].lossRow { losses[row] = -1 }
+        losses[losses.count - 1] = tallies[index].loss
+        tallies[index].lossRow = losses.count - 1
+      }
+    }
   }
 
   public mutating func receive(_ record: borrowing FeedbackRecord) {
@@ -156,6 +167,9 @@ public struct Inspection: RecordSink {
   /// Everything seen so far, counted up. Call it once, when reading has ended.
   public mutating func finish() -> InspectionReport {
     shared.lost.report(into: &shared.findings)
+    for (index, loss) in losses.enumerated() where loss >= 0 {
+      report.errors[index].sentAgain = shared.lost.resent(ofLoss: loss)
+    }
     let sent = report.summary.notifications
     if perSegment.total >= 100, Double(sent) / Double(max(1, perSegment.total)) < 1.1 {
       shared.findings.note(.unbatched, count: perSegment.total, packet: 0)

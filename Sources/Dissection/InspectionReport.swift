@@ -66,6 +66,8 @@ public struct InspectionReport: Sendable, Encodable {
     public var notification: Int?
     public var accepted: Int?
     public var discarded: Int?
+    /// Of those that were discarded, how many were seen again later, on any connection; `nil` when too many are followed.
+    public var sentAgain: Int?
     public var latencyMs: Double?
   }
 

@@ -72,6 +72,8 @@ struct LostNotifications {
   private struct Entry {
     var count: Int
     var packet: Int
+    /// The error response that it was lost to, by `beginLoss()`; the latest of several.
+    var loss: Int
   }
 
   private var waiting: [UInt64: Entry] = [:]
@@ -80,18 +82,32 @@ struct LostNotifications {
   private var firstResent = 0
   private var overLimit = 0
   private let limit: Int
+  /// By error response: what was lost to it and seen again.
+  private var resentByLoss: [Int] = []
+  private var losses = 0
 
   init(limit: Int) { self.limit = limit }
 
   var isEmpty: Bool { waitingCount == 0 }
 
-  mutating func add(_ sent: SentNotification, packet: Int) {
+  /// A number for an error response that notifications are lost to; of those above the limit nothing is told.
+  mutating func beginLoss() -> Int {
+    if resentByLoss.count < limit { resentByLoss.append(0) }
+    losses += 1
+    return losses - 1
+  }
+
+  /// How many of those lost to an error response were seen again; `nil` when it is not told.
+  func resent(ofLoss loss: Int) -> Int? { resentByLoss.indices.contains(loss) ? resentByLoss[loss] : nil }
+
+  mutating func add(_ sent: SentNotification, packet: Int, loss: Int) {
     guard !sent.isKnownBad else { return }
     guard waiting.count < limit else {
       overLimit += 1
       return
     }
-    waiting[sent.digest, default: Entry(count: 0, packet: packet)].count += 1
+    waiting[sent.digest, default: Entry(count: 0, packet: packet, loss: loss)].count += 1
+    waiting[sent.digest]?.loss = loss
     waitingCount += 1
   }
 
@@ -100,13 +116,14 @@ struct LostNotifications {
 
   mutating func remove(_ sent: SentNotification) {
     guard let entry = waiting[sent.digest] else { return }
-    waiting[sent.digest] = entry.count > 1 ? Entry(count: entry.count - 1, packet: entry.packet) : nil
+    waiting[sent.digest] = entry.count > 1 ? Entry(count: entry.count - 1, packet: entry.packet, loss: entry.loss) : nil
     waitingCount -= 1
   }
 
   mutating func sentAgain(_ sent: SentNotification) {
     guard let entry = waiting[sent.digest] else { return }
     resent += 1
+    if resentByLoss.indices.contains(entry.loss) { resentByLoss[entry.loss] += 1 }
     if firstResent == 0 || entry.packet < firstResent { firstResent = entry.packet }
     remove(sent)
   }

@@ -1,4 +1,5 @@
 import Bytes
+import Glibc
 
 /// An IPv4 or IPv6 address; IPv4 is kept as ::ffff:a.b.c.d.
 public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
@@ -10,6 +11,18 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     self.low = low
   }
   @inlinable init(v4 address: UInt32) { self.init(high: 0, low: 0xffff_0000_0000 | UInt64(address)) }
+
+  init?(_ text: String, isV6: Bool) {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    // Safe: an address of either family takes 16 bytes at most.
+    guard unsafe inet_pton(isV6 ? AF_INET6 : AF_INET, text, &bytes) == 1 else { return nil }
+    let spans = bytes.rawBytes
+    if isV6 {
+      self.init(high: spans.uint64(at: 0), low: spans.uint64(at: 8))
+    } else {
+      self.init(v4: spans.uint32(at: 0))
+    }
+  }
 
   public var isV4: Bool { high == 0 && low >> 32 == 0xffff }
 
@@ -41,6 +54,17 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
   @inlinable public init(address: IPAddress, port: UInt16) {
     self.address = address
     self.port = port
+  }
+
+  /// Reads what `description` writes; `nil` for anything else.
+  public init?(_ text: String) {
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else { return nil }
+    let host = text[..<colon]
+    let isV6 = host.hasPrefix("[") && host.hasSuffix("]")
+    guard let address = IPAddress(isV6 ? String(host.dropFirst().dropLast()) : String(host), isV6: isV6) else {
+      return nil
+    }
+    self.init(address: address, port: port)
   }
 
   /// `10.0.0.5:55054` or `[fe80::1]:2195`.

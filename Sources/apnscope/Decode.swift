@@ -78,7 +78,7 @@ struct Decode: ParsableCommand {
       throw ValidationError("--output names a directory; only --format csv writes several files.")
     }
     if let exportKeys {
-      for path in reading.inputs + reading.secrets.files where isSameFile(path, exportKeys) {
+      for path in reading.inputs + reading.decoding.secrets.files where isSameFile(path, exportKeys) {
         throw ValidationError("--export-keys would overwrite \(path), which is to be read.")
       }
     }

@@ -207,7 +207,7 @@ struct InspectionText {
   }
 
   /// What a provider's certificate names: its subject's UID, else its CN.
-  private static func topic(_ subject: String) -> String {
+  static func topic(_ subject: String) -> String {
     let parts = subject.split(separator: ",")
     let part = parts.first { $0.hasPrefix("UID=") } ?? parts.first { $0.hasPrefix("CN=") }
     return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject

@@ -17,7 +17,13 @@ struct Reading<Sink: RecordSink> {
   /// An input that cannot be read is complained about, and the others are read all the same.
   ///
   /// - Parameter onUse: takes the secrets that opened something, as lines of a key log.
-  init(_ options: ReadingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil) throws {
+  init(_ reading: ReadingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil) throws {
+    try self.init(reading.inputs, reading.decoding, into: sink, onUse: onUse)
+  }
+
+  init(
+    _ inputs: [String], _ options: DecodingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil
+  ) throws {
     let filter: PacketFilter?
     do {
       filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength) }
@@ -29,7 +35,7 @@ struct Reading<Sink: RecordSink> {
     secrets.onUse = onUse
     var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter, secrets: secrets)
     var hasRead = false
-    for path in options.inputs where dissection.sink.isOpen && !Interrupt.isRequested {
+    for path in inputs where dissection.sink.isOpen && !Interrupt.isRequested {
       let name = path == "-" ? "standard input" : path
       var progress = Progress()
       defer { progress.end() }

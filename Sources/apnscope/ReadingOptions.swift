@@ -21,7 +21,7 @@ struct PortMeaning: ExpressibleByArgument {
 
 extension DumpContents: ExpressibleByArgument {}
 
-/// What all commands that read recordings have in common.
+/// What all commands that read recordings alone have in common.
 struct ReadingOptions: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
@@ -29,6 +29,16 @@ struct ReadingOptions: ParsableArguments {
       valueName: "input"), completion: .file())
   var inputs: [String]
 
+  @OptionGroup var decoding: DecodingOptions
+
+  func validate() throws {
+    if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
+    if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
+  }
+}
+
+/// How recordings are decoded, whatever is made of them.
+struct DecodingOptions: ParsableArguments {
   @OptionGroup(title: "What is read")
   var selection: SelectionOptions
 
@@ -37,11 +47,6 @@ struct ReadingOptions: ParsableArguments {
 
   @OptionGroup(title: "Limits")
   var limits: LimitOptions
-
-  func validate() throws {
-    if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
-    if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
-  }
 
   var filter: String? { selection.filter }
 

@@ -76,9 +76,12 @@ struct ReportCommandTests {
       try command.write([UInt8](encoder.encode(later)), "dance.json")
       try command.write(Array("{\"kind\":".utf8), "cut.json")
       try command.trace("plain-error.pcapng", as: "a.pcapng")
+      try command.write(Array("neither this nor that".utf8), "noise")
       for (arguments, status, words) in [
         (["sim.json"], 65, "--ledger sim.json"), (["later.json"], 65, "schema 99"), (["dance.json"], 65, "'dance'"),
-        (["cut.json"], 65, "not JSON"), (["none.json"], 66, "No such file"), (["a.pcapng"], 65, "a.pcapng"),
+        (["cut.json"], 65, "not JSON"), (["none.json"], 66, "No such file"),
+        (["noise"], 65, "neither a packet capture"),
+        (["a.pcapng", "--ledger", "sim.json"], 64, "a.pcapng is none"),
         (["run.json", "--ledger", "run.json"], 65, "'load', not of 'simulate'"),
         (["run.json", "--baseline", "sim.json"], 65, "'simulate', not of 'load'"),
         (["run.json", "--baseline", "none.json"], 66, "none.json"),

@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 import LoadTest
 import TestSupport

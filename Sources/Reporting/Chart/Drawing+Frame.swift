@@ -33,11 +33,12 @@ extension Drawing {
       let half = Double(label.count) * Layout.letter / 2
       guard place - half > ends.wide + 8 else { continue }
       ends.wide = place + half
-      let fitsNarrow = place - half * Layout.narrow > ends.narrow + 10
-      if fitsNarrow { ends.narrow = place + half * Layout.narrow }
-      add("<path class=\"x\" d=\"M\(n(place)) \(n(layout.bottom))v5\"/>")
       // The last one may stand beyond the picture's edge otherwise.
       let beyond = place + half * Layout.narrow > Layout.width
+      let start = beyond ? Layout.width - 1 - 2 * half * Layout.narrow : place - half * Layout.narrow
+      let fitsNarrow = start > ends.narrow + (beyond ? 20 : 10)
+      if fitsNarrow { ends.narrow = place + half * Layout.narrow }
+      add("<path class=\"x\" d=\"M\(n(place)) \(n(layout.bottom))v5\"/>")
       let anchor = beyond ? "e" : "m"
       add(
         "<text class=\"\(anchor)\(fitsNarrow ? "" : " w")\" x=\"\(n(beyond ? Layout.width - 1 : place))\" y=\"\(n(layout.bottom + 6))\" dy=\"1em\">\(Markup.escaped(label))</text>"

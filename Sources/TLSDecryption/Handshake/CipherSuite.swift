@@ -39,6 +39,12 @@ public struct CipherSuite: Sendable, Hashable {
     CipherSuiteRegistry.names[code] ?? "unknown suite 0x" + String(Int(code) + 0x1_0000, radix: 16).dropFirst()
   }
 
+  /// The suite with this name; `nil` when none is registered under it.
+  public init?(name: String) {
+    guard let code = CipherSuiteRegistry.names.first(where: { $0.value == name })?.key else { return nil }
+    self.init(code: code)
+  }
+
   /// "ECDHE_RSA", "RSA", "PSK"…; `nil` for TLS 1.3, whose suites do not say.
   public var keyExchange: String? {
     let name = name

@@ -10,6 +10,13 @@ public struct TLSVersion: RawRepresentable, Sendable, Hashable, Comparable, Cust
   public static let tls12 = TLSVersion(rawValue: 0x0303)
   public static let tls13 = TLSVersion(rawValue: 0x0304)
 
+  /// Reads what `description` writes; `nil` for anything else.
+  public init?(_ text: String) {
+    guard let version = [.ssl2, .ssl3, .tls10, .tls11, .tls12, .tls13].first(where: { $0.description == text }) as Self?
+    else { return nil }
+    self = version
+  }
+
   public static func < (a: TLSVersion, b: TLSVersion) -> Bool { a.rawValue < b.rawValue }
 
   public var description: String {

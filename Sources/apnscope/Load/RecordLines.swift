@@ -16,6 +16,7 @@ struct RecordLines: ~Copyable {
   private var start = 0
   private var searched = 0
   private var isAtEnd = false
+  private var refusesLongLines = true
   private var line = 0..<0
   /// The number of the line, from 1.
   private var number = 0
@@ -31,14 +32,32 @@ struct RecordLines: ~Copyable {
 
   deinit { close(descriptor) }
 
+  /// A line was too long, and reading has ended before it.
+  private(set) var isCut = false
+
+  /// The same as `next()`, but a line that is too long ends the file.
+  ///
+  /// - Parameter isQuiet: says nothing about it.
+  mutating func nextIfReadable(isQuiet: Bool) throws -> Bool {
+    refusesLongLines = false
+    defer { refusesLongLines = true }
+    let isThere = try next()
+    if isCut && !isQuiet {
+      complain(
+        "\(path):\(number + 1): the line is longer than \(Self.maximumLineLength) bytes; nothing is read from here on")
+    }
+    return isThere
+  }
+
   /// Goes to the next line; `false` behind the last.
   mutating func next() throws -> Bool {
-    while true {
+    while !isCut {
       if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) { return take(upTo: end, next: end + 1) }
       if isAtEnd { return start < bytes.count ? take(upTo: bytes.count, next: bytes.count) : false }
       searched = bytes.count
       try readBlock()
     }
+    return false
   }
 
   private mutating func take(upTo end: Int, next: Int) -> Bool {
@@ -53,6 +72,10 @@ struct RecordLines: ~Copyable {
     searched -= start
     start = 0
     guard bytes.count <= Self.maximumLineLength else {
+      if !refusesLongLines {
+        isCut = true
+        return
+      }
       complain("\(path):\(number + 1): the line is longer than \(Self.maximumLineLength) bytes")
       throw ExitStatus.damaged
     }

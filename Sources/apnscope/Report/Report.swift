@@ -4,7 +4,7 @@ import Reporting
 
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Make a report of a result: one HTML page, and the same as Markdown.",
+    abstract: "Make a report of a result or a trace: one HTML page, and the same as Markdown.",
     usage: "apnscope report [<options>] <file> --output <folder>",
     discussion: """
       Writes into a folder: report.html, one page that needs no network, no script and no other file, light or dark as \
@@ -21,6 +21,14 @@ struct Report: ParsableCommand {
       What 'apnscope capacity' has found becomes: the answer, the trials of the search, the laws over connections, errors \
       and batches with their checks, and every trial.
 
+      A trace becomes: what is worth a look, who sent what and when, the lives of the connections, every error response \
+      with what was discarded after it and whether that was sent again, reconnects by their cause, batching, payload \
+      sizes, device tokens, the mix of commands, priorities and expirations, feedback, and what is missing. The file is \
+      a capture or dump, decoded as 'apnscope inspect' does it and with the same options; or the records of 'apnscope \
+      decode --format jsonl', which make the same page and need no keys. Its content says what it is, not its name. A \
+      line of records that cannot be read is named with its number, and the rest is used. Memory does not grow with the \
+      file; it is not copied into the folder.
+
       With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
       load, line by line. With --baseline, an earlier run is compared with this one: ratios with intervals, and "~" where \
       they could as well be 1; settings that differ are listed.
@@ -32,15 +40,18 @@ struct Report: ParsableCommand {
         apnscope report run.json --ledger sim.json --output nightly/
         apnscope report capacity.json --output capacity/
         apnscope report run.json --baseline nightly/run.json --output candidate/
+        apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
+        apnscope report monday.jsonl --rows 200 --output monday/
 
-      Exit codes: 0 done, whatever the report says of the run; 64 usage; 65 a file is none of the kinds above, or of \
-      another schema; 66 cannot open a file; 70 the books of both sides do not agree (the report is written); 74 cannot \
-      write.
+      Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is none of the kinds above, \
+      or of another schema, or some of its records cannot be read (the report is of the others); 66 cannot open a file; 70 the books of both sides do not agree (the report is written); 74 cannot \
+      read or write; 130 interrupted (the report is of what was read).
       """)
 
   @Argument(
-    help: ArgumentHelp("A result of 'apnscope load', 'merge' or 'capacity'.", valueName: "file"),
-    completion: .file(extensions: ["json"]))
+    help: ArgumentHelp(
+      "A result of 'apnscope load', 'merge' or 'capacity', records of 'decode', or a recording.", valueName: "file"),
+    completion: .file())
   var input: String
 
   @Option(
@@ -56,12 +67,20 @@ struct Report: ParsableCommand {
   @Option(help: ArgumentHelp("The folder for the report.", valueName: "folder"), completion: .directory)
   var output: String
 
+  @OptionGroup(title: "Traces")
+  var trace: TraceOptions
+
+  @OptionGroup var decoding: DecodingOptions
+
   func validate() throws {
     if output.isEmpty { throw ValidationError("--output needs the name of a folder.") }
   }
 
   func run() throws {
     let kind = try ReportInput.kind(of: input)
+    if kind == .records || kind == .recording, ledger != nil || baseline != nil {
+      throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")
+    }
     switch kind {
     case .load: try reportLoad()
     case .capacity: try reportCapacity()
@@ -70,10 +89,15 @@ struct Report: ParsableCommand {
         "\(input): is a ledger of 'apnscope simulate'; give it beside the load's result: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
-    case .records, .recording:
-      complain("\(input): is \(kind.rawValue); there are reports of results of 'apnscope load', 'merge' and 'capacity'")
-      throw ExitStatus.damaged
+    case .records: try reportTrace(try TraceReading(records: input, trace, decoding.limits))
+    case .recording: try reportTrace(try TraceReading(recording: input, trace, decoding))
     }
+  }
+
+  private func reportTrace(_ reading: TraceReading) throws {
+    let page = TracePage(reading.summary, command: Self.command, rows: trace.rows).page
+    try ReportFolder(output).write(page, copying: [])
+    if reading.code != .success { throw reading.code }
   }
 
   private func reportLoad() throws {

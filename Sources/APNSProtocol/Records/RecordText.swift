@@ -1,9 +1,9 @@
 import Bytes
 
 /// What strings of records stand for.
-enum RecordText {
+package enum RecordText {
   /// Writes the bytes that hexadecimal digits stand for; `false` when they are none.
-  static func write(hex text: RawSpan, into output: inout ByteWriter) -> Bool {
+  package static func write(hex text: RawSpan, into output: inout ByteWriter) -> Bool {
     guard text.byteCount.isMultiple(of: 2) else { return false }
     output.reserve(text.byteCount / 2)
     for offset in stride(from: 0, to: text.byteCount, by: 2) {
@@ -25,7 +25,7 @@ enum RecordText {
   }
 
   /// Writes the bytes that Base64 with padding (RFC 4648 §4) stands for; `false` when it is none.
-  static func write(base64 text: RawSpan, into output: inout ByteWriter) -> Bool {
+  package static func write(base64 text: RawSpan, into output: inout ByteWriter) -> Bool {
     guard text.byteCount.isMultiple(of: 4) else { return false }
     var offset = 0
     while offset < text.byteCount {
@@ -62,7 +62,7 @@ enum RecordText {
 
   /// UNIX nanoseconds of a time as records have it, `2015-09-16T01:02:03.123456789Z` with up to nine digits behind the
   /// point, from 1970 to 2261; `nil` for anything else.
-  static func nanoseconds(_ text: RawSpan) -> Int64? {
+  package static func nanoseconds(_ text: RawSpan) -> Int64? {
     guard (20...30).contains(text.byteCount), text.byte(at: text.byteCount - 1) == UInt8(ascii: "Z") else { return nil }
     for (offset, byte) in [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")] as [(Int, Unicode.Scalar)]
     where text.byte(at: offset) != UInt8(ascii: byte) { return nil }
@@ -95,5 +95,67 @@ enum RecordText {
       value = value * 10 + Int(byte - UInt8(ascii: "0"))
     }
     return value
+  }
+}
+
+extension RecordText {
+  /// What the inside of a JSON string stands for. The text is known to be well-formed; half of a surrogate pair becomes
+  /// U+FFFD.
+  package static func unescaped(_ text: RawSpan) -> String {
+    var units: [UInt8] = []
+    units.reserveCapacity(text.byteCount)
+    var offset = 0
+    func hex(at offset: Int) -> UInt32? {
+      guard offset + 4 <= text.byteCount else { return nil }
+      return (offset..<offset + 4).reduce(UInt32?.some(0)) { value, place in
+        value.flatMap { value in hexDigit(text.byte(at: place)).map { value << 4 | UInt32($0) } }
+      }
+    }
+    while offset < text.byteCount {
+      let byte = text.byte(at: offset)
+      offset += 1
+      guard byte == UInt8(ascii: "\\"), offset < text.byteCount else {
+        units.append(byte)
+        continue
+      }
+      let escape = text.byte(at: offset)
+      offset += 1
+      switch escape {
+      case UInt8(ascii: "n"): units.append(0x0a)
+      case UInt8(ascii: "r"): units.append(0x0d)
+      case UInt8(ascii: "t"): units.append(0x09)
+      case UInt8(ascii: "b"): units.append(0x08)
+      case UInt8(ascii: "f"): units.append(0x0c)
+      case UInt8(ascii: "u"):
+        var value = hex(at: offset) ?? 0xfffd
+        offset += 4
+        if (0xd800..<0xdc00).contains(value), offset + 6 <= text.byteCount, text.byte(at: offset) == UInt8(ascii: "\\"),
+          text.byte(at: offset + 1) == UInt8(ascii: "u"), let low = hex(at: offset + 2), (0xdc00..<0xe000).contains(low)
+        {
+          value = 0x1_0000 + (value - 0xd800) << 10 + (low - 0xdc00)
+          offset += 6
+        }
+        units += String(Unicode.Scalar(value) ?? "\u{fffd}").utf8
+      default: units.append(escape)
+      }
+    }
+    return String(decoding: units, as: UTF8.self)
+  }
+
+  /// The strings of a JSON list; other values are passed over.
+  package static func strings(_ list: RawSpan) -> [String] {
+    var strings: [String] = []
+    var offset = 0
+    while offset < list.byteCount {
+      defer { offset += 1 }
+      guard list.byte(at: offset) == UInt8(ascii: "\"") else { continue }
+      let start = offset + 1
+      offset = start
+      while offset < list.byteCount, list.byte(at: offset) != UInt8(ascii: "\"") {
+        offset += list.byte(at: offset) == UInt8(ascii: "\\") ? 2 : 1
+      }
+      strings.append(unescaped(list.extracting(start..<min(offset, list.byteCount))))
+    }
+    return strings
   }
 }

@@ -1,12 +1,11 @@
-import APNSProtocol
 import Bytes
 
 /// The notification of one record: where its fields stand in the line, from which its frame is made again.
-struct RecordedNotification {
+package struct RecordedNotification {
   /// UNIX nanoseconds; `nil` when the trace had no times.
-  private(set) var time: Int64?
+  package private(set) var time: Int64?
   /// 0 when the record has none.
-  private(set) var connection = 0
+  package private(set) var connection = 0
   private var command: UInt8?
   private var hasIdentifier = false
   private var expiration: UInt32?
@@ -21,14 +20,20 @@ struct RecordedNotification {
   private enum Payload { case json, base64 }
 
   /// What was made of it.
-  struct Frame {
+  package struct Frame {
     /// Where in the frame its identifier stands; `nil` when it has none.
-    var identifierOffset: Int?
+    package var identifierOffset: Int?
     /// Bytes of its token; 0 when it has none.
-    var tokenLength: Int
+    package var tokenLength: Int
   }
 
-  mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError) {
+  /// White space that the record does not have goes in front of the payload's last byte and not behind it, so that an
+  /// object still ends with its bracket.
+  package var padsInside = false
+
+  package init() {}
+
+  package mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError) {
     if members.isName("time", of: member) {
       time = RecordText.nanoseconds(members.line.extracting(try members.string(member, "time")))
       if time == nil { throw RecordError("time is none as 2015-09-16T01:02:03.123456789Z") }
@@ -67,7 +72,9 @@ struct RecordedNotification {
   /// - Parameters:
   ///   - line: that it was read from.
   ///   - scratch: overwritten.
-  func encode(_ line: RawSpan, into output: inout ByteWriter, scratch: inout ByteWriter) throws(RecordError) -> Frame {
+  package func encode(_ line: RawSpan, into output: inout ByteWriter, scratch: inout ByteWriter) throws(RecordError)
+    -> Frame
+  {
     guard let command else { throw RecordError("a notification has a command, and this has none") }
     scratch.removeAll()
     if let token, !RecordText.write(hex: line.extracting(token), into: &scratch) {
@@ -119,7 +126,12 @@ struct RecordedNotification {
       }
       return true
     }
-    while output.count - start < payloadLength ?? 0 { output.write(UInt8(ascii: " ")) }
+    let missing = max(0, (payloadLength ?? 0) - (output.count - start))
+    let isInside = padsInside && missing > 0 && output.count > start
+    let last = isInside ? output.bytes.byte(at: output.count - 1) : 0
+    if isInside { output.truncate(to: output.count - 1) }
+    for _ in 0..<missing { output.write(UInt8(ascii: " ")) }
+    if isInside { output.write(last) }
     return true
   }
 

@@ -1,30 +1,29 @@
-import APNSProtocol
 import Bytes
 
 /// Why a line is no record of `apnscope decode`, or none that can be used.
 public struct RecordError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
-  init(_ description: String) { self.description = description }
+  package init(_ description: String) { self.description = description }
 }
 
 /// The members of one record, in their order: a view of its line, which is JSON (shared/RECORDS.md).
 ///
 /// Names and values are places in the line; nothing is copied. A string's place is that between its quotes.
-struct RecordMembers: ~Escapable {
-  enum Kind { case string, number, structure, literal }
+package struct RecordMembers: ~Escapable {
+  package enum Kind { case string, number, structure, literal }
 
-  struct Member {
-    var name: Range<Int>
-    var kind: Kind
-    var value: Range<Int>
+  package struct Member {
+    package var name: Range<Int>
+    package var kind: Kind
+    package var value: Range<Int>
   }
 
-  let line: RawSpan
+  package let line: RawSpan
   private var offset: Int
 
   /// `nil` for an empty line; throws when it is no JSON object.
   @_lifetime(copy line)
-  init?(_ line: RawSpan) throws(RecordError) {
+  package init?(_ line: RawSpan) throws(RecordError) {
     var start = 0
     while start < line.byteCount, Self.isSpace(line.byte(at: start)) { start += 1 }
     guard start < line.byteCount else { return nil }
@@ -37,7 +36,7 @@ struct RecordMembers: ~Escapable {
   }
 
   /// The next member; `nil` behind the last.
-  mutating func next() -> Member? {
+  package mutating func next() -> Member? {
     skip(to: UInt8(ascii: "\""))
     guard offset < line.byteCount else { return nil }
     let name = offset + 1..<endOfString()
@@ -63,14 +62,14 @@ struct RecordMembers: ~Escapable {
 
   // MARK: values
 
-  func isName(_ name: StaticString, of member: Member) -> Bool { isText(name, member.name) }
+  package func isName(_ name: StaticString, of member: Member) -> Bool { isText(name, member.name) }
 
-  func isText(_ text: StaticString, _ range: Range<Int>) -> Bool {
+  package func isText(_ text: StaticString, _ range: Range<Int>) -> Bool {
     range.count == text.utf8CodeUnitCount && line.holds(text, at: range.lowerBound)
   }
 
   /// Throws unless it is a number of digits alone, up to `most`, which is below 10¹⁸.
-  func number(_ member: Member, _ name: StaticString, most: Int = 999_999_999_999) throws(RecordError) -> Int {
+  package func number(_ member: Member, _ name: StaticString, most: Int = 999_999_999_999) throws(RecordError) -> Int {
     var value = 0
     guard member.kind == .number || member.kind == .literal || member.kind == .string else {
       throw RecordError("\(name) has a value of another type")
@@ -85,7 +84,7 @@ struct RecordMembers: ~Escapable {
   }
 
   /// Throws unless it is a string.
-  func string(_ member: Member, _ name: StaticString) throws(RecordError) -> Range<Int> {
+  package func string(_ member: Member, _ name: StaticString) throws(RecordError) -> Range<Int> {
     guard member.kind == .string else { throw RecordError("\(name) has a value of another type") }
     return member.value
   }
@@ -116,27 +115,31 @@ struct RecordMembers: ~Escapable {
     } while depth > 0
   }
 
-  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d }
-  static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+  package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d }
+  package static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
   private static func endsScalar(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") || isSpace(byte)
   }
 }
 
 /// What a record is.
-struct RecordKind {
+package struct RecordKind {
   /// The number of the records' contract that is understood.
-  static let schema = 1
+  package static let schema = 1
 
-  private(set) var isNotification = false
-  private(set) var isCapture = false
+  package private(set) var isNotification = false
+  package private(set) var isCapture = false
   private var hasType = false
   /// It is known to be neither.
-  var isOther: Bool { hasType && !isNotification && !isCapture }
+  package var isOther: Bool { hasType && !isNotification && !isCapture }
   private var schema: Int?
 
+  package init() {}
+
   /// Takes a member that tells it; `false` for others.
-  mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError) -> Bool {
+  package mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError)
+    -> Bool
+  {
     if members.isName("type", of: member) {
       if member.kind == .structure { throw RecordError("type has a value of another type") }
       guard member.kind == .string else { return true }
@@ -152,7 +155,7 @@ struct RecordKind {
   }
 
   /// Throws when it was no record, or one of another contract.
-  func check() throws(RecordError) {
+  package func check() throws(RecordError) {
     guard hasType else { throw RecordError("it is no record: it has no type") }
     if isCapture, let schema, schema != Self.schema {
       throw RecordError("records of schema \(schema); this apnscope knows schema \(Self.schema)")

@@ -1,0 +1,76 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// The fields of one record that is read back: those of its members that are numbers, words or lists of words.
+///
+/// For every record but notifications, which are too many for it.
+struct RecordFields {
+  private var numbers: [String: String] = [:]
+  private var texts: [String: String] = [:]
+  private var lists: [String: [String]] = [:]
+
+  /// Takes the members of an object, and with `prefix` those of an object in it.
+  init(_ members: RecordMembers, prefix: String = "") throws(RecordError) {
+    var members = members
+    while let member = members.next() {
+      let name = prefix + Self.text(members.line, member.name)
+      switch member.kind {
+      case .number, .literal: numbers[name] = Self.text(members.line, member.value)
+      case .string: texts[name] = RecordText.unescaped(members.line.extracting(member.value))
+      case .structure:
+        let inner = members.line.extracting(member.value)
+        if inner.byte(at: 0) == UInt8(ascii: "["), name != "payload", name != "items" {
+          lists[name] = RecordText.strings(inner)
+        } else if prefix.isEmpty, name == "tls", let members = try RecordMembers(inner) {
+          let fields = try RecordFields(members, prefix: "tls.")
+          numbers.merge(fields.numbers) { $1 }
+          texts.merge(fields.texts) { $1 }
+          numbers["tls"] = "true"
+        }
+      }
+    }
+  }
+
+  private static func text(_ line: RawSpan, _ range: Range<Int>) -> String {
+    String(decoding: Array(copying: line.extracting(range)), as: UTF8.self)
+  }
+
+  /// A whole number; `nil` when there is none of this name.
+  func number(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int? {
+    guard let text = numbers[name] else {
+      if texts[name] != nil || lists[name] != nil { throw RecordError("\(name) has a value of another type") }
+      return nil
+    }
+    guard let value = Int(text), value >= 0 else { throw RecordError("\(name) is no whole number") }
+    guard value <= most else { throw RecordError("\(name) is more than \(most)") }
+    return value
+  }
+
+  /// The same for one that every such record has.
+  func required(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int {
+    guard let value = try number(name, most: most) else { throw RecordError("it has no \(name)") }
+    return value
+  }
+
+  func milliseconds(_ name: String) -> Double? { numbers[name].flatMap(Double.init) }
+  func flag(_ name: String) -> Bool? { numbers[name].flatMap(Bool.init) }
+  func text(_ name: String) -> String? { texts[name] }
+  func list(_ name: String) -> [String] { lists[name] ?? [] }
+
+  func time(_ name: String) throws(RecordError) -> Timestamp {
+    guard let text = texts[name] else { return .none }
+    guard let nanoseconds = RecordText.nanoseconds(Array(text.utf8).rawBytes) else {
+      throw RecordError("\(name) is none as 2015-09-16T01:02:03.123456789Z")
+    }
+    return Timestamp(nanoseconds: nanoseconds)
+  }
+
+  func place() throws(RecordError) -> RecordPlace {
+    RecordPlace(
+      connection: try required("connection"), time: try time("time"),
+      packet: try number("packet", most: RecordReader.mostBytes) ?? 0,
+      offset: try number("offset", most: RecordReader.mostBytes) ?? 0,
+      length: try number("length", most: RecordReader.mostBytes) ?? 0)
+  }
+}

@@ -1,0 +1,367 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+import TLSDecryption
+
+/// Reads records back: the lines that `JSONLinesWriter` writes (shared/RECORDS.md) go into a sink as if they came from
+/// the dissector.
+///
+/// The lines are needed twice. An error response stands behind all notifications of its connection, but what it says
+/// holds from when it came; and a connection's first packet is told in its last record. So `scan(_:)` takes every line
+/// first, and `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
+public struct RecordReader: ~Copyable {
+  public struct Limits: Sendable {
+    /// Error responses, and connections' times, that the first pass remembers; further ones take effect where their
+    /// lines stand.
+    public var remembered = 1 << 16
+    /// Connections that are open at a time.
+    public var connections = ReassemblyOptions().maximumConnections
+    public init() {}
+  }
+
+  /// Larger numbers of bytes or packets are refused, so that no sum of them overflows.
+  static let mostBytes = 1 << 36
+
+  private let limits: Limits
+  /// By file: `capture` records divide the lines into files, whose packets are counted anew.
+  private var files = [File()]
+  private var file = 0
+  private var remembered = 0
+  /// Connections that have begun and whose record has not come, by number.
+  private var open: [Int: Counts] = [:]
+  /// Added to the file's connection numbers: files that were written one by one begin with 1 each.
+  private var base = 0
+  private var highest = 0
+  private var mayRestart = false
+  private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
+  private var output = ByteWriter(capacity: 1 << 12)
+  private var scratch = ByteWriter(capacity: 1 << 12)
+  private var summary = SummaryRecord()
+  /// Records whose type is not known, which are passed over.
+  public private(set) var unknownRecords = 0
+  /// Records that were read.
+  public private(set) var records = 0
+
+  private struct File {
+    /// In the order of their lines.
+    var responses: [(record: ErrorResponseRecord, isDone: Bool)] = []
+    /// Places of the above in the order of their packets; those before `next` have taken effect.
+    var order: [Int] = []
+    var next = 0
+    var linesSeen = 0
+    var opened: [Int: Timestamp] = [:]
+  }
+
+  private struct Counts {
+    var opened: Timestamp
+    var notifications = 0
+    var errorResponses = 0
+    var feedbackTuples = 0
+  }
+
+  public init(limits: Limits = Limits()) { self.limits = limits }
+
+  // MARK: first pass
+
+  /// Takes a line of the first pass. What is wrong with it is told by `read(_:into:)`.
+  public mutating func scan(_ line: RawSpan) {
+    switch Self.firstType(of: line) {
+    case "capture": files.append(File())
+    case "error_response":
+      guard remembered < limits.remembered, let fields = try? Self.fields(line),
+        let record = try? Self.errorResponse(fields)
+      else { return }
+      remembered += 1
+      files[files.count - 1].responses.append((record, false))
+    case "connection":
+      guard remembered < limits.remembered, let fields = try? Self.fields(line),
+        let number = try? fields.number("connection"), let time = try? fields.time("opened"), time.isKnown
+      else { return }
+      remembered += 1
+      files[files.count - 1].opened[number] = time
+    default: return
+    }
+  }
+
+  /// The type of a record that begins with it, without a look at the rest.
+  private static func firstType(of line: RawSpan) -> String? {
+    var offset = 0
+    func skipSpace() { while offset < line.byteCount, RecordMembers.isSpace(line.byte(at: offset)) { offset += 1 } }
+    for word in ["{", "\"type\"", ":", "\""] as [StaticString] {
+      skipSpace()
+      guard offset + word.utf8CodeUnitCount <= line.byteCount, line.holds(word, at: offset) else { return nil }
+      offset += word.utf8CodeUnitCount
+    }
+    let start = offset
+    while offset < line.byteCount, offset - start < 32, line.byte(at: offset) != UInt8(ascii: "\"") { offset += 1 }
+    return String(decoding: Array(copying: line.extracting(start..<offset)), as: UTF8.self)
+  }
+
+  private static func fields(_ line: RawSpan) throws(RecordError) -> RecordFields? {
+    guard let members = try RecordMembers(line) else { return nil }
+    return try RecordFields(members)
+  }
+
+  // MARK: second pass
+
+  /// Takes a line of the second pass; empty ones are passed over.
+  ///
+  /// A line that throws leaves everything as it was.
+  public mutating func read(_ line: RawSpan, into sink: inout some RecordSink) throws(RecordError) {
+    if Self.firstType(of: line) == "notification" { return try notification(line, &sink) }
+    guard let fields = try Self.fields(line) else { return }
+    guard let type = fields.text("type") else { throw RecordError("it is no record: it has no type") }
+    switch type {
+    case "notification": try notification(line, &sink)
+    case "capture": try capture(fields, &sink)
+    case "error_response": try errorResponse(fields, &sink)
+    case "feedback": try feedback(fields, &sink)
+    case "gap":
+      guard let reason = fields.text("reason").flatMap(GapRecord.Reason.init) else {
+        throw RecordError("reason is none that is known")
+      }
+      sink.receive(GapRecord(place: try place(fields), direction: Self.direction(fields), reason: reason))
+      summary.gaps += 1
+    case "malformed":
+      sink.receive(
+        MalformedRecord(
+          place: try place(fields), direction: Self.direction(fields), problem: fields.text("problem") ?? "", bytes: [])
+      )
+      summary.malformed += 1
+    case "connection": try connection(fields, &sink)
+    case "summary": summary.packets += try fields.number("packets", most: Self.mostBytes) ?? 0
+    default:
+      unknownRecords += 1
+      return
+    }
+    records += 1
+  }
+
+  /// Ends what has no record of its end, and tells the totals. Call it once.
+  public mutating func finish(into sink: inout some RecordSink) {
+    endSegment(&sink)
+    for (number, counts) in open.sorted(by: { $0.key < $1.key }) {
+      var fates = ProviderSession.Fates()
+      fates.unknown = counts.notifications
+      sink.receive(
+        ConnectionRecord(
+          connection: number,
+          service: counts.notifications > 0 ? .gateway : counts.feedbackTuples > 0 ? .feedback : .unknown,
+          client: nil, server: nil, opened: counts.opened, closed: .none, end: .captureEnd, tls: nil, clientBytes: 0,
+          serverBytes: 0, missingBytes: 0, notifications: counts.notifications,
+          errorResponses: counts.errorResponses, feedbackTuples: counts.feedbackTuples, fates: fates,
+          conflictingBytes: 0, limits: []))
+    }
+    sink.receive(summary)
+  }
+
+  /// The record's place, with the connection's number among all files.
+  private func place(_ fields: RecordFields) throws(RecordError) -> RecordPlace {
+    var place = try fields.place()
+    place.connection += base
+    return place
+  }
+
+  private static func direction(_ fields: RecordFields) -> Direction {
+    fields.text("direction").flatMap(Direction.init) ?? .client
+  }
+
+  /// Begins a connection with its first record; returns its number among all files.
+  private mutating func begin(
+    _ number: Int, _ time: Timestamp, _ sink: inout some RecordSink
+  ) throws(RecordError) -> Int {
+    if mayRestart, number + base <= highest { base = highest }
+    mayRestart = false
+    let own = number + base
+    guard open[own] == nil else { return own }
+    guard open.count < limits.connections else {
+      throw RecordError("more than \(limits.connections) connections are open at a time (--max-connections)")
+    }
+    if own > highest + 1 || own < highest, let lowest = open.keys.min(),
+      max(own, highest) - min(own, lowest) > limits.connections
+    {
+      throw RecordError(
+        "connection \(number) is too far from \(lowest - base), which has not ended (--max-connections)")
+    }
+    let opened = files.indices.contains(file) ? files[file].opened[number] ?? time : time
+    open[own] = Counts(opened: opened)
+    highest = max(highest, own)
+    summary.connections += 1
+    sink.opened(connection: own, at: opened)
+    return own
+  }
+
+  private mutating func endSegment(_ sink: inout some RecordSink) {
+    if segment.count > 0 { sink.segment(notifications: segment.count, at: segment.time) }
+    segment.count = 0
+  }
+
+  // MARK: records
+
+  private mutating func notification(_ line: RawSpan, _ sink: inout some RecordSink) throws(RecordError) {
+    guard var members = try RecordMembers(line) else { return }
+    var notification = RecordedNotification()
+    notification.padsInside = true
+    var place = RecordPlace(connection: 0, time: .none, packet: 0, offset: 0, length: 0)
+    var index = 0
+    while let member = members.next() {
+      if members.isName("packet", of: member) {
+        place.packet = try members.number(member, "packet")
+      } else if members.isName("offset", of: member) {
+        place.offset = try members.number(member, "offset")
+      } else if members.isName("length", of: member) {
+        place.length = try members.number(member, "length", most: 1 << 32)
+      } else if members.isName("index", of: member) {
+        index = try members.number(member, "index")
+      } else {
+        try notification.read(member, of: members)
+      }
+    }
+    guard notification.connection > 0 else { throw RecordError("it has no connection") }
+    output.removeAll()
+    _ = try notification.encode(line, into: &output, scratch: &scratch)
+    let layout: PushNotification.Layout
+    do {
+      layout = try PushNotification.Layout(parsing: output.bytes)
+    } catch {
+      throw RecordError("its fields make no notification: \(error)")
+    }
+    if let time = notification.time { place.time = Timestamp(nanoseconds: time) }
+    if place.length == 0 { place.length = output.count }
+    if place.packet > 0 { takeEffect(before: place.packet, &sink) }
+    place.connection = try begin(notification.connection, place.time, &sink)
+    if segment.connection != place.connection || segment.packet != place.packet { endSegment(&sink) }
+    segment = (place.connection, place.packet, segment.count + 1, place.time)
+    open[place.connection]?.notifications += 1
+    summary.notifications += 1
+    records += 1
+    sink.receive(layout, output.bytes, at: place, index: index)
+  }
+
+  private mutating func capture(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    if let schema = try fields.number("schema"), schema != CaptureRecord.schema {
+      throw RecordError("records of schema \(schema); this apnscope knows schema \(CaptureRecord.schema)")
+    }
+    endSegment(&sink)
+    file += 1
+    mayRestart = true
+    sink.receive(
+      CaptureRecord(
+        source: fields.text("source") ?? "", format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
+        linkTypes: fields.list("link_types").prefix(100).compactMap { name in
+          (0...UInt16(300)).lazy.map(LinkType.init).first { $0.description == name }
+        }))
+  }
+
+  private static func errorResponse(_ fields: RecordFields) throws(RecordError) -> ErrorResponseRecord {
+    let status = ErrorResponse.Status(rawValue: UInt8(try fields.number("status", most: 255) ?? 0))
+    let response = ErrorResponse(
+      command: UInt8(try fields.number("command", most: 255) ?? 8), status: status,
+      identifier: UInt32(try fields.number("identifier") ?? 0))
+    let latency = fields.milliseconds("latency_ms").flatMap { Int64(exactly: ($0 * 1e6).rounded()) }
+    return ErrorResponseRecord(
+      place: try fields.place(), response: response, notification: try fields.number("notification"),
+      accepted: try fields.number("accepted"), discarded: try fields.number("discarded"),
+      latencyNanoseconds: latency, candidates: try fields.number("candidates") ?? 1)
+  }
+
+  private mutating func errorResponse(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    var record = try Self.errorResponse(fields)
+    record.place.connection = try begin(record.place.connection, record.place.time, &sink)
+    endSegment(&sink)
+    open[record.place.connection]?.errorResponses += 1
+    summary.errorResponses += 1
+    var isDone = false
+    if files.indices.contains(file) {
+      let line = files[file].linesSeen
+      files[file].linesSeen += 1
+      if line < files[file].responses.count {
+        isDone = files[file].responses[line].isDone
+        files[file].responses[line].isDone = true
+      }
+    }
+    if !isDone { sink.receiveEarly(record) }
+    sink.receive(record)
+  }
+
+  /// The file's error responses that came before a packet, and name what was seen, take effect.
+  private mutating func takeEffect(before packet: Int, _ sink: inout some RecordSink) {
+    guard files.indices.contains(file), files[file].next < files[file].responses.count else { return }
+    if files[file].order.isEmpty {
+      files[file].order = files[file].responses.indices.sorted {
+        let (a, b) = (files[file].responses[$0].record.place.packet, files[file].responses[$1].record.place.packet)
+        return (a, $0) < (b, $1)
+      }
+    }
+    while files[file].next < files[file].order.count {
+      let place = files[file].order[files[file].next]
+      var record = files[file].responses[place].record
+      guard record.place.packet < packet else { return }
+      files[file].next += 1
+      guard record.place.packet > 0, record.notification != nil, !files[file].responses[place].isDone else { continue }
+      files[file].responses[place].isDone = true
+      record.place.connection += base
+      endSegment(&sink)
+      sink.receiveEarly(record)
+    }
+  }
+
+  private mutating func feedback(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    var place = try fields.place()
+    scratch.removeAll()
+    guard let token = fields.text("token"), RecordText.write(hex: Array(token.utf8).rawBytes, into: &scratch) else {
+      throw RecordError("token is not hexadecimal")
+    }
+    let timestamp = UInt32(try fields.required("timestamp"))
+    let index = try fields.number("index", most: Self.mostBytes) ?? 0
+    place.connection = try begin(place.connection, place.time, &sink)
+    open[place.connection]?.feedbackTuples += 1
+    summary.feedbackTuples += 1
+    sink.receive(
+      FeedbackRecord(place: place, index: index, tuple: FeedbackTuple(timestamp: timestamp, token: scratch.bytes)))
+  }
+
+  private mutating func connection(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    var fates = ProviderSession.Fates()
+    fates.accepted = try fields.number("accepted") ?? 0
+    fates.rejected = try fields.number("rejected") ?? 0
+    fates.discarded = try fields.number("discarded") ?? 0
+    fates.unknown = try fields.number("unknown") ?? 0
+    let opened = try fields.time("opened")
+    var tls: TLSSummary?
+    if fields.flag("tls") == true {
+      var summary = TLSSummary()
+      summary.version = fields.text("tls.version").flatMap(TLSVersion.init)
+      summary.suite = fields.text("tls.cipher_suite").flatMap(CipherSuite.init(name:))
+      summary.isDecrypted = fields.flag("tls.decrypted") ?? true
+      summary.problem = fields.text("tls.problem")
+      summary.isWhole = summary.isDecrypted && summary.problem == nil
+      summary.clientSubject = fields.text("tls.client_subject")
+      summary.isResumed = fields.flag("tls.resumed")
+      summary.alert = fields.text("tls.alert")
+      tls = summary
+    }
+    var record = ConnectionRecord(
+      connection: try fields.required("connection"),
+      service: fields.text("service").flatMap(Service.init) ?? .unknown,
+      client: fields.text("client").flatMap { Endpoint($0) }, server: fields.text("server").flatMap { Endpoint($0) },
+      opened: opened, closed: try fields.time("closed"),
+      end: fields.text("end").flatMap(ConnectionRecord.End.init) ?? .captureEnd, tls: tls,
+      clientBytes: try fields.number("client_bytes", most: Self.mostBytes) ?? 0,
+      serverBytes: try fields.number("server_bytes", most: Self.mostBytes) ?? 0,
+      missingBytes: try fields.number("missing_bytes", most: Self.mostBytes) ?? 0,
+      notifications: try fields.number("notifications") ?? 0,
+      errorResponses: try fields.number("error_responses") ?? 0,
+      feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
+      conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
+      limits: fields.list("limits").compactMap(LimitKind.init))
+    record.connection = try begin(record.connection, opened, &sink)
+    endSegment(&sink)
+    open[record.connection] = nil
+    if let tls {
+      if !tls.isDecrypted { summary.undecryptedConnections += 1 }
+      if !tls.isWhole { summary.partlyClosedConnections += 1 }
+    }
+    sink.receive(record)
+  }
+}

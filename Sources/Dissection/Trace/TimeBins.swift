@@ -1,0 +1,91 @@
+import PacketCapture
+
+/// Counts over equal bins of time, for a trace of any length: when it outgrows them, two bins become one.
+///
+/// A bin is 2ⁿ nanoseconds long and begins at a multiple of that, so bins of two series can be added once the finer ones
+/// are joined.
+public struct TimeBins: Sendable, Equatable {
+  public struct Bin: Sendable, Equatable {
+    public var count = 0
+    public var bytes = 0
+  }
+
+  /// Most bins; then they are joined.
+  private let limit: Int
+  /// A bin's length is 2 to this.
+  public private(set) var exponent = 16
+  /// The first bin's time divided by a bin's length.
+  public private(set) var first: Int64 = 0
+  public private(set) var bins: [Bin] = []
+  /// The bin that was last added to, and its times.
+  private var current = 0
+  private var start = Int64.max
+  private var last = Int64.min
+
+  public init(limit: Int = 512) { self.limit = limit }
+
+  @inline(__always)
+  mutating func add(_ count: Int, bytes: Int, at time: Timestamp) {
+    if time.nanoseconds < start || time.nanoseconds > last { move(to: time.nanoseconds) }
+    bins[current].count &+= count
+    bins[current].bytes &+= bytes
+  }
+
+  @inline(never)
+  private mutating func move(to time: Int64) {
+    if bins.isEmpty {
+      first = time >> Int64(exponent)
+      bins = [Bin()]
+    }
+    while true {
+      let number = time >> Int64(exponent)
+      let end = first + Int64(bins.count)
+      if number >= first && number < end { break }
+      // Ends of the time that can be told differ by less than 2⁶³, and their bins' numbers by less than 2⁴⁸.
+      let span = number < first ? end - number : number - first + 1
+      if span <= Int64(limit) {
+        if number < first {
+          bins.insert(contentsOf: repeatElement(Bin(), count: Int(first - number)), at: 0)
+          first = number
+        } else {
+          bins.append(contentsOf: repeatElement(Bin(), count: Int(number - end) + 1))
+        }
+        break
+      }
+      join()
+    }
+    let number = time >> Int64(exponent)
+    current = Int(number - first)
+    start = number << Int64(exponent)
+    last = start | (Int64(1) << Int64(exponent) - 1)
+  }
+
+  /// Makes bins longer, until they are 2 to this.
+  mutating func join(to exponent: Int) { while self.exponent < exponent { join() } }
+
+  /// The counts in the bins of another series with bins of the same length; what is outside of it is left out.
+  public func counts(like other: TimeBins) -> [Int] {
+    var counts = [Int](repeating: 0, count: other.bins.count)
+    for (index, bin) in bins.enumerated() where bin.count > 0 {
+      let place = Int(clamping: first - other.first) + index
+      if counts.indices.contains(place) { counts[place] += bin.count }
+    }
+    return counts
+  }
+
+  /// Makes one bin of two.
+  private mutating func join() {
+    var joined: [Bin] = []
+    joined.reserveCapacity(bins.count / 2 + 1)
+    for (index, bin) in bins.enumerated() {
+      let number = (first + Int64(index)) >> 1
+      if joined.isEmpty || number != (first >> 1) + Int64(joined.count - 1) { joined.append(Bin()) }
+      joined[joined.count - 1].count &+= bin.count
+      joined[joined.count - 1].bytes &+= bin.bytes
+    }
+    bins = joined
+    first >>= 1
+    exponent += 1
+    (start, last) = (.max, .min)
+  }
+}

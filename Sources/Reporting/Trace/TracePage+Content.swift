@@ -1,0 +1,193 @@
+extension TracePage {
+  var batching: Section {
+    let segments = summary.perSegment.reduce(0) { $0 + $1.count }
+    guard segments > 0 else {
+      return Section("Batching", [.paragraph("The trace does not tell which packets notifications came in.")])
+    }
+    let alone = summary.perSegment.filter { $0.value == 1 }.reduce(0) { $0 + $1.count }
+    let sent = summary.perSegment.reduce(0) { $0 + $1.count * $1.value }
+    var blocks: [Block] = [
+      .paragraph(
+        .strong(Unit.share.text(Double(alone) / Double(max(1, sent))))
+          + " of the notifications had a TCP segment of their own; \(grouped(sent)) came in \(grouped(segments)) segments. Every write costs its packets, its TLS record and its system calls whether it holds one notification or a hundred."
+      ),
+      .table(
+        .numbers(
+          ["per segment that ends a notification"] + Self.columns,
+          [
+            ["notifications"] + Self.cells(summary.perSegment, .count),
+            ["bytes of frames"] + Self.cells(summary.bytesPerSegment, .bytes),
+          ])),
+    ]
+    if summary.perSegment.count > 1 {
+      blocks.append(
+        .chart(
+          Chart(
+            title: "Notifications per segment",
+            x: Axis("notifications that end in one segment", unit: .count, includesZero: false),
+            y: Axis("segments", unit: .count), marks: [Self.histogram(summary.perSegment)], height: 140)))
+    }
+    return Section("Batching", blocks)
+  }
+
+  var payloads: Section {
+    let total = summary.payloads.reduce(0) { $0 + $1.count }
+    guard total > 0 else { return Section("Payloads", [.paragraph("There is no payload.")]) }
+    func over(_ limit: Int) -> Int { summary.payloads.filter { $0.value > limit }.reduce(0) { $0 + $1.count } }
+    let limits = [(2_048, "longest for most certificates"), (4_096, "longest at all, and for VoIP")]
+    let largest = summary.payloads.last?.value ?? 0
+    var table = Table([
+      .init("limit", .right), .init("what it is"), .init("payloads over it", .right), .init("share", .right),
+    ])
+    for (limit, meaning) in limits {
+      let count = over(limit)
+      table.add(
+        Prose("\(grouped(limit)) B"), Prose(meaning), Prose(grouped(count)),
+        Prose(Unit.share.text(Double(count) / Double(total))),
+        tone: count == 0 ? .neutral : limit == 4_096 ? .bad : .warning)
+    }
+    var blocks: [Block] = [
+      .table(.numbers(["per notification"] + Self.columns, [["payload"] + Self.cells(summary.payloads, .bytes)]))
+    ]
+    if summary.payloads.count > 1 {
+      blocks.append(
+        .chart(
+          Chart(
+            title: "Payload sizes", x: Axis("bytes of a payload", unit: .count, includesZero: false),
+            y: Axis("notifications", unit: .count), marks: [Self.histogram(summary.payloads)],
+            rules: limits.filter { largest > $0.0 }.map { .vertical(Double($0.0), grouped($0.0)) }, height: 150)))
+    }
+    return Section("Payloads", blocks + [.table(table)])
+  }
+
+  var tokens: Section {
+    let tokens = summary.tokens
+    guard tokens.distinct > 0 else { return Section("Device tokens", [.paragraph("There is no device token.")]) }
+    let about = tokens.isEstimate ? "about " : ""
+    var blocks: [Block] = [
+      .paragraph(
+        .strong("\(about)\(grouped(tokens.distinct))")
+          + " distinct device \(tokens.distinct == 1 ? "token" : "tokens"), \(about)\(grouped(tokens.repeated)) of them written to more than once."
+          + (tokens.isEstimate
+            ? "  There are too many to count one by one: both numbers are of a sample, and the table knows its tokens only."
+            : ""))
+    ]
+    func add(_ title: String, _ column: String, _ rows: [TraceSummary.Count]) {
+      guard !rows.isEmpty else { return }
+      var table = Table([.init("token begins with"), .init(column, .right)])
+      for row in rows.prefix(self.rows) { table.add(.code(row.name), Prose(grouped(row.count))) }
+      blocks += [.heading(title), .table(table)]
+    }
+    add("Most often written to", "notifications", tokens.most)
+    add("Rejected more than once", "rejections", tokens.rejected)
+    return Section("Device tokens", blocks)
+  }
+
+  var mix: Section {
+    guard summary.notifications > 0 else {
+      return Section("Commands, priorities, expirations", [.paragraph("No notification is in the trace.")])
+    }
+    var table = Table([.init("field"), .init("value"), .init("notifications", .right), .init("share", .right)])
+    func add(_ field: String, _ values: [TraceSummary.Count]) {
+      for (index, value) in values.filter({ $0.count > 0 }).enumerated() {
+        table.add(
+          index == 0 ? .strong(field) : "", Prose(value.name), Prose(grouped(value.count)),
+          Prose(Unit.share.text(Double(value.count) / Double(summary.notifications))))
+      }
+    }
+    let names = ["0, simple", "1, enhanced", "2, items"]
+    add("command", zip(names, summary.commands).map { .init($0, $1) })
+    add(
+      "priority",
+      summary.priorities.sorted { $1.key < $0.key }.map { priority, count in
+        let meaning =
+          switch priority {
+          case -1: "none"
+          case 10: "10, at once"
+          case 5: "5, when it saves power"
+          default: "\(priority), not of the protocol"
+          }
+        return .init(meaning, count)
+      })
+    add("expiration", summary.expirations)
+    return Section("Commands, priorities, expirations", [.table(table)])
+  }
+
+  var feedback: Section {
+    let feedback = summary.feedback
+    guard feedback.tuples > 0 || feedback.connections > 0 else {
+      return Section("Feedback", [.paragraph("Nobody asked the feedback service, as far as the trace tells.")])
+    }
+    var blocks: [Block] = [
+      .paragraph(
+        .strong(grouped(feedback.tuples))
+          + " tuples on \(grouped(feedback.connections)) \(feedback.connections == 1 ? "connection" : "connections"), for \(feedback.isCut ? "more than " : "")\(grouped(feedback.tokens)) distinct tokens."
+      )
+    ]
+    if feedback.sentToLater > 0 {
+      blocks.append(
+        .callout(
+          .warning,
+          "\(grouped(feedback.sentToLater)) notifications were sent to \(grouped(feedback.sentToLaterTokens)) tokens after the feedback service had listed them: a provider should stop that."
+        ))
+    } else if feedback.tuples > 0, summary.notifications > 0 {
+      blocks.append(.callout(.good, "No notification was sent to a token after it had been listed."))
+    }
+    var values: [Value] = []
+    if !feedback.first.isEmpty {
+      values.append(Value("apps were found gone", Prose("from \(feedback.first) to \(feedback.last)")))
+    }
+    if let median = feedback.ageMedian, let most = feedback.ageMost {
+      values.append(
+        Value("read after", Prose("\(Unit.seconds.text(median)) (median), \(Unit.seconds.text(most)) (longest)")))
+    }
+    if !values.isEmpty { blocks.append(.values(values)) }
+    if summary.feedbackCounts.count(where: { $0 > 0 }) > 1 {
+      let series = summary.sent
+      blocks.append(
+        .chart(
+          Chart(
+            title: "Feedback tuples over time", x: time, y: Axis("tuples", unit: .count),
+            marks: [
+              .bars(
+                "",
+                summary.feedbackCounts.enumerated().filter { $0.element > 0 }.map {
+                  Point(series.from + (Double($0.offset) + 0.5) * series.width, Double($0.element))
+                }, width: series.width, color: .purple)
+            ], height: 110)))
+    }
+    let readers = summary.connections.filter { $0.service == "feedback" }.sorted { $0.number < $1.number }
+    var table = Table([
+      .init("connection", .right), .init("client"), .init("from", .right), .init("tuples", .right), .init("ended by"),
+    ])
+    for row in readers.prefix(rows) {
+      table.add(
+        Prose("\(row.number)"), Prose(row.client.isEmpty ? "–" : row.client), Prose(seconds(row.opened)),
+        Prose(row.isDecrypted ? grouped(row.feedbackTuples) : "not decrypted"), Prose(Self.meaning(ofEnd: row.end)))
+    }
+    if !table.rows.isEmpty { blocks.append(.table(table)) }
+    blocks += more(than: rows, of: readers.count, "of the listed connections")
+    return Section("Feedback", blocks)
+  }
+
+  var damage: Section {
+    var table = Table([.init("what is missing"), .init("how often", .right)])
+    for gap in summary.gaps where gap.count > 0 {
+      table.add(Prose(gap.name), Prose(grouped(gap.count)), tone: .warning)
+    }
+    if summary.malformed > 0 {
+      table.add("bytes that are no record", Prose(grouped(summary.malformed)), tone: .warning)
+    }
+    if summary.undecrypted > 0 {
+      table.add("connections that were not decrypted", Prose(grouped(summary.undecrypted)), tone: .warning)
+    }
+    guard !table.rows.isEmpty else {
+      return Section("What the trace does not hold", [.paragraph("Nothing is known to be missing.")])
+    }
+    var blocks: [Block] = [.table(table)]
+    if summary.missingBytes > 0 {
+      blocks.append(.paragraph("\(grouped(summary.missingBytes)) bytes were sent that the trace does not hold."))
+    }
+    return Section("What the trace does not hold", blocks)
+  }
+}

@@ -1,0 +1,100 @@
+extension TracePage {
+  var errors: Section {
+    guard summary.errorCount > 0 else {
+      return Section(
+        "Errors and what they cost",
+        [
+          .paragraph(
+            summary.notifications > 0
+              ? "No error response came. The protocol never says yes, so nothing proves that all was taken either."
+              : "No error response came.")
+        ])
+    }
+    var statuses = Table([
+      .init("status"), .init("meaning"), .init("responses", .right), .init("share", .right), .init("discarded", .right),
+      .init("sent again", .right), .init("latency p50", .right), .init("max", .right),
+    ])
+    for status in summary.statuses {
+      let rows = summary.errors.filter { $0.status == status.status }
+      let again = rows.compactMap(\.sentAgain)
+      let latencies = rows.compactMap(\.latency).sorted()
+      statuses.add(
+        Prose("\(status.status)"), Prose(status.name), Prose(grouped(status.count)),
+        Prose(Unit.share.text(Double(status.count) / Double(max(1, summary.errorCount)))),
+        Prose(grouped(rows.reduce(0) { $0 + ($1.discarded ?? 0) })),
+        Prose(again.isEmpty ? "–" : grouped(again.reduce(0, +))),
+        Prose(latencies.isEmpty ? "–" : seconds(Self.quantile(0.5, of: latencies))),
+        Prose(latencies.isEmpty ? "–" : seconds(latencies.last)))
+    }
+    var blocks: [Block] = [.table(statuses)]
+    if summary.errorCount > summary.errors.count {
+      blocks.append(
+        .paragraph(
+          "Discarded, sent again and latency are of the first \(grouped(summary.errors.count)) responses ("
+            + .code("--max-listed") + ")."))
+    }
+    blocks += charts
+    var table = Table([
+      .init("at", .right), .init("packet", .right), .init("connection", .right), .init("status"),
+      .init("identifier", .right), .init("names", .right), .init("accepted", .right), .init("discarded", .right),
+      .init("sent again", .right), .init("latency", .right),
+    ])
+    for row in summary.errors.prefix(rows) {
+      let discarded = row.discarded ?? 0
+      let isLost = discarded > 0 && (row.sentAgain ?? 0) < discarded
+      table.add(
+        Prose(seconds(row.time)), Prose(row.packet.map(grouped) ?? "–"), Prose("\(row.connection)"),
+        Prose("\(row.status) \(row.name)"), Prose("\(row.identifier)"),
+        Prose(row.notification.map { "#\(grouped($0))" } ?? "nothing seen"), Prose(row.accepted.map(grouped) ?? "–"),
+        Prose(row.discarded.map(grouped) ?? "–"), Prose(discarded == 0 ? "–" : row.sentAgain.map(grouped) ?? "–"),
+        Prose(seconds(row.latency)), tone: isLost ? .bad : .neutral)
+    }
+    blocks += [.heading("One by one"), .table(table)]
+    blocks += more(than: min(rows, summary.errors.count), of: summary.errorCount, "error responses")
+    if summary.notFollowed > 0 {
+      blocks.append(
+        .callout(
+          .warning,
+          "\(grouped(summary.notFollowed)) discarded notifications were too many to be looked for again (--max-remembered): more may have been sent again than is told."
+        ))
+    }
+    blocks.append(
+      .paragraph(
+        "Names is the number of the notification on its connection, from 0. What was discarded and not sent again is lost."
+      ))
+    return Section("Errors and what they cost", blocks)
+  }
+
+  private var charts: [Block] {
+    let timed = summary.errors.filter { $0.time != nil }
+    guard timed.count > 2 else { return [] }
+    func points(_ value: (TraceSummary.ErrorResponse) -> Double?) -> [Point] {
+      timed.compactMap { row in
+        value(row).map { Point(row.time ?? 0, $0, note: "connection \(row.connection), \(row.name)") }
+      }
+    }
+    var blocks: [Block] = []
+    if timed.contains(where: { ($0.discarded ?? 0) > 0 }) {
+      blocks.append(
+        .chart(
+          Chart(
+            title: "What each error response cost", x: time, y: Axis("notifications discarded", unit: .count),
+            marks: [.points("", points { $0.discarded.map(Double.init) }, color: .vermillion)], height: 150)))
+    }
+    let latencies = points(\.latency).filter { $0.y >= 0 }
+    if latencies.count > 2 {
+      let values = latencies.map(\.y).filter { $0 > 0 }.sorted()
+      let isFar = (values.last ?? 1) / (values.first ?? 1) > 50
+      blocks.append(
+        .chart(
+          Chart(
+            title: "Error latency", x: time,
+            y: Axis("error latency", unit: .seconds, layout: isFar ? .logarithmic : .linear),
+            marks: [.points("", latencies)], height: 150),
+          caption:
+            "How long the gateway took to say that a notification was bad. What a client writes in that time is discarded."
+        ))
+    }
+    return blocks
+  }
+}

@@ -1,0 +1,130 @@
+extension TracePage {
+  /// Who sent: connections with one topic, of one client, or each by itself.
+  struct Group {
+    var name: String
+    var connections: [TraceSummary.Connection]
+    var notifications: Int { connections.reduce(0) { $0 + $1.notifications } }
+  }
+
+  /// By topic when the trace tells any, else by client when there are several, else by connection; most first.
+  var groups: (of: String, groups: [Group]) {
+    let senders = summary.connections.filter { $0.notifications > 0 }
+    func grouped(by name: (TraceSummary.Connection) -> String) -> [Group] {
+      Dictionary(grouping: senders, by: name).map { Group(name: $0.key, connections: $0.value) }
+        .sorted { ($1.notifications, $0.name) < ($0.notifications, $1.name) }
+    }
+    if senders.contains(where: { !$0.topic.isEmpty }) {
+      return ("topic", grouped { $0.topic.isEmpty ? "no topic" : $0.topic })
+    }
+    let clients = grouped { Self.host($0.client) }
+    if clients.count > 1 { return ("client", clients) }
+    return ("connection", grouped { "connection \($0.number)" })
+  }
+
+  /// An endpoint without its port.
+  static func host(_ endpoint: String) -> String {
+    endpoint.isEmpty ? "unknown" : String(endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)])
+  }
+
+  var sending: Section {
+    guard summary.notifications > 0 else {
+      return Section("What was sent", [.paragraph("No notification is in the trace.")])
+    }
+    let (kind, groups) = groups
+    var blocks: [Block] = []
+    if summary.sent.counts.isEmpty {
+      blocks.append(.paragraph("The trace has no times."))
+    } else {
+      blocks += rateCharts(kind, groups)
+    }
+    // Those have a table of their own.
+    if kind == "connection" { return Section("What was sent", blocks) }
+    var table = Table([
+      .init(kind), .init("connections", .right), .init("notifications", .right), .init("share", .right),
+      .init("bytes", .right), .init("errors", .right), .init("rejected", .right), .init("discarded", .right),
+    ])
+    // The chart tells the rest of them.
+    let listed = min(rows, 20)
+    for group in groups.prefix(listed) {
+      let all = group.connections
+      func sum(_ value: (TraceSummary.Connection) -> Int) -> Int { all.reduce(0) { $0 + value($1) } }
+      table.add(
+        Prose(Self.short(group.name, 80)), Prose(grouped(all.count)), Prose(grouped(group.notifications)),
+        Prose(Unit.share.text(Double(group.notifications) / Double(max(1, summary.notifications)))),
+        Prose(Unit.bytes.text(Double(sum(\.frameBytes)))), Prose(grouped(sum(\.errorResponses))),
+        Prose(grouped(sum(\.fates.rejected))), Prose(grouped(sum(\.fates.discarded))))
+    }
+    blocks.append(.table(table))
+    if groups.count > listed {
+      blocks.append(.paragraph("And \(grouped(groups.count - listed)) more \(kind)s with less."))
+    }
+    return Section("What was sent", blocks)
+  }
+
+  private func rateCharts(_ kind: String, _ groups: [Group]) -> [Block] {
+    let series = summary.sent
+    // Bars of three pixels or more, when all is sent in a small part of the trace too.
+    let step = max(1, (series.counts.count + 159) / 160, Int((summary.length / 180 / series.width).rounded(.up)))
+    let width = series.width * Double(step)
+    func points(_ counts: [Int]) -> [Point] {
+      stride(from: 0, to: counts.count, by: step).compactMap { start in
+        let sum = counts[start..<min(start + step, counts.count)].reduce(0, +)
+        let from = series.from + Double(start) * series.width
+        return sum == 0
+          ? nil
+          : Point(from + width / 2, Double(sum) / width, note: "\(grouped(sum)) in \(Unit.seconds.text(width))")
+      }
+    }
+    let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.sent != nil } }
+    // Of many that send alike, a few are no picture.
+    let isTold = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
+    let named = isTold ? largest : []
+    var rest = series.counts
+    var marks: [Mark] = []
+    for (index, group) in named.enumerated() {
+      var counts = [Int](repeating: 0, count: rest.count)
+      for connection in group.connections {
+        for (bin, count) in (connection.sent ?? []).enumerated() where bin < counts.count {
+          counts[bin] += count
+          rest[bin] -= count
+        }
+      }
+      marks.append(.bars(Self.short(group.name), points(counts), width: width, color: .number(index)))
+    }
+    if rest.contains(where: { $0 > 0 }) {
+      marks.append(
+        .bars(named.isEmpty ? "" : "others", points(rest), width: width, color: named.isEmpty ? .blue : .grey))
+    }
+    let caption =
+      (named.isEmpty ? "Of all \(kind)s together." : "By \(kind).")
+      + " Each bar is \(Unit.seconds.text(width)) long."
+      + (summary.errorCount > 0 ? " Ticks on the upper edge are error responses." : "")
+    return [
+      .chart(
+        Chart(
+          title: "Notifications per second", x: time, y: Axis("notifications per second", unit: .perSecond),
+          marks: marks, events: errorTicks, height: 200), caption: Prose(caption)),
+      .chart(
+        Chart(
+          title: "Bytes per second", x: time, y: Axis("bytes of frames per second", unit: .bytesPerSecond),
+          marks: [
+            .bars(
+              "",
+              stride(from: 0, to: series.bytes.count, by: step).map { start in
+                Point(
+                  series.from + Double(start) * series.width + width / 2,
+                  Double(series.bytes[start..<min(start + step, series.bytes.count)].reduce(0, +)) / width)
+              }.filter { $0.y > 0 }, width: width, color: .blue)
+          ], height: 110)),
+    ]
+  }
+
+  /// Where error responses came, for the upper edge of a chart.
+  var errorTicks: [Chart.Event] {
+    summary.errorCounts.enumerated().filter { $0.element > 0 }.map { bin, count in
+      .init(
+        x: min(summary.length, max(0, summary.sent.from + (Double(bin) + 0.5) * summary.sent.width)), count: count,
+        label: count == 1 ? "error response" : "error responses")
+    }
+  }
+}

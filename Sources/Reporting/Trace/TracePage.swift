@@ -1,0 +1,213 @@
+/// The report of a decoded trace: what was sent, what it cost, and what is worth a look.
+public struct TracePage: Sendable {
+  public var summary: TraceSummary
+  /// The command line that makes this report.
+  public var command: [String]
+  /// Connections and error responses that tables list.
+  public var rows: Int
+
+  public init(_ summary: TraceSummary, command: [String] = [], rows: Int = 50) {
+    self.summary = summary
+    self.command = command
+    self.rows = rows
+  }
+
+  /// Rows of the strip; more would be thinner than can be seen.
+  static let stripRows = 250
+
+  public var page: Page {
+    var sections = [glance]
+    // Of a trace of the feedback service alone there is nothing else to tell.
+    let isFeedback = summary.notifications == 0 && summary.errorCount == 0 && summary.feedback.connections > 0
+    if isFeedback {
+      sections += [feedback, connections, damage]
+    } else {
+      sections += [sending, connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
+    }
+    sections.append(glossary)
+    return Page(
+      title: "Trace: \(title)", subtitle: subtitle, sections: sections,
+      footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
+  }
+
+  private var title: String {
+    let names = summary.sources.map { source in
+      Self.short(String(source.name.split(separator: "/").last ?? "standard input"), 60)
+    }
+    switch names.count {
+    case 0: return "records"
+    case 1: return names[0]
+    default: return "\(names[0]) and \(names.count - 1) more"
+    }
+  }
+
+  private var subtitle: Prose {
+    let formats = Set(summary.sources.map(\.format)).sorted().joined(separator: ", ")
+    let words = [
+      summary.started.isEmpty ? "" : "from \(summary.started)",
+      summary.started.isEmpty ? "" : "for \(Unit.seconds.text(summary.length))", formats,
+      summary.packets > 0 ? "\(grouped(summary.packets)) packets" : "",
+    ]
+    return Prose(words.filter { !$0.isEmpty }.joined(separator: " · "))
+  }
+
+  // MARK: at a glance
+
+  private var glance: Section {
+    let fates = summary.fates
+    let segments = summary.perSegment.reduce(0) { $0 + $1.count }
+    let bad = summary.findings.filter { $0.tone == .bad }
+    let warnings = summary.findings.filter { $0.tone == .warning }
+    let hasSent = summary.notifications > 0 || summary.errorCount > 0
+    var figures = [Figure("connections", grouped(summary.connectionCount), note: connectionNote)]
+    if hasSent || summary.feedback.connections == 0 {
+      figures =
+        [
+          Figure("notifications", grouped(summary.notifications), note: rateNote),
+          Figure(
+            "error responses", grouped(summary.errorCount),
+            note: summary.statuses.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2)
+              .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
+            tone: summary.errorCount == 0 ? .neutral : .warning),
+          Figure(
+            "discarded", grouped(fates.discarded), note: discardedNote,
+            tone: fates.discarded == 0 ? .good : bad.isEmpty ? .warning : .bad),
+        ] + figures
+    }
+    if segments > 0 {
+      figures.append(
+        Figure(
+          "per segment", significant(Double(summary.notifications) / Double(segments), 3),
+          note: "notifications; \(grouped(segments)) segments",
+          tone: segments >= 100 && Double(summary.notifications) < 1.1 * Double(segments) ? .warning : .neutral))
+    }
+    if summary.feedback.connections > 0 {
+      figures.append(
+        Figure(
+          "feedback tuples", grouped(summary.feedback.tuples),
+          note:
+            "on \(grouped(summary.feedback.connections)) \(summary.feedback.connections == 1 ? "connection" : "connections")"
+        ))
+    }
+    var blocks: [Block] = [.figures(figures)]
+    blocks += summary.warnings.map { .callout(.warning, Prose($0)) }
+    if bad.isEmpty, warnings.isEmpty, summary.findings.isEmpty {
+      blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
+    }
+    if summary.notifications > 0 {
+      blocks.append(
+        .paragraph(
+          .strong(grouped(summary.notifications))
+            + " \(summary.notifications == 1 ? "notification" : "notifications"): \(grouped(fates.accepted)) accepted, \(grouped(fates.rejected)) rejected, \(grouped(fates.discarded)) discarded, \(grouped(fates.unknown)) unknown."
+        ))
+    }
+    if !summary.findings.isEmpty {
+      var table = Table([.init("finding"), .init("first packet", .right)])
+      for finding in summary.findings {
+        table.add(Prose(finding.text), Prose(finding.firstPacket.map(grouped) ?? "–"), tone: finding.tone)
+      }
+      blocks += [.heading("Findings"), .table(table)]
+    }
+    return Section("At a glance", blocks)
+  }
+
+  private var rateNote: String {
+    guard summary.notifications > 1, let first = summary.sent.counts.firstIndex(where: { $0 > 0 }),
+      let last = summary.sent.counts.lastIndex(where: { $0 > 0 })
+    else { return summary.frameBytes > 0 ? Unit.bytes.text(Double(summary.frameBytes)) : "" }
+    let seconds = Double(last - first + 1) * summary.sent.width
+    return "\(Unit.perSecond.text(Self.rounded(Double(summary.notifications) / seconds))) while sending"
+  }
+
+  /// Two digits: the ends of the time are known to a bin.
+  private static func rounded(_ value: Double) -> Double {
+    guard value >= 100 else { return value }
+    var factor = 1.0
+    while value / factor >= 100 { factor *= 10 }
+    return (value / factor).rounded() * factor
+  }
+
+  private var discardedNote: String {
+    guard summary.fates.discarded > 0 else { return "nothing was lost to an error" }
+    let known = summary.errors.compactMap(\.sentAgain)
+    guard !known.isEmpty else { return "" }
+    let least = summary.notFollowed > 0 ? "at least " : ""
+    return "\(least)\(grouped(known.reduce(0, +))) of them sent again"
+  }
+
+  private var connectionNote: String {
+    let count = summary.undecrypted
+    return count == 0 ? "" : "\(grouped(count)) not decrypted"
+  }
+
+  private var glossary: Section {
+    let words: [(String, Prose)] = [
+      ("accepted", "an error response names a later notification of the connection, which proves it"),
+      ("rejected", "named by an error response"),
+      ("discarded", "written behind a rejected one on the same connection; the gateway never looked at it"),
+      ("unknown", "its connection ended, or the trace did, and left it open"),
+      ("sent again", "seen later with the same token and payload, on any connection"),
+      ("error latency", "from the last byte of a rejected notification to its error response, where it was captured"),
+      ("segment", "a packet with bytes of TCP; the nearest thing to a client's write that a recording shows"),
+      ("frame", "a notification with all its fields, without TLS and TCP"),
+    ]
+    return Section("Words", [.values(words.map { Value($0.0, $0.1) })])
+  }
+
+  // MARK: parts of several sections
+
+  var time: Axis { .time("time since the first packet", bounds: 0...max(1e-6, summary.length)) }
+
+  static func short(_ text: String, _ length: Int = 40) -> String {
+    text.count > length ? text.prefix(length - 1) + "…" : text
+  }
+
+  func seconds(_ value: Double?) -> String { value.map { Unit.seconds.text($0) } ?? "–" }
+
+  /// "and 12 more", as a paragraph; nothing when all are listed.
+  func more(than listed: Int, of total: Int, _ what: String, option: String = "--rows") -> [Block] {
+    total > listed ? [.paragraph("And \(grouped(total - listed)) more \(what) (" + .code(option) + ").")] : []
+  }
+
+  /// The smallest value that a share of all are not above.
+  static func quantile(_ share: Double, of buckets: [TraceSummary.Bucket]) -> Int {
+    let total = buckets.reduce(0) { $0 + $1.count }
+    let rank = max(1, Int((share * Double(total)).rounded(.up)))
+    var seen = 0
+    for bucket in buckets {
+      seen += bucket.count
+      if seen >= rank { return bucket.value }
+    }
+    return buckets.last?.value ?? 0
+  }
+
+  /// The same of single values.
+  static func quantile(_ share: Double, of sorted: [Double]) -> Double {
+    sorted.isEmpty ? .nan : sorted[min(sorted.count - 1, max(0, Int((share * Double(sorted.count)).rounded(.up)) - 1))]
+  }
+
+  static let columns = ["count", "p50", "p90", "p99", "max", "mean"]
+
+  static func cells(_ buckets: [TraceSummary.Bucket], _ unit: Unit) -> [String] {
+    let total = buckets.reduce(0) { $0 + $1.count }
+    guard total > 0 else { return ["0", "–", "–", "–", "–", "–"] }
+    let sum = buckets.reduce(0.0) { $0 + Double($1.value) * Double($1.count) }
+    return [grouped(total)] + [0.5, 0.9, 0.99, 1].map { unit.text(Double(quantile($0, of: buckets))) }
+      + [unit == .count ? significant(sum / Double(total), 3) : unit.text((sum / Double(total)).rounded())]
+  }
+
+  /// Bars of values in equal bins, about 50.
+  static func histogram(_ buckets: [TraceSummary.Bucket]) -> Mark {
+    let (low, high) = (buckets.first?.value ?? 0, buckets.last?.value ?? 0)
+    var width = 1
+    while (high - low) / width > 60 { width *= 2 }
+    var bins: [Int: Int] = [:]
+    for bucket in buckets { bins[bucket.value / width, default: 0] += bucket.count }
+    let points = bins.sorted { $0.key < $1.key }.map { bin, count in
+      Point(
+        Double(bin * width) + Double(width - 1) / 2, Double(count),
+        note: width == 1 ? nil : "\(grouped(bin * width)) to \(grouped(bin * width + width - 1))")
+    }
+    return .bars("", points, width: Double(width), color: .blue)
+  }
+}

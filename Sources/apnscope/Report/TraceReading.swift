@@ -1,0 +1,119 @@
+import APNSProtocol
+import ArgumentParser
+import Bytes
+import Dissection
+import Reporting
+
+struct TraceOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Connections, error responses and the like that a table lists.", valueName: "count"))
+  var rows = 50
+
+  @Option(
+    help: ArgumentHelp(
+      "Connections, and error responses, that are kept one by one; of further ones only totals are told.",
+      valueName: "count"))
+  var maxListed = Inspection.Limits().listed
+
+  @Option(
+    help: ArgumentHelp(
+      "Connections whose notifications over time are kept apart; those of further ones are 'others'.",
+      valueName: "count"))
+  var maxTimelines = TraceInspection.Limits().timelines
+
+  @Option(
+    help: ArgumentHelp(
+      "Distinct device tokens that are counted one by one; of more, a sample is. Also those of the feedback service that are remembered.",
+      valueName: "count"))
+  var maxTokens = TraceInspection.Limits().tokens
+
+  @Option(
+    help: ArgumentHelp(
+      "Latest notifications, and lost ones, that are remembered to recognise them when they are sent again.",
+      valueName: "count"))
+  var maxRemembered = Inspection.Limits().remembered
+
+  @Option(help: ArgumentHelp("Lines of records that cannot be read and are named one by one.", valueName: "count"))
+  var maxComplaints = 20
+
+  func validate() throws {
+    for (name, value) in [
+      ("rows", rows), ("max-listed", maxListed), ("max-timelines", maxTimelines), ("max-tokens", maxTokens),
+      ("max-remembered", maxRemembered), ("max-complaints", maxComplaints),
+    ] where value < 0 || value > 1 << 24 {
+      throw ValidationError("--\(name) takes a number from 0 to 16777216, not \(value).")
+    }
+  }
+
+  var limits: TraceInspection.Limits {
+    var limits = TraceInspection.Limits()
+    limits.inspection.listed = maxListed
+    limits.inspection.history = max(1, maxRemembered)
+    limits.inspection.remembered = maxRemembered
+    limits.timelines = maxTimelines
+    limits.tokens = maxTokens
+    return limits
+  }
+}
+
+/// A trace that was read, from records or from a recording.
+struct TraceReading {
+  let summary: TraceSummary
+  /// What the shell is told.
+  let code: ExitCode
+
+  /// Decodes a recording, as `inspect` does. Throws an exit code when nothing of it could be read.
+  init(recording path: String, _ options: TraceOptions, _ decoding: DecodingOptions) throws {
+    Interrupt.watch()
+    var reading = try Reading([path], decoding, into: TraceInspection(limits: options.limits))
+    code = reading.exitCode(strict: false)
+    let report = reading.sink.finish()
+    if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
+    summary = TraceSummary(report, warnings: report.inspection.files.flatMap(\.warnings))
+  }
+
+  /// Reads the records of `apnscope decode`. A line that is none is complained about, and the others are read all the
+  /// same.
+  init(records path: String, _ options: TraceOptions, _ limits: LimitOptions) throws {
+    Interrupt.watch()
+    var readerLimits = RecordReader.Limits()
+    readerLimits.connections = limits.maxConnections
+    readerLimits.remembered = options.maxRemembered
+    var reader = RecordReader(limits: readerLimits)
+    // What is wrong with the file is told in the second pass.
+    var early = try RecordLines(path)
+    while !Interrupt.isRequested, try early.nextIfReadable(isQuiet: true) { reader.scan(early.text) }
+    var sink = TraceInspection(limits: options.limits)
+    var lines = try RecordLines(path)
+    var refused = 0
+    while !Interrupt.isRequested, try lines.nextIfReadable(isQuiet: false) {
+      do {
+        try reader.read(lines.text, into: &sink)
+      } catch {
+        refused += 1
+        if refused <= options.maxComplaints { _ = lines.refuse(error) }
+      }
+    }
+    if refused > options.maxComplaints {
+      complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
+    }
+    guard reader.records > 0 else {
+      complain("\(path): holds no record of 'apnscope decode' that can be read")
+      throw ExitStatus.damaged
+    }
+    reader.finish(into: &sink)
+    var warnings: [String] = []
+    func some(_ count: Int) -> String { count == 1 ? "1 line" : "\(grouped(count)) lines" }
+    if refused > 0 {
+      warnings.append("\(some(refused)) of the records could not be read and \(refused == 1 ? "is" : "are") left out.")
+    }
+    if lines.isCut { warnings.append("The records end with a line that is too long; what is behind it was not read.") }
+    if reader.unknownRecords > 0 {
+      let count = reader.unknownRecords
+      warnings.append(
+        "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of a kind that is not known, and passed over.")
+    }
+    summary = TraceSummary(sink.finish(), warnings: warnings)
+    code =
+      Interrupt.isRequested ? ExitStatus.interrupted : refused > 0 || lines.isCut ? ExitStatus.damaged : .success
+  }
+}

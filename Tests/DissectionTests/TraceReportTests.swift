@@ -1,0 +1,137 @@
+import Bytes
+import FoundationEssentials
+import PacketCapture
+import TestSupport
+import Testing
+
+@testable import Dissection
+
+@Suite("Tallies of a report")
+struct TraceReportTests {
+  @Test(
+    "Bins keep every count, and stay within their number, whenever things happen",
+    arguments: 1...20 as ClosedRange<UInt64>)
+  func bins(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var bins = TimeBins(limit: 32)
+    var times: [Int64] = []
+    let width = Int64.random(in: 1...1 << 60, using: &random)
+    for _ in 0..<500 {
+      let time = Int64.random(in: -width...width, using: &random)
+      times.append(time)
+      bins.add(1, bytes: 10, at: Timestamp(nanoseconds: time))
+      #expect(bins.bins.count <= 32)
+    }
+    #expect(bins.bins.reduce(0) { $0 + $1.count } == 500)
+    #expect(bins.bins.reduce(0) { $0 + $1.bytes } == 5_000)
+    for (index, bin) in bins.bins.enumerated() {
+      let number = bins.first + Int64(index)
+      #expect(bin.count == times.count { $0 >> Int64(bins.exponent) == number })
+    }
+    var coarse = bins
+    coarse.join(to: bins.exponent + 2)
+    #expect(coarse.bins.reduce(0) { $0 + $1.count } == 500)
+    #expect(coarse.counts(like: coarse) == coarse.bins.map(\.count))
+  }
+
+  /// Both reports in words, without what only a recording tells: its files, and what TLS cost.
+  private func facts(_ report: TraceReport) -> [String] {
+    let inspection = report.inspection
+    let connections = inspection.connections.map { row in
+      var row = row
+      row.tls?.tlsBytes = 0
+      row.tls?.payloadBytes = 0
+      row.tls?.tlsBytesPerPayloadByte = nil
+      row.tls?.keyExchange = nil
+      return "\(row)"
+    }
+    return connections + inspection.errors.map { "\($0)" }
+      + [
+        "\(inspection.summary)", "\(inspection.findings)", "\(inspection.fates)", "\(report.connections)",
+        "\(report.sent) \(report.errors) \(report.feedback)", "\(report.tokens) \(report.listed)",
+        "\(report.perSegment) \(report.bytesPerSegment) \(report.payloads)",
+        "\(report.priorities.sorted { ($0.key ?? 0) < ($1.key ?? 0) })",
+        "\(report.start ?? 0) \(report.end ?? 0) \(report.frameBytes) \(report.errorTimes)",
+      ]
+  }
+
+  @Test("Records that are read back count as the recording does", arguments: TraceTests.baselines)
+  func readBack(name: String) throws {
+    let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
+    var dissection = Dissection(
+      into: TraceInspection(), options: DissectionOptions(), secrets: try secrets(beside: path))
+    _ = try dissection.read(try CaptureInput.open(path, options: CaptureOptions()), source: path) { _ in true }
+    dissection.finish()
+
+    let lines = try String(contentsOf: Folder.traces.appending(path: name), encoding: .utf8).split(separator: "\n")
+    var reader = RecordReader()
+    var sink = TraceInspection()
+    for line in lines { reader.scan(Array(line.utf8).rawBytes) }
+    for line in lines { try reader.read(Array(line.utf8).rawBytes, into: &sink) }
+    reader.finish(into: &sink)
+    #expect(reader.records == lines.count && reader.unknownRecords == 0)
+    for (recording, records) in zip(facts(dissection.sink.finish()), facts(sink.finish())) {
+      #expect(recording == records)
+    }
+  }
+
+  @Test("Every line of records that is cut anywhere is refused or read, and never the end of the program")
+  func cutLines() throws {
+    for name in ["plain-error.pcap.jsonl", "tls-known-bad.pcapng.jsonl", "feedback-plain.hex.jsonl"] {
+      let text = try String(contentsOf: Folder.traces.appending(path: name), encoding: .utf8)
+      var reader = RecordReader()
+      var sink = TraceInspection()
+      var refused = 0
+      for line in text.split(separator: "\n").prefix(12) {
+        let bytes = Array(line.utf8)
+        for end in 0..<bytes.count {
+          reader.scan(Array(bytes[..<end]).rawBytes)
+          do { try reader.read(Array(bytes[..<end]).rawBytes, into: &sink) } catch { refused += 1 }
+        }
+      }
+      #expect(reader.records == 0)
+      #expect(refused > 1_000)
+    }
+  }
+
+  @Test("The ends of the time that can be told are bins like others")
+  func extremes() {
+    var bins = TimeBins(limit: 4)
+    for time in [Int64.max, Int64.min + 1, 0, -1] { bins.add(1, bytes: 0, at: Timestamp(nanoseconds: time)) }
+    #expect(bins.bins.reduce(0) { $0 + $1.count } == 4)
+    #expect(bins.bins.count <= 4)
+  }
+
+  @Test("Tokens are counted exactly up to the limit, and estimated above it")
+  func tokens() {
+    var random = SeededGenerator(seed: 7)
+    var exact = TokenTally(limit: 1_000)
+    let keys = (0..<1_000).map { _ in UInt64.random(in: 0...UInt64.max, using: &random) } + [0]
+    for (index, key) in keys.enumerated() { for _ in 0...(index % 3) { exact.add(key) } }
+    #expect(exact.report.distinct == 1_001)
+    #expect(!exact.report.isEstimate)
+    #expect(exact.report.repeated == keys.indices.count { $0 % 3 > 0 })
+    #expect(exact.report.most.allSatisfy { $0.count == 3 })
+
+    // Tokens that differ in their last bits alone are spread as well as others.
+    var many = TokenTally(limit: 1_000)
+    for key in 1...100_000 as ClosedRange<UInt64> { for _ in 0...(key % 2) { many.add(key) } }
+    let report = many.report
+    #expect(report.isEstimate)
+    #expect((70_000...130_000).contains(report.distinct))
+    #expect((30_000...70_000).contains(report.repeated))
+    #expect(report.most.allSatisfy { $0.count == 2 })
+  }
+
+  @Test("Tallies of connections come in any order, with holes, and go when they have ended")
+  func tallies() {
+    var tallies = Tallies(blank: "")
+    for number in [5, 3, 9, 4] { tallies.add("\(number)", number: number) }
+    for number in [3, 4, 5, 9] { #expect(tallies.index(of: number).map { tallies[$0] } == "\(number)") }
+    for number in [0, 2, 6, 8, 10, -1] { #expect(tallies.index(of: number) == nil) }
+    #expect(tallies.remove(5) == "5" && tallies.remove(5) == nil && tallies.remove(7) == nil)
+    for number in [3, 4, 9] { #expect(tallies.remove(number) == "\(number)") }
+    tallies.add("1000000000000", number: 1_000_000_000_000)
+    #expect(tallies.index(of: 1_000_000_000_000) != nil)
+  }
+}
