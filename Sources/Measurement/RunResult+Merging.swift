@@ -97,6 +97,8 @@ extension RunResult {
     schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
     connections += other.connections
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
+    answers.unresolved = sum(answers.unresolved, other.answers.unresolved)
+    answers.strayBytes = sum(answers.strayBytes, other.answers.strayBytes)
     batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)
     resources.cpuUserS += other.resources.cpuUserS
     resources.cpuSystemS += other.resources.cpuSystemS
@@ -145,12 +147,12 @@ extension RunResult {
 
   // MARK: what does not fit
 
-  /// The settings that are not the same in all plans.
+  /// The settings that are not the same in all plans; where secrets are written changes nothing.
   private static func differences(of parts: [Part]) -> [String] {
     let first = parts[0]
     return parts.dropFirst().compactMap { part in
       let (a, b) = (first.result.plan, part.result.plan)
-      let names = Set(a.keys).union(b.keys).subtracting(["segment"]).filter { a[$0] != b[$0] }.sorted()
+      let names = Set(a.keys).union(b.keys).subtracting(["segment", "keylog"]).filter { a[$0] != b[$0] }.sorted()
       return names.isEmpty ? nil : "\(part.name) has another plan than \(first.name): \(names.joined(separator: ", "))"
     }
   }

@@ -17,6 +17,8 @@ extension LoadOutcome {
     result.schedule.skipped = last.tally.skipped
     result.connections = last.tally.connections
     result.errorResponses = last.tally.errors
+    result.answers.unresolved = last.tally.unresolvedResponses
+    result.answers.strayBytes = last.tally.strayBytes
     if let measured, measured.seconds > 0 {
       let counts = tally(of: measured)
       result.rates.writtenPerS = Double(counts.sendings.written) / measured.seconds
