@@ -41,7 +41,7 @@ extension RunResult {
     merged.measuredS = results.map(\.measuredS).max() ?? 0
     func rate(_ path: KeyPath<Rates, Double>) -> Double {
       let counted = results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS }
-      return merged.measuredS > 0 ? counted / merged.measuredS : 0
+      return merged.measuredS > 0 ? finite(counted / merged.measuredS) : 0
     }
     merged.rates.writtenPerS = rate(\.writtenPerS)
     merged.rates.acceptedPerS = rate(\.acceptedPerS)
@@ -100,8 +100,8 @@ extension RunResult {
     answers.unresolved = sum(answers.unresolved, other.answers.unresolved)
     answers.strayBytes = sum(answers.strayBytes, other.answers.strayBytes)
     batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)
-    resources.cpuUserS += other.resources.cpuUserS
-    resources.cpuSystemS += other.resources.cpuSystemS
+    resources.cpuUserS = finite(resources.cpuUserS + other.resources.cpuUserS)
+    resources.cpuSystemS = finite(resources.cpuSystemS + other.resources.cpuSystemS)
     resources.maxRssBytes = sum(resources.maxRssBytes, other.resources.maxRssBytes)
     for phase in other.phases {
       if let index = phases.firstIndex(where: { $0.name == phase.name }) {
@@ -284,7 +284,7 @@ extension RunResult.Sample {
     errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
     loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)
-    cpu += other.cpu
+    cpu = finite(cpu + other.cpu)
   }
 }
 
