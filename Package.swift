@@ -151,7 +151,7 @@ let package = Package(
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["apnscope", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
+      dependencies: ["apnscope", "LoadTest", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
       exclude: ["Clients", "Golden"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

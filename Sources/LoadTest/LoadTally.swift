@@ -25,9 +25,11 @@ struct LoadTally: Sendable {
   }
   var sendings = Sendings()
   var writtenBytes = 0
-  var writes = 0
   var errorResponses: [UInt8: Int] = [:]
+  /// Error responses that name nothing this connection has sent.
   var unresolvedResponses = 0
+  /// Bytes from the gateway that are no error response.
+  var strayBytes = 0
 
   var attempted = 0
   var opened = 0
@@ -92,7 +94,7 @@ struct LoadTally: Sendable {
     [
       \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.unsent, \.sendings.written, \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
-      \.writtenBytes, \.writes, \.unresolvedResponses, \.attempted, \.opened, \.resumed, \.failed, \.up,
+      \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.attempted, \.opened, \.resumed, \.failed, \.up,
     ]
   }
 

@@ -36,23 +36,11 @@ public struct LatencyHistogram: Sendable {
     sum += UInt128(value) * UInt128(times)
   }
 
-  /// Records a duration; the unit must be one of time.
-  public mutating func record(_ duration: Duration, times: Int = 1) {
-    precondition(unit == .microseconds || unit == .milliseconds, "a duration is no \(unit)")
-    let value = duration / .microseconds(1)
-    record(Int(min(Double(Self.highest), max(0, value.rounded()))), times: times)
-  }
-
   /// Adds what another one has counted; both must have the same unit.
   public mutating func merge(_ other: LatencyHistogram) {
     precondition(unit == other.unit, "histograms of different units")
     histogram.add(other.histogram)
     sum += other.sum
-  }
-
-  public mutating func removeAll() {
-    histogram.reset()
-    sum = 0
   }
 
   public var count: Int { Int(histogram.totalCount) }

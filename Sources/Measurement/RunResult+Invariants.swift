@@ -25,6 +25,11 @@ extension RunResult {
   }
 }
 
+/// The nearest number that a document can have; 0 for what is none.
+func finite(_ value: Double) -> Double {
+  value.isNaN ? 0 : min(max(value, -.greatestFiniteMagnitude), .greatestFiniteMagnitude)
+}
+
 /// A sum that stays at its end instead of going beyond it: counts of a document may be anything.
 func sum(_ a: Int, _ b: Int) -> Int {
   let (sum, overflow) = a.addingReportingOverflow(b)

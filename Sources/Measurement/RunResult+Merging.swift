@@ -41,7 +41,7 @@ extension RunResult {
     merged.measuredS = results.map(\.measuredS).max() ?? 0
     func rate(_ path: KeyPath<Rates, Double>) -> Double {
       let counted = results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS }
-      return merged.measuredS > 0 ? counted / merged.measuredS : 0
+      return merged.measuredS > 0 ? finite(counted / merged.measuredS) : 0
     }
     merged.rates.writtenPerS = rate(\.writtenPerS)
     merged.rates.acceptedPerS = rate(\.acceptedPerS)
@@ -98,9 +98,11 @@ extension RunResult {
     schedule.unsent = sum(schedule.unsent, other.schedule.unsent)
     connections += other.connections
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
+    answers.unresolved = sum(answers.unresolved, other.answers.unresolved)
+    answers.strayBytes = sum(answers.strayBytes, other.answers.strayBytes)
     batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)
-    resources.cpuUserS += other.resources.cpuUserS
-    resources.cpuSystemS += other.resources.cpuSystemS
+    resources.cpuUserS = finite(resources.cpuUserS + other.resources.cpuUserS)
+    resources.cpuSystemS = finite(resources.cpuSystemS + other.resources.cpuSystemS)
     resources.maxRssBytes = sum(resources.maxRssBytes, other.resources.maxRssBytes)
     for phase in other.phases {
       if let index = phases.firstIndex(where: { $0.name == phase.name }) {
@@ -146,12 +148,12 @@ extension RunResult {
 
   // MARK: what does not fit
 
-  /// The settings that are not the same in all plans.
+  /// The settings that are not the same in all plans; where secrets are written changes nothing.
   private static func differences(of parts: [Part]) -> [String] {
     let first = parts[0]
     return parts.dropFirst().compactMap { part in
       let (a, b) = (first.result.plan, part.result.plan)
-      let names = Set(a.keys).union(b.keys).subtracting(["segment"]).filter { a[$0] != b[$0] }.sorted()
+      let names = Set(a.keys).union(b.keys).subtracting(["segment", "keylog"]).filter { a[$0] != b[$0] }.sorted()
       return names.isEmpty ? nil : "\(part.name) has another plan than \(first.name): \(names.joined(separator: ", "))"
     }
   }
@@ -283,7 +285,7 @@ extension RunResult.Sample {
     errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
     loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)
-    cpu += other.cpu
+    cpu = finite(cpu + other.cpu)
   }
 }
 

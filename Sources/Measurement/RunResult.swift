@@ -20,6 +20,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var schedule = Schedule()
   public var rates = Rates()
   public var errorResponses: [String: Int] = [:]
+  public var answers = Answers()
   public var connections = Connections()
   public var latency = Latency()
   public var batches = Batches()
@@ -75,6 +76,15 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var writtenPerS = 0.0
     public var acceptedPerS = 0.0
     public var writtenBytesPerS = 0.0
+    public init() {}
+  }
+
+  /// What gateways said that settles nothing.
+  public struct Answers: Sendable, Equatable, Codable {
+    /// Error responses that name nothing the connection has sent; `error_responses` has them too.
+    public var unresolved = 0
+    /// Bytes that are no error response.
+    public var strayBytes = 0
     public init() {}
   }
 
@@ -209,6 +219,11 @@ extension KeyedDecodingContainer {
   /// Documents from before it was counted have no `schedule`.
   func decode(_ type: RunResult.Schedule.Type, forKey key: Key) throws -> RunResult.Schedule {
     try decodeIfPresent(type, forKey: key) ?? RunResult.Schedule()
+  }
+
+  /// Nor `answers`.
+  func decode(_ type: RunResult.Answers.Type, forKey key: Key) throws -> RunResult.Answers {
+    try decodeIfPresent(type, forKey: key) ?? RunResult.Answers()
   }
 
   /// Nor a `timeline`.

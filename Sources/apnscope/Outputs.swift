@@ -18,14 +18,15 @@ final class Outputs {
     }
   }
 
-  func open(_ name: String = "") throws -> (RawSpan) -> Bool {
+  /// - Parameter isLate: what it had stays until something is written, or `check()` is called.
+  func open(_ name: String = "", isLate: Bool = false) throws -> (RawSpan) -> Bool {
     guard let path else {
       let file = OutputFile()
       files.append(("standard output", file))
       return { file.write($0) }
     }
     let full = isDirectory ? (path.hasSuffix("/") ? path : path + "/") + name : path
-    guard let file = OutputFile(creating: full) else {
+    guard let file = isLate ? OutputFile(later: full) : OutputFile(creating: full) else {
       complain("\(full): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }
@@ -46,6 +47,7 @@ final class Outputs {
   /// Throws when something could not be written; a reader that closed the pipe is a success and ends the command.
   func check() throws {
     for (name, file) in files {
+      file.begin()
       guard let failure = file.failure else { continue }
       if failure == EPIPE { throw ExitCode.success }
       complain("\(name): \(SystemError.text(failure))")
@@ -59,10 +61,11 @@ final class TextOutput {
   private let outputs: Outputs
   private let write: (RawSpan) -> Bool
 
-  /// `nil` is standard output. The file is made or emptied at once, so that a bad path is known early.
+  /// `nil` is standard output. The file is opened at once, so that a bad path is known early, and emptied when there is
+  /// something to write.
   init(_ path: String?) throws {
     outputs = try Outputs(path, isDirectory: false)
-    write = try outputs.open()
+    write = try outputs.open(isLate: true)
   }
 
   func say(_ line: String) { _ = write(Array((line + "\n").utf8).rawBytes) }

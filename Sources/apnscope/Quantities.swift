@@ -1,5 +1,6 @@
 import ArgumentParser
 import GatewaySimulator
+import Measurement
 import TLSTransport
 
 /// A value with a notation of its own, which the error names when something else was typed.
@@ -25,35 +26,45 @@ extension ArgumentHelp {
 
 /// A duration as typed: 250ms, 2s, 10m, 1h. A number alone has no unit and is refused.
 struct TimeSpan: Quantity {
-  static let notation = "a time as 250ms, 2s, 10m or 1h"
+  static let notation = "a time as 250ms, 2s, 10m or 1h, up to 100d"
+  /// Nothing waits longer; sums and products of times in nanoseconds stay in 64 bits.
+  static let longest = Duration.seconds(100 * 86_400)
 
   var duration: Duration
 
   init(_ duration: Duration) { self.duration = duration }
 
+  /// Exact to the nanosecond, so that it reads back as the same.
   var defaultValueDescription: String {
-    let milliseconds = Int(duration / .milliseconds(1))
-    return milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000)s" : "\(milliseconds)ms"
+    let nanoseconds = Int64(nearest: (duration / .nanoseconds(1)).rounded())
+    let units: [(name: String, length: Int64)] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)]
+    for unit in units where nanoseconds % unit.length == 0 { return "\(nanoseconds / unit.length)\(unit.name)" }
+    return "\(nanoseconds)ns"
   }
 
   init?(argument: String) {
     let number = argument.prefix { $0.isNumber || $0 == "." }
-    guard let value = Double(number), value >= 0, value < 1e9 else { return nil }
+    guard let value = Double(number), value >= 0 else { return nil }
+    let unit: Double
     switch argument.dropFirst(number.count) {
-    case "us": duration = .seconds(value / 1e6)
-    case "ms": duration = .seconds(value / 1e3)
-    case "s": duration = .seconds(value)
-    case "m", "min": duration = .seconds(value * 60)
-    case "h": duration = .seconds(value * 3_600)
-    case "d": duration = .seconds(value * 86_400)
+    case "ns": unit = 1
+    case "us": unit = 1e3
+    case "ms": unit = 1e6
+    case "s": unit = 1e9
+    case "m", "min": unit = 60e9
+    case "h": unit = 3_600e9
+    case "d": unit = 86_400e9
     default: return nil
     }
+    let nanoseconds = (value * unit).rounded()
+    guard nanoseconds <= Self.longest / .nanoseconds(1) else { return nil }
+    duration = .nanoseconds(Int64(nanoseconds))
   }
 }
 
 /// Two durations, or one that is both: 100ms..800ms.
 struct TimeSpanRange: Quantity {
-  static let notation = "a time as 250ms or 2s, or a range as 100ms..800ms"
+  static let notation = "a time as 250ms or 2s, or a range as 100ms..800ms, up to 100d"
 
   var durations: ClosedRange<Duration>
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LoadTest
 import Measurement
 import Testing
 
@@ -75,31 +76,45 @@ struct LoadCommandTests {
   }
 
   @Test(
-    "Three books: the generator's, the gateway's and the capture's agree",
+    "Three books: the generator's, the gateway's and the capture's agree, to each notification",
     .enabled(if: ExternalProgram.isInstalled("dumpcap") && getuid() == 0))
   func threeBooks() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(["--reject", "every=900"], in: command)
+      let simulator = try SimulatorProcess(["--reject", "every=900,status=7"], in: command)
       let capture = try RunningProcess(
         "/usr/bin/dumpcap",
         ["-q", "-i", "lo", "-f", "tcp port \(simulator.gateway)", "-B", "64", "-w", "run.pcapng"], in: command.folder)
       // It says so when it listens.
       #expect(waitUntil { capture.errors.contains("File: ") || capture.errors.contains("Capturing on") })
       usleep(500_000)
-      let (outcome, result) = try load(
-        simulator, ["--count", "10k", "--connections", "3", "--rate", "10k/s", "--keylog", "run.keys"], in: command)
+      // Connections end because they are worn out, are refused, or are shut down.
+      let running = try RunningProcess(
+        Command.path,
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", "run.json", "--count",
+          "10k", "--connections", "3", "--rate", "5k/s", "--connection-count", "700", "--faults", "invalid-token=1e-3",
+          "--keylog", "run.keys",
+        ], in: command.folder)
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "rejected" } })
+      simulator.send(SIGUSR1)
+      let outcome = try running.end(within: 120)
+      let result = try result(in: command)
       #expect(outcome.status == 0, "\(outcome.errors)")
       let ledger = try simulator.stop()
       usleep(500_000)
       capture.send(SIGINT)
       _ = try capture.end()
-      let decoded = try command.run(
-        "inspect", "--format", "json", "--port", "\(simulator.gateway)=gateway", "--keys", "run.keys", "run.pcapng")
-      #expect(decoded.status == 0)
-      let report = try #require(try JSONSerialization.jsonObject(with: Data(decoded.output.utf8)) as? [String: Any])
+      expectBalanced(result, ledger)
+      for cause in ["lifetime", "rejected", "shutdown"] { #expect((result.connections.closed[cause] ?? 0) > 0) }
+
+      let arguments = ["--port", "\(simulator.gateway)=gateway", "--keys", "run.keys", "run.pcapng"]
+      let inspected = try RunningProcess(
+        Command.path, ["inspect", "--format", "json"] + arguments, in: command.folder
+      ).end()
+      #expect(inspected.status == 0)
+      let report = try #require(try JSONSerialization.jsonObject(with: Data(inspected.output.utf8)) as? [String: Any])
       let summary = try #require(report["summary"] as? [String: Any])
       let fates = try #require(report["fates"] as? [String: Int])
-      expectBalanced(result, ledger)
       // What was handed to the transport and not sent when the connection ended is in no capture, and was discarded.
       let captured = try #require(summary["notifications"] as? Int)
       let unsent = result.sendings.written + result.sendings.markers - captured
@@ -109,6 +124,24 @@ struct LoadCommandTests {
       #expect(fates["rejected"] == result.sendings.rejected + result.sendings.markers)
       #expect(fates["discarded"] == result.sendings.discarded - unsent)
       #expect(report["error_count"] as? Int == ledger.gateway.errorResponses.values.reduce(0, +))
+
+      // Each by its identifier: number n of the stream carries n + 1.
+      let decoded = try RunningProcess(Command.path, ["decode"] + arguments, in: command.folder).end()
+      let seen = try CapturedFates(decoded.output)
+      #expect(seen.accepted.count == result.notifications.accepted)
+      #expect((seen.accepted + seen.rejected.map(\.identifier)).sorted() == (1...10_000).map { $0 })
+      let refused = try simulator.events().filter { $0["event"] as? String == "rejected" }.compactMap { event in
+        (event["identifier"] as? Int).flatMap { identifier in
+          (event["status"] as? Int).map { CapturedFates.Rejection(identifier: identifier, status: $0) }
+        }
+      }.filter { $0.identifier != CapturedFates.marker }
+      #expect(Set(refused) == Set(seen.rejected) && refused.count == seen.rejected.count)
+      var plan = WorkloadPlan()
+      plan.faults = [.invalidToken: 1e-3]
+      let workload = try Workload(plan)
+      let bad = Set((1...10_000).filter { workload.fault(of: UInt64($0 - 1)) != nil })
+      #expect(bad.isSubset(of: seen.rejected.map(\.identifier)))
+      #expect(bad.isSuperset(of: seen.rejected.filter { $0.status == 8 }.map(\.identifier)))
     }
   }
 
@@ -213,6 +246,44 @@ struct LoadCommandTests {
       #expect(outcome.status == 65)
       #expect(outcome.errors.contains("did you mean 'connections'?"), "\(outcome.errors)")
     }
+  }
+}
+
+/// What became of each notification, from the records of a capture and the protocol's one rule: an error response accepts
+/// everything before the notification that it names.
+private struct CapturedFates {
+  struct Rejection: Hashable {
+    var identifier: Int
+    var status: Int
+  }
+
+  static let marker = 0xffff_ffff
+
+  private(set) var accepted: [Int] = []
+  private(set) var rejected: [Rejection] = []
+
+  /// Markers are left out.
+  init(_ records: String) throws {
+    var sent: [Int: [Int]] = [:]
+    var answers: [Int: (index: Int, status: Int)] = [:]
+    for line in records.split(separator: "\n") {
+      let record = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      guard let connection = record["connection"] as? Int else { continue }
+      switch record["type"] as? String {
+      case "notification": sent[connection, default: []].append(try #require(record["identifier"] as? Int))
+      case "error_response":
+        #expect(answers[connection] == nil)
+        answers[connection] = (try #require(record["notification"] as? Int), try #require(record["status"] as? Int))
+      default: break
+      }
+    }
+    for (connection, answer) in answers {
+      let identifiers = sent[connection] ?? []
+      let isShutdown = answer.status == 10
+      accepted += identifiers.prefix(answer.index + (isShutdown ? 1 : 0))
+      if !isShutdown { rejected.append(Rejection(identifier: identifiers[answer.index], status: answer.status)) }
+    }
+    rejected.removeAll { $0.identifier == Self.marker }
   }
 }
 

@@ -34,7 +34,7 @@ struct LoadReplayTests {
   }
 
   /// The bytes that a gateway gets which never says anything.
-  private func sent(_ arguments: [String], input: String? = nil, in command: Command) throws -> [UInt8] {
+  func sent(_ arguments: [String], input: String? = nil, in command: Command) throws -> [UInt8] {
     let sink = try RunningProcess("python3", ["-c", Self.sink], in: command.folder)
     #expect(waitUntil { sink.errors.contains("end") })
     let port = try #require(sink.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)

@@ -33,7 +33,7 @@ extension Loopback {
       #expect(outcome.books.opened >= 6)
     }
 
-    @Test("connections are refused for three seconds", .timeLimit(.minutes(2)))
+    @Test("connections are refused for five seconds", .timeLimit(.minutes(2)))
     func refused() async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -47,7 +47,7 @@ extension Loopback {
       async let running = runner.run()
       try await Task.sleep(for: .milliseconds(400))
       await simulation.stop()
-      try await Task.sleep(for: .seconds(3))
+      try await Task.sleep(for: .seconds(5))
       try await simulation.start()
       let outcome = try await running
       expectBalance(outcome, await simulation.books())

@@ -125,9 +125,7 @@ struct LatencyHistogramTests {
     histogram.record(Int.max)
     histogram.record(7, times: 0)
     histogram.record(7, times: -1)
-    histogram.record(.seconds(Int64.max))
-    histogram.record(.seconds(Int64.min))
-    #expect(histogram.count == 5)
+    #expect(histogram.count == 3)
     #expect(histogram.minimum == 0)
     #expect(histogram.maximum == LatencyHistogram.highest)
     #expect(histogram.quantile(0.5) == 0)
@@ -142,21 +140,9 @@ struct LatencyHistogramTests {
     #expect(many.mean == Double(LatencyHistogram.highest))
   }
 
-  @Test("Durations are kept in whole microseconds")
-  func durations() {
-    var (us, ms) = (LatencyHistogram(.microseconds), LatencyHistogram(.milliseconds))
-    us.record(.nanoseconds(1_499))
-    us.record(.milliseconds(2), times: 2)
-    ms.record(.microseconds(1_500))
-    #expect(us == Self.histogram([1, 2_000, 2_000]))
-    #expect(ms == Self.histogram([1_500], .milliseconds))
-  }
-
   @Test("Nothing was recorded")
   func empty() {
-    var histogram = Self.histogram([5, 6, 7_000_000])
-    histogram.removeAll()
-    #expect(histogram == LatencyHistogram(.microseconds))
+    var histogram = LatencyHistogram(.microseconds)
     #expect(histogram.count == 0 && histogram.mean == 0 && histogram.quantile(0.99) == 0)
     #expect(histogram.minimum == 0 && histogram.maximum == 0 && histogram.counts.isEmpty)
     histogram.merge(LatencyHistogram(.microseconds))

@@ -50,7 +50,6 @@ public struct CapacitySearch: Sendable {
   /// The highest that passed and the lowest that did not, as far as both are believed.
   private var low: Double?
   private var high: Double?
-  private var isLowConfirmed = false
   /// The upper end is no failure of the gateway.
   private var isHighVoid = false
   private let lowest: Double
@@ -96,7 +95,6 @@ public struct CapacitySearch: Sendable {
       case (.step, .passed): passed()
       case (.step, _): failed(isVoid: outcome == .void)
       case (.confirmation, .passed):
-        isLowConfirmed = true
         current = Trial(rate: current.rate * (1 + precision), kind: .above)
       case (.confirmation, _):
         // Short trials were too kind: what they passed is not believed.
@@ -105,7 +103,6 @@ public struct CapacitySearch: Sendable {
       case (.above, .passed):
         (high, stride) = (nil, precision)
         passed()
-        isLowConfirmed = true
       case (.above, _):
         ending = outcome == .void ? .generatorLimited(low ?? 0) : .found(low ?? 0)
       }
@@ -115,7 +112,6 @@ public struct CapacitySearch: Sendable {
 
   private mutating func passed() {
     low = current.rate
-    isLowConfirmed = false
     if let high, high <= current.rate { self.high = nil }
     choose()
   }

@@ -154,7 +154,6 @@ final class ProviderConnection {
     }
     runner.tally.sendings.written += batchCount
     runner.tally.writtenBytes += batch.count
-    runner.tally.writes += 1
     runner.tally.flushReasons[reason] += 1
     runner.measurements.sendLag.record(Int((now - batchDue) / 1_000), times: batchCount)
     runner.measurements.batchNotifications.record(batchCount)
@@ -244,6 +243,7 @@ final class ProviderConnection {
       let start = offset
       guard let response = try? ErrorResponse(parsing: answer.rawBytes, at: &offset) else {
         offset = start + 1
+        runner.tally.strayBytes += 1
         continue
       }
       if apply(response) { isOver = true }
@@ -340,6 +340,7 @@ final class ProviderConnection {
     guard channel === self.channel else { return }
     runner.tally.up -= 1
     runner.tally.closed[cause ?? peer, default: 0] += 1
+    runner.tally.strayBytes += answer.count
     let wasEmpty = log.count == 0 && cause != nil
     let wasShort = runner.clock() - openedAt < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
@@ -365,6 +366,7 @@ final class ProviderConnection {
     runner.tally.abandoned += pieces.reduce(0) { $0 + $1.count }
     runner.tally.up -= 1
     runner.tally.closed[cause ?? .local, default: 0] += 1
+    runner.tally.strayBytes += answer.count
     phase = .down
     dropBatch()
     channel?.close(promise: nil)

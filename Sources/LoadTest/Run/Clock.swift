@@ -12,6 +12,8 @@ enum Clock {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
+  static func unixSeconds() -> Int { Int(Date.now.timeIntervalSince1970) }
+
   /// UTC now, RFC 3339 with milliseconds.
   static func utc() -> String {
     rfc3339(Int64(Date.now.timeIntervalSince1970 * 1e9))

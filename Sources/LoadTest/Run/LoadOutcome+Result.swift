@@ -18,6 +18,8 @@ extension LoadOutcome {
     result.schedule.unsent = last.tally.unsent
     result.connections = last.tally.connections
     result.errorResponses = last.tally.errors
+    result.answers.unresolved = last.tally.unresolvedResponses
+    result.answers.strayBytes = last.tally.strayBytes
     if let measured, measured.seconds > 0 {
       let counts = tally(of: measured)
       result.rates.writtenPerS = Double(counts.sendings.written) / measured.seconds

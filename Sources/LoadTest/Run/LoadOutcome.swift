@@ -1,17 +1,28 @@
 import Measurement
 
 /// How a run stands, for whoever watches it.
+///
+/// Rates, send lag and processor time are those of the last second.
 public struct LoadProgress: Sendable {
   public var phase = ""
+  /// Seconds.
   public var elapsed = 0.0
+  /// What the schedule has asked for; `nil` when there is none, or it is over.
+  public var askedPerSecond: Double?
   public var written = 0
   public var writtenPerSecond = 0.0
   public var accepted = 0
+  /// Acceptance is proven when a connection ends or is answered, so this comes in leaps.
+  public var acceptedPerSecond = 0.0
   public var errors = 0
+  /// Those that are up.
   public var connections = 0
-  /// In the last second; in microseconds.
+  /// In microseconds.
   public var sendLag99 = 0
+  /// Of this process, in cores.
   public var cpu = 0.0
+
+  public init() {}
 }
 
 /// What a run counted and measured: the whole, and each of its phases.
@@ -32,6 +43,8 @@ public struct LoadOutcome: Sendable {
   public internal(set) var started = ""
   /// It ended because no connection could be made any more.
   public internal(set) var wasCutOff = false
+  /// Why no connection could be made then, in the system's words.
+  public internal(set) var lastError = ""
   public internal(set) var processor = (user: 0.0, system: 0.0)
   /// Most resident bytes of this process.
   public internal(set) var maximumMemory = 0

@@ -28,11 +28,11 @@ public final class LoadRunner: Sendable {
   private let isStopped = Atomic<Bool>(false)
   private let published = Mutex(LoadSnapshot())
 
-  /// Throws `Workload.PlanError`.
+  /// Throws `Workload.PlanError`. The run starts now, for `{time}` in a template.
   public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
     self.plan = plan
     self.tls = tls
-    workload = try Workload(plan.workload, replay: plan.replay)
+    workload = try Workload(plan.workload, start: Clock.unixSeconds(), replay: plan.replay)
   }
 
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
@@ -82,6 +82,7 @@ public final class LoadRunner: Sendable {
     }
     outcome.phases.append(await recorder.endPhase("connect"))
     if !isStopped.load(ordering: .relaxed) { await crew.each { $0.begin(at: Clock.nanoseconds()) } }
+    if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, Clock.nanoseconds()) }
     if plan.warmUp > .zero {
       recorder.phaseName = "warm-up"
       await wait(plan.warmUp, crew, &recorder)
@@ -90,6 +91,7 @@ public final class LoadRunner: Sendable {
     recorder.phaseName = "measured"
     await wait(plan.duration, crew, &recorder)
     outcome.wasCutOff = await crew.all { $0.isCutOff }
+    if outcome.wasCutOff { outcome.lastError = await crew.lastError() }
     outcome.phases.append(await recorder.endPhase("measured"))
     recorder.phaseName = "drain"
     await drain(crew, &recorder)

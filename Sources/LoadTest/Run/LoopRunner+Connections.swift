@@ -8,7 +8,8 @@ extension LoopRunner {
   func openAll(_ numbers: [Int], of total: Int) {
     connections = numbers.map { ProviderConnection($0, self) }
     for connection in connections {
-      let wait = Int64(plan.connections.stagger / .nanoseconds(1)) * Int64(connection.number) / Int64(max(1, total))
+      let share = Double(connection.number) / Double(max(1, total))
+      let wait = Int64(plan.connections.stagger / .nanoseconds(1) * share)
       loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
     }
   }

@@ -24,6 +24,8 @@ struct Recorder {
   /// What was measured in the phase, and in the second, as far as it was taken from the loops.
   private var ofPhase = LoadMeasurements()
   private var ofSecond = LoadMeasurements()
+  /// What is due when, and when that began; `nil` until it has, and when nothing is due at a time.
+  var schedule: (plan: LoadPlan, began: Int64)?
   /// Which phase is on; progress shows it.
   var phaseName = "connect"
   private(set) var series: [RunResult.Sample] = []
@@ -65,14 +67,27 @@ struct Recorder {
     sample.rssBytes = Clock.memory()
     series.append(sample)
     sendLag99 = sample.sendLagP99Us
-    progress(
-      LoadProgress(
-        phase: phaseName, elapsed: Double(now - began) / 1e9, written: tally.sendings.written,
-        writtenPerSecond: Double(sample.written) / seconds, accepted: tally.accepted,
-        errors: tally.errorResponses.values.reduce(0, +), connections: tally.up, sendLag99: sendLag99, cpu: sample.cpu))
+    var shown = LoadProgress()
+    (shown.phase, shown.elapsed) = (phaseName, Double(now - began) / 1e9)
+    shown.askedPerSecond = asked(from: sampled, to: now).map { $0 / seconds }
+    (shown.written, shown.writtenPerSecond) = (tally.sendings.written, Double(sample.written) / seconds)
+    (shown.accepted, shown.acceptedPerSecond) = (tally.accepted, Double(sample.accepted) / seconds)
+    shown.errors = tally.errorResponses.values.reduce(0, +)
+    (shown.connections, shown.sendLag99, shown.cpu) = (tally.up, sendLag99, sample.cpu)
+    progress(shown)
     (sampled, atSample, processor, ofSecond) = (now, tally, used, LoadMeasurements())
     // What was slept through has no sample.
     nextSample += (now - nextSample) / Self.second * Self.second + Self.second
+  }
+
+  /// How many the schedule asked for between two times; `nil` while there is none.
+  private func asked(from: Int64, to: Int64) -> Double? {
+    guard let schedule, phaseName != "drain" else { return nil }
+    func due(_ time: Int64) -> Double {
+      let seconds = Double(time - schedule.began) / 1e9
+      return seconds < 0 ? 0 : schedule.plan.dueCount(at: seconds) ?? 0
+    }
+    return due(to) - due(from)
   }
 
   /// Returns how many notifications wait at that moment.
@@ -120,6 +135,19 @@ struct Recorder {
     }
     whole.spans.sort { ($0.fromS, $0.connection) < ($1.fromS, $1.connection) }
     return whole
+  }
+}
+
+extension LoadPlan {
+  /// How many notifications are due so many seconds after the schedule's begin; `nil` when nothing is due at a time.
+  func dueCount(at seconds: Double) -> Double? {
+    switch pace {
+    case .unlimited: nil
+    case .scheduled(let schedule, _): schedule.exactCount(at: seconds)
+    case .recorded(let replay, let speed):
+      Double(
+        RecordedSchedule(replay, speed: speed, first: workload.segment, step: workload.segments).count(at: seconds))
+    }
   }
 }
 

@@ -66,12 +66,12 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
       let lost = share * (law?.discarded ?? 0)
       let needed = demand.map { ($0 / (accepted / Double(measuredConnections) * Self.headroom)).rounded(.up) }
       let planned = needed.map { needed -> Int? in
-        let straight = max(1, Int(min(needed, 1e9)))
+        let straight = max(1, Int(nearest: min(needed, 1e9)))
         guard let fit, let demand else { return straight }
         return Self.connections(demand, straight, fit, accepted, measuredConnections)
       }
       let hosts = demand.map { demand in
-        Int(min(1e9, (demand * (1 + lost) * perNotification / (cores * Self.headroom)).rounded(.up))) + 1
+        Int(nearest: min(1e9, (demand * (1 + lost) * perNotification / (cores * Self.headroom)).rounded(.up))) + 1
       }
       return Case(
         errorShare: share, perConnectionPerS: accepted / Double(measuredConnections), acceptedPerS: accepted,
@@ -88,7 +88,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     if law == nil { notes.append("no trial had an error, so what errors cost is not known; try --error-sweep") }
     if demand != nil, cases[0].connections == nil, let fit {
       notes.append(
-        "the time asked for needs more than twice the \(Int(fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
+        "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
       )
     }
   }
@@ -106,7 +106,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     // Bursts are scaled to what is sustained over the connections of the search.
     guard let burst = fit.throughput(at: Double(measured)), burst > 0 else { return straight }
     let factor = accepted / burst
-    let most = Int(2 * fit.largest)
+    let most = Int(nearest: min(2 * fit.largest, 1e9))
     guard straight <= most else { return nil }
     return (1...max(1, most)).first { count in
       (fit.throughput(at: Double(count)) ?? 0) * factor * headroom >= demand

@@ -161,7 +161,8 @@ extension CapacityDocument {
     if let check {
       marks.append(.points("check", [point(check)], color: .purple))
       if let result = analysis.scalability?.check {
-        blocks.append(.callout(Self.tone(result), Prose(Self.sentence(result, "\(Int(result.at)) connections"))))
+        blocks.append(
+          .callout(Self.tone(result), Prose(Self.sentence(result, "\(Int(nearest: result.at)) connections"))))
       }
     }
     let chart = Chart(

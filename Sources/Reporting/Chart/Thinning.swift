@@ -1,3 +1,5 @@
+import Measurement
+
 /// Fewer points that look the same.
 enum Thinning {
   /// Points in stretches without a hole, ordered as they came.
@@ -12,7 +14,7 @@ enum Thinning {
     }
     let width = (range.upperBound - range.lowerBound) / Double(buckets)
     func bucket(_ point: Point) -> Int {
-      Int(min(max((point.x - range.lowerBound) / width, 0), Double(buckets - 1)))
+      Int(nearest: min(max((point.x - range.lowerBound) / width, 0), Double(buckets - 1)))
     }
     return stretches.map { stretch in
       var kept: [Point] = []
@@ -38,7 +40,7 @@ enum Thinning {
     var taken: Set<Cell> = []
     return places.indices.filter { index in
       guard places.count > 500 else { return true }
-      return taken.insert(Cell(x: Int(places[index].x / 3), y: Int(places[index].y / 3))).inserted
+      return taken.insert(Cell(x: Int(nearest: places[index].x / 3), y: Int(nearest: places[index].y / 3))).inserted
     }
   }
 }

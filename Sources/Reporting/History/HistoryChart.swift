@@ -1,3 +1,5 @@
+import Measurement
+
 /// A figure over runs.
 public struct HistoryChart: Sendable {
   public let figure: String
@@ -22,7 +24,7 @@ public struct HistoryChart: Sendable {
     return String(
       values.map { value in
         guard high > low else { return signs[3] }
-        return signs[min(7, max(0, Int((value - low) / (high - low) * 8)))]
+        return signs[min(7, max(0, Int(nearest: (value - low) / (high - low) * 8)))]
       })
   }
 

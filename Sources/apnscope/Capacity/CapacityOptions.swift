@@ -48,15 +48,20 @@ struct TrialOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The rate that is found is so close to one that fails.", valueName: "share"))
   var precision = Share(0.03)
 
-  @Option(help: ArgumentHelp("Length of a trial's measured phase.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Length of a trial's measured phase.", valueName: "time", default: TimeSpan(.seconds(10))),
+    transform: TimeSpan.parse)
   var trial = TimeSpan(.seconds(10))
 
   @Option(
-    help: ArgumentHelp("The same for the trials that confirm the rate, and that a step above fails.", valueName: "time")
-  )
+    help: ArgumentHelp(
+      "The same for the trials that confirm the rate, and that a step above fails.", valueName: "time",
+      default: TimeSpan(.seconds(30))), transform: TimeSpan.parse)
   var confirm = TimeSpan(.seconds(30))
 
-  @Option(help: ArgumentHelp("Time before it that is not measured.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Time before it that is not measured.", valueName: "time", default: TimeSpan(.seconds(2))),
+    transform: TimeSpan.parse)
   var settle = TimeSpan(.seconds(2))
 
   @Option(help: ArgumentHelp("Most trials of the search.", valueName: "count"))
@@ -77,13 +82,18 @@ struct TrialOptions: ParsableArguments {
       valueName: "shares"))
   var errorSweep = ShareList([1e-3, 3e-4])
 
-  @Option(help: ArgumentHelp("What comes behind the last measured phase: last answers.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "What comes behind the last measured phase: last answers.", valueName: "time", default: TimeSpan(.seconds(10))),
+    transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 }
 
 /// What a trial has to keep to pass.
 struct PassOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Most send lag (p99).", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Most send lag (p99).", valueName: "time", default: TimeSpan(.milliseconds(50))),
+    transform: TimeSpan.parse)
   var lagLimit = TimeSpan(.milliseconds(50))
 
   @Option(help: ArgumentHelp("Most that may be refused.", valueName: "share"))
@@ -95,7 +105,7 @@ struct PassOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Repeatable.",
-      valueName: "condition"))
+      valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 }
 

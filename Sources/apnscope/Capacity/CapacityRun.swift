@@ -30,7 +30,7 @@ struct CapacityRun {
     }
     // Made first, so that a bad path is known before the trials.
     let folder = try command.output.map { try ReportFolder($0) }
-    try folder?.write([], "capacity.json")
+    try folder?.check("capacity.json")
     let history = try History.appending(to: command.history)
     let context = try command.target.context()
     let stop = TrialStop()

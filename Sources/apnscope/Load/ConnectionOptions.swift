@@ -17,7 +17,9 @@ struct ConnectionOptions: ParsableArguments {
   var batch: BatchArgument?
 
   @Option(
-    help: ArgumentHelp("How long a batch waits to become full while something of ours is unsent.", valueName: "time"))
+    help: ArgumentHelp(
+      "How long a batch waits to become full while something of ours is unsent.", valueName: "time",
+      default: TimeSpan(.milliseconds(5))), transform: TimeSpan.parse)
   var linger = TimeSpan(.milliseconds(5))
 
   @Option(help: ArgumentHelp("The kernel's Nagle algorithm.", valueName: "on|off"))
@@ -35,29 +37,43 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"))
   var notSentLowWater: ByteCount?
 
-  @Option(help: ArgumentHelp("The starts of connections are spread over this time.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "The starts of connections are spread over this time.", valueName: "time", default: TimeSpan(.milliseconds(100))),
+    transform: TimeSpan.parse)
   var stagger = TimeSpan(.milliseconds(100))
 
-  @Option(help: ArgumentHelp("End a connection in good order after this time, and make it again.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("End a connection in good order after this time, and make it again.", valueName: "time"),
+    transform: TimeSpan.parse)
   var lifetime: TimeSpan?
 
   @Option(help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"))
   var connectionCount: Count?
 
   @Option(
-    help: ArgumentHelp("Wait after a failed attempt to connect; doubles with each further one.", valueName: "time"))
+    help: ArgumentHelp(
+      "Wait after a failed attempt to connect; doubles with each further one.", valueName: "time",
+      default: TimeSpan(.milliseconds(50))), transform: TimeSpan.parse)
   var backoff = TimeSpan(.milliseconds(50))
 
-  @Option(help: ArgumentHelp("Most that it waits.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Most that it waits.", valueName: "time", default: TimeSpan(.seconds(5))),
+    transform: TimeSpan.parse)
   var maxBackoff = TimeSpan(.seconds(5))
 
-  @Option(help: ArgumentHelp("End when no connection could be made for this time.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "End when no connection could be made for this time.", valueName: "time", default: TimeSpan(.seconds(10))),
+    transform: TimeSpan.parse)
   var giveUp = TimeSpan(.seconds(10))
 
   @Option(help: ArgumentHelp("Markers, which prove what was accepted.", valueName: "on|off"))
   var markers = Switch.on
 
-  @Option(help: ArgumentHelp("A marker's answer is waited for so long.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("A marker's answer is waited for so long.", valueName: "time", default: TimeSpan(.seconds(5))),
+    transform: TimeSpan.parse)
   var markerTimeout = TimeSpan(.seconds(5))
 
   @Option(help: ArgumentHelp("How often a notification may be written before it is given up.", valueName: "count"))
@@ -80,6 +96,9 @@ struct ConnectionOptions: ParsableArguments {
     }
     if let threads, !(1...256).contains(threads) {
       throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+    }
+    if let connectionCount, connectionCount.value < 1 {
+      throw ValidationError("--connection-count takes a number from 1.")
     }
     guard maxAttempts >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not \(maxAttempts).") }
   }

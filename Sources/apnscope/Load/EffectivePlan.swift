@@ -15,13 +15,18 @@ struct EffectivePlan {
 
     text("gateway", "\(target.gateway.address)")
     text("identity", target.identity)
+    text("key", target.key)
+    text("pass_phrase_file", target.passPhraseFile)
     text("topic", target.topic)
+    text("ca", target.ca)
+    flag("no_verify", target.noVerify)
     flag("plain", target.plain)
     flag("allow_remote", target.allowRemote)
     text("tls", target.tls.defaultValueDescription)
     text("ciphers", target.ciphers)
     text("tls13_suites", target.tls13Suites)
     text("resume", target.resume.rawValue)
+    text("keylog", target.keylog)
 
     if plan.replay == nil { addWorkload(plan.workload) }
     text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
@@ -36,7 +41,7 @@ struct EffectivePlan {
     if let rate = pace.ratePerConnection { text("rate_per_connection", "\(rate.perSecond)/s") }
     if !pace.stage.isEmpty {
       settings.append(
-        ("stage", .list(pace.stage.map { "\($0.stage.length)s:\($0.stage.from)..\($0.stage.to)/s" })))
+        ("stage", .list(pace.stage.map(\.text))))
     }
     if plan.replay == nil { flag("poisson", pace.poisson) }
     text("behind", plan.behind.rawValue)
@@ -46,7 +51,8 @@ struct EffectivePlan {
     time("drain", plan.drain)
 
     number("connections", Double(plan.connections.count))
-    number("threads", Double(plan.threads))
+    // More have nothing to do.
+    number("threads", Double(min(plan.threads, plan.connections.count)))
     if plan.batching.notifications != .max {
       text("batch", "\(plan.batching.notifications)")
     } else {
@@ -77,7 +83,9 @@ struct EffectivePlan {
   /// What is made.
   private mutating func addWorkload(_ workload: WorkloadPlan) {
     func text(_ name: String, _ value: String) { settings.append((name, .text(value))) }
-    settings.append(("seed", .number(Double(workload.seed))))
+    // What a JSON reader may round is a text.
+    settings.append(
+      ("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)")))
     text("command", Self.mix(workload.commands) { "\($0)" })
     settings.append(("tokens", .number(Double(workload.tokens))))
     settings.append(("token_length", .number(Double(workload.tokenLength))))
@@ -107,7 +115,7 @@ struct EffectivePlan {
       switch value {
       case .text(let text): "\(name) = \(Self.quoted(text))"
       case .number(let number):
-        "\(name) = \(number == number.rounded() && abs(number) < 1e15 ? "\(Int(number))" : "\(number)")"
+        "\(name) = \(number == number.rounded() && abs(number) <= 0x1p53 ? "\(Int(number))" : "\(number)")"
       case .flag(let flag): "\(name) = \(flag)"
       case .list(let list): "\(name) = [\(list.map(Self.quoted).joined(separator: ", "))]"
       }

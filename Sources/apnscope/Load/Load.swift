@@ -86,7 +86,8 @@ struct Load: AsyncParsableCommand {
     let merged = try SettingsFile(path: plan).merged(
       into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"],
       alternatives: [
-        ("identity", ["plain"]), ("rate", ["stage"]), ("payload", ["payload-template"]),
+        ("identity", ["plain"]), ("rate", ["rate-per-connection", "stage"]), ("rate-per-connection", ["stage"]),
+        ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),
         ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
       ])
     try merged.target.requireIdentity()

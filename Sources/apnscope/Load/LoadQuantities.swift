@@ -53,6 +53,13 @@ struct StageArgument: ExpressibleByArgument {
   }
 }
 
+extension StageArgument {
+  /// As it may be typed.
+  var text: String {
+    "\(TimeSpan(.seconds(stage.length)).defaultValueDescription):\(stage.from)..\(stage.to)/s"
+  }
+}
+
 /// `on` or `off`.
 enum Switch: String, CaseIterable, ExpressibleByArgument { case on, off }
 
@@ -84,12 +91,15 @@ struct MixArgument: ExpressibleByArgument {
 
 /// A share of a stream, as typed: 2/4.
 struct SegmentArgument: ExpressibleByArgument {
+  /// As many as a result can tell of.
+  private static let most = 1_000_000
+
   var number: Int
   var count: Int
 
   init?(argument: String) {
     let parts = argument.split(separator: "/").compactMap { Int($0) }
-    guard parts.count == 2, parts[1] >= 1, (1...parts[1]).contains(parts[0]) else { return nil }
+    guard parts.count == 2, (1...Self.most).contains(parts[1]), (1...parts[1]).contains(parts[0]) else { return nil }
     (number, count) = (parts[0], parts[1])
   }
 }

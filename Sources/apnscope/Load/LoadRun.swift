@@ -19,12 +19,13 @@ struct LoadRun {
     let settings = EffectivePlan(command, plan)
     let output = try TextOutput(nil)
     if command.printPlan {
+      try check(plan)
       output.say(settings.toml)
       return try output.check()
     }
+    let runner = try make(plan)
     let file = try command.result.output.map { try TextOutput($0) }
     let history = try History.appending(to: command.result.history)
-    let runner = try make(plan)
     let stop = StopSignals { runner.stop() }
     defer { stop.end() }
 
@@ -52,7 +53,12 @@ struct LoadRun {
     try output.check()
     try file?.check()
     if result.verdict.invariants.contains(where: { !$0.holds }) { throw ExitStatus.brokenBooks }
-    if outcome.wasCutOff { throw ExitStatus.unavailable }
+    if outcome.wasCutOff {
+      complain(
+        "\(command.target.gateway.address): lost, and no connection could be made for \(command.connections.giveUp.defaultValueDescription): \(outcome.lastError)"
+      )
+      throw ExitStatus.unavailable
+    }
     if stop.wasAsked { throw ExitStatus.interrupted }
     if result.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
   }
@@ -73,9 +79,15 @@ struct LoadRun {
   }
 
   private func make(_ plan: LoadPlan) throws -> LoadRunner {
+    try check(plan)
+    return try LoadRunner(plan, tls: try command.target.context())
+  }
+
+  /// Throws when there is no such load.
+  private func check(_ plan: LoadPlan) throws {
     do {
-      return try LoadRunner(plan, tls: try command.target.context())
-    } catch let error as Workload.PlanError {
+      _ = try Workload(plan.workload, replay: plan.replay)
+    } catch {
       throw ValidationError("\(error).")
     }
   }

@@ -7,7 +7,7 @@ struct LoadSummary {
   init(_ result: RunResult) {
     let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
     var lines = [
-      "rate           \(grouped(Int(result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)",
+      "rate           \(grouped(Int(nearest: result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(nearest: result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) written, \(grouped(sendings.resent)) of them again; \(grouped(sendings.discarded)) were discarded; \(grouped(sendings.markers)) markers",
     ]
@@ -25,6 +25,11 @@ struct LoadSummary {
     let errors = result.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }
     lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
+    if result.answers != RunResult.Answers() {
+      lines.append(
+        "other answers  \(grouped(result.answers.unresolved)) that name nothing sent, \(grouped(result.answers.strayBytes)) B that are no error response"
+      )
+    }
     let closed = connections.closed.filter { $0.value > 0 }.sorted { $0.key < $1.key }
       .map { "\(grouped($0.value)) \($0.key)" }
     lines.append(

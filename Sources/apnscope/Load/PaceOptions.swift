@@ -4,7 +4,8 @@ import LoadTest
 struct PaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Notifications a second in all, as 200k/s. Default: as fast as they are taken.", valueName: "rate"))
+      "Notifications a second, as 200k/s, over all connections of this run; with --segment, of this segment. Default: as fast as they are taken.",
+      valueName: "rate"))
   var rate: Rate?
 
   @Option(help: ArgumentHelp("The same for each connection: --connections times as many in all.", valueName: "rate"))
@@ -12,7 +13,7 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp. Repeatable; they follow each other.",
+      "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp; rates are as with --rate. Repeatable; they follow each other.",
       valueName: "stage"))
   var stage: [StageArgument] = []
 
@@ -25,22 +26,28 @@ struct PaceOptions: ParsableArguments {
   )
   var behind = LoadPlan.Behind.catchUp
 
-  @Option(help: ArgumentHelp("End after so many notifications, as 10M.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp(
+      "End after so many notifications, as 10M; with --segment, so many of this segment.", valueName: "count"))
   var count: Count?
 
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp(
-      "End after this time. Default: the stages' length; with --count or --replay when all is sent, a day later at most; else 60s.",
-      valueName: "time"))
+      "End after this time. Default: what is left of the stages behind --warm-up; with --count or --replay when all is sent, a day later at most; else 60s.",
+      valueName: "time"), transform: TimeSpan.parse)
   var duration: TimeSpan?
 
-  @Option(help: ArgumentHelp("Time before it that is not measured.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "Time before it that is not measured; the schedule begins with it.", valueName: "time", default: TimeSpan(.zero)),
+    transform: TimeSpan.parse)
   var warmUp = TimeSpan(.zero)
 
   @Option(
     help: ArgumentHelp(
-      "How long the end may take: last answers, and what they leave to be sent again.", valueName: "time"))
+      "How long the end may take: last answers, and what they leave to be sent again.", valueName: "time",
+      default: TimeSpan(.seconds(10))), transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 
   /// What says when made notifications are due.
@@ -79,7 +86,10 @@ struct PaceOptions: ParsableArguments {
     if let duration {
       plan.duration = duration.duration
     } else if !stage.isEmpty, let schedule {
-      plan.duration = .seconds(schedule.length)
+      let length = Duration.seconds(schedule.length)
+      guard length <= TimeSpan.longest else { throw ValidationError("all --stage together take up to 100d.") }
+      // The schedule begins with the warm-up.
+      plan.duration = max(.zero, length - warmUp.duration)
     } else if count != nil {
       plan.duration = .seconds(86_400)
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LoadTest
+import Measurement
 
 /// How fast a trace is replayed, as typed: 10, 0.5, or max.
 struct Speed: ExpressibleByArgument {
@@ -62,7 +63,7 @@ struct ReplayOptions: ParsableArguments {
       seconds += (replay.length / .seconds(1) / factor).rounded(.up)
     }
     // A day more than it takes: a gateway may be slow.
-    if !hasDuration { plan.duration = .seconds(Int(min(seconds, 900_000_000))) }
+    if !hasDuration { plan.duration = min(.seconds(Int(nearest: min(seconds, 1e9))), TimeSpan.longest) }
   }
 
   private func read(_ path: String) throws -> Replay {

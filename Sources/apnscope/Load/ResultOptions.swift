@@ -1,12 +1,16 @@
 import ArgumentParser
 import Measurement
 
-struct ThresholdArgument: ExpressibleByArgument {
+struct ThresholdArgument {
   var threshold: Threshold
 
-  init?(argument: String) {
-    guard let threshold = try? Threshold(argument) else { return nil }
-    self.threshold = threshold
+  /// For `@Option(transform:)`: what is wrong with it is said.
+  @Sendable static func parse(_ text: String) throws -> ThresholdArgument {
+    do {
+      return ThresholdArgument(threshold: try Threshold(text))
+    } catch {
+      throw ValidationError(error.description)
+    }
   }
 }
 
@@ -29,7 +33,7 @@ struct ResultOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; a name that is none lists all. Repeatable.",
-      valueName: "condition"))
+      valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 
   @Option(

@@ -48,7 +48,10 @@ struct WorkloadOptions: ParsableArguments {
       valueName: "shares"))
   var faults: MixArgument?
 
-  @Option(help: ArgumentHelp("Send one part of the stream, as 2/4, so that machines share a load.", valueName: "part"))
+  @Option(
+    help: ArgumentHelp(
+      "Send one part of the stream, as 2/4, so that machines share a load: every 4th notification, from the 2nd. --rate, --stage and --count are this part's own; a replay is divided. Up to 1000000 parts.",
+      valueName: "part"))
   var segment: SegmentArgument?
 
   /// What describes made notifications.

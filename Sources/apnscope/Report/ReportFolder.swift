@@ -47,6 +47,13 @@ struct ReportFolder {
     try write(Array(markdown.text.utf8), "report.md")
   }
 
+  /// Complains and throws an exit code when a file of the folder cannot be written; changes nothing.
+  func check(_ name: String) throws {
+    guard OutputFile(later: path + name) == nil else { return }
+    complain("\(path)\(name): \(SystemError.text(errno))")
+    throw ExitStatus.inputOutput
+  }
+
   func write(_ bytes: [UInt8], _ name: String) throws {
     guard let file = OutputFile(creating: path + name) else {
       complain("\(path)\(name): \(SystemError.text(errno))")

@@ -1,0 +1,215 @@
+import Foundation
+import Measurement
+import Testing
+
+@testable import LoadTest
+@testable import apnscope
+
+/// What `apnscope load` says while it runs and of how it ended, when something is not as it should be.
+@Suite("load: ends")
+struct LoadEndTests {
+  private func result(in command: Command) throws -> RunResult {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(RunResult.self, from: Data(contentsOf: command.folder.appending(path: "run.json")))
+  }
+
+  @Test("A gateway that is lost for good is exit code 69, with the reason and the result")
+  func lost() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let port = simulator.gateway
+      let load = try RunningProcess(
+        Command.path,
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(port)", "--rate", "500/s", "--for", "10m",
+          "--give-up", "500ms", "--output", "run.json",
+        ], in: command.folder)
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
+      usleep(300_000)
+      try simulator.kill()
+      let outcome = try load.end()
+      #expect(outcome.status == 69)
+      #expect(
+        outcome.errors
+          == "apnscope: 127.0.0.1:\(port): lost, and no connection could be made for 500ms: Connection refused\n")
+      #expect(try result(in: command).notifications.generated > 0)
+    }
+  }
+
+  @Test("An output keeps what it had until there is something to write; one that was not there is not left behind")
+  func outputs() throws {
+    try SimulatorProcess.inFolder { command in
+      func load(_ output: String) throws -> Outcome {
+        try RunningProcess(
+          Command.path,
+          ["load", "--plain", "--gateway", "127.0.0.1:1", "--give-up", "200ms", "--output", output],
+          in: command.folder
+        ).end()
+      }
+      try command.write(Array("earlier".utf8), "run.json")
+      #expect(try load("run.json").status == 69)
+      #expect(try command.read("run.json") == "earlier")
+      #expect(try load("new.json").status == 69)
+      #expect(!FileManager.default.fileExists(atPath: command.folder.appending(path: "new.json").path))
+      #expect(try load("none/run.json").status == 74)
+      #expect(try load("/dev/null").status == 69)
+
+      // A longer one is not left at the end of a shorter one.
+      try command.write([UInt8](repeating: 0x78, count: 1 << 20), "run.json")
+      let simulator = try SimulatorProcess(in: command)
+      let taken = try RunningProcess(
+        Command.path,
+        [
+          "simulate", "--plain", "--no-feedback", "--gateway", "127.0.0.1:\(simulator.gateway)", "--ledger", "run.json",
+        ], in: command.folder
+      ).end()
+      #expect(taken.status == 69)
+      #expect(try command.read("run.json").hasPrefix("xxx"))
+      let good = try RunningProcess(
+        Command.path,
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "10", "--output",
+          "run.json",
+        ], in: command.folder
+      ).end()
+      #expect(good.status == 0, "\(good.errors)")
+      _ = try simulator.stop()
+      #expect(try result(in: command).notifications.accepted == 10)
+    }
+  }
+
+  @Test("Capacity keeps an earlier document when the gateway cannot be reached")
+  func capacityOutput() throws {
+    try Command.inFolder { command in
+      try FileManager.default.createDirectory(
+        at: command.folder.appending(path: "report"), withIntermediateDirectories: true)
+      try command.write(Array("earlier".utf8), "report/capacity.json")
+      let outcome = try RunningProcess(
+        Command.path,
+        ["capacity", "--plain", "--gateway", "127.0.0.1:1", "--give-up", "200ms", "--output", "report"],
+        in: command.folder
+      ).end()
+      #expect(outcome.status == 69, "\(outcome.errors)")
+      #expect(try command.read("report/capacity.json") == "earlier")
+    }
+  }
+
+  @Test("{time} in a template is the start of the run")
+  func time() throws {
+    try Command.inFolder { command in
+      let before = Int(Date.now.timeIntervalSince1970)
+      let bytes = try LoadReplayTests().sent(
+        ["--count", "3", "--payload-template", #"{"t":{time},"i":{index}}"#], in: command)
+      let after = Int(Date.now.timeIntervalSince1970)
+      let times = String(decoding: bytes, as: UTF8.self).matches(of: #/{"t":([0-9]+),"i":[0-2]}/#)
+        .compactMap { Int($0.output.1) }
+      #expect(times.count == 3 && Set(times).count == 1)
+      #expect(times.allSatisfy { (before...after).contains($0) })
+    }
+  }
+
+  /// Answers every connection with two bytes that are nothing, and a rejection of what was never sent.
+  private static let confused = """
+    import socket, sys
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(8)
+    print("port", listener.getsockname()[1], "end", file=sys.stderr, flush=True)
+    while True:
+        connection = listener.accept()[0]
+        connection.recv(1)
+        connection.sendall(b"xy\\x08\\x08\\xee\\x6b\\x28\\x00")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+        connection.close()
+    """
+
+  @Test("Answers that settle nothing are counted and shown")
+  func strayAnswers() throws {
+    try Command.inFolder { command in
+      let gateway = try RunningProcess("python3", ["-c", Self.confused], in: command.folder)
+      #expect(waitUntil { gateway.errors.contains("end") })
+      let port = try #require(gateway.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
+      let outcome = try RunningProcess(
+        Command.path,
+        [
+          "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "1", "--max-attempts", "2", "--drain", "2s",
+          "--marker-timeout", "1s", "--output", "run.json",
+        ], in: command.folder
+      ).end()
+      gateway.send(SIGKILL)
+      let answers = try result(in: command).answers
+      #expect(answers.unresolved >= 1, "\(outcome.errors)")
+      #expect(answers.strayBytes == 2 * answers.unresolved)
+      #expect(outcome.output.contains("that name nothing sent, "))
+      #expect(try command.read("run.json").contains("\"stray_bytes\""))
+    }
+  }
+
+  @Test("The live line tells time, phase, rates asked for, written and accepted, errors, connections, lag and cores")
+  func liveLine() {
+    var progress = LoadProgress()
+    (progress.phase, progress.elapsed) = ("measured", 12.4)
+    progress.askedPerSecond = 50_000
+    (progress.written, progress.writtenPerSecond) = (1_234_567, 49_999.6)
+    (progress.accepted, progress.acceptedPerSecond) = (1_200_000, 48_000)
+    (progress.errors, progress.connections, progress.sendLag99, progress.cpu) = (3, 8, 12_345, 0.934)
+    #expect(
+      LoadStatus.line(progress)
+        == "12 s  measured  asked 50,000/s  written 50,000/s (1,234,567)  accepted 48,000/s (1,200,000)  errors 3  connections 8  lag p99 12 ms  cpu 93 %"
+    )
+    progress.askedPerSecond = nil
+    progress.phase = "drain"
+    #expect(LoadStatus.line(progress).hasPrefix("12 s  drain  written 50,000/s"))
+  }
+
+  @Test("What a schedule asks for is known at any time; without one nothing is")
+  func asked() {
+    var plan = LoadPlan()
+    #expect(plan.dueCount(at: 1) == nil)
+    plan.pace = .scheduled(
+      Schedule(stages: [.init(length: 10, from: 0, to: 100), .init(length: 10, from: 50, to: 50)]), isPoisson: false)
+    #expect(plan.dueCount(at: 0) == 0)
+    #expect(plan.dueCount(at: 10) == 500)
+    #expect(plan.dueCount(at: 12) == 600)
+    #expect(plan.dueCount(at: 99) == 1_000)
+  }
+
+  @Test("Documents with numbers that nothing can have are shown all the same", arguments: [1e300, -1e300, 1.7e308])
+  func strangeNumbers(number: Double) throws {
+    try SimulatorProcess.inFolder { command in
+      var result = RunResult()
+      result.started = "2026-01-02T03:04:05.678Z"
+      (result.rates.writtenPerS, result.rates.acceptedPerS, result.rates.writtenBytesPerS) = (number, number, number)
+      (result.measuredS, result.resources.cpuUserS, result.resources.cpuSystemS) = (number, number, number)
+      result.resources.maxRssBytes = .max
+      result.plan = ["connections": .number(number), "segment": .text("1/2")]
+      result.replay = .init()
+      result.replay?.lengthS = number
+      var sample = RunResult.Sample()
+      (sample.tS, sample.cpu, sample.written, sample.sendLagP99Us) = (number, number, .max, .max)
+      result.series = [RunResult.Sample(), sample]
+      var phase = RunResult.Phase()
+      (phase.name, phase.seconds) = ("measured", number)
+      result.phases = [phase]
+      result.timeline.spans = [.init(connection: .max, .up, fromS: 0, toS: number)]
+      result.verdict.thresholds = [.init(expression: "written_per_s>1", value: number, passed: true)]
+      let encoder = JSONEncoder()
+      encoder.keyEncodingStrategy = .convertToSnakeCase
+      try encoder.encode(result).write(to: command.folder.appending(path: "a.json"))
+      (result.rates.writtenPerS, result.plan["segment"]) = (1, .text("2/2"))
+      try encoder.encode(result).write(to: command.folder.appending(path: "b.json"))
+      for arguments in [
+        ["merge", "a.json"], ["merge", "a.json", "b.json"], ["report", "a.json", "--output", "page"],
+        ["compare", "a.json", "b.json"], ["compare", "a.json", "--format", "json", "b.json"],
+        ["report", "a.json", "--baseline", "b.json", "--output", "page"],
+      ] {
+        let outcome = try RunningProcess(Command.path, arguments, in: command.folder).end()
+        #expect([0, 70, 99].contains(outcome.status), "\(arguments): \(outcome.status) \(outcome.errors)")
+        #expect(outcome.errors == "")
+      }
+    }
+  }
+}

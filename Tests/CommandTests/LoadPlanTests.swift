@@ -1,0 +1,134 @@
+import Foundation
+import Testing
+
+/// Plans of `apnscope load`: what is typed, what a file says, and what is printed.
+@Suite("load: plans")
+struct LoadPlanTests {
+  private func plan(_ arguments: [String], in command: Command) throws -> Outcome {
+    try RunningProcess(Command.path, ["load", "--print-plan"] + arguments, in: command.folder).end()
+  }
+
+  @Test(
+    "A printed plan, read back, prints the same",
+    arguments: [
+      [], ["--linger", "500us", "--stagger", "1ns", "--backoff", "1500us", "--max-backoff", "0.25ms"],
+      ["--lifetime", "1.5h", "--marker-timeout", "2m", "--give-up", "100d", "--drain", "0s"],
+      ["--seed", "18446744073709551615"], ["--seed", "9007199254740993"], ["--seed", "9007199254740992"],
+      ["--seed", "1000000000000001", "--tokens", "1000000000000000"],
+      ["--no-verify", "--ca", "a \"b\"\\c.pem", "--key", "k.pem", "--pass-phrase-file", "p", "--keylog", "l"],
+      ["--connections", "2", "--threads", "8"], ["--connections", "300", "--threads", "256"],
+      ["--stage", "10us:1/s", "--stage", "1.5ms:1..7.5/h", "--warm-up", "5us", "--poisson"],
+      ["--stage", "2s:1000/s", "--warm-up", "10s"], ["--rate", "1/h", "--for", "100d", "--behind", "skip"],
+      ["--rate-per-connection", "123456.789/s", "--count", "1000000000000000", "--warm-up", "1m"],
+      [
+        "--command", "0=1e-6,2=1e6", "--payload", "100..200=0.3,2000=1", "--priority", "none", "--expiration",
+        "none=1,7=2",
+      ],
+      ["--payload-template", "{\"t\":{time},\n\t\"\u{7f}é\":\"{random:3}\"}"],
+      ["--faults", "missing-token=1e-9,oversize=0.1,malformed=0"], ["--batch", "4KiB"], ["--batch", "1"],
+      ["--buffers", "system", "--nagle", "on"], ["--send-buffer", "1MiB", "--not-sent-low-water", "0"],
+      ["--connection-count", "1", "--leave-unknown", "--markers", "off", "--max-attempts", "1"],
+      ["--unsettled-memory", "1000000000000000", "--timeline", "0"], ["--segment", "1000000/1000000"],
+      [
+        "--tls", "1.0..1.3", "--ciphers", "ALL:@SECLEVEL=0", "--tls13-suites", "TLS_AES_128_GCM_SHA256", "--resume",
+        "off",
+      ],
+      ["--gateway", "[::1]:2195", "--threshold", "send_lag_p99 < 5ms", "--threshold", "unknown<=0"],
+      ["--gateway", "192.0.2.1:1", "--allow-remote", "--topic", "com.example.app"],
+    ])
+  func law(arguments: [String]) throws {
+    try Command.inFolder { command in
+      let first = try plan(["--identity", "ids"] + arguments, in: command)
+      #expect(first.status == 0, "\(first.errors)")
+      try command.write(Array(first.output.utf8), "plan.toml")
+      let second = try plan(["--plan", "plan.toml"], in: command)
+      #expect(second.status == 0, "\(second.errors)")
+      #expect(second.output == first.output)
+    }
+  }
+
+  @Test("The plan has what was typed")
+  func typed() throws {
+    try Command.inFolder { command in
+      let lines = try plan(
+        [
+          "--identity", "ids", "--no-verify", "--ca", "ca.pem", "--key", "key.pem", "--pass-phrase-file", "phrase",
+          "--keylog", "keys", "--seed", "18446744073709551615", "--linger", "500us", "--connections", "2", "--threads",
+          "8", "--stage", "2s:1000/s", "--warm-up", "1s",
+        ], in: command
+      ).lines
+      for line in [
+        "no_verify = true", "ca = \"ca.pem\"", "key = \"key.pem\"", "pass_phrase_file = \"phrase\"",
+        "keylog = \"keys\"", "seed = \"18446744073709551615\"", "linger = \"500us\"", "threads = 2",
+        // The schedule begins with the warm-up.
+        "for = \"1s\"",
+      ] { #expect(lines.contains(line), "\(line)") }
+    }
+  }
+
+  @Test(
+    "What is typed wins over what excludes it in the file",
+    arguments: [
+      ("rate_per_connection = \"5/s\"", ["--rate", "7/s"]), ("rate = \"5/s\"", ["--rate-per-connection", "7/s"]),
+      ("stage = [\"1s:5/s\"]", ["--rate", "7/s"]), ("stage = [\"1s:5/s\"]", ["--rate-per-connection", "7/s"]),
+      ("rate = \"5/s\"", ["--stage", "1s:7/s"]), ("rate_per_connection = \"5/s\"", ["--stage", "1s:7/s"]),
+      ("payload = 100", ["--payload-from", "sizes.jsonl"]), ("payload = 100", ["--payload-template", "{index}"]),
+      ("payload_from = \"none.jsonl\"", ["--payload", "77"]),
+      ("payload_from = \"none.jsonl\"", ["--payload-template", "{index}"]),
+      ("payload_template = \"x\"", ["--payload", "77"]),
+      ("payload_template = \"x\"", ["--payload-from", "sizes.jsonl"]),
+      ("replay = \"none.jsonl\"\nspeed = 2", ["--rate-per-connection", "7/s"]),
+      ("replay = \"none.jsonl\"\nspeed = 2", ["--payload-from", "sizes.jsonl"]),
+      ("seed = 3\nrate = \"5/s\"\npoisson = true\npayload_template = \"x\"", ["--replay", "records.jsonl"]),
+    ])
+  func exclusion(file: String, arguments: [String]) throws {
+    try Command.inFolder { command in
+      try command.write(Array("plain = true\n\(file)\n".utf8), "plan.toml")
+      let record =
+        #"{"type":"notification","connection":1,"command":2,"identifier":1,"token":"00ff","payload_length":77,"payload":{}}"#
+      try command.write(Array(record.utf8), "sizes.jsonl")
+      try command.write(Array(record.replacing("77", with: "2").utf8), "records.jsonl")
+      let merged = try plan(["--plan", "plan.toml"] + arguments, in: command)
+      #expect(merged.status == 0, "\(merged.errors)")
+      #expect(try merged.output == plan(["--plain"] + arguments, in: command).output)
+    }
+  }
+
+  @Test(
+    "Times are up to 100 days, and so are all stages together",
+    arguments: [
+      "for", "linger", "stagger", "lifetime", "marker-timeout", "give-up", "drain", "warm-up", "backoff", "max-backoff",
+    ])
+  func longest(option: String) throws {
+    try Command.inFolder { command in
+      for time in ["999999999d", "101d", "9e99s", "99999999999999999999999s"] {
+        let outcome = try plan(["--plain", "--\(option)", time], in: command)
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("--\(option)"))
+      }
+      let refused = try plan(["--plain", "--\(option)", "101d"], in: command)
+      #expect(refused.errors.contains("up to 100d"))
+      #expect(try plan(["--plain", "--\(option)", "100d"], in: command).status == 0)
+      let stages = try plan(["--plain", "--stage", "60d:1/s", "--stage", "60d:1/s"], in: command)
+      #expect(stages.status == 64 && stages.errors.contains("100d"))
+    }
+  }
+
+  @Test(
+    "What cannot be run is no plan either",
+    arguments: [
+      (["--payload", "3"], "20"), (["--token-length", "2", "--tokens", "1M"], "token"),
+      (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
+      (["--segment", "1/9223372036854775807"], "--segment"), (["--segment", "2/4611686018427387904"], "--segment"),
+      (["--segment", "1/1000001"], "--segment"), (["--threshold", "speed>1"], "send_lag_p99"),
+      (["--threshold", "unknown=1"], "no < or >"), (["--threshold", "unknown<many"], "is no number"),
+    ])
+  func refused(arguments: [String], text: String) throws {
+    try Command.inFolder { command in
+      let outcome = try plan(["--plain"] + arguments, in: command)
+      #expect(outcome.status == 64, "\(outcome.errors)")
+      #expect(outcome.errors.contains(text), "\(outcome.errors)")
+      #expect(outcome.output == "")
+    }
+  }
+}
