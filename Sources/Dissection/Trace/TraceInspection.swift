@@ -35,14 +35,28 @@ public struct TraceInspection: RecordSink {
   private struct Tally {
     var number: Int
     var connection: TraceReport.Connection
-    /// The packet that ended the latest notification, how many it ended, and their bytes.
-    var packet = 0
-    var notifications = 0
-    var bytes = 0
     var firstRecord = Timestamp.none
     var lastRecord = Timestamp.none
     var sent = TimeBins(limit: 256)
     var hasTimeline = false
+  }
+
+  /// The notifications that the latest packet has ended so far: all else is counted once for each packet.
+  private var run = Run(connection: 0, packet: 0, time: .none)
+
+  private struct Run {
+    var connection: Int
+    var packet: Int
+    var time: Timestamp
+    /// Of `time`; 0 when it is not known.
+    var second: Int64
+    var notifications = 0
+    var bytes = 0
+
+    init(connection: Int, packet: Int, time: Timestamp) {
+      (self.connection, self.packet, self.time) = (connection, packet, time)
+      second = time.isKnown ? time.nanoseconds / 1_000_000_000 : 0
+    }
   }
 
   public init(limits: Limits = Limits()) {
@@ -86,32 +100,39 @@ public struct TraceInspection: RecordSink {
     inspection.receive(layout, frame, at: place, index: index)
     report.frameBytes &+= place.length
     priorities[layout.priority.map(Int.init) ?? 256] += 1
-    expirations[Self.meaning(layout.expiration, place.time).rawValue] += 1
     let token = frame.extracting(layout.token.range)
     if token.byteCount > 0 {
       let prefix = Self.prefix(token)
       tokens.add(prefix)
       if !listed.isEmpty { noteListed(prefix) }
     }
-    guard let index = open.index(of: place.connection) else { return }
-    open[index].connection.frameBytes &+= place.length
-    if place.time.isKnown {
-      note(place.time)
-      report.sent.add(1, bytes: place.length, at: place.time)
-      if !open[index].firstRecord.isKnown { open[index].firstRecord = place.time }
-      open[index].lastRecord = place.time
-      if open[index].hasTimeline { open[index].sent.add(1, bytes: place.length, at: place.time) }
+    if place.packet != run.packet || place.connection != run.connection || place.time != run.time { begin(place) }
+    run.notifications += 1
+    run.bytes &+= place.length
+    expirations[Self.meaning(layout.expiration, run.second).rawValue] += 1
+  }
+
+  /// Counts what one packet has ended, and begins with the next.
+  @inline(never)
+  private mutating func begin(_ place: RecordPlace) {
+    flush()
+    run = Run(connection: place.connection, packet: place.packet, time: place.time)
+  }
+
+  private mutating func flush() {
+    guard run.notifications > 0, let index = open.index(of: run.connection) else { return }
+    defer { (run.notifications, run.bytes) = (0, 0) }
+    open[index].connection.frameBytes &+= run.bytes
+    if run.packet > 0 {
+      perSegment.add(run.notifications)
+      bytesPerSegment.add(run.bytes)
     }
-    if place.packet == open[index].packet {
-      open[index].notifications += 1
-      open[index].bytes &+= place.length
-    } else {
-      if open[index].packet > 0 {
-        perSegment.add(open[index].notifications)
-        bytesPerSegment.add(open[index].bytes)
-      }
-      (open[index].packet, open[index].notifications, open[index].bytes) = (place.packet, 1, place.length)
-    }
+    guard run.time.isKnown else { return }
+    note(run.time)
+    report.sent.add(run.notifications, bytes: run.bytes, at: run.time)
+    if !open[index].firstRecord.isKnown { open[index].firstRecord = run.time }
+    open[index].lastRecord = max(open[index].lastRecord, run.time)
+    if open[index].hasTimeline { open[index].sent.add(run.notifications, bytes: run.bytes, at: run.time) }
   }
 
   @inline(__always)
@@ -120,10 +141,10 @@ public struct TraceInspection: RecordSink {
   }
 
   @inline(__always)
-  private static func meaning(_ expiration: UInt32?, _ time: Timestamp) -> TraceReport.Expiration {
+  private static func meaning(_ expiration: UInt32?, _ second: Int64) -> TraceReport.Expiration {
     guard let expiration else { return .none }
     if expiration == 0 { return .zero }
-    let seconds = Int64(expiration) - (time.isKnown ? time.nanoseconds / 1_000_000_000 : 0)
+    let seconds = Int64(expiration) - second
     return seconds <= 0
       ? .past
       : seconds <= 3_600
@@ -178,6 +199,7 @@ public struct TraceInspection: RecordSink {
   }
 
   private mutating func noteRecord(_ place: RecordPlace) {
+    if run.connection == place.connection { flush() }
     guard place.time.isKnown else { return }
     note(place.time)
     guard let index = open.index(of: place.connection) else { return }
@@ -192,12 +214,9 @@ public struct TraceInspection: RecordSink {
 
   public mutating func receive(_ record: ConnectionRecord) {
     inspection.receive(record)
+    if run.connection == record.connection { flush() }
     note(record.closed)
     guard var tally = open.remove(record.connection) else { return }
-    if tally.packet > 0 {
-      perSegment.add(tally.notifications)
-      bytesPerSegment.add(tally.bytes)
-    }
     guard report.connections.count < limits.inspection.listed else { return }
     tally.connection.closed = record.closed.known
     tally.connection.firstRecord = tally.firstRecord.known

@@ -64,7 +64,10 @@ extension TracePage {
   private func rateCharts(_ kind: String, _ groups: [Group]) -> [Block] {
     let series = summary.sent
     // Bars of three pixels or more, when all is sent in a small part of the trace too.
-    let step = max(1, (series.counts.count + 159) / 160, Int((summary.length / 180 / series.width).rounded(.up)))
+    let shortest = (summary.length / 180 / series.width).rounded(.up)
+    let step = max(
+      1, (series.counts.count + 159) / 160,
+      shortest.isFinite ? Int(min(max(shortest, 1), Double(max(1, series.counts.count)))) : 1)
     let width = series.width * Double(step)
     func points(_ counts: [Int]) -> [Point] {
       stride(from: 0, to: counts.count, by: step).compactMap { start in

@@ -12,7 +12,8 @@ public struct TLSVersion: RawRepresentable, Sendable, Hashable, Comparable, Cust
 
   /// Reads what `description` writes; `nil` for anything else.
   public init?(_ text: String) {
-    guard let version = [.ssl2, .ssl3, .tls10, .tls11, .tls12, .tls13].first(where: { $0.description == text }) as Self?
+    guard
+      let version = [.ssl2, .ssl3, .tls10, .tls11, .tls12, .tls13].first(where: { $0.description == text }) as Self?
     else { return nil }
     self = version
   }
