@@ -92,7 +92,8 @@ struct LoadTally: Sendable {
 
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
-      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.unsent, \.sendings.written, \.sendings.resent,
+      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.unsent, \.sendings.written,
+      \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
       \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.attempted, \.opened, \.resumed, \.failed, \.up,
     ]

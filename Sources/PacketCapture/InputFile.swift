@@ -53,7 +53,6 @@ struct InputFile: ~Copyable {
 
   deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-
   // MARK: the window
 
   var count: Int { end - start }

@@ -55,8 +55,10 @@ struct NetworkLayerTests {
     ("destination", 60, [6, 0, 0, 0, 0, 0, 0, 0]), ("authentication", 51, [6, 4] + [UInt8](repeating: 0, count: 22)),
     ("chain", 0, [60, 0, 0, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]),
     ("atomic fragment", 44, PacketBuilder.fragmentHeader(offset: 0, more: false)),
-    ("options behind an atomic fragment", 44,
-      PacketBuilder.fragmentHeader(next: 60, offset: 0, more: false) + [6, 0, 0, 0, 0, 0, 0, 0]),
+    (
+      "options behind an atomic fragment", 44,
+      PacketBuilder.fragmentHeader(next: 60, offset: 0, more: false) + [6, 0, 0, 0, 0, 0, 0, 0]
+    ),
   ]
 
   @Test(arguments: extensions) func extensionHeadersAreSteppedOver(name: String, next: UInt8, headers: [UInt8]) {

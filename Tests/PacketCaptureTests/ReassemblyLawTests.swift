@@ -231,7 +231,9 @@ struct ReassemblyCopyTests {
         acknowledgement: SequenceNumber(rawValue: 0), flags: flags, payloadLength: range.count)
       let payload = data.rawBytes.extracting(range)
       reassembler.receive(segment, payload, time: .none, packet: 1) { event, _ in
-        if case .bytes(let bytes) = event { address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
+        if case .bytes(let bytes) = event {
+          address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+        }
       }
       if !range.isEmpty {
         let expected = unsafe payload.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }

@@ -38,7 +38,9 @@ private func acceptedLines(_ contents: [UInt8]) -> [KeyLogLine] {
 private func compare(_ memory: KeyLog, _ lines: [KeyLogLine], _ path: String, _ maximumLines: Int, _ limit: Int) {
   do {
     let file = try KeyLog(contentsOf: path, maximumLength: 1 << 20, maximumLines: maximumLines)
-    law(file.count == memory.count && file.isCut == memory.isCut, "\(file.count) lines in a file, \(memory.count) in memory")
+    law(
+      file.count == memory.count && file.isCut == memory.isCut,
+      "\(file.count) lines in a file, \(memory.count) in memory")
     check(file, lines, limit)
   } catch {
     law(false, "a key log cannot be read: \(error)")
@@ -49,7 +51,9 @@ private func compare(_ memory: KeyLog, _ lines: [KeyLogLine], _ path: String, _ 
 private func check(_ log: KeyLog, _ lines: [KeyLogLine], _ limit: Int) {
   for line in lines.prefix(200) {
     let found = log.secrets(line.label, for: line.key, limit: limit)
-    law(found.count <= limit && Set(found).count == found.count, "\(found.count) secrets, of them \(Set(found).count) different")
+    law(
+      found.count <= limit && Set(found).count == found.count,
+      "\(found.count) secrets, of them \(Set(found).count) different")
     var wanted: [[UInt8]] = []
     for other in lines.reversed() where other.label == line.label && other.key == line.key {
       if !wanted.contains(other.secret) { wanted.append(other.secret) }
@@ -74,7 +78,9 @@ private func check(_ log: KeyLog, _ lines: [KeyLogLine], _ limit: Int) {
 /// Puts bytes into a pipe, which holds 64 KiB.
 private func withPipe(_ bytes: [UInt8], _ body: (String) -> Void) {
   var ends: [Int32] = [0, 0]
-  guard pipe(&ends) == 0, write(ends[1], bytes, bytes.count) == bytes.count else { fatalError("no pipe: errno \(errno)") }
+  guard pipe(&ends) == 0, write(ends[1], bytes, bytes.count) == bytes.count else {
+    fatalError("no pipe: errno \(errno)")
+  }
   close(ends[1])
   body("/proc/self/fd/\(ends[0])")
   close(ends[0])

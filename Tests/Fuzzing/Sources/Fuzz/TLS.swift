@@ -70,7 +70,8 @@ struct PlaintextLog {
   mutating func add(_ event: borrowing PlaintextEvent, _ offset: Int, _ point: CapturePoint, latest: Int) {
     law(!hasEnded, "something comes after the end")
     law(offset == self.offset, "offset \(offset) where \(self.offset) comes next")
-    law(lastPacket <= point.packet && point.packet <= latest, "packet \(point.packet) after \(lastPacket), of \(latest)")
+    law(
+      lastPacket <= point.packet && point.packet <= latest, "packet \(point.packet) after \(lastPacket), of \(latest)")
     lastPacket = point.packet
     switch event {
     case .bytes(let bytes):

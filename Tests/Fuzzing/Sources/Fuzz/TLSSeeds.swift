@@ -19,7 +19,8 @@ func tlsSeeds(_ packets: [(linkType: LinkType, bytes: [UInt8])], keyLog: [UInt8]
     case .connection(.closed):
       if let steps = conversations.removeValue(forKey: position.slot), !steps.isEmpty { finished.append(steps) }
     case .connection: break
-    case .bytes(let bytes): conversations[position.slot]?.append(contentsOf: longStep(5 << 1 | side, Array(copying: bytes)))
+    case .bytes(let bytes):
+      conversations[position.slot]?.append(contentsOf: longStep(5 << 1 | side, Array(copying: bytes)))
     case .gap(let length, let reason):
       let count = min(65_535, length - 1)
       conversations[position.slot]?.append(contentsOf: [
@@ -101,8 +102,10 @@ func sealedSeeds() -> [[UInt8]] {
         + plain(1, 4, [0, 0, 0, 1, 0, 3, 7, 7, 7]) + changeCipherSpec(1)
         + sealed(1, 22, stage: 0, message(20, [9, 9, 9]), choice: 0x10)
       let again =
-        sealed(0, 22, stage: 0, message(1, clientHello([], version))) + sealed(1, 22, stage: 0, message(2, serverHello(suite, [], version)))
-        + sealed(1, 20, stage: 0, [1]) + sealed(0, 20, stage: 0, [1]) + sealed(0, 22, stage: 0, message(20), choice: 0x10)
+        sealed(0, 22, stage: 0, message(1, clientHello([], version)))
+        + sealed(1, 22, stage: 0, message(2, serverHello(suite, [], version)))
+        + sealed(1, 20, stage: 0, [1]) + sealed(0, 20, stage: 0, [1])
+        + sealed(0, 22, stage: 0, message(20), choice: 0x10)
       let start = [protection << 1 | choice, 0, 0] + handshake + change + data
       seeds.append(start + close)
       seeds.append(start + again + sealed(0, 23, stage: 0, text))
@@ -112,7 +115,8 @@ func sealedSeeds() -> [[UInt8]] {
   // A hello in SSL 2.0's form: length, type, version, lengths of suites, session and challenge.
   let challenge = [UInt8](repeating: 0xc1, count: 32)
   let old: [UInt8] = [0x80, 44, 1, 3, 1, 0, 3, 0, 0, 0, 32, 0, 0, 0x2f] + challenge
-  seeds.append([6, 0, 0] + longStep(5 << 1, old) + plain(1, 2, serverHello(0x002f, [], 1)) + changeCipherSpec(0) + data)
+  seeds.append(
+    [6, 0, 0] + longStep(5 << 1, old) + plain(1, 2, serverHello(0x002f, [], 1)) + changeCipherSpec(0) + data)
   return seeds
 }
 
