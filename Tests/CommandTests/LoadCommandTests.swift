@@ -95,7 +95,7 @@ struct LoadCommandTests {
           "10k", "--connections", "3", "--rate", "5k/s", "--connection-count", "700", "--faults", "invalid-token=1e-3",
           "--keylog", "run.keys",
         ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "rejected" } })
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "error_response" } })
       simulator.send(SIGUSR1)
       let outcome = try running.end(within: 120)
       let result = try result(in: command)
@@ -130,11 +130,11 @@ struct LoadCommandTests {
       let seen = try CapturedFates(decoded.output)
       #expect(seen.accepted.count == result.notifications.accepted)
       #expect((seen.accepted + seen.rejected.map(\.identifier)).sorted() == (1...10_000).map { $0 })
-      let refused = try simulator.events().filter { $0["event"] as? String == "rejected" }.compactMap { event in
+      let refused = try simulator.events().filter { $0["event"] as? String == "error_response" }.compactMap { event in
         (event["identifier"] as? Int).flatMap { identifier in
           (event["status"] as? Int).map { CapturedFates.Rejection(identifier: identifier, status: $0) }
         }
-      }.filter { $0.identifier != CapturedFates.marker }
+      }.filter { $0.identifier != CapturedFates.marker && $0.status != 10 }
       #expect(Set(refused) == Set(seen.rejected) && refused.count == seen.rejected.count)
       var plan = WorkloadPlan()
       plan.faults = [.invalidToken: 1e-3]
