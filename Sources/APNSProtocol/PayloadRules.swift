@@ -12,6 +12,11 @@ public enum PayloadRules {
   /// none have, so this costs a few nanoseconds for all others.
   @inlinable
   public static func isSilent(_ payload: RawSpan) -> Bool {
+    payload.contains(UInt8(ascii: "-"), or: UInt8(ascii: "\\")) && mayBeSilent(payload)
+  }
+
+  @usableFromInline @inline(never)
+  static func mayBeSilent(_ payload: RawSpan) -> Bool {
     var offset = 0
     while let hyphen = payload.firstOffset(of: UInt8(ascii: "-"), from: offset) {
       offset = hyphen + 1

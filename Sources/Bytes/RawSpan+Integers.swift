@@ -83,6 +83,27 @@ extension RawSpan {
     }
   }
 
+  /// Whether one of two bytes is in it, in one pass and 16 bytes at a time.
+  @inlinable
+  public func contains(_ first: UInt8, or second: UInt8) -> Bool {
+    guard byteCount >= 16 else {
+      for offset in 0..<byteCount where byte(at: offset) == first || byte(at: offset) == second { return true }
+      return false
+    }
+    let (first, second) = (SIMD16(repeating: first), SIMD16(repeating: second))
+    var found = SIMDMask<SIMD16<Int8>>(repeating: false)
+    var offset = 0
+    // The last block may overlap the one before it.
+    let last = byteCount &- 16
+    while true {
+      // Safe: `offset` is not beyond `last`, so 16 bytes are there.
+      let block = unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
+      found .|= (block .== first) .| (block .== second)
+      if offset == last { return any(found) }
+      offset = min(offset &+ 16, last)
+    }
+  }
+
   /// Whether these bytes begin with all of `prefix`.
   @inlinable
   public func begins(with prefix: RawSpan) -> Bool {

@@ -37,7 +37,7 @@ final class ProviderConnection {
   private var openedAt: Int64 = 0
   private var closingSince: Int64 = 0
   private var errorReadAt: Int64?
-  /// When the error was read that ended its last life and left something to be sent again, until it writes again.
+  /// When the error was read that ended its last life and left something to be sent again, until it is up again.
   private var recoversSince: Int64?
   private var cause: LoadTally.Cause?
   /// Ended in good order, and without a marker: what it carried stays open for good.
@@ -158,10 +158,6 @@ final class ProviderConnection {
     runner.measurements.sendLag.record(Int((now - batchDue) / 1_000), times: batchCount)
     runner.measurements.batchNotifications.record(batchCount)
     runner.measurements.batchBytes.record(batch.count)
-    if let since = recoversSince {
-      runner.measurements.recover.record(Int((now - since) / 1_000))
-      recoversSince = nil
-    }
     dropBatch()
     // This may end the connection: nothing that was read before holds behind it.
     channel.writeAndFlush(buffer, promise: nil)
@@ -324,6 +320,11 @@ final class ProviderConnection {
     if isResumed { runner.tally.resumed += 1 }
     runner.probe(self)
     runner.pump()
+    // What was to be sent again is on its way, unless another connection has taken it before.
+    if let since = recoversSince {
+      runner.measurements.recover.record(Int((runner.clock() - since) / 1_000))
+      recoversSince = nil
+    }
   }
 
   func failedToOpen(life: Int) {

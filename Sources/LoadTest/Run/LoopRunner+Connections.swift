@@ -108,6 +108,7 @@ extension LoopRunner {
     let now = clock()
     if let lastTick { measurements.loopLag.record(max(0, Int((now - lastTick) / 1_000) - 1_000)) }
     lastTick = now
+    streak = 0
     pump()
     makeRoomForSuspects()
     for connection in connections { connection.check(now) }

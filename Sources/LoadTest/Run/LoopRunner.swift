@@ -8,8 +8,9 @@ import NIOCore
 /// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
 /// loops share nothing, and need no locks.
 final class LoopRunner {
-  /// Records that are written before the loop looks at other things.
-  private static let burst = 64
+  /// Records that are written before the loop looks at other things: some milliseconds. To come back to them costs a
+  /// timer, which is late.
+  private static let burst = 512
 
   enum Phase { case connecting, running, draining, over }
 
@@ -45,6 +46,8 @@ final class LoopRunner {
   private var turn = 0
   private var isPumping = false
   private var isPumpScheduled = false
+  /// Records that were written since the loop came to look at other things.
+  var streak = 0
   var lastTick: Int64?
   let most: Int
   var start: Int64
@@ -99,6 +102,7 @@ extension LoopRunner {
     isPumpScheduled = true
     loop.assumeIsolated().scheduleTask(in: .microseconds(5)) {
       self.isPumpScheduled = false
+      self.streak = 0
       self.pump()
     }
   }
@@ -108,18 +112,21 @@ extension LoopRunner {
   /// Called when time has passed; never waits.
   func pump() {
     pumping { now in
-      var records = 0
-      while let connection = nextReady(), fill(connection, now, &records) {}
+      while let connection = nextReady(), fill(connection, now) {}
       for connection in connections { connection.flushWhatWaits(now) }
     }
   }
 
   /// The same over a connection that can take more now. The others, which may be many, are not looked at.
+  ///
+  /// A socket that takes whatever it is given says so at once, and again after each write: as long as it is answered with
+  /// another one, its loop comes to nothing else. So there is an end to it.
   func pump(_ connection: ProviderConnection) {
     pumping { now in
+      streak += 1
+      guard streak < Self.burst else { return schedulePump() }
       connection.flushWhatWaits(now)
-      var records = 0
-      while connection.isReady, fill(connection, now, &records) {}
+      while connection.isReady, fill(connection, now) {}
       connection.flushWhatWaits(now)
     }
   }
@@ -136,15 +143,15 @@ extension LoopRunner {
 
   /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
   /// stop.
-  private func fill(_ connection: ProviderConnection, _ now: Int64, _ records: inout Int) -> Bool {
+  private func fill(_ connection: ProviderConnection, _ now: Int64) -> Bool {
     guard let (piece, due) = nextPiece(now) else { return false }
     let taken = connection.collect(piece, due: due, now: now)
     consume(piece, taken)
     guard taken == 0 || !connection.isReady else { return true }
     if connection.isWritable { connection.flush(.full) } else if taken == 0 { return false }
     // Asked for every record: it costs a system call, and what is written after an error is lost.
-    records += connection.hasInput ? Self.burst : 1
-    guard records >= Self.burst else { return true }
+    streak += connection.hasInput ? Self.burst : 1
+    guard streak >= Self.burst else { return true }
     schedulePump()
     return false
   }

@@ -82,7 +82,7 @@ extension RunReport {
     if result.latency.recoverMs.count > 0 {
       table.add(
         "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)), "–",
-        "mean of \(grouped(result.latency.recoverMs.count)), from the error to the first notification sent again")
+        "mean of \(grouped(result.latency.recoverMs.count)), from the error to the connection made in its place")
     }
     if sendings.accepted > 0, sendings.written > 0 {
       table.add(

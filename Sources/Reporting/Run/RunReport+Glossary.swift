@@ -14,7 +14,10 @@ extension RunReport {
       ("send lag", "write time − due time; on this side alone"),
       ("error latency", "from writing a bad notification to reading its error response; of bad ones only"),
       ("drain", "from writing a marker to reading its rejection: an upper bound for all before it"),
-      ("time to recover", "from reading an error to the first notification that is sent again on the new connection"),
+      (
+        "time to recover",
+        "from reading an error to when the connection made in its place is up and what was lost goes out again"
+      ),
       ("loss window", "notifications discarded by one error response"),
       ("loop lag", "how late the clock of the generator's event loops came"),
       ("backlog", "notifications that are due and not written"),

@@ -8,7 +8,7 @@ extension Behavior.Response.Ending: ExpressibleByArgument {}
 struct AnswerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Refuse notifications that nothing is wrong with: every=N, probability=P, prefix=HEX (of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given). Repeatable; the first that applies decides.",
+      "Refuse notifications that nothing is wrong with: every=N, probability=P, prefix=HEX (whole bytes of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given). Repeatable; the first that applies decides.",
       valueName: "rule"), transform: RejectionSpecification.parse)
   var reject: [RejectionSpecification] = []
 
