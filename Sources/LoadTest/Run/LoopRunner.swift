@@ -8,9 +8,11 @@ import NIOCore
 /// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
 /// loops share nothing, and need no locks.
 final class LoopRunner {
-  /// Records that are written before the loop looks at other things: some milliseconds. To come back to them costs a
-  /// timer, which is late.
-  private static let burst = 512
+  /// Records that are written before the loop looks at other things.
+  private static let burst = 64
+  /// The same where a socket asks for more after each: some milliseconds, because to come back costs a timer, which is
+  /// late.
+  private static let longestStreak = 512
 
   enum Phase { case connecting, running, draining, over }
 
@@ -46,7 +48,7 @@ final class LoopRunner {
   private var turn = 0
   private var isPumping = false
   private var isPumpScheduled = false
-  /// Records that were written since the loop came to look at other things.
+  /// How often sockets asked for more since the loop came to look at other things.
   var streak = 0
   var lastTick: Int64?
   let most: Int
@@ -112,7 +114,8 @@ extension LoopRunner {
   /// Called when time has passed; never waits.
   func pump() {
     pumping { now in
-      while let connection = nextReady(), fill(connection, now) {}
+      var records = 0
+      while let connection = nextReady(), fill(connection, now, &records) {}
       for connection in connections { connection.flushWhatWaits(now) }
     }
   }
@@ -124,9 +127,10 @@ extension LoopRunner {
   func pump(_ connection: ProviderConnection) {
     pumping { now in
       streak += 1
-      guard streak < Self.burst else { return schedulePump() }
+      guard streak < Self.longestStreak else { return schedulePump() }
       connection.flushWhatWaits(now)
-      while connection.isReady, fill(connection, now) {}
+      var records = 0
+      while connection.isReady, fill(connection, now, &records) {}
       connection.flushWhatWaits(now)
     }
   }
@@ -143,15 +147,15 @@ extension LoopRunner {
 
   /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
   /// stop.
-  private func fill(_ connection: ProviderConnection, _ now: Int64) -> Bool {
+  private func fill(_ connection: ProviderConnection, _ now: Int64, _ records: inout Int) -> Bool {
     guard let (piece, due) = nextPiece(now) else { return false }
     let taken = connection.collect(piece, due: due, now: now)
     consume(piece, taken)
     guard taken == 0 || !connection.isReady else { return true }
     if connection.isWritable { connection.flush(.full) } else if taken == 0 { return false }
     // Asked for every record: it costs a system call, and what is written after an error is lost.
-    streak += connection.hasInput ? Self.burst : 1
-    guard streak >= Self.burst else { return true }
+    records += connection.hasInput ? Self.burst : 1
+    guard records >= Self.burst else { return true }
     schedulePump()
     return false
   }
