@@ -43,7 +43,10 @@ public final class Simulator: Sendable {
     var books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)] = []
     var sweeps: [RepeatedTask] = []
     for loop in group.makeIterator() {
-      let bound = try await loop.submit { NIOLoopBound(LoopBooks(loop), eventLoop: loop) }.get()
+      let bound = try await loop.submit {
+        desk.options.scheduling.apply()
+        return NIOLoopBound(LoopBooks(loop), eventLoop: loop)
+      }.get()
       books.append((loop, bound))
       sweeps.append(
         loop.scheduleRepeatedTask(initialDelay: LoopBooks.period, delay: LoopBooks.period) { _ in bound.value.sweep() })

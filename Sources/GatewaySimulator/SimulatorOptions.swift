@@ -29,6 +29,8 @@ public struct SimulatorOptions: Sendable {
   public var offline = OfflineStore.Options()
   /// Event loops; connections are spread over them. As many as there are cores.
   public var threads = System.coreCount
+  /// How these get the processor, which they may share with the provider that is tested.
+  public var scheduling = Scheduling.batch
 
   /// A TLS handshake has to be finished within this time.
   public var handshakeTimeout = Duration.seconds(10)

@@ -16,7 +16,8 @@ struct SimulateSettingsTests {
     "versions": "1.2", "--file": #""out""#, "--devices-file": #""devices""#, "--feedback-list": #""list""#,
     "--identity": #""ids""#, "--ciphers": #""ECDHE+AESGCM""#, "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
-    "--response-identifier": #""zero""#, "--response-ending": #""rst""#, "--token-length": #""32..64""#,
+    "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
+    "--token-length": #""32..64""#,
   ]
 
   /// Names of options, and what stands for their value, from the help.

@@ -59,6 +59,7 @@ struct SimulateUsageTests {
     ("'tickets', 'ids' or 'off'", ["on"], "resume"), ("'respond' and 'close'", ["shrug"], "malformed"),
     ("'right', 'wrong' or 'zero'", ["left"], "response-identifier"),
     ("'response', 'fin' or 'rst'", ["nothing"], "response-ending"),
+    ("'normal' and 'batch'", ["fifo"], "scheduling"),
   ]
 
   @Test("A bad value: 64, and what is expected", arguments: bad)
@@ -71,6 +72,24 @@ struct SimulateUsageTests {
         #expect(outcome.errors.contains(expectation), "--\(option)=\(value): \(outcome.errors)")
         #expect(outcome.output == "")
       }
+    }
+  }
+
+  /// Policies of proc_pid_stat(5), its field 41: 0 is normal, 3 is batch.
+  @Test("All threads of its event loops are scheduled as told", arguments: [([], 3), (["--scheduling", "normal"], 0)])
+  func scheduling(arguments: [String], policy: Int) throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--plain", "--threads", "3"] + arguments, in: command)
+      let tasks = URL(filePath: "/proc/\(simulator.identifier)/task")
+      let policies = try FileManager.default.contentsOfDirectory(atPath: tasks.path()).compactMap { task -> Int? in
+        let stat = try String(contentsOf: tasks.appending(path: "\(task)/stat"), encoding: .utf8)
+        guard stat.contains("(NIO-ELT"), let end = stat.lastIndex(of: ")") else { return nil }
+        // What comes behind the name begins with field 3.
+        let fields = stat[end...].split(separator: " ").dropFirst()
+        return Int(fields[fields.startIndex + 38])
+      }
+      #expect(policies == [policy, policy, policy])
+      _ = try simulator.stop()
     }
   }
 

@@ -1,6 +1,8 @@
 import ArgumentParser
 import GatewaySimulator
 
+extension Scheduling: ExpressibleByArgument {}
+
 struct ListeningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -21,6 +23,14 @@ struct ListeningOptions: ParsableArguments {
     help: ArgumentHelp("Threads that connections are spread over. Default: one per core.", valueName: "count"))
   var threads: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      How these threads get the processor: batch lets whoever sends on the same machine finish first, and reads more at \
+      once; normal may interrupt it after every record.
+      """, valueName: "policy"))
+  var scheduling = Scheduling.batch
+
   func validate() throws {
     if let threads, !(1...256).contains(threads) {
       throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
@@ -31,5 +41,6 @@ struct ListeningOptions: ParsableArguments {
     options.gateway = gateway.address
     options.feedback = noFeedback ? nil : feedback.address
     if let threads { options.threads = threads }
+    options.scheduling = scheduling
   }
 }
