@@ -85,6 +85,9 @@ struct LoadTally: Sendable {
       }
     }
 
+    /// Batches written.
+    var total: Int { full + linger + idle + drain }
+
     mutating func merge(_ other: FlushReasons, _ combine: (Int, Int) -> Int) {
       for reason in FlushReason.allCases { self[reason] = combine(self[reason], other[reason]) }
     }

@@ -278,11 +278,12 @@ extension RunResult.Phase {
 extension RunResult.Sample {
   fileprivate mutating func add(_ other: Self) {
     for path in [
-      \.written, \.accepted, \.errors, \.skipped, \.opened, \.closed, \.up, \.backlog, \.rssBytes,
+      \.written, \.writes, \.accepted, \.errors, \.skipped, \.opened, \.closed, \.up, \.backlog, \.rssBytes,
     ] as [WritableKeyPath<Self, Int>] {
       self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
     }
     errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
+    closedByCause.merge(other.closedByCause, uniquingKeysWith: sum)
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
     loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)
     cpu = finite(cpu + other.cpu)

@@ -51,6 +51,9 @@ struct MergingTests {
       sample.tS = Double(second) * 1.004
       (sample.written, sample.up, sample.sendLagP99Us) = (count(), 2, random.number(0...5_000))
       sample.cpu = 0.5
+      sample.writes = count()
+      sample.closedByCause = ["rejected": count(), random.pick(["idle", "local"]): count()]
+      sample.closed = sample.closedByCause.values.reduce(0, +)
       result.series.append(sample)
     }
     result.resources.cpuUserS = 3
@@ -93,6 +96,12 @@ struct MergingTests {
       #expect(sample.written == parts.reduce(0) { $0 + $1.series[index].written })
       #expect(sample.sendLagP99Us == parts.map { $0.series[index].sendLagP99Us }.max())
       #expect(sample.up == 2 * count)
+      #expect(sample.writes == parts.reduce(0) { $0 + $1.series[index].writes })
+      #expect(sample.closedByCause.values.reduce(0, +) == sample.closed)
+      for cause in ["rejected", "idle", "local"] {
+        #expect(
+          sample.closedByCause[cause] ?? 0 == parts.reduce(0) { $0 + ($1.series[index].closedByCause[cause] ?? 0) })
+      }
     }
     #expect(merged.plan["segment"] == .text("all"))
     #expect(merged.plan["seed"] == .number(7))

@@ -11,6 +11,8 @@ struct SeriesTests {
     (sample.written, sample.skipped, sample.backlog) = (number, 10 * number, 100 * number)
     (sample.sendLagP99Us, sample.loopLagP99Us, sample.rssBytes) = (number, 2 * number, 1_000 * number)
     sample.errorsByStatus = ["8": number, "\(100 + number)": 1]
+    (sample.writes, sample.closed) = (3 * number, number + 1)
+    sample.closedByCause = ["rejected": number, "lifetime": 1]
     return sample
   }
 
@@ -26,6 +28,10 @@ struct SeriesTests {
     #expect(series.map(\.rssBytes) == [4_000, 3_000, 4_000])
     #expect(series.map(\.sendLagP99Us) == [3, 2, 4])
     #expect(series.map(\.loopLagP99Us) == [6, 4, 8])
+    #expect(series.map(\.writes) == [12, 9, 12])
+    #expect(
+      series.map(\.closedByCause) == [4, 3, 4].enumerated().map { ["rejected": $1, "lifetime": $0 == 2 ? 1 : 2] })
+    for sample in series { #expect(sample.closedByCause.values.reduce(0, +) == sample.closed) }
     #expect(series[0].errorsByStatus == ["8": 4, "101": 1, "103": 1])
   }
 
@@ -91,7 +97,7 @@ struct SeriesTests {
     let text = String(decoding: data, as: UTF8.self)
     for part in [
       #""errors_by_status":{"101":1,"8":1}"#, #""backlog":100"#, #""loop_lag_p99_us":2"#, #""rss_bytes":1000"#,
-      #""tls_resumed_ms":{"#,
+      #""tls_resumed_ms":{"#, #""writes":3"#, #""closed_by_cause":{"lifetime":1,"rejected":1}"#,
       #""timeline":{"omitted":0,"spans":[{"connection":3,"from_s":0.25,"state":"back-off","to_s":1.5}]}"#,
     ] { #expect(text.contains(part), "\(part)") }
     let decoder = JSONDecoder()
@@ -118,7 +124,9 @@ struct SeriesTests {
     }
     let series = try #require(document["series"] as? [Any])
     document["series"] = [
-      try without(["errors_by_status", "skipped", "backlog", "loop_lag_p99_us", "rss_bytes"], series[0])
+      try without(
+        ["errors_by_status", "skipped", "writes", "closed_by_cause", "backlog", "loop_lag_p99_us", "rss_bytes"],
+        series[0])
     ]
     let phases = try #require(document["phases"] as? [Any])
     document["phases"] = [try without(["skipped"], phases[0])]

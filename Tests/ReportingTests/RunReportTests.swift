@@ -109,6 +109,33 @@ struct RunReportTests {
     #expect(self.text(RunReport(Self.run, baseline: close)).contains("| below 15 % |"))
   }
 
+  @Test("A run whose batches differ has the curve of their cost; one whose do not says so, with its mean")
+  func batchCost() {
+    let fitted = text(RunReport(Self.run))
+    #expect(fitted.contains("- F, a write: ") && fitted.contains("would save"))
+    var run = Self.run
+    for index in run.series.indices { run.series[index].writes = run.series[index].written / 4 }
+    let alike = text(RunReport(run))
+    #expect(alike.contains("Every second had 4 per write") && alike.contains("with a mean of 4 per write"))
+    #expect(!alike.contains("- F, a write: "))
+    // A document from before writes were told of each second.
+    for index in run.series.indices { run.series[index].writes = 0 }
+    let old = RunReport(run).page
+    #expect(old.markdown().text.contains("Processor time for each notification"))
+    #expect(!old.charts.contains { $0.title.hasPrefix("Processor time") })
+  }
+
+  @Test("What the chart of causes leaves out is said, and documents that do not tell causes have none")
+  func causes() {
+    let chart = RunReport(Self.run).page.charts.first { $0.title == "Connections closed, by cause" }
+    let shown = chart?.marks.first { $0.name == "rejected" }?.points.reduce(0) { $0 + $1.y }
+    #expect(shown == Double(Self.run.connections.closed["rejected"] ?? 0))
+    #expect(text(RunReport(Self.run)).contains("4 more were closed after the last whole second"))
+    var old = Self.run
+    for index in old.series.indices { old.series[index].closedByCause = [:] }
+    #expect(!RunReport(old).page.charts.contains { $0.title == "Connections closed, by cause" })
+  }
+
   @Test("Hostile text in any part of a result stays text")
   func hostile() {
     let bad = "<script>x</script>|`\n"
@@ -121,6 +148,7 @@ struct RunReportTests {
     run.errorResponses[bad] = 3
     run.connections.closed[bad] = 3
     run.batches.flushReasons[bad] = 3
+    run.series[0].closedByCause[bad] = 3
     run.phases[0].name = bad
     run.verdict.thresholds = [.init(expression: bad, value: 1, passed: false)]
     run.verdict.invariants = [.init(bad, holds: false, detail: bad)]
@@ -151,6 +179,11 @@ struct RunReportTests {
     run.series[7].errors = .max
     run.series[8].errors = .max
     run.series[9].cpu = .nan
+    run.series[10].writes = .max
+    run.series[11].writes = .min
+    run.series[12].closedByCause = ["rejected": .max]
+    run.series[13].closedByCause = ["rejected": .max, "local": .min]
+    run.connections.closed = ["rejected": .max, "local": .max, "idle": .min]
     run.timeline.spans.append(.init(connection: .max, .up, fromS: .nan, toS: .infinity))
     var ledger = ledger(of: Self.run)
     ledger.gateway.rejected = ["1": .max, "2": .max]

@@ -57,9 +57,11 @@ struct Recorder {
     var sample = RunResult.Sample()
     sample.tS = Double(sampled - began) / 1e9
     (sample.written, sample.accepted, sample.skipped) = (counts.sendings.written, counts.accepted, counts.skipped)
+    sample.writes = counts.flushReasons.total
     sample.errors = counts.errorResponses.values.reduce(0, +)
     sample.errorsByStatus = counts.errors.filter { $0.value > 0 }
     (sample.opened, sample.closed, sample.up) = (counts.opened, counts.closed.values.reduce(0, +), tally.up)
+    sample.closedByCause = counts.connections.closed.filter { $0.value > 0 }
     sample.backlog = backlog
     sample.sendLagP99Us = ofSecond.sendLag.quantile(0.99)
     sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)

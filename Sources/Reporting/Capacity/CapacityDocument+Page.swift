@@ -205,26 +205,9 @@ extension CapacityDocument {
   private func batchesSection(_ analysis: CapacityAnalysis) -> Section? {
     let points = CapacityAnalysis.batchPoints(trials)
     guard points.count >= 2 else { return nil }
-    var marks = [Mark.points("measured", points.map { Point($0.batch, $0.cost) })]
-    var blocks: [Block] = []
-    if let fit = try? BatchCost(points), let most = points.map(\.batch).max() {
-      let curve = (0...120).compactMap { step -> Point? in
-        let batch = pow(max(2, most), Double(step) / 120)
-        return fit.cost(batch: batch).map { Point(batch, $0) }
-      }
-      marks.insert(.line("F/b + V", curve, color: .orange, isDashed: true), at: 0)
-      blocks.append(
-        .values([
-          Value("F, a write", Prose(Unit.microseconds.text(fit.perWrite))),
-          Value("V, a notification", Prose(Unit.microseconds.text(fit.perNotification))),
-          Value("R²", Prose(significant(fit.rSquared, 4))),
-        ]))
-    }
-    let chart = Chart(
-      title: "Processor time of the generator for a notification",
-      x: Axis("notifications of a write", unit: .count, layout: .logarithmic, includesZero: false),
-      y: Axis("processor time", unit: .microseconds), marks: marks)
-    return Section("Batches", [.chart(chart)] + blocks)
+    let fit = try? BatchCost(points)
+    let chart = Chart.batchCost(points.map { Point($0.batch, $0.cost) }, fit: fit)
+    return Section("Batches", [.chart(chart)] + (fit.map { [.values($0.values)] } ?? []))
   }
 
   private static func tone(_ check: CapacityAnalysis.Check) -> Tone { abs(check.deviation) <= 0.15 ? .good : .warning }

@@ -15,7 +15,7 @@ extension RunReport {
       causes.add(.code(cause), Prose(grouped(count)), Prose(Self.meaning(ofCause: cause)))
     }
     blocks.append(causes.rows.isEmpty ? .paragraph("No connection was closed.") : .table(causes))
-    blocks += [strip] + churnCharts
+    blocks += causesOverTime + [strip] + churnCharts
     let latency = result.latency
     blocks.append(
       .table(
@@ -38,6 +38,45 @@ extension RunReport {
           caption: "From an error response to the first notification that was sent again on the new connection."))
     }
     return Section("Connections", blocks)
+  }
+
+  /// When connections were closed by which cause; nothing for documents from before seconds told it.
+  private var causesOverTime: [Block] {
+    guard result.series.contains(where: { !$0.closedByCause.isEmpty }) else { return [] }
+    let total = result.connections.closed.filter { $0.value > 0 }
+    var width = 1.0
+    var told = 0.0
+    let marks = total.keys.sorted().map { cause in
+      let bins = bins { $0.closedByCause[cause] ?? 0 }
+      width = bins.width
+      told += bins.points.reduce(0) { $0 + $1.y }
+      return Mark.bars(cause, bins.points, width: bins.width, color: Self.color(ofCause: cause))
+    }
+    let late = Int(nearest: total.values.reduce(0) { $0 + Double($1) } - told)
+    let per = width == 1 ? "second" : Unit.seconds.text(width)
+    return [
+      .chart(
+        Chart(
+          title: "Connections closed, by cause", x: time, y: Axis("connections per \(per)", unit: .count), marks: marks,
+          regions: regions, height: 130),
+        caption: late > 0
+          ? "\(grouped(late)) more \(late == 1 ? "was" : "were") closed after the last whole second, as the run ended."
+          : "")
+    ]
+  }
+
+  /// The same in every report.
+  private static func color(ofCause cause: String) -> Color {
+    switch cause {
+    case "rejected": .vermillion
+    case "shutdown": .orange
+    case "peer_fin": .purple
+    case "peer_rst": .yellow
+    case "idle": .sky
+    case "lifetime": .blue
+    case "local": .grey
+    default: .green
+    }
   }
 
   /// One row for each connection of the plan, through all its lives.
@@ -102,110 +141,5 @@ extension RunReport {
     case "local": "this side, at the end of the run or for a failure of its own"
     default: ""
     }
-  }
-
-  var batches: Section {
-    let batches = result.batches
-    guard batches.notifications.count > 0 else { return Section("Batching", [.paragraph("Nothing was written.")]) }
-    var blocks: [Block] = [
-      .table(
-        .numbers(
-          ["per write"] + LatencyHistogram.columns,
-          [["notifications"] + batches.notifications.cells, ["bytes"] + batches.bytes.cells])),
-      .chart(
-        Chart(
-          title: "Notifications per write", x: Axis("notifications in one write", unit: .count, includesZero: false),
-          y: Axis("writes", unit: .count), marks: [Self.bars(of: batches.notifications)], height: 150)),
-    ]
-    let reasons = ["full", "linger", "drain", "idle"].filter { batches.flushReasons[$0] != nil }
-    let total = batches.flushReasons.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
-    if total > 0 {
-      var table = Table([.init("a batch was written because"), .init("writes", .right), .init("share", .right)])
-      for reason in reasons + batches.flushReasons.keys.filter({ !reasons.contains($0) }).sorted() {
-        let count = batches.flushReasons[reason] ?? 0
-        let words =
-          switch reason {
-          case "full": "it was full"
-          case "linger": "it had waited long enough"
-          case "drain": "the socket had drained"
-          case "idle": "nothing of ours was unsent"
-          default: reason
-          }
-        table.add(Prose(words), Prose(grouped(count)), Prose(Unit.share.text(Double(count) / Double(total))))
-      }
-      blocks.append(.table(table))
-    }
-    let processor = result.resources.cpuUserS + result.resources.cpuSystemS
-    if result.sendings.written > 0, processor > 0 {
-      blocks.append(
-        .paragraph(
-          "Processor time for each notification: "
-            + .strong(Unit.seconds.text(processor / Double(result.sendings.written)))
-            + " of the generator, with a mean of \(significant(batches.notifications.mean, 3)) notifications per write."
-        ))
-    }
-    return Section("Batching", blocks)
-  }
-
-  /// How often which value was measured, in bins of whole numbers.
-  private static func bars(of histogram: LatencyHistogram) -> Mark {
-    let width = max(1, (histogram.maximum - min(histogram.minimum, histogram.maximum)) / 60 + 1)
-    var bins: [Int: Int] = [:]
-    for (value, count) in histogram.counts { bins[value / width, default: 0] += count }
-    let points = bins.sorted { $0.key < $1.key }.map { bin, count in
-      let (first, last) = (bin * width, bin * width + width - 1)
-      return Point(
-        Double(first) + Double(width - 1) / 2, Double(count),
-        note: width == 1 ? nil : "\(grouped(first)) to \(grouped(last))")
-    }
-    return .bars("", points, width: Double(width), color: .blue)
-  }
-
-  var resources: Section {
-    let resources = result.resources
-    var blocks: [Block] = [
-      .table(
-        .numbers(
-          ["of the generator", ""],
-          [
-            ["processor time, user", Unit.seconds.text(resources.cpuUserS)],
-            ["processor time, system", Unit.seconds.text(resources.cpuSystemS)],
-            ["most memory", Unit.bytes.text(Double(resources.maxRssBytes))],
-            [
-              "loop lag p99",
-              resources.loopLagUs.count == 0 ? "–" : resources.loopLagUs.text(resources.loopLagUs.quantile(0.99)),
-            ],
-          ]))
-    ]
-    guard !result.series.isEmpty else { return Section("Resources", blocks + [.paragraph(noSeries)]) }
-    let cores = Double(result.environment.cores)
-    blocks.append(
-      .chart(
-        Chart(
-          title: "Processor", x: time, y: Axis("cores in use"), marks: [.area("", line(\.cpu), color: .blue)],
-          regions: regions,
-          rules: cores > 0 && (result.series.map(\.cpu).max() ?? 0) > cores * 0.4
-            ? [.horizontal(cores, "all \(result.environment.cores) cores")] : [],
-          height: 130)))
-    if result.series.contains(where: { $0.rssBytes > 0 }) {
-      blocks.append(
-        .chart(
-          Chart(
-            title: "Memory", x: time, y: Axis("resident memory", unit: .bytes),
-            marks: [.line("", line { Double($0.rssBytes) }, color: .purple)], regions: regions, height: 110)))
-    } else {
-      blocks.append(.paragraph("The result does not say how much memory was in use over time."))
-    }
-    if result.series.contains(where: { $0.loopLagP99Us > 0 }) {
-      blocks.append(
-        .chart(
-          Chart(
-            title: "Loop lag p99 of each second", x: time, y: Axis("loop lag p99", unit: .microseconds),
-            marks: [.line("", line { Double($0.loopLagP99Us) }, color: .orange)], regions: regions, height: 110),
-          caption: "How late the generator's clock came: its own share in every latency."))
-    } else {
-      blocks.append(.paragraph("The result does not say how late the event loops came over time."))
-    }
-    return Section("Resources", blocks)
   }
 }

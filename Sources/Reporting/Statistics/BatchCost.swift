@@ -7,17 +7,20 @@ public struct BatchCost: Sendable, Equatable {
     public var batch: Double
     /// For one notification, in any unit of time or processor time.
     public var cost: Double
+    /// How much it counts beside others, as 10 where those that count 1 rest on a tenth of the measurement.
+    public var weight: Double
 
-    public init(batch: Double, cost: Double) {
+    public init(batch: Double, cost: Double, weight: Double = 1) {
       self.batch = batch
       self.cost = cost
+      self.weight = weight
     }
   }
 
   public enum Problem: Error, Sendable, Equatable {
     /// Two unknowns need two different sizes at least.
     case tooFewPoints
-    /// A batch of less than one, a cost that is not positive, or no number.
+    /// A batch of less than one, a cost or weight that is not positive, or no number.
     case badPoint
   }
 
@@ -29,12 +32,16 @@ public struct BatchCost: Sendable, Equatable {
   /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would be all
   /// that counts.
   public init(_ points: [Point]) throws(Problem) {
-    guard points.allSatisfy({ $0.batch >= 1 && $0.batch.isFinite && $0.cost > 0 && $0.cost.isFinite }) else {
-      throw .badPoint
-    }
+    guard
+      points.allSatisfy({
+        $0.batch >= 1 && $0.batch.isFinite && $0.cost > 0 && $0.cost.isFinite && $0.weight > 0 && $0.weight.isFinite
+      })
+    else { throw .badPoint }
     guard Set(points.map(\.batch)).count >= 2 else { throw .tooFewPoints }
     var system = LinearSystem(size: 2)
-    for point in points { system.add([1 / point.batch, 1], point.cost, weight: 1 / (point.cost * point.cost)) }
+    for point in points {
+      system.add([1 / point.batch, 1], point.cost, weight: point.weight / (point.cost * point.cost))
+    }
     guard let solved = system.solved() else { throw .tooFewPoints }
     if solved[0] < 0 {
       (perWrite, perNotification) = (0, Self.best(points) { _ in 1 })
@@ -45,10 +52,10 @@ public struct BatchCost: Sendable, Equatable {
     }
     let (write, each) = (perWrite, perNotification)
     rSquared = explained(
-      points.map(\.cost),
+      points.map(\.cost), weights: points.map(\.weight),
       squaredError: points.reduce(0) {
         let difference = $1.cost - (write / $1.batch + each)
-        return $0 + difference * difference
+        return $0 + $1.weight * difference * difference
       })
   }
 
@@ -56,8 +63,8 @@ public struct BatchCost: Sendable, Equatable {
 
   /// The factor of a single term that fits best.
   private static func best(_ points: [Point], _ term: (Double) -> Double) -> Double {
-    let products = points.reduce(0) { $0 + term($1.batch) / $1.cost }
-    let squares = points.reduce(0) { $0 + term($1.batch) * term($1.batch) / ($1.cost * $1.cost) }
+    let products = points.reduce(0) { $0 + $1.weight * term($1.batch) / $1.cost }
+    let squares = points.reduce(0) { $0 + $1.weight * term($1.batch) * term($1.batch) / ($1.cost * $1.cost) }
     return squares > 0 ? products / squares : 0
   }
 }

@@ -59,9 +59,13 @@ struct LinearSystem {
 }
 
 /// The share of the values' variance that a fit explains; 1 when they do not vary and the fit is exact.
-func explained(_ values: [Double], squaredError: Double) -> Double {
-  let mean = mean(values)
-  let total = values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
-  guard total > 0 else { return squaredError <= 1e-18 * mean * mean * Double(values.count) ? 1 : 0 }
+///
+/// - Parameter weights: of each value, as the squared error has them; all 1 when there are none.
+func explained(_ values: [Double], weights: [Double]? = nil, squaredError: Double) -> Double {
+  let weights = weights ?? values.map { _ in 1 }
+  let weight = weights.reduce(0, +)
+  let mean = weight > 0 ? zip(values, weights).reduce(0) { $0 + $1.0 * $1.1 } / weight : 0
+  let total = zip(values, weights).reduce(0) { $0 + $1.1 * ($1.0 - mean) * ($1.0 - mean) }
+  guard total > 0 else { return squaredError <= 1e-18 * mean * mean * weight ? 1 : 0 }
   return 1 - squaredError / total
 }

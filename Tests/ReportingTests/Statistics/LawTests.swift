@@ -53,6 +53,17 @@ struct LawTests {
     #expect(fit.cost(batch: 0.5) == nil)
   }
 
+  @Test("Weights are as if a point were there so many times")
+  func weights() throws {
+    let (a, b, c) = (BatchCost.Point(batch: 1, cost: 4), BatchCost.Point(batch: 3, cost: 1), (5.0, 1.1))
+    let weighted = try BatchCost([a, b, .init(batch: c.0, cost: c.1, weight: 3)])
+    let repeated = try BatchCost([a, b] + [BatchCost.Point](repeating: .init(batch: c.0, cost: c.1), count: 3))
+    #expect(abs(weighted.perWrite - repeated.perWrite) < 1e-9)
+    #expect(abs(weighted.perNotification - repeated.perNotification) < 1e-9)
+    #expect(abs(weighted.rSquared - repeated.rSquared) < 1e-9)
+    #expect(throws: BatchCost.Problem.badPoint) { try BatchCost([a, .init(batch: 2, cost: 1, weight: 0)]) }
+  }
+
   @Test("Neither part of a batch's cost is ever negative")
   func bounds() throws {
     // Dearer in large batches, and cheaper than any V would allow.

@@ -1,0 +1,40 @@
+import Glibc
+
+/// Pictures and words of what batches save, for one run and for a search for a capacity.
+extension Chart {
+  /// Processor time of a notification over the number that is written at once, in microseconds, with the curve that was
+  /// fitted to it.
+  static func batchCost(_ points: [Point], fit: BatchCost?) -> Chart {
+    let sizes = points.map(\.x).filter { $0.isFinite && $0 > 0 }
+    let (least, most) = (sizes.min() ?? 1, sizes.max() ?? 1)
+    var x = Axis("notifications in one write", unit: .count, includesZero: false)
+    if most >= 4 * least {
+      x.layout = .logarithmic
+    } else {
+      // Not so near that sizes which are almost the same seem to be far apart.
+      x.bounds = least * 0.75...most * 1.25
+    }
+    var marks = [Mark.points("measured", points)]
+    if let fit, most > least {
+      let curve = (0...120).compactMap { step -> Point? in
+        let batch = least * pow(most / least, Double(step) / 120)
+        return fit.cost(batch: batch).map { Point(batch, $0) }
+      }
+      marks.insert(.line("F/b + V", curve, color: .orange, isDashed: true), at: 0)
+    }
+    return Chart(
+      title: "Processor time of the generator for a notification", x: x,
+      y: Axis("processor time", unit: .microseconds), marks: marks)
+  }
+}
+
+extension BatchCost {
+  /// What was fitted to costs in microseconds.
+  var values: [Value] {
+    [
+      Value("F, a write", Prose(Unit.microseconds.text(perWrite))),
+      Value("V, a notification", Prose(Unit.microseconds.text(perNotification))),
+      Value("R²", Prose(significant(rSquared, 4))),
+    ]
+  }
+}

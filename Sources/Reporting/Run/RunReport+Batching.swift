@@ -1,0 +1,101 @@
+import Measurement
+
+extension RunReport {
+  var batches: Section {
+    let batches = result.batches
+    guard batches.notifications.count > 0 else { return Section("Batching", [.paragraph("Nothing was written.")]) }
+    var blocks: [Block] = [
+      .table(
+        .numbers(
+          ["per write"] + LatencyHistogram.columns,
+          [["notifications"] + batches.notifications.cells, ["bytes"] + batches.bytes.cells])),
+      .chart(
+        Chart(
+          title: "Notifications per write", x: Axis("notifications in one write", unit: .count, includesZero: false),
+          y: Axis("writes", unit: .count), marks: [Self.bars(of: batches.notifications)], height: 150)),
+    ]
+    let reasons = ["full", "linger", "drain", "idle"].filter { batches.flushReasons[$0] != nil }
+    let total = batches.flushReasons.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+    if total > 0 {
+      var table = Table([.init("a batch was written because"), .init("writes", .right), .init("share", .right)])
+      for reason in reasons + batches.flushReasons.keys.filter({ !reasons.contains($0) }).sorted() {
+        let count = batches.flushReasons[reason] ?? 0
+        let words =
+          switch reason {
+          case "full": "it was full"
+          case "linger": "it had waited long enough"
+          case "drain": "the socket had drained"
+          case "idle": "nothing of ours was unsent"
+          default: reason
+          }
+        table.add(Prose(words), Prose(grouped(count)), Prose(Unit.share.text(Double(count) / Double(total))))
+      }
+      blocks.append(.table(table))
+    }
+    return Section("Batching", blocks + costBlocks)
+  }
+
+  /// What a notification costs, and what larger batches would save.
+  private var costBlocks: [Block] {
+    let processor = result.resources.cpuUserS + result.resources.cpuSystemS
+    guard result.sendings.written > 0, processor > 0 else { return [] }
+    let whole =
+      "Processor time for each notification: "
+      + .strong(Unit.seconds.text(processor / Double(result.sendings.written)))
+      + " of the generator, over the whole run with its handshakes" as Prose
+    let costs = SecondsCost(result.series, in: measured)
+    guard let mean = costs.mean else {
+      return [
+        .paragraph(whole + "; a mean of \(significant(result.batches.notifications.mean, 3)) notifications per write.")
+      ]
+    }
+    let points = costs.seconds.map { second in
+      Point(second.batch, second.cost, note: "\(grouped(second.written)) written at \(time.text(second.begin))")
+    }
+    let fit = costs.fit
+    var caption = "One point for each second of the measured phase."
+    if costs.omitted > 0 {
+      caption +=
+        " \(grouped(costs.omitted)) with fewer than \(grouped(costs.least)) notifications \(costs.omitted == 1 ? "is" : "are") left out: what goes on without them would be all their cost."
+    }
+    var blocks: [Block] = [
+      .heading("What a batch saves"),
+      .paragraph(
+        whole
+          + "; \(Unit.microseconds.text(mean.cost)) in the measured phase, with a mean of \(significant(mean.batch, 3)) per write."
+      ),
+      .chart(.batchCost(points, fit: fit), caption: Prose(caption)),
+    ]
+    if let fit {
+      let share = fit.cost(batch: mean.batch).map { $0 > 0 ? fit.perWrite / mean.batch / $0 : 0 } ?? 0
+      blocks += [
+        .values(fit.values),
+        .paragraph(
+          "A write costs F however many notifications are in it, and each of them V; one of b in a write so costs F/b + V. At the mean of \(significant(mean.batch, 3)), \(Unit.share.text(share)) of the cost is that of writing, which larger batches would save."
+        ),
+      ]
+    } else {
+      let sizes = costs.seconds.map(\.batch)
+      let (least, most) = (significant(sizes.min() ?? 0, 3), significant(sizes.max() ?? 0, 3))
+      blocks.append(
+        .paragraph(
+          "\(least == most ? "Every second had \(least) per write" : "Seconds had from \(least) to \(most) per write"): too much alike to tell what a write costs from what each notification in it does. The points show how much the cost changes from second to second. Stages of different rates vary the size; "
+            + .code("apnscope capacity") + " does so on purpose."))
+    }
+    return blocks
+  }
+
+  /// How often which value was measured, in bins of whole numbers.
+  private static func bars(of histogram: LatencyHistogram) -> Mark {
+    let width = max(1, (histogram.maximum - min(histogram.minimum, histogram.maximum)) / 60 + 1)
+    var bins: [Int: Int] = [:]
+    for (value, count) in histogram.counts { bins[value / width, default: 0] += count }
+    let points = bins.sorted { $0.key < $1.key }.map { bin, count in
+      let (first, last) = (bin * width, bin * width + width - 1)
+      return Point(
+        Double(first) + Double(width - 1) / 2, Double(count),
+        note: width == 1 ? nil : "\(grouped(first)) to \(grouped(last))")
+    }
+    return .bars("", points, width: Double(width), color: .blue)
+  }
+}

@@ -1,0 +1,99 @@
+import Measurement
+import TestSupport
+import Testing
+
+@testable import Reporting
+
+@Suite("Cost of a notification by seconds")
+struct SecondsCostTests {
+  /// Seconds of a generator with 12 µs a write and 1.5 µs a notification, and some noise.
+  private static func series(
+    _ random: inout SeededGenerator, sizes: ClosedRange<Double>, seconds: Int = 40, noise: Double = 0.03
+  ) -> [RunResult.Sample] {
+    (0..<seconds).map { second in
+      var sample = RunResult.Sample()
+      sample.tS = Double(second) * 1.004
+      let share = Double(second) / Double(max(1, seconds - 1))
+      let batch = sizes.lowerBound + (sizes.upperBound - sizes.lowerBound) * share
+      sample.writes = random.number(2_000...4_000)
+      sample.written = Int(Double(sample.writes) * batch)
+      let processor = Double(sample.writes) * 12e-6 + Double(sample.written) * 1.5e-6
+      sample.cpu = processor / 1.004 * (1 + Double.random(in: -noise...noise, using: &random))
+      return sample
+    }
+  }
+
+  private static func isNear(_ value: Double, _ expected: Double, _ share: Double) -> Bool {
+    abs(value - expected) <= share * expected
+  }
+
+  @Test("Made seconds give F and V", arguments: 1...30 as ClosedRange<UInt64>)
+  func recovered(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let costs = SecondsCost(Self.series(&random, sizes: 1...40), in: 0...100)
+    #expect(costs.seconds.count == 40 && costs.omitted == 0)
+    let fit = try #require(costs.fit)
+    #expect(Self.isNear(fit.perWrite, 12, 0.1) && Self.isNear(fit.perNotification, 1.5, 0.05), "\(fit)")
+    let exact = try #require(SecondsCost(Self.series(&random, sizes: 1...40, noise: 0), in: 0...100).fit)
+    // Sizes are rounded to whole notifications, and the last second's length is not told.
+    #expect(Self.isNear(exact.perWrite, 12, 0.01) && Self.isNear(exact.perNotification, 1.5, 0.01), "\(exact)")
+  }
+
+  @Test("Seconds with hardly any notifications change nothing, and are counted")
+  func idle() throws {
+    var random = SeededGenerator(seed: 5)
+    var series = Self.series(&random, sizes: 1...40)
+    let before = try #require(SecondsCost(series, in: 0...200).fit)
+    for _ in 0..<60 {
+      var sample = RunResult.Sample()
+      sample.tS = Double(series.count) * 1.004
+      (sample.written, sample.writes, sample.cpu) = (random.number(1...99), 1, 0.02)
+      series.append(sample)
+    }
+    let costs = SecondsCost(series, in: 0...200)
+    #expect(costs.omitted == 60 && costs.seconds.count == 40)
+    let fit = try #require(costs.fit)
+    #expect(Self.isNear(fit.perWrite, before.perWrite, 0.01))
+  }
+
+  @Test("Sizes that are alike have a mean and no fit; two seconds of another size do not make them differ")
+  func alike() throws {
+    var random = SeededGenerator(seed: 5)
+    let series = Self.series(&random, sizes: 20...25)
+    let costs = SecondsCost(series, in: 0...100)
+    #expect(costs.fit == nil)
+    let mean = try #require(costs.mean)
+    #expect((20...25).contains(mean.batch) && Self.isNear(mean.cost, 12 / mean.batch + 1.5, 0.03))
+    var few = series
+    for index in 0..<2 { few[index].writes = few[index].written }
+    #expect(SecondsCost(few, in: 0...100).fit == nil)
+    for index in 2..<3 { few[index].writes = few[index].written }
+    #expect(SecondsCost(few, in: 0...100).fit != nil)
+  }
+
+  @Test("Only whole seconds of the range count, and none whose length nobody knows")
+  func range() {
+    var random = SeededGenerator(seed: 5)
+    var series = Self.series(&random, sizes: 1...40, seconds: 10)
+    #expect(SecondsCost(series, in: 2...6).seconds.map(\.begin) == [2, 3, 4, 5].map { $0 * 1.004 })
+    series.remove(at: 4)
+    #expect(SecondsCost(series, in: 0...100).seconds.map(\.begin) == [0, 1, 2, 5, 6, 7, 8, 9].map { $0 * 1.004 })
+  }
+
+  @Test("Documents without writes, and numbers that none can have, make no point")
+  func nothing() {
+    var random = SeededGenerator(seed: 5)
+    var old = Self.series(&random, sizes: 1...40)
+    for index in old.indices { old[index].writes = 0 }
+    #expect(SecondsCost(old, in: 0...100).mean == nil && SecondsCost([], in: 0...1).fit == nil)
+    var absurd = Self.series(&random, sizes: 1...40, seconds: 6)
+    absurd[0].writes = .max
+    (absurd[1].writes, absurd[1].written) = (-5, .min)
+    absurd[2].cpu = .nan
+    absurd[3].cpu = .infinity
+    absurd[4].tS = .nan
+    #expect(SecondsCost(absurd, in: 0...100).seconds.map(\.begin) == [absurd[5].tS])
+    absurd[5].written = .max
+    #expect(SecondsCost(absurd, in: 0...100).mean.map { $0.cost.isFinite } == true)
+  }
+}
