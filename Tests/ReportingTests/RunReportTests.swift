@@ -112,11 +112,11 @@ struct RunReportTests {
   @Test("A run whose batches differ has the curve of their cost; one whose do not says so, with its mean")
   func batchCost() {
     let fitted = text(RunReport(Self.run))
-    #expect(fitted.contains("- F, a write: ") && fitted.contains("would save"))
+    #expect(fitted.contains("- F, a write: ") && fitted.contains("can larger batches save"))
     var run = Self.run
     for index in run.series.indices { run.series[index].writes = run.series[index].written / 4 }
     let alike = text(RunReport(run))
-    #expect(alike.contains("Every second had 4 per write") && alike.contains("with a mean of 4 per write"))
+    #expect(alike.contains("Every second had 4 per write") && alike.contains("with a mean of 4 notifications per write"))
     #expect(!alike.contains("- F, a write: "))
     // A document from before writes were told of each second.
     for index in run.series.indices { run.series[index].writes = 0 }
@@ -127,13 +127,13 @@ struct RunReportTests {
 
   @Test("What the chart of causes leaves out is said, and documents that do not tell causes have none")
   func causes() {
-    let chart = RunReport(Self.run).page.charts.first { $0.title == "Connections closed, by cause" }
+    let chart = RunReport(Self.run).page.charts.first { $0.title == "Connections opened, and closed by cause" }
     let shown = chart?.marks.first { $0.name == "rejected" }?.points.reduce(0) { $0 + $1.y }
     #expect(shown == Double(Self.run.connections.closed["rejected"] ?? 0))
     #expect(text(RunReport(Self.run)).contains("4 more were closed after the last whole second"))
     var old = Self.run
     for index in old.series.indices { old.series[index].closedByCause = [:] }
-    #expect(!RunReport(old).page.charts.contains { $0.title == "Connections closed, by cause" })
+    #expect(!RunReport(old).page.charts.contains { $0.title == "Connections opened, and closed by cause" })
   }
 
   @Test("Hostile text in any part of a result stays text")

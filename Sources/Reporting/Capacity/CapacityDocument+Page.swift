@@ -50,8 +50,11 @@ extension CapacityDocument {
       figures.append(
         Figure(
           "network", Unit.bytesPerSecond.text(plan.networkBitsPerS / 8),
-          note: "\(significant(plan.bytesEach, 3)) B each"))
-      figures.append(Figure("generator's memory", Unit.bytes.text(Double(plan.memoryBytes))))
+          note:
+            "at \(Unit.perSecond.text(plan.demandPerS ?? sustainedPerS ?? 0)), \(significant(plan.bytesEach, 3)) B each"
+        ))
+      figures.append(
+        Figure("generator's memory", Unit.bytes.text(Double(plan.memoryBytes)), note: "the most of all trials"))
       if let first = plan.cases.first, let campaign {
         let target = Unit.count.text(Double(campaign.notifications))
         figures.append(
@@ -61,9 +64,9 @@ extension CapacityDocument {
         if let within = campaign.withinS {
           figures.append(
             Figure(
-              "within \(Unit.seconds.text(within))",
-              first.connections.map { "\(grouped($0)) connections" } ?? "not known",
-              note: "\(Unit.perSecond.text(plan.demandPerS ?? 0)), \(first.hosts.map { "\($0) hosts" } ?? "")"))
+              "connections, within \(Unit.seconds.text(within))", first.connections.map { grouped($0) } ?? "not known",
+              note: "at \(Unit.perSecond.text(plan.demandPerS ?? 0))"
+                + (first.hosts.map { ", from \(grouped($0)) hosts" } ?? "")))
         }
       }
     }
@@ -89,7 +92,9 @@ extension CapacityDocument {
       names,
       plan.cases.enumerated().map { index, one in
         var cells = [
-          (index == 0 ? "measured: " : "") + plan.shareText(one), Unit.perSecond.text(one.acceptedPerS),
+          // In one line, however narrow.
+          ((index == 0 ? "measured: " : "") + plan.shareText(one)).replacing(" ", with: "\u{A0}"),
+          Unit.perSecond.text(one.acceptedPerS),
           Unit.perSecond.text(one.perConnectionPerS), significant(one.sendingsEach, 4),
           "\(significant(one.reconnectsPerS, 3))/s",
         ]
@@ -110,23 +115,29 @@ extension CapacityDocument {
     }
     let rates = steps.map { $0.offeredPerS ?? $0.acceptedPerS }.filter { $0 > 0 }
     // Trials are close to each other at the end: the axis shows a little more than they span.
-    let bounds = rates.min().flatMap { low in rates.max().map { low * 0.95...$0 * 1.05 } }
+    let bounds = rates.min().flatMap { low in rates.max().map { low * 0.97...$0 * 1.03 } }
+    let isFar = bounds.map { $0.upperBound > 4 * $0.lowerBound } ?? false
+    let numbers = steps.map { Double($0.number) }
+    let line = sustainedPerS.flatMap { rate in
+      numbers.min().flatMap { first in numbers.max().map { [Point(first, rate), Point($0, rate)] } }
+    }
     let chart = Chart(
       title: "Trials of the search",
       x: Axis("trial", unit: .count, includesZero: false),
-      y: Axis("notifications per second", unit: .perSecond, layout: .logarithmic, bounds: bounds),
+      y: Axis("notifications per second", unit: .perSecond, layout: isFar ? .logarithmic : .linear, bounds: bounds),
       marks: [
+        .line(
+          sustainedPerS.map { "sustained, \(Unit.perSecond.text($0))" } ?? "", line ?? [], color: .grey, isDashed: true),
         .points("passed", points(.passed), color: .green), .points("failed", points(.failed), color: .vermillion),
         .points("void", points(.void), color: .grey), .points("burst", points(.measured), color: .blue),
-      ].filter { !$0.points.isEmpty },
-      rules: sustainedPerS.map { [.horizontal($0, "sustained")] } ?? [])
+      ].filter { !$0.points.isEmpty })
     return Section(
       "Search",
       [
         .paragraph(
           "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. One whose generator lacked processor time is void instead of failed."
         ),
-        .chart(chart),
+        .chart(chart, caption: isFar ? "" : "The axis does not begin at 0."),
       ])
   }
 
@@ -224,7 +235,7 @@ extension CapacityDocument {
     var table = Table([
       .init("trial", .right), .init("for"), .init("offered", .right), .init("accepted", .right),
       .init("connections", .right), .init("batch", .right), .init("errors", .right), .init("lag p99", .right),
-      .init("behind", .right), .init("cores", .right), .init("verdict"), .init("why"),
+      .init("behind", .right), .init("cores", .right), .init("verdict"),
     ])
     for trial in trials {
       let tone: Tone =
@@ -241,14 +252,15 @@ extension CapacityDocument {
             Unit.perSecond.text(trial.acceptedPerS), "\(trial.connections)",
             trial.perWriteMean.map { significant($0, 3) } ?? "–", grouped(trial.errors),
             Unit.microseconds.text(Double(trial.sendLagP99Us)), trial.behindMs.map(Unit.milliseconds.text) ?? "–",
-            significant(trial.cpuCores, 2), trial.verdict.rawValue, trial.reasons.joined(separator: "; "),
+            significant(trial.cpuCores, 2),
+            trial.verdict.rawValue + (trial.reasons.isEmpty ? "" : ": " + trial.reasons.joined(separator: "; ")),
           ].map { Prose($0) }, tone: tone))
     }
     return Section("All trials", [.table(table)])
   }
 
   private var setup: Section {
-    var values = [
+    let values = [
       Value("host", Prose(environment.host)), Value("kernel", Prose(environment.kernel)),
       Value("processor", Prose("\(environment.cpu), \(environment.cores) cores")),
       Value("memory", Prose(Unit.bytes.text(Double(environment.memoryBytes)))),
@@ -256,14 +268,11 @@ extension CapacityDocument {
       Value("command", .code(environment.command.joined(separator: " "))),
       Value("time", Prose("\(started) to \(ended)")),
     ]
-    values += plan.sorted { $0.key < $1.key }.map { name, value in
-      switch value {
-      case .text(let text): Value(name, Prose(text))
-      case .number(let number): Value(name, Prose(decimal(number, 6)))
-      case .flag(let flag): Value(name, Prose("\(flag)"))
-      case .list(let list): Value(name, Prose(list.joined(separator: ", ")))
-      }
-    }
-    return Section("Set-up", [.values(values)])
+    let lines = plan.sorted { $0.key < $1.key }.map { "\($0.key) = \($0.value.text)" }
+    return Section(
+      "Set-up",
+      [.values(values)]
+        + (lines.isEmpty
+          ? [] : [.heading("Plan of every trial"), .preformatted(lines.joined(separator: "\n"))]))
   }
 }

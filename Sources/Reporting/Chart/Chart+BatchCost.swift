@@ -14,6 +14,8 @@ extension Chart {
       // Not so near that sizes which are almost the same seem to be far apart.
       x.bounds = least * 0.75...most * 1.25
     }
+    let costs = points.map(\.y).filter { $0.isFinite && $0 > 0 }
+    let isFar = (costs.max() ?? 1) > 20 * (costs.min() ?? 1)
     var marks = [Mark.points("measured", points)]
     if let fit, most > least {
       let curve = (0...120).compactMap { step -> Point? in
@@ -24,7 +26,7 @@ extension Chart {
     }
     return Chart(
       title: "Processor time of the generator for a notification", x: x,
-      y: Axis("processor time", unit: .microseconds), marks: marks)
+      y: Axis("processor time", unit: .microseconds, layout: isFar ? .logarithmic : .linear), marks: marks)
   }
 }
 

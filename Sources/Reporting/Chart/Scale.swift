@@ -42,7 +42,8 @@ struct Scale {
       let each = axis.unit.secondsEach
       let steps: Ticks.Steps =
         axis.unit.isTime && (last - first) * each > 60
-        ? .time : axis.unit == .bytes || axis.unit == .bytesPerSecond ? .binary : .decimal
+        ? .time
+        : axis.unit == .bytes || axis.unit == .bytesPerSecond ? .binary : axis.unit == .count ? .whole : .decimal
       if endsAtTicks {
         ticks = Ticks.covering(first * each, last * each, atMost: roomForTicks, steps: steps).map { $0 / each }
         (low, high) = (ticks.first ?? 0, ticks.last ?? 1)

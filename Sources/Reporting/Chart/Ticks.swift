@@ -2,8 +2,8 @@ import Glibc
 
 /// Places on an axis that are worth a label.
 enum Ticks {
-  /// Distances between ticks: 1, 2 or 5 times a power of ten; of two for bytes; whole seconds, minutes and hours.
-  enum Steps { case decimal, binary, time }
+  /// Distances between ticks: 1, 2 or 5 times a power of ten; of two for bytes; whole for counts; whole seconds, minutes and hours.
+  enum Steps { case decimal, whole, binary, time }
 
   /// Ticks from at or below `low` to at or above `high`, from 2 to `count` of them.
   static func covering(_ low: Double, _ high: Double, atMost count: Int, steps: Steps = .decimal) -> [Double] {
@@ -95,6 +95,7 @@ private struct Step {
       ]
       self.init(numerator: steps.first { $0 >= least } ?? 86_400, denominator: 1)
     case .binary where least > 1: self.init(numerator: pow(2, ceil(log2(least) - 1e-9)), denominator: 1)
+    case .whole: self.init(decimal: max(1, least), times: 1)
     case .decimal, .binary, .time: self.init(decimal: least, times: 1)
     }
   }

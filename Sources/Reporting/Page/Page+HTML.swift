@@ -77,10 +77,10 @@ extension Page {
     .scroll{overflow-x:auto;margin:10px 0 16px}
     table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums;min-width:min(100%,22em)}
     th,td{text-align:left;padding:6px 18px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}
-    th{color:var(--soft);font-weight:600;font-size:.84rem;white-space:nowrap}
+    th{color:var(--soft);font-weight:600;font-size:.84rem;vertical-align:bottom}
     td:not(.r){min-width:7.5em}
     td:last-child,th:last-child{padding-right:2px}
-    .r{text-align:right;white-space:nowrap}
+    .r{text-align:right}td.r{white-space:nowrap}
     tr.bad td{background:var(--bad-ground)}tr.warning td{background:var(--warning-ground)}
     dl.values{display:grid;grid-template-columns:minmax(8em,max-content) 1fr;gap:5px 22px;margin:10px 0 16px;font-size:.95rem}
     dl.values dt{color:var(--soft)}dl.values dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
@@ -160,7 +160,7 @@ extension Block {
     case .preformatted(let text):
       // Many short lines take less room side by side.
       let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-      let isNarrow = lines.count > 12 && lines.allSatisfy { $0.count < 64 }
+      let isNarrow = lines.count > 12 && lines.count { $0.count >= 64 } <= lines.count / 12
       return "<pre\(isNarrow ? " class=\"columns\"" : "")>\(Markup.escaped(text))</pre>"
     }
   }

@@ -49,31 +49,49 @@ extension RunReport {
         .paragraph(whole + "; a mean of \(significant(result.batches.notifications.mean, 3)) notifications per write.")
       ]
     }
-    let points = costs.seconds.map { second in
-      Point(second.batch, second.cost, note: "\(grouped(second.written)) written at \(time.text(second.begin))")
-    }
     let fit = costs.fit
+    let perSecond = fit?.perSecond ?? 0
+    let points = costs.seconds.compactMap { second -> Point? in
+      guard second.processor > perSecond else { return nil }
+      return Point(
+        second.batch, (second.processor - perSecond) / Double(second.written),
+        note: "\(grouped(second.written)) written at \(time.text(second.begin))")
+    }
     var caption = "One point for each second of the measured phase."
     if costs.omitted > 0 {
       caption +=
         " \(grouped(costs.omitted)) with fewer than \(grouped(costs.least)) notifications \(costs.omitted == 1 ? "is" : "are") left out: what goes on without them would be all their cost."
     }
+    if perSecond > 0 {
+      caption +=
+        " What goes on in each second whatever is sent, as clocks and timers, is taken off: \(Unit.microseconds.text(perSecond)) a second."
+    }
+    if points.count < costs.seconds.count {
+      caption += " \(grouped(costs.seconds.count - points.count)) took no longer than that, and have no point."
+    }
     var blocks: [Block] = [
       .heading("What a batch saves"),
       .paragraph(
         whole
-          + "; \(Unit.microseconds.text(mean.cost)) in the measured phase, with a mean of \(significant(mean.batch, 3)) per write."
+          + "; \(Unit.microseconds.text(mean.cost)) in the measured phase, with a mean of \(significant(mean.batch, 3)) notifications per write."
       ),
-      .chart(.batchCost(points, fit: fit), caption: Prose(caption)),
+      .chart(.batchCost(points, fit: fit?.batch), caption: Prose(caption)),
     ]
     if let fit {
-      let share = fit.cost(batch: mean.batch).map { $0 > 0 ? fit.perWrite / mean.batch / $0 : 0 } ?? 0
-      blocks += [
-        .values(fit.values),
-        .paragraph(
-          "A write costs F however many notifications are in it, and each of them V; one of b in a write so costs F/b + V. At the mean of \(significant(mean.batch, 3)), \(Unit.share.text(share)) of the cost is that of writing, which larger batches would save."
-        ),
-      ]
+      blocks.append(.values(fit.batch.values))
+      let cost = fit.batch.cost(batch: mean.batch) ?? 0
+      if fit.isTelling, cost > 0 {
+        let share = Unit.share.text(fit.batch.perWrite / mean.batch / cost)
+        blocks.append(
+          .paragraph(
+            "A write costs F however many notifications are in it, and each of them V; so one of b in a write costs F/b + V. With \(significant(mean.batch, 3)) in a write that is \(Unit.microseconds.text(cost)), and \(share) of it is the write's: no more than that can larger batches save."
+          ))
+      } else {
+        blocks.append(
+          .paragraph(
+            "A write costs F however many notifications are in it, and each of them V. Here seconds differ by more than their batches explain, so that F and V are no more than a hint; a longer run, or "
+              + .code("apnscope capacity") + ", tells them better."))
+      }
     } else {
       let sizes = costs.seconds.map(\.batch)
       let (least, most) = (significant(sizes.min() ?? 0, 3), significant(sizes.max() ?? 0, 3))

@@ -8,7 +8,8 @@ extension RunReport {
     ])
     let rates = result.rates
     let written = Steady(result, in: measured).writtenPerSecond
-    let interval = (try? BatchMeans(written))
+    // What the plan changes is no chance, and has no interval.
+    let interval = hasVaryingStages ? nil : try? BatchMeans(written)
     let relative = interval.flatMap { $0.mean > 0 ? $0.halfWidth / $0.mean : nil }
     func around(_ value: Double, _ unit: Unit) -> Prose {
       relative.map { Prose("± \(unit.text(value * $0))") } ?? "–"
@@ -17,6 +18,7 @@ extension RunReport {
       switch interval {
       case .some(let known):
         "\(grouped(written.count)) seconds, as good as \(significant(known.effectiveCount, 2)) independent ones (batch means)"
+      case .none where hasVaryingStages: "the mean of all stages: the plan changes the rate, so it has no interval"
       case .none: "too few whole seconds in the measured phase for an interval"
       }
     table.add(
@@ -50,6 +52,17 @@ extension RunReport {
     return count
   }
 
+  private var rateOption: String {
+    ["stage": "--stage", "rate_per_connection": "--rate-per-connection"]
+      .first { result.plan[$0.key] != nil }?.value ?? "--rate"
+  }
+
+  /// Whether the plan itself changes the rate while it is measured.
+  private var hasVaryingStages: Bool {
+    guard case .list(let stages)? = result.plan["stage"] else { return false }
+    return Set(stages.flatMap { Self.rates(ofStage: $0) }).count > 1
+  }
+
   private func lagRows(_ table: inout Table) {
     let lag = result.latency.sendLagUs
     guard lag.count > 0 else { return }
@@ -68,7 +81,8 @@ extension RunReport {
     switch EventShare(events: sendings.rejected, of: sendings.written) {
     case .measured(let share):
       table.add(
-        "Rejected", Prose(Unit.share.text(share)), "–",
+        "Rejected", Prose(Unit.share.text(share)),
+        Prose(EventShare.interval(events: sendings.rejected, of: sendings.written).map(Self.between) ?? "–"),
         "one in \(grouped(Double(sendings.written) / Double(max(1, sendings.rejected))))")
     case .lessThan(let share):
       table.add("Rejected", "none", "below \(Unit.share.text(share))", "none in \(grouped(sendings.written))")
@@ -76,12 +90,13 @@ extension RunReport {
     }
     if result.lossWindow.count > 0 {
       table.add(
-        "An error discards", Prose(significant(result.lossWindow.mean, 3)), "–",
+        "An error discards", Prose(significant(result.lossWindow.mean, 3)), Self.around(result.lossWindow),
         "mean of \(grouped(result.lossWindow.count)); the most were \(grouped(result.lossWindow.maximum))")
     }
     if result.latency.recoverMs.count > 0 {
       table.add(
-        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)), "–",
+        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)),
+        Self.around(result.latency.recoverMs),
         "mean of \(grouped(result.latency.recoverMs.count)), from the error to the connection made in its place")
     }
     if sendings.accepted > 0, sendings.written > 0 {
@@ -91,13 +106,22 @@ extension RunReport {
     }
   }
 
+  private static func between(_ shares: ClosedRange<Double>) -> String {
+    "\(Unit.share.text(shares.lowerBound)) to \(Unit.share.text(shares.upperBound))"
+  }
+
+  private static func around(_ histogram: LatencyHistogram) -> Prose {
+    guard let half = histogram.halfWidthOfMean else { return "–" }
+    return Prose("± " + (histogram.unit == .count ? significant(half, 2) : histogram.valueUnit.text(half)))
+  }
+
   private func remarks(_ interval: BatchMeans?, _ written: [Double]) -> [Prose] {
     var remarks: [Prose] = []
     switch result.verdict.limitedBy {
     case .schedule:
       remarks.append(
         "The schedule was the limit: this is the rate that was asked for, and the most is not known. Ask for more with "
-          + .code("--rate") + ", or leave it out.")
+          + .code(rateOption) + ", or leave it out.")
     case .generator:
       remarks.append(
         "The generator was the limit: the gateway may take more than this. Share the load among machines with "
@@ -108,6 +132,8 @@ extension RunReport {
       remarks.append(
         "The interval is too narrow: neighbouring seconds are still correlated in the longest batches. Run longer.")
     }
+    // Stages are not meant to settle.
+    guard !hasVaryingStages else { return remarks }
     switch WarmUp(written) {
     case .settled(let at) where at > 0:
       remarks.append(

@@ -15,7 +15,7 @@ extension RunReport {
       causes.add(.code(cause), Prose(grouped(count)), Prose(Self.meaning(ofCause: cause)))
     }
     blocks.append(causes.rows.isEmpty ? .paragraph("No connection was closed.") : .table(causes))
-    blocks += causesOverTime + [strip] + churnCharts
+    blocks += churnCharts(strip)
     let latency = result.latency
     blocks.append(
       .table(
@@ -34,35 +34,12 @@ extension RunReport {
     if latency.recoverMs.count > 1 {
       blocks.append(
         .chart(
-          latency.recoverMs.percentileChart("Time to recover", y: "time without a connection"),
-          caption: "From an error response to the first notification that was sent again on the new connection."))
+          latency.recoverMs.percentileChart("Time to recover", y: "from error to sending again"),
+          caption:
+            "From reading an error response to when the connection made in its place is up and sends again what was lost."
+        ))
     }
     return Section("Connections", blocks)
-  }
-
-  /// When connections were closed by which cause; nothing for documents from before seconds told it.
-  private var causesOverTime: [Block] {
-    guard result.series.contains(where: { !$0.closedByCause.isEmpty }) else { return [] }
-    let total = result.connections.closed.filter { $0.value > 0 }
-    var width = 1.0
-    var told = 0.0
-    let marks = total.keys.sorted().map { cause in
-      let bins = bins { $0.closedByCause[cause] ?? 0 }
-      width = bins.width
-      told += bins.points.reduce(0) { $0 + $1.y }
-      return Mark.bars(cause, bins.points, width: bins.width, color: Self.color(ofCause: cause))
-    }
-    let late = Int(nearest: total.values.reduce(0) { $0 + Double($1) } - told)
-    let per = width == 1 ? "second" : Unit.seconds.text(width)
-    return [
-      .chart(
-        Chart(
-          title: "Connections closed, by cause", x: time, y: Axis("connections per \(per)", unit: .count), marks: marks,
-          regions: regions, height: 130),
-        caption: late > 0
-          ? "\(grouped(late)) more \(late == 1 ? "was" : "were") closed after the last whole second, as the run ended."
-          : "")
-    ]
   }
 
   /// The same in every report.
@@ -105,23 +82,47 @@ extension RunReport {
     return .chart(Chart(title: "Lives of the connections", x: time, strip: strip), caption: Prose(caption))
   }
 
-  private var churnCharts: [Block] {
-    guard !result.series.isEmpty else { return [.paragraph(noSeries)] }
-    let (opened, closed) = (bins(\.opened), bins(\.closed))
-    let per = opened.width == 1 ? "second" : Unit.seconds.text(opened.width)
+  /// - Parameter strip: stands behind what was opened and closed.
+  private func churnCharts(_ strip: Block) -> [Block] {
+    guard !result.series.isEmpty else { return [strip, .paragraph(noSeries)] }
     return [
+      churn, strip,
       .chart(
         Chart(
           title: "Connections up", x: time, y: Axis("connections", unit: .count),
           marks: [.steps("", zip(result.series, seconds).map { Point($0.tS + $1, Double($0.up)) }, color: .blue)],
           regions: regions, height: 110)),
-      .chart(
-        Chart(
-          title: "Connections opened and closed", x: time, y: Axis("connections per \(per)", unit: .count),
-          marks: [
-            .steps("opened", edges(opened), color: .blue), .steps("closed", edges(closed), color: .vermillion),
-          ], regions: regions, height: 130)),
     ]
+  }
+
+  /// What was opened, and what was closed by which cause; of all causes together when the document does not tell.
+  private var churn: Block {
+    let opened = bins(\.opened)
+    var chart = Chart(
+      title: "Connections opened and closed", x: time,
+      y: Axis("connections per \(opened.width == 1 ? "second" : Unit.seconds.text(opened.width))", unit: .count),
+      marks: [], regions: regions, height: 140)
+    let openedLine = Mark.steps("opened", edges(opened), color: .green)
+    guard result.series.contains(where: { !$0.closedByCause.isEmpty }) else {
+      chart.marks = [openedLine, .steps("closed", edges(bins(\.closed)), color: .vermillion)]
+      return .chart(chart)
+    }
+    chart.title = "Connections opened, and closed by cause"
+    let total = result.connections.closed.filter { $0.value > 0 }
+    var told = 0.0
+    for cause in total.keys.sorted() {
+      let closed = bins { $0.closedByCause[cause] ?? 0 }
+      told += closed.points.reduce(0) { $0 + $1.y }
+      guard closed.points.contains(where: { $0.y > 0 }) else { continue }
+      chart.marks.append(.bars(cause, closed.points, width: opened.width, color: Self.color(ofCause: cause)))
+    }
+    chart.marks.append(openedLine)
+    let late = Int(nearest: total.values.reduce(0) { $0 + Double($1) } - told)
+    return .chart(
+      chart,
+      caption: late > 0
+        ? "Bars are what was closed. \(grouped(late)) more \(late == 1 ? "was" : "were") closed after the last whole second, as the run ended."
+        : "Bars are what was closed.")
   }
 
   /// Bins as steps, each from its beginning to its end.

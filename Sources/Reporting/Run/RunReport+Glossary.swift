@@ -18,10 +18,18 @@ extension RunReport {
         "time to recover",
         "from reading an error to when the connection made in its place is up and what was lost goes out again"
       ),
+      (
+        "limited by",
+        "schedule: no more was asked for; gateway: it took no more; generator: this machine could not send more"
+      ),
       ("loss window", "notifications discarded by one error response"),
       ("loop lag", "how late the clock of the generator's event loops came"),
       ("backlog", "notifications that are due and not written"),
       ("linger", "how long a batch waits to become full"),
+      (
+        "resumed",
+        "a TLS handshake that goes on with a session of before, without certificates: shorter than a full one"
+      ),
       ("measured phase", "between warm-up and drain; rates and send lag are of it"),
       (
         "95 % interval",
@@ -29,6 +37,6 @@ extension RunReport {
       ),
       ("p99", "99 of 100 values are not above it"),
     ]
-    return Section("Words", [.values(words.map { Value($0.0, $0.1) })])
+    return Section("Glossary", [.values(words.map { Value($0.0, $0.1) })])
   }
 }

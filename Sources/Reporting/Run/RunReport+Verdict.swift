@@ -10,7 +10,9 @@ extension RunReport {
     let notifications = result.notifications
     var blocks: [Block] = [
       .figures([
-        Figure("written", Unit.perSecond.text(rates.writtenPerS), note: "over \(Unit.seconds.text(result.measuredS))"),
+        Figure(
+          "written", Unit.perSecond.text(rates.writtenPerS),
+          note: "asked: \(askedRate); over \(Unit.seconds.text(result.measuredS))"),
         Figure("accepted", Unit.perSecond.text(rates.acceptedPerS), note: acceptedNote),
         Figure("limited by", result.verdict.limitedBy.rawValue, note: limitNote),
         Figure(

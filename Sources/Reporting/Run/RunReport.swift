@@ -60,6 +60,21 @@ public struct RunReport: Sendable {
     return words.joined(separator: " ")
   }
 
+  /// Its rate alone: of stages the lowest and the highest.
+  var askedRate: String {
+    guard case .list(let stages)? = result.plan["stage"] else { return pace }
+    let rates = stages.flatMap { Self.rates(ofStage: $0) }
+    guard let least = rates.min(), let most = rates.max() else { return pace }
+    return (least == most ? "" : "\(grouped(least)) to ") + Unit.perSecond.text(most)
+  }
+
+  /// Those that a stage begins and ends with, as a plan has it: `10s:500.0..30000.0/s`.
+  static func rates(ofStage stage: String) -> [Double] {
+    guard let colon = stage.firstIndex(of: ":"), stage.hasSuffix("/s") else { return [] }
+    return stage[stage.index(after: colon)...].dropLast(2).split(separator: "..")
+      .compactMap { Double($0) }.filter(\.isFinite)
+  }
+
   private var pace: String {
     func rate(_ name: String) -> String? {
       guard case .text(let text)? = result.plan[name] else { return nil }

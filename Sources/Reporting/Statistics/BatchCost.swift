@@ -29,6 +29,10 @@ public struct BatchCost: Sendable, Equatable {
   public let perNotification: Double
   public let rSquared: Double
 
+  init(perWrite: Double, perNotification: Double, rSquared: Double) {
+    (self.perWrite, self.perNotification, self.rSquared) = (perWrite, perNotification, rSquared)
+  }
+
   /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would be all
   /// that counts.
   public init(_ points: [Point]) throws(Problem) {

@@ -14,4 +14,16 @@ public enum EventShare: Sendable, Equatable {
     }
     self = events > 0 ? .measured(Double(events) / Double(tries)) : .lessThan(min(1, 3 / Double(tries)))
   }
+
+  /// Where the share lies with 95 % confidence, when events come independently of each other; `nil` when nothing was tried.
+  ///
+  /// Wilson's score interval (1927), which stays between 0 and 1 however rare the events are.
+  public static func interval(events: Int, of tries: Int) -> ClosedRange<Double>? {
+    guard tries > 0, (0...tries).contains(events) else { return nil }
+    let (count, share, z) = (Double(tries), Double(events) / Double(tries), Distributions.normalBound(0.95))
+    let square = z * z / count
+    let middle = (share + square / 2) / (1 + square)
+    let half = z / (1 + square) * (share * (1 - share) / count + square / (4 * count)).squareRoot()
+    return max(0, middle - half)...max(0, min(1, middle + half))
+  }
 }

@@ -40,3 +40,20 @@ extension LatencyHistogram {
     return maximum
   }
 }
+
+extension LatencyHistogram {
+  /// So far from the mean the true one lies with 95 % confidence, in the histogram's unit as measured; `nil` with fewer
+  /// than two values.
+  ///
+  /// Student's interval. Values that follow each other closely are more alike than it takes them to be.
+  public var halfWidthOfMean: Double? {
+    guard count >= 2 else { return nil }
+    let mean = mean
+    let squares = counts.reduce(0.0) { sum, pair in
+      let difference = Double(pair.value) - mean
+      return sum + difference * difference * Double(pair.count)
+    }
+    let variance = squares / Double(count - 1)
+    return Distributions.studentBound(0.95, degrees: count - 1) * (variance / Double(count)).squareRoot()
+  }
+}

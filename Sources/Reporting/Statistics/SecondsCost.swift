@@ -51,17 +51,57 @@ struct SecondsCost {
     return (written / writes, seconds.reduce(0) { $0 + $1.processor } / written)
   }
 
-  /// F/b + V of them; `nil` when sizes are too much alike to tell the one from the other.
+  /// What was fitted: processor time of a second = `perSecond` + F · writes + V · notifications, in microseconds.
+  struct Fit {
+    /// What goes on in each second whatever is sent: clocks, timers, counting. 0 when it cannot be told from F.
+    var perSecond = 0.0
+    var batch: BatchCost
+
+    /// Whether it explains enough, and leaves neither part out, to draw conclusions from.
+    var isTelling: Bool { batch.rSquared >= 0.8 && batch.perWrite > 0 && batch.perNotification > 0 }
+  }
+
+  /// `nil` when sizes are too much alike to tell F from V: the largest has to be twice the smallest, and three seconds at
+  /// least nearer to either.
   ///
-  /// A second counts as much as the processor time that it is a measurement of. Sizes differ enough when the largest is
-  /// twice the smallest, and three seconds at least are nearer to either.
-  var fit: BatchCost? {
+  /// Least squares of the relative errors; a second counts as much as the processor time that it is a measurement of.
+  var fit: Fit? {
     guard let least = seconds.map(\.batch).min(), let most = seconds.map(\.batch).max(), most >= 2 * least else {
       return nil
     }
     let middle = (least * most).squareRoot()
     let small = seconds.count { $0.batch < middle }
     guard small >= 3, seconds.count - small >= 3 else { return nil }
-    return try? BatchCost(seconds.map { BatchCost.Point(batch: $0.batch, cost: $0.cost, weight: $0.processor) })
+    if let fit = fitWithRest { return fit }
+    let points = seconds.map { BatchCost.Point(batch: $0.batch, cost: $0.cost, weight: $0.processor) }
+    return (try? BatchCost(points)).map { Fit(batch: $0) }
+  }
+
+  /// The same with the part that is of no write and no notification; `nil` unless that is known to half of itself at
+  /// least, and no other part is below 0.
+  private var fitWithRest: Fit? {
+    guard seconds.count >= 6 else { return nil }
+    var system = LinearSystem(size: 3)
+    func terms(_ second: Second) -> [Double] { [1, Double(second.written) / second.batch, Double(second.written)] }
+    for second in seconds { system.add(terms(second), second.processor, weight: 1 / second.processor) }
+    guard let solved = system.solved(), solved.allSatisfy({ $0 >= 0 }), let inverse = system.inverseDiagonal() else {
+      return nil
+    }
+    let (perSecond, perWrite, perNotification) = (solved[0], solved[1], solved[2])
+    func difference(_ second: Second) -> Double {
+      second.processor - zip(solved, terms(second)).reduce(0) { $0 + $1.0 * $1.1 }
+    }
+    let squares = seconds.reduce(0) { $0 + difference($1) * difference($1) / $1.processor }
+    let error = (max(0, inverse[0]) * squares / Double(seconds.count - 3)).squareRoot()
+    guard perSecond >= 2 * error else { return nil }
+    let rSquared = explained(
+      seconds.map { ($0.processor - perSecond) / Double($0.written) }, weights: seconds.map(\.processor),
+      squaredError: seconds.reduce(0) {
+        let each = difference($1) / Double($1.written)
+        return $0 + $1.processor * each * each
+      })
+    return Fit(
+      perSecond: perSecond,
+      batch: BatchCost(perWrite: perWrite, perNotification: perNotification, rSquared: rSquared))
   }
 }

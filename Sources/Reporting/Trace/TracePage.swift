@@ -151,7 +151,7 @@ public struct TracePage: Sendable {
       ("segment", "a packet with bytes of TCP; the nearest thing to a client's write that a recording shows"),
       ("frame", "a notification with all its fields, without TLS and TCP"),
     ]
-    return Section("Words", [.values(words.map { Value($0.0, $0.1) })])
+    return Section("Glossary", [.values(words.map { Value($0.0, $0.1) })])
   }
 
   // MARK: parts of several sections

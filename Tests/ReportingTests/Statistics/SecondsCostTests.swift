@@ -33,10 +33,11 @@ struct SecondsCostTests {
     let costs = SecondsCost(Self.series(&random, sizes: 1...40), in: 0...100)
     #expect(costs.seconds.count == 40 && costs.omitted == 0)
     let fit = try #require(costs.fit)
-    #expect(Self.isNear(fit.perWrite, 12, 0.1) && Self.isNear(fit.perNotification, 1.5, 0.05), "\(fit)")
+    #expect(Self.isNear(fit.batch.perWrite, 12, 0.1) && Self.isNear(fit.batch.perNotification, 1.5, 0.05), "\(fit)")
     let exact = try #require(SecondsCost(Self.series(&random, sizes: 1...40, noise: 0), in: 0...100).fit)
     // Sizes are rounded to whole notifications, and the last second's length is not told.
-    #expect(Self.isNear(exact.perWrite, 12, 0.01) && Self.isNear(exact.perNotification, 1.5, 0.01), "\(exact)")
+    #expect(
+      Self.isNear(exact.batch.perWrite, 12, 0.01) && Self.isNear(exact.batch.perNotification, 1.5, 0.01), "\(exact)")
   }
 
   @Test("Seconds with hardly any notifications change nothing, and are counted")
@@ -53,7 +54,29 @@ struct SecondsCostTests {
     let costs = SecondsCost(series, in: 0...200)
     #expect(costs.omitted == 60 && costs.seconds.count == 40)
     let fit = try #require(costs.fit)
-    #expect(Self.isNear(fit.perWrite, before.perWrite, 0.01))
+    #expect(Self.isNear(fit.batch.perWrite, before.batch.perWrite, 0.01))
+  }
+
+  @Test(
+    "What goes on in each second whatever is sent is told from writes and notifications",
+    arguments: 1...20 as ClosedRange<UInt64>)
+  func rest(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var series = Self.series(&random, sizes: 1...40)
+    for index in series.indices {
+      // Half of the seconds are almost idle.
+      if index % 2 == 0 {
+        let batch = Double(series[index].written) / Double(series[index].writes)
+        series[index].writes = 50 + index
+        series[index].written = Int(Double(series[index].writes) * batch)
+      }
+      let processor = Double(series[index].writes) * 12e-6 + Double(series[index].written) * 1.5e-6 + 0.08
+      series[index].cpu = processor / 1.004 * Double.random(in: 0.97...1.03, using: &random)
+    }
+    let fit = try #require(SecondsCost(series, in: 0...100).fit)
+    #expect(Self.isNear(fit.perSecond, 80_000, 0.1), "\(fit)")
+    #expect(Self.isNear(fit.batch.perWrite, 12, 0.25) && Self.isNear(fit.batch.perNotification, 1.5, 0.1), "\(fit)")
+    #expect(fit.isTelling)
   }
 
   @Test("Sizes that are alike have a mean and no fit; two seconds of another size do not make them differ")
