@@ -39,6 +39,11 @@ struct ReportCommandTests {
       #expect(charts.count > 5 && charts == Array(1...charts.count))
       for number in charts { #expect(try command.read("Reports/first/chart-\(number).svg").hasPrefix("<svg ")) }
 
+      // From a pipe, and its copy is what came through it.
+      let piped = try command.shell("cat run.json | $apnscope report - --ledger sim.json --output piped")
+      #expect(piped.status == 0, "\(piped.errors)")
+      #expect(try command.read("piped/run.json") == command.read("run.json"))
+
       // Over an earlier report with more charts; the baseline is in the folder itself.
       try command.write(Array("old".utf8), "Reports/first/chart-\(charts.count + 1).svg")
       let again = try command.run(

@@ -58,6 +58,31 @@ struct ReportTraceTests {
     }
   }
 
+  @Test("Standard input, a pipe or a file, makes the same report as the file, and leaves nothing behind in the folder")
+  func standardInput() throws {
+    try Command.inFolder { command in
+      try command.trace("known-bad-and-errors.pcap", as: "a.pcap")
+      try command.trace("known-bad-and-errors.pcap.jsonl", as: "a.jsonl")
+      func told(_ line: String) throws -> Substring {
+        let outcome = try command.shell("\(line) --output out")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        // The title has the input's name.
+        return try Self.text(command).drop { $0 != "\n" }
+      }
+      let kept = try told("$apnscope report a.pcap")
+      for line in [
+        "cat a.pcap | $apnscope report -", "$apnscope report - < a.pcap", "cat a.jsonl | $apnscope report -",
+        "$apnscope decode --format jsonl a.pcap | $apnscope report -",
+      ] { #expect(try told(line) == kept, "\(line)") }
+      // A file that was read in part goes on from there, as other programs have it.
+      let rest = try command.shell("(read -r line; $apnscope report - --output out) < a.jsonl")
+      #expect(rest.status == 0 && rest.errors == "", "\(rest.errors)")
+      #expect(try command.shell("ls -A out | grep standard").output == "")
+      let outcome = try command.shell("printf x | $apnscope report - --output out")
+      #expect(outcome.status == 65 && outcome.errors.contains("stdin"), "\(outcome.errors)")
+    }
+  }
+
   @Test("Bad lines are named with their number and lose nothing that is good; unknown kinds are counted")
   func badLines() throws {
     try Command.inFolder { command in

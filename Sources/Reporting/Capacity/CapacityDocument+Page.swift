@@ -126,18 +126,21 @@ extension CapacityDocument {
       x: Axis("trial", unit: .count, includesZero: false),
       y: Axis("notifications per second", unit: .perSecond, layout: isFar ? .logarithmic : .linear, bounds: bounds),
       marks: [
-        .line(
-          sustainedPerS.map { "sustained, \(Unit.perSecond.text($0))" } ?? "", line ?? [], color: .grey, isDashed: true),
+        .line("sustained", line ?? [], color: .grey, isDashed: true),
         .points("passed", points(.passed), color: .green), .points("failed", points(.failed), color: .vermillion),
         .points("void", points(.void), color: .grey), .points("burst", points(.measured), color: .blue),
       ].filter { !$0.points.isEmpty })
+    let caption = [
+      sustainedPerS.map { "The dashed line is what is sustained, \(Unit.perSecond.text($0))." } ?? "",
+      isFar || rates.isEmpty ? "" : "The axis does not begin at 0.",
+    ].filter { !$0.isEmpty }.joined(separator: " ")
     return Section(
       "Search",
       [
         .paragraph(
           "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. One whose generator lacked processor time is void instead of failed."
         ),
-        .chart(chart, caption: isFar ? "" : "The axis does not begin at 0."),
+        .chart(chart, caption: Prose(caption)),
       ])
   }
 

@@ -67,7 +67,9 @@ extension RunReport {
         " What goes on in each second whatever is sent, as clocks and timers, is taken off: \(Unit.microseconds.text(perSecond)) a second."
     }
     if points.count < costs.seconds.count {
-      caption += " \(grouped(costs.seconds.count - points.count)) took no longer than that, and have no point."
+      let count = costs.seconds.count - points.count
+      caption +=
+        " \(count == 1 ? "1 second" : "\(grouped(count)) seconds") took no more than that, and \(count == 1 ? "has" : "have") no point."
     }
     var blocks: [Block] = [
       .heading("What a batch saves"),

@@ -33,7 +33,7 @@ extension RunReport {
       ("measured phase", "between warm-up and drain; rates and send lag are of it"),
       (
         "95 % interval",
-        "of a rate by batch means, which do not take neighbouring seconds for independent; of a percentile by ranks"
+        "of a rate by batch means, which do not take neighbouring seconds for independent; of a percentile by ranks, of a share by Wilson, of a mean by Student"
       ),
       ("p99", "99 of 100 values are not above it"),
     ]

@@ -27,7 +27,8 @@ struct Report: ParsableCommand {
       a capture or dump, decoded as 'apnscope inspect' does it and with the same options; or the records of 'apnscope \
       decode --format jsonl', which make the same page and need no keys. Its content says what it is, not its name. A \
       line of records that cannot be read is named with its number, and the rest is used. Memory does not grow with the \
-      file; it is not copied into the folder.
+      file; it is not copied into the folder. '-' is standard input; what comes through a pipe is kept in an unnamed file \
+      of the folder meanwhile.
 
       With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
       load, line by line. With --baseline, an earlier run is compared with this one: ratios with intervals, and "~" where \
@@ -42,6 +43,7 @@ struct Report: ParsableCommand {
         apnscope report run.json --baseline nightly/run.json --output candidate/
         apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
         apnscope report monday.jsonl --rows 200 --output monday/
+        apnscope decode --keys sslkeys.log --format jsonl monday.pcapng | apnscope report - --output monday/
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is none of the kinds above, \
       or of another schema, or some of its records cannot be read (the report is of the others); 66 cannot open a file; 70 the books of both sides do not agree (the report is written); 74 cannot \
@@ -50,7 +52,8 @@ struct Report: ParsableCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "A result of 'apnscope load', 'merge' or 'capacity', records of 'decode', or a recording.", valueName: "file"),
+      "A result of 'apnscope load', 'merge' or 'capacity', records of 'decode', or a recording; - is standard input.",
+      valueName: "file"),
     completion: .file())
   var input: String
 
@@ -77,20 +80,21 @@ struct Report: ParsableCommand {
   }
 
   func run() throws {
-    let kind = try ReportInput.kind(of: input)
+    let path = try StandardInput.path(of: input, keepingIn: ReportFolder(output))
+    let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")
     }
     switch kind {
-    case .load: try reportLoad()
-    case .capacity: try reportCapacity()
+    case .load: try reportLoad(path)
+    case .capacity: try reportCapacity(path)
     case .ledger:
       complain(
         "\(input): is a ledger of 'apnscope simulate'; give it beside the load's result: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
-    case .records: try reportTrace(try TraceReading(records: input, trace, decoding.limits))
-    case .recording: try reportTrace(try TraceReading(recording: input, trace, decoding))
+    case .records: try reportTrace(try TraceReading(records: path, trace, decoding.limits))
+    case .recording: try reportTrace(try TraceReading(recording: path, trace, decoding))
     }
   }
 
@@ -100,12 +104,12 @@ struct Report: ParsableCommand {
     if reading.code != .success { throw reading.code }
   }
 
-  private func reportLoad() throws {
-    let result = try ResultDocument.read(input)
+  private func reportLoad(_ path: String) throws {
+    let result = try ResultDocument.read(path)
     let report = try RunReport(
       result, ledger: ledger.map { try ResultDocument.readLedger($0) },
       baseline: baseline.map { try ResultDocument.read($0) }, command: Self.command)
-    var inputs = [("run.json", input)]
+    var inputs = [("run.json", path)]
     if let ledger { inputs.append(("ledger.json", ledger)) }
     if let baseline { inputs.append(("baseline.json", baseline)) }
     try ReportFolder(output).write(report.page, copying: inputs)
@@ -115,14 +119,14 @@ struct Report: ParsableCommand {
     }
   }
 
-  private func reportCapacity() throws {
+  private func reportCapacity(_ path: String) throws {
     if ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load; \(input) is one of 'capacity'.")
     }
-    let document = try ResultDocument.readCapacity(input)
+    let document = try ResultDocument.readCapacity(path)
     try ReportFolder(output).write(
       document.page(footer: "Made by " + .code(commandLine(Self.command))),
-      copying: [("capacity.json", input)])
+      copying: [("capacity.json", path)])
   }
 
   /// The command line, without the path that the command was started by.

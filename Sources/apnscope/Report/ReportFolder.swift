@@ -5,7 +5,8 @@ import Reporting
 
 /// The folder that a report is written into.
 struct ReportFolder {
-  private let path: String
+  /// With a slash at its end.
+  let path: String
 
   /// Makes the folder, and those that it is in. Complains and throws an exit code when that fails.
   init(_ path: String) throws {
