@@ -72,6 +72,38 @@ extension Loopback {
       #expect(result.connections.resumed > 0)
     }
 
+    @Test(
+      "Seconds' writes and causes of closing are parts of the run's; what is missing is of the last part of a second",
+      .timeLimit(.minutes(1)))
+    func writesAndCauses() async throws {
+      let simulation = try await LoadSimulation()
+      let plan = simulation.plan {
+        $0.count = nil
+        $0.duration = .milliseconds(2_500)
+        $0.pace = .scheduled(.constant(2_000), isPoisson: false)
+        $0.connections.count = 2
+        $0.connections.notifications = 500
+      }
+      let outcome = try await simulation.runner(plan).run()
+      expectBalance(outcome, await simulation.books())
+      let result = outcome.result(Environment())
+      #expect(result.series.count >= 2)
+      for sample in result.series {
+        #expect(sample.closedByCause.values.reduce(0, +) == sample.closed)
+        #expect(!sample.closedByCause.values.contains { $0 <= 0 })
+        #expect((0...sample.written).contains(sample.writes) && (sample.writes > 0) == (sample.written > 0))
+      }
+      #expect(result.series.contains { $0.closedByCause["lifetime"] != nil })
+      let flushes = result.batches.flushReasons.values.reduce(0, +)
+      let writes = result.series.reduce(0) { $0 + $1.writes }
+      let missing = result.sendings.written - result.series.reduce(0) { $0 + $1.written }
+      // A write holds one notification at least.
+      #expect(writes <= flushes && flushes - writes <= missing)
+      for (cause, count) in result.connections.closed {
+        #expect(result.series.reduce(0) { $0 + ($1.closedByCause[cause] ?? 0) } <= count)
+      }
+    }
+
     @Test("Seconds add up to the run; a gateway that does not read leaves a backlog", .timeLimit(.minutes(1)))
     func seconds() async throws {
       let simulation = try await LoadSimulation { $0.behavior.reading.bytesPerSecond = 20_000 }

@@ -116,13 +116,31 @@ struct RunReportTests {
     var run = Self.run
     for index in run.series.indices { run.series[index].writes = run.series[index].written / 4 }
     let alike = text(RunReport(run))
-    #expect(alike.contains("Every second had 4 per write") && alike.contains("with a mean of 4 notifications per write"))
+    #expect(
+      alike.contains("Every second had 4 per write") && alike.contains("with a mean of 4 notifications per write"))
     #expect(!alike.contains("- F, a write: "))
     // A document from before writes were told of each second.
     for index in run.series.indices { run.series[index].writes = 0 }
     let old = RunReport(run).page
     #expect(old.markdown().text.contains("Processor time for each notification"))
     #expect(!old.charts.contains { $0.title.hasPrefix("Processor time") })
+  }
+
+  @Test("Stages that change the rate have a mean without an interval, and are not told to settle")
+  func stages() {
+    func text(_ stages: [String]) -> String {
+      var run = Self.run
+      run.plan["rate"] = nil
+      run.plan["stage"] = .list(stages)
+      return self.text(RunReport(run))
+    }
+    let varying = text(["10s:500.0..500.0/s", "20s:500.0..9000.0/s"])
+    #expect(varying.contains("| Written per second | **5,001/s** | – | the mean of all stages"))
+    #expect(varying.contains("asked: 500 to 9,000/s") && varying.contains("Ask for more with `--stage`"))
+    #expect(!varying.contains("settle"))
+    let even = text(["30s:5000.0..5000.0/s"])
+    #expect(even.contains("asked: 5,000/s") && !even.contains("the mean of all stages"))
+    #expect(text(["nonsense", "..:/s"]).contains("asked: 2 stages"))
   }
 
   @Test("What the chart of causes leaves out is said, and documents that do not tell causes have none")

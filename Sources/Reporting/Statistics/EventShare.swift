@@ -24,6 +24,7 @@ public enum EventShare: Sendable, Equatable {
     let square = z * z / count
     let middle = (share + square / 2) / (1 + square)
     let half = z / (1 + square) * (share * (1 - share) / count + square / (4 * count)).squareRoot()
-    return max(0, middle - half)...max(0, min(1, middle + half))
+    // At the ends it is 0 and 1; rounding may say a little else.
+    return (events == 0 ? 0 : max(0, middle - half))...(events == tries ? 1 : min(1, middle + half))
   }
 }

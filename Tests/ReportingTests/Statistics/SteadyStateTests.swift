@@ -109,6 +109,33 @@ struct SteadyStateTests {
     #expect(EventShare(events: 0, of: 0) == .unknown)
   }
 
+  @Test("Wilson's interval: worked by hand, and within 0 and 1 at the ends")
+  func shares() throws {
+    let ten = try #require(EventShare.interval(events: 1, of: 10))
+    #expect(abs(ten.lowerBound - 0.017_876) < 1e-5 && abs(ten.upperBound - 0.404_15) < 1e-5)
+    #expect(EventShare.interval(events: 0, of: 10)?.lowerBound == 0)
+    #expect(EventShare.interval(events: 10, of: 10)?.upperBound == 1)
+    for (events, tries) in [(1, 0), (-1, 5), (6, 5)] { #expect(EventShare.interval(events: events, of: tries) == nil) }
+    #expect(EventShare.interval(events: .max, of: .max) != nil)
+  }
+
+  @Test("The interval of a histogram's mean is Student's: worked by hand, and holds it in about 95 of 100")
+  func means() throws {
+    var histogram = LatencyHistogram(.count)
+    histogram.record(4)
+    #expect(histogram.halfWidthOfMean == nil)
+    histogram.record(8)
+    // t(1) = 12.706, s = 2.828, of two.
+    #expect(abs(try #require(histogram.halfWidthOfMean) - 12.706 * 2) < 1e-2)
+    var random = SeededGenerator(seed: 3)
+    let holding = (0..<400).count { _ in
+      var sample = LatencyHistogram(.count)
+      for _ in 0..<20 { sample.record(random.number(0...20)) }
+      return abs(sample.mean - 10) <= sample.halfWidthOfMean ?? 0
+    }
+    #expect((364...396).contains(holding), "\(holding)")
+  }
+
   @Test("Medians and ratios of nothing are nothing")
   func medians() {
     #expect(median([3, 1, 2]) == 2)
