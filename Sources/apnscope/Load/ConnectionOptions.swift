@@ -53,6 +53,18 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "An attempt fails when the gateway does not answer at TCP in this time.", valueName: "time",
+      default: TimeSpan(LoadPlan().connections.connectTimeout)), transform: TimeSpan.parse)
+  var connectTimeout = TimeSpan(LoadPlan().connections.connectTimeout)
+
+  @Option(
+    help: ArgumentHelp(
+      "It fails too when the TLS handshake is not finished in this time.", valueName: "time",
+      default: TimeSpan(LoadPlan().connections.handshakeTimeout)), transform: TimeSpan.parse)
+  var handshakeTimeout = TimeSpan(LoadPlan().connections.handshakeTimeout)
+
+  @Option(
+    help: ArgumentHelp(
       "Wait after a failed attempt to connect; doubles with each further one.", valueName: "time",
       default: TimeSpan(.milliseconds(50))), transform: TimeSpan.parse)
   var backoff = TimeSpan(.milliseconds(50))
@@ -100,6 +112,9 @@ struct ConnectionOptions: ParsableArguments {
     if let connectionCount, connectionCount.value < 1 {
       throw ValidationError("--connection-count takes a number from 1.")
     }
+    for (name, time) in [("connect", connectTimeout), ("handshake", handshakeTimeout)] where time.duration <= .zero {
+      throw ValidationError("--\(name)-timeout takes more than 0s.")
+    }
     guard maxAttempts >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not \(maxAttempts).") }
   }
 
@@ -119,6 +134,8 @@ struct ConnectionOptions: ParsableArguments {
     plan.connections.stagger = stagger.duration
     plan.connections.lifetime = lifetime?.duration
     plan.connections.notifications = connectionCount?.value
+    plan.connections.connectTimeout = connectTimeout.duration
+    plan.connections.handshakeTimeout = handshakeTimeout.duration
     plan.connections.backoff = backoff.duration
     plan.connections.maximumBackoff = maxBackoff.duration
     plan.connections.giveUp = giveUp.duration
