@@ -161,11 +161,11 @@ extension Loopback {
     func stopUnderLoad(tls: Bool) async throws {
       let (results, ledger) = try await Simulation.run(tls: tls) { simulation in
         let proven = Mutex<[Int]>([])
-        let threads = (0..<4).map { _ in
+        let threads = try (0..<4).map { _ in
           let done = DispatchSemaphore(value: 0)
-          let client = Mutex(Optional(UncheckedClient(try! simulation.client())))
+          let handed = UncheckedClient(try simulation.client())
           Thread.detachNewThread {
-            let client = client.withLock { $0.take()! }.client
+            let client = handed.client
             var next: UInt32 = 1
             while client.sendSome(frames(next...next + 49)).error == nil, next < 50_000_000 {
               next += 50
