@@ -13,7 +13,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Most plaintext of a write, as 4KiB; or, without a unit, most notifications of a write: 1 sends each alone. Default: 16KiB, one TLS record.",
-      valueName: "size"))
+      valueName: "size"), transform: BatchArgument.parse)
   var batch: BatchArgument?
 
   @Option(
@@ -31,10 +31,13 @@ struct ConnectionOptions: ParsableArguments {
   )
   var buffers = Buffers.small
 
-  @Option(help: ArgumentHelp("SO_SNDBUF, instead of what --buffers says.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("SO_SNDBUF, instead of what --buffers says.", valueName: "bytes"), transform: ByteCount.parse)
   var sendBuffer: ByteCount?
 
-  @Option(help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"),
+    transform: ByteCount.parse)
   var notSentLowWater: ByteCount?
 
   @Option(
@@ -48,29 +51,31 @@ struct ConnectionOptions: ParsableArguments {
     transform: TimeSpan.parse)
   var lifetime: TimeSpan?
 
-  @Option(help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"),
+    transform: Count.parse)
   var connectionCount: Count?
 
   @Option(
     help: ArgumentHelp(
-      "An attempt fails when the gateway does not answer at TCP in this time.", valueName: "time",
+      "A TCP connection has to be made in this time, or the attempt has failed.", valueName: "time",
       default: TimeSpan(LoadPlan().connections.connectTimeout)), transform: TimeSpan.parse)
   var connectTimeout = TimeSpan(LoadPlan().connections.connectTimeout)
 
   @Option(
     help: ArgumentHelp(
-      "It fails too when the TLS handshake is not finished in this time.", valueName: "time",
+      "The TLS handshake has to be finished in this time, or the attempt has failed.", valueName: "time",
       default: TimeSpan(LoadPlan().connections.handshakeTimeout)), transform: TimeSpan.parse)
   var handshakeTimeout = TimeSpan(LoadPlan().connections.handshakeTimeout)
 
   @Option(
     help: ArgumentHelp(
-      "Wait after a failed attempt to connect; doubles with each further one.", valueName: "time",
+      "Wait after a failed attempt to connect; it doubles with each further one.", valueName: "time",
       default: TimeSpan(.milliseconds(50))), transform: TimeSpan.parse)
   var backoff = TimeSpan(.milliseconds(50))
 
   @Option(
-    help: ArgumentHelp("Most that it waits.", valueName: "time", default: TimeSpan(.seconds(5))),
+    help: ArgumentHelp("Longest such wait.", valueName: "time", default: TimeSpan(.seconds(5))),
     transform: TimeSpan.parse)
   var maxBackoff = TimeSpan(.seconds(5))
 
@@ -80,11 +85,13 @@ struct ConnectionOptions: ParsableArguments {
     transform: TimeSpan.parse)
   var giveUp = TimeSpan(.seconds(10))
 
-  @Option(help: ArgumentHelp("Markers, which prove what was accepted.", valueName: "on|off"))
+  @Option(
+    help: ArgumentHelp("End each connection's life with a marker, which proves what was accepted.", valueName: "on|off")
+  )
   var markers = Switch.on
 
   @Option(
-    help: ArgumentHelp("A marker's answer is waited for so long.", valueName: "time", default: TimeSpan(.seconds(5))),
+    help: ArgumentHelp("How long a marker's answer is waited for.", valueName: "time", default: TimeSpan(.seconds(5))),
     transform: TimeSpan.parse)
   var markerTimeout = TimeSpan(.seconds(5))
 
@@ -94,7 +101,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Memory for what all connections have written and nobody has answered; one whose share is full is ended in good order and made again.",
-      valueName: "bytes"))
+      valueName: "bytes", default: ByteCount(64 << 20)), transform: ByteCount.parse)
   var unsettledMemory = ByteCount(64 << 20)
 
   @Flag(help: "Do not send again what a connection's end left open; it counts as unknown.")
