@@ -118,7 +118,7 @@ import NIOCore
   // MARK: steps
 
   func handshake() -> Progress {
-    ERR_clear_error()
+    Self.forgetErrors()
     let result = unsafe SSL_do_handshake(ssl)
     return result == 1 ? .done : problem(result, .handshake, "TLS handshake failed")
   }
@@ -128,7 +128,7 @@ import NIOCore
     while true {
       // A call that succeeded may leave something in the queue, and what stands there decides what the next one's
       // result is taken for.
-      ERR_clear_error()
+      Self.forgetErrors()
       var result: Int32 = 0
       // The last call finds nothing: room for more would be a bigger buffer and a copy each time.
       _ = unsafe plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 1) { memory in
@@ -155,7 +155,7 @@ import NIOCore
     let records = 1 + plaintext.readableBytes / Self.recordLength
     output.reserveCapacity(minimumWritableBytes: plaintext.readableBytes + records * Self.recordOverhead)
     while plaintext.readableBytes > 0 {
-      ERR_clear_error()
+      Self.forgetErrors()
       var result: Int32 = 0
       _ = unsafe plaintext.readWithUnsafeReadableBytes { memory in
         var written = 0
@@ -171,10 +171,16 @@ import NIOCore
   func shutDown() {
     guard !hasSentClose else { return }
     hasSentClose = true
-    ERR_clear_error()
+    Self.forgetErrors()
     _ = unsafe SSL_shutdown(ssl)
     // It cannot say so when a handshake message of the peer is there in part; nobody asks why.
-    ERR_clear_error()
+    Self.forgetErrors()
+  }
+
+  /// Empties OpenSSL's list of errors, by which the next call's result is judged. It hardly ever holds any, and is asked
+  /// first, because to empty it frees what belongs to each of its sixteen places.
+  private static func forgetErrors() {
+    if ERR_peek_error() != 0 { ERR_clear_error() }
   }
 
   private func problem(_ result: Int32, _ kind: TLSError.Kind, _ doing: String) -> Progress {

@@ -146,8 +146,8 @@ final class ProviderConnection {
     guard batchCount > 0, phase == .up, let channel else { return }
     let now = runner.clock()
     hasLingered = reason == .linger
-    var buffer = channel.allocator.buffer(capacity: batch.count)
-    buffer.write(batch.bytes)
+    runner.outgoing.clear()
+    runner.outgoing.write(batch.bytes)
     for piece in pieces {
       log.append(piece, written: now)
       if piece.attempt > 0 { runner.tally.sendings.resent += piece.count }
@@ -160,7 +160,7 @@ final class ProviderConnection {
     runner.measurements.batchBytes.record(batch.count)
     dropBatch()
     // This may end the connection: nothing that was read before holds behind it.
-    channel.writeAndFlush(buffer, promise: nil)
+    channel.writeAndFlush(runner.outgoing, promise: nil)
     if log.count >= maximumNotifications || log.isFull { close(as: .lifetime) }
   }
 

@@ -119,8 +119,9 @@ struct PassOptions: ParsableArguments {
   var resentLimit = Share(0.1)
 
   @Option(
+    parsing: .upToNextOption,
     help: ArgumentHelp(
-      "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Repeatable.",
+      "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Several may follow, and it is repeatable.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 }
