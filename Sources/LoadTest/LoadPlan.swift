@@ -44,6 +44,7 @@ public struct LoadPlan: Sendable {
     /// A connection is ended in good order after so long, or so many notifications, and made again.
     public var lifetime: Duration?
     public var notifications: Int?
+    /// An attempt fails when TCP is not connected, or TLS not agreed on, after so long.
     public var connectTimeout = Duration.seconds(5)
     public var handshakeTimeout = Duration.seconds(10)
     /// Wait after a failed attempt; doubled with each further one up to the second, then half of it by chance.

@@ -85,7 +85,12 @@ struct ByteCount: Quantity {
 
   init(_ bytes: Int) { self.bytes = bytes }
 
-  var defaultValueDescription: String { "\(bytes)" }
+  var defaultValueDescription: String {
+    for (unit, size) in [("MiB", 1 << 20), ("KiB", 1 << 10)] where bytes > 0 && bytes % size == 0 {
+      return "\(bytes / size)\(unit)"
+    }
+    return "\(bytes)"
+  }
 
   init?(argument: String) {
     let number = argument.prefix { $0.isNumber || $0 == "." }

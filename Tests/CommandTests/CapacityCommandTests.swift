@@ -118,8 +118,11 @@ struct CapacityCommandTests {
     try SimulatorProcess.inFolder { command in
       for (arguments, status, text) in [
         (["--within", "10m"], 64, "--target"), (["--precision", "0"], 64, "--precision"),
-        (["--connections-sweep", "1,1"], 64, "connections-sweep"), (["--error-sweep", "2"], 64, "error-sweep"),
-        (["--markers", "off"], 64, "markers"), (["--trial", "1ms"], 64, "--trial"),
+        (["--connections-sweep", "1,1"], 64, "whole numbers from 1 to 100000, each once"),
+        (["--error-sweep", "2"], 64, "shares up to 50%"),
+        (["--within", "10", "--target", "1M"], 64, "a time as 250ms"),
+        (["--handshake-timeout", "0s"], 64, "--handshake-timeout"), (["--payload", "3", "--dry-run"], 64, "20"),
+        (["--markers", "off"], 64, "--markers"), (["--trial", "1ms"], 64, "--trial"),
         (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "ids/ca.pem/no"], 74, "ids/ca.pem"),
       ] as [([String], Int32, String)] {
         let outcome = try RunningProcess(

@@ -13,6 +13,7 @@ struct LoadPlanTests {
     arguments: [
       [], ["--linger", "500us", "--stagger", "1ns", "--backoff", "1500us", "--max-backoff", "0.25ms"],
       ["--lifetime", "1.5h", "--marker-timeout", "2m", "--give-up", "100d", "--drain", "0s"],
+      ["--connect-timeout", "1ns", "--handshake-timeout", "2.5s"],
       ["--seed", "18446744073709551615"], ["--seed", "9007199254740993"], ["--seed", "9007199254740992"],
       ["--seed", "1000000000000001", "--tokens", "1000000000000000"],
       ["--no-verify", "--ca", "a \"b\"\\c.pem", "--key", "k.pem", "--pass-phrase-file", "p", "--keylog", "l"],
@@ -54,12 +55,13 @@ struct LoadPlanTests {
         [
           "--identity", "ids", "--no-verify", "--ca", "ca.pem", "--key", "key.pem", "--pass-phrase-file", "phrase",
           "--keylog", "keys", "--seed", "18446744073709551615", "--linger", "500us", "--connections", "2", "--threads",
-          "8", "--stage", "2s:1000/s", "--warm-up", "1s",
+          "8", "--stage", "2s:1000/s", "--warm-up", "1s", "--connect-timeout", "250ms", "--handshake-timeout", "2s",
         ], in: command
       ).lines
       for line in [
         "no_verify = true", "ca = \"ca.pem\"", "key = \"key.pem\"", "pass_phrase_file = \"phrase\"",
         "keylog = \"keys\"", "seed = \"18446744073709551615\"", "linger = \"500us\"", "threads = 2",
+        "connect_timeout = \"250ms\"", "handshake_timeout = \"2s\"",
         // The schedule begins with the warm-up.
         "for = \"1s\"",
       ] { #expect(lines.contains(line), "\(line)") }
@@ -79,6 +81,12 @@ struct LoadPlanTests {
       ("payload_template = \"x\"", ["--payload-from", "sizes.jsonl"]),
       ("replay = \"none.jsonl\"\nspeed = 2", ["--rate-per-connection", "7/s"]),
       ("replay = \"none.jsonl\"\nspeed = 2", ["--payload-from", "sizes.jsonl"]),
+      // How long the file's own stages or trace were is not how long what is typed is.
+      ("stage = [\"1s:5/s\"]\nfor = \"1s\"", ["--stage", "5s:7/s"]),
+      ("for = \"60s\"", ["--stage=1s:7/s", "--warm-up=1s"]),
+      ("stage = [\"1s:5/s\"]\nfor = \"1s\"", ["--stage", "5s:7/s", "--for", "3s"]),
+      ("for = \"60s\"", ["--replay", "records.jsonl"]),
+      ("for = \"60s\"", ["--replay", "records.jsonl", "--for", "9s"]),
       ("seed = 3\nrate = \"5/s\"\npoisson = true\npayload_template = \"x\"", ["--replay", "records.jsonl"]),
     ])
   func exclusion(file: String, arguments: [String]) throws {
@@ -94,10 +102,28 @@ struct LoadPlanTests {
     }
   }
 
+  @Test("A stage typed over a printed plan says how long the run is; a length typed alone keeps the file's stages")
+  func stages() throws {
+    try Command.inFolder { command in
+      let printed = try plan(["--plain", "--stage", "10s:5/s"], in: command)
+      #expect(printed.lines.contains("for = \"10s\""))
+      try command.write(Array(printed.output.utf8), "plan.toml")
+      for (typed, stage, length) in [
+        (["--stage", "2m:7/s"], "120s:7.0..7.0/s", "120s"), (["--for", "4s"], "10s:5.0..5.0/s", "4s"),
+        (["--stage", "2m:7/s", "--for", "4s"], "120s:7.0..7.0/s", "4s"),
+      ] {
+        let lines = try plan(["--plan", "plan.toml"] + typed, in: command).lines
+        #expect(lines.contains("stage = [\"\(stage)\"]"), "\(typed)")
+        #expect(lines.contains("for = \"\(length)\""), "\(typed)")
+      }
+    }
+  }
+
   @Test(
     "Times are up to 100 days, and so are all stages together",
     arguments: [
       "for", "linger", "stagger", "lifetime", "marker-timeout", "give-up", "drain", "warm-up", "backoff", "max-backoff",
+      "connect-timeout", "handshake-timeout",
     ])
   func longest(option: String) throws {
     try Command.inFolder { command in
@@ -119,6 +145,12 @@ struct LoadPlanTests {
     arguments: [
       (["--payload", "3"], "20"), (["--token-length", "2", "--tokens", "1M"], "token"),
       (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
+      (["--connect-timeout", "0s"], "--connect-timeout"), (["--handshake-timeout", "0ms"], "--handshake-timeout"),
+      (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200"], "a rate as 500/s"),
+      (["--stage", "1m"], "a stage as 1m:50k/s"), (["--count", "1.5"], "a count as 1000"),
+      (["--command", "="], "weights as 0=1,2=9"), (["--segment", "5/4"], "a part as 2/4"),
+      (["--batch", "0"], "as 4KiB"), (["--send-buffer", "1x"], "bytes as 4096"), (["--gateway", "2195"], "HOST:PORT"),
+      (["--tls", "9"], "a TLS version as 1.2"), (["--speed", "0"], "a factor from 1e-6"),
       (["--segment", "1/9223372036854775807"], "--segment"), (["--segment", "2/4611686018427387904"], "--segment"),
       (["--segment", "1/1000001"], "--segment"), (["--threshold", "speed>1"], "send_lag_p99"),
       (["--threshold", "unknown=1"], "no < or >"), (["--threshold", "unknown<many"], "is no number"),

@@ -7,24 +7,24 @@ final class SimulatorProcess {
   static let topic = "com.example.app"
 
   /// Identities for gateway and provider, made once and removed at the end of the run.
-  private static let identities: URL = {
+  private static let identities = Result<URL, any Error> {
     let folder = FileManager.default.temporaryDirectory.appending(path: "apnscope-identities-\(getpid())")
-    try! FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let process = try! RunningProcess(
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let process = try RunningProcess(
       Command.path, ["identity", "--directory", "ids", "--topic", topic, "--revoked", "--expired"], in: folder)
-    let outcome = try! process.end()
-    precondition(outcome.status == 0, "no identities: \(outcome.errors)")
     atexit {
       try? FileManager.default.removeItem(
         at: FileManager.default.temporaryDirectory.appending(path: "apnscope-identities-\(getpid())"))
     }
+    let outcome = try process.end()
+    try #require(outcome.status == 0, "no identities: \(outcome.errors)")
     return folder.appending(path: "ids")
-  }()
+  }
 
   /// Makes a folder with `ids` in it, and removes it after `body`.
   static func inFolder<T>(_ body: (Command) throws -> T) throws -> T {
     try Command.inFolder { command in
-      try FileManager.default.copyItem(at: identities, to: command.folder.appending(path: "ids"))
+      try FileManager.default.copyItem(at: identities.get(), to: command.folder.appending(path: "ids"))
       return try body(command)
     }
   }

@@ -12,7 +12,7 @@ import Testing
 /// The environment variable APNSCOPE_THIRD_PARTY names the folder; `expected.json` in it holds, per TCP stream, the
 /// length and SHA-256 of what each end sent under TLS, as tshark 4.0.17 reads it with the same secrets.
 @Suite(.enabled(if: ThirdPartyTLS.folder != nil)) struct ThirdPartyTLSTests {
-  @Test(arguments: ThirdPartyTLS.captures.sorted())
+  @Test(arguments: try ThirdPartyTLS.captures())
   func `plaintext is the one that others read`(capture: String) throws {
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture))
     try ThirdPartyTLS.expect(run, of: capture, \.follow_tls)
@@ -41,7 +41,7 @@ import Testing
         == followed.second.bytes)
   }
 
-  @Test(arguments: ThirdPartyTLS.captures.sorted())
+  @Test(arguments: try ThirdPartyTLS.captures())
   func `bytes that come one by one carry the same`(capture: String) throws {
     let run = try TLSCaptureRun(
       of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture), pieceLength: 1)
@@ -59,7 +59,7 @@ import Testing
     #expect(resumed.summary.isResumed == true)
   }
 
-  @Test(arguments: ThirdPartyTLS.captures.sorted())
+  @Test(arguments: try ThirdPartyTLS.captures())
   func `secrets of other connections open nothing`(capture: String) throws {
     let run = try TLSCaptureRun(
       of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(withoutThoseOf: capture))
@@ -75,18 +75,18 @@ import Testing
   func `no capture breaks a decryptor, and nothing opens without its secrets`(capture: String) throws {
     guard let run = try? TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.allSecrets()) else {
       // No capture file: then others refuse it too, or it is a key.
-      let expected = ThirdPartyTLS.expected[capture]
+      let expected = try ThirdPartyTLS.expected()[capture]
       #expect(expected?.packets ?? 0 == 0 || expected?.tshark_exit != 0)
       return
     }
     #expect(run.violations.isEmpty)
-    guard !ThirdPartyTLS.captures.contains(capture), !ThirdPartyTLS.overlooked.contains(capture) else { return }
+    guard try !ThirdPartyTLS.captures().contains(capture), !ThirdPartyTLS.overlooked.contains(capture) else { return }
     for connection in run.connections { #expect(connection.ways.values.allSatisfy { $0.bytes.isEmpty }) }
   }
 
   @Test func `secrets before the packets open what a dissection reads`() throws {
     let name = "tls12-dsb.pcapng"
-    let streams = try #require(ThirdPartyTLS.expected[name]?.streams)
+    let streams = try #require(ThirdPartyTLS.expected()[name]?.streams)
     let read = try dissect(ThirdPartyTLS.path(name)).connections
     #expect(read.count == streams.count)
     for (number, connection) in read.enumerated() {
@@ -102,7 +102,7 @@ import Testing
     let pcapng = ThirdPartyTLS.pcapng(
       try SecretsFile.read(ThirdPartyTLS.path(capture), maximumLength: 1 << 20),
       keyLog: try SecretsFile.read(ThirdPartyTLS.path(keyLog), maximumLength: 1 << 20))
-    let streams = try #require(ThirdPartyTLS.expected[capture]?.streams)
+    let streams = try #require(ThirdPartyTLS.expected()[capture]?.streams)
     try withTemporaryFile(pcapng) { path in
       // Read once only, as from a pipe, the secrets come too late.
       for connection in try TLSCaptureRun(of: path, secrets: Secrets()).connections {
@@ -148,17 +148,17 @@ enum ThirdPartyTLS {
 
   static func path(_ name: String) -> String { (folder ?? "") + "/" + name }
 
-  static let expected: [String: Capture] = {
-    guard let folder else { return [:] }
-    do {
-      return try JSONDecoder().decode(
-        [String: Capture].self, from: Data(contentsOf: URL(filePath: folder + "/expected.json")))
-    } catch {
-      fatalError("expected.json: \(error)")
-    }
-  }()
+  private static let contents = Result {
+    guard let folder else { return [String: Capture]() }
+    return try JSONDecoder().decode(
+      [String: Capture].self, from: Data(contentsOf: URL(filePath: folder + "/expected.json")))
+  }
 
-  static let captures = Set(expected.filter { $0.value.streams?.values.contains { $0.follow_tls != nil } == true }.keys)
+  static func expected() throws -> [String: Capture] { try contents.get() }
+
+  static func captures() throws -> [String] {
+    try expected().filter { $0.value.streams?.values.contains { $0.follow_tls != nil } == true }.keys.sorted()
+  }
 
   /// Captures with secrets blocks of which `expected.json` says nothing; both their streams open.
   static let overlooked = ["challenge01_ooo_stream.pcapng.gz", "tls-fragmented-over-tcp-segmented.pcapng.gz"]
@@ -265,7 +265,7 @@ enum ThirdPartyTLS {
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     #expect(run.violations.isEmpty, sourceLocation: sourceLocation)
-    let streams = try #require(expected[capture]?.streams, sourceLocation: sourceLocation)
+    let streams = try #require(expected()[capture]?.streams, sourceLocation: sourceLocation)
     #expect(run.connections.count == streams.count, sourceLocation: sourceLocation)
     var contents: [[UInt8]] = []
     var digests: [(theirs: String, name: Comment)] = []

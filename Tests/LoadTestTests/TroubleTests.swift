@@ -162,6 +162,44 @@ extension Loopback {
       await #expect(throws: LoadRunner.Failure.self) { try await runner.run() }
     }
 
+    @Test("a gateway that accepts and never speaks TLS is left after the handshake's time-out", .timeLimit(.minutes(1)))
+    func silentAtTLS() async throws {
+      let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+      let listener = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0).get()
+      let simulation = try await LoadSimulation(tls: true)
+      let plan = simulation.plan {
+        $0.gateway.port = listener.localAddress?.port ?? 0
+        $0.connections.handshakeTimeout = .milliseconds(100)
+        $0.connections.giveUp = .seconds(1)
+      }
+      let runner = try simulation.runner(plan)
+      let failure = await #expect(throws: LoadRunner.Failure.self) { try await runner.run() }
+      #expect(failure?.description == "TLS handshake not finished after 100 ms")
+      await simulation.stop()
+      try await listener.close()
+      try await group.shutdownGracefully()
+    }
+
+    @Test("a gateway that does not answer at TCP is left after the connection's time-out", .timeLimit(.minutes(1)))
+    func silentAtTCP() async throws {
+      let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+      // A kernel whose queue of connections to accept is full drops whoever comes.
+      let listener = try await ServerBootstrap(group: group).serverChannelOption(.backlog, value: 0)
+        .serverChannelOption(.autoRead, value: false).bind(host: "127.0.0.1", port: 0).get()
+      let address = try #require(listener.localAddress)
+      let filler = ClientBootstrap(group: group).connectTimeout(.milliseconds(300))
+      while (try? await filler.connect(to: address).get()) != nil {}
+      var plan = LoadPlan()
+      (plan.gateway.host, plan.gateway.port) = ("127.0.0.1", address.port ?? 0)
+      plan.connections.connectTimeout = .milliseconds(100)
+      plan.connections.giveUp = .seconds(1)
+      let runner = try LoadRunner(plan, tls: nil)
+      let failure = await #expect(throws: LoadRunner.Failure.self) { try await runner.run() }
+      #expect(failure?.description == "no answer in 100 ms")
+      try await listener.close()
+      try await group.shutdownGracefully()
+    }
+
     @Test("the gateway goes away for good", .timeLimit(.minutes(1)))
     func goneForGood() async throws {
       let simulation = try await LoadSimulation()

@@ -10,9 +10,9 @@ import Testing
 /// second, independent reassembly makes of it (`own`: the first bytes win, with a list of gaps). Where the two differ
 /// `own` counts: tshark gives up on streams whose first packet is not the first in the capture.
 @Suite(.enabled(if: ThirdParty.folder != nil)) struct ThirdPartyTests {
-  @Test(arguments: ThirdParty.expected.keys.sorted())
+  @Test(arguments: try ThirdParty.expected().keys.sorted())
   func packetsAndStreamsAreTheOnesOthersRead(capture: String) throws {
-    let expected = try #require(ThirdParty.expected[capture])
+    let expected = try #require(ThirdParty.expected()[capture])
     let path = try #require(ThirdParty.folder) + "/" + capture
     guard expected.tshark_exit == 0 || expected.packets > 0 || ThirdParty.readByUsAlone[capture] != nil else {
       // tshark refuses the file: so do we, or there is nothing in it.
@@ -97,13 +97,11 @@ enum ThirdParty {
 
   static let folder = ProcessInfo.processInfo.environment["APNSCOPE_THIRD_PARTY"]
 
-  static let expected: [String: Capture] = {
-    guard let folder else { return [:] }
-    do {
-      return try JSONDecoder().decode(
-        [String: Capture].self, from: Data(contentsOf: URL(fileURLWithPath: folder + "/expected.json")))
-    } catch {
-      fatalError("expected.json: \(error)")
-    }
-  }()
+  private static let contents = Result {
+    guard let folder else { return [String: Capture]() }
+    return try JSONDecoder().decode(
+      [String: Capture].self, from: Data(contentsOf: URL(filePath: folder + "/expected.json")))
+  }
+
+  static func expected() throws -> [String: Capture] { try contents.get() }
 }

@@ -25,8 +25,8 @@ import Testing
     #expect(run.summary.suite?.code == recorded.suite)
   }
 
-  @Test(arguments: kinds) func `a key log opens them, by client random or by encrypted premaster`(kind: Kind) {
-    let recorded = kind.conversation.record()
+  @Test(arguments: kinds) func `a key log opens them, by client random or by encrypted premaster`(kind: Kind) throws {
+    let recorded = try kind.conversation.record()
     #expect(recorded.keyLog.count == 2)
     for line in recorded.keyLog {
       for pieceLength in [Int.max, 1] {
@@ -39,7 +39,7 @@ import Testing
   @Test(arguments: kinds) func `the server's key opens them`(kind: Kind) throws {
     var conversation = kind.conversation
     conversation.givesClientCertificate = true
-    let recorded = conversation.record()
+    let recorded = try conversation.record()
     for pem in [TLSIdentity.rsaServer.traditionalKeyPEM, TLSIdentity.rsaServer.pkcs8KeyPEM] {
       let secrets = Secrets()
       secrets.add(try PrivateKey(pem: Array(pem.utf8), passPhrase: nil))
@@ -59,7 +59,7 @@ import Testing
     conversation.maxFragment = 100
     conversation.extraPaddingBlocks = kind.version > .ssl30 && !kind.isRC4 ? 3 : 0
     conversation.insertsEmptyFragments = true
-    let (first, second) = conversation.recordResumption()
+    let (first, second) = try conversation.recordResumption()
     let secrets = Secrets()
     secrets.add(try PrivateKey(pem: Array(TLSIdentity.rsaServer.pkcs8KeyPEM.utf8), passPhrase: nil))
     for (recorded, isResumed) in [(first, false), (second, true)] {
@@ -70,7 +70,7 @@ import Testing
     for challenge in [16, 20, 32] {
       var old = kind.conversation
       old.ssl2Challenge = challenge
-      let recorded = old.record()
+      let recorded = try old.record()
       for pieceLength in [Int.max, 1, 3] { check(StreamRun(recorded, pieceLength: pieceLength), recorded) }
     }
   }
@@ -78,7 +78,7 @@ import Testing
   @Test(arguments: kinds) func `a gap ends RC4, and nothing else`(kind: Kind) throws {
     var conversation = kind.conversation
     conversation.script = (1...20).map { .write(.client, [UInt8](repeating: $0, count: 100)) }
-    let recorded = conversation.record()
+    let recorded = try conversation.record()
     let records = HandshakeLossTests.records(recorded)
     let data = records.indices.filter { records[$0].side == .client && records[$0].bytes[0] == 23 }
     let arrivals: [Arrival] = records.indices.map { index in

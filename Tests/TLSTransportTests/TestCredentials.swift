@@ -15,34 +15,40 @@ struct TestCredentials: Sendable {
   static func of(_ kind: KeyKind) -> TestCredentials { kind == .p256 ? p256 : rsa }
 
   let directory: IdentityDirectory
-  let gateway: Identity
-  private let providers: [IdentityDirectory.ProviderState: Identity]
+  /// Why there are none is thrown by whatever asks for one.
+  private let identities: Result<Identities, any Error>
 
-  private init(_ kind: KeyKind) {
-    let folder = TestFolder.url.appending(path: UUID().uuidString)
-    directory = IdentityDirectory(folder.path)
-    var order = IdentityDirectory.Order(topics: [Self.topic])
-    order.keyKind = kind
-    order.states = Set(IdentityDirectory.ProviderState.allCases)
-    do {
-      _ = try directory.issue(order)
-      gateway = try directory.gateway()
-      var providers: [IdentityDirectory.ProviderState: Identity] = [:]
-      for state in IdentityDirectory.ProviderState.allCases {
-        providers[state] = try directory.provider(topic: Self.topic, state)
-      }
-      self.providers = providers
-    } catch { fatalError("no identities: \(error)") }
+  private struct Identities {
+    var gateway: Identity
+    var providers: [IdentityDirectory.ProviderState: Identity] = [:]
   }
 
+  private init(_ kind: KeyKind) {
+    let directory = IdentityDirectory(TestFolder.url.appending(path: UUID().uuidString).path)
+    self.directory = directory
+    identities = Result {
+      var order = IdentityDirectory.Order(topics: [Self.topic])
+      order.keyKind = kind
+      order.states = Set(IdentityDirectory.ProviderState.allCases)
+      _ = try directory.issue(order)
+      var identities = Identities(gateway: try directory.gateway())
+      for state in IdentityDirectory.ProviderState.allCases {
+        identities.providers[state] = try directory.provider(topic: Self.topic, state)
+      }
+      return identities
+    }
+  }
+
+  func gateway() throws -> Identity { try identities.get().gateway }
+
   func provider(_ state: IdentityDirectory.ProviderState = .valid) throws -> Identity {
-    guard let identity = providers[state] else { throw ExternalTool.Failure.missing("\(state)") }
+    guard let identity = try identities.get().providers[state] else { throw ExternalTool.Failure.missing("\(state)") }
     return identity
   }
 
   /// A server that requires certificates of this authority and knows what it has revoked.
   func server(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
-    var configuration = TLSConfiguration.server(identity: gateway)
+    var configuration = TLSConfiguration.server(identity: try gateway())
     configuration.authorityFile = directory.authorityFile
     configuration.revocationListFile = directory.revocationListFile
     change(&configuration)
@@ -62,9 +68,8 @@ struct TestCredentials: Sendable {
 enum TestFolder {
   static let url: URL = {
     let url = FileManager.default.temporaryDirectory.appending(path: "apnscope-tests-\(UUID().uuidString)")
-    do {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    } catch { fatalError("no folder: \(error)") }
+    // Whoever writes into it is told when there is none.
+    try? FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     atexit { try? FileManager.default.removeItem(at: TestFolder.url) }
     return url
   }()

@@ -88,8 +88,9 @@ public struct HandMadeTLS: Sendable {
     }
   }
 
-  /// Makes the conversation.
-  public func record() -> RecordedConversation {
+  /// Makes the conversation. Throws where OpenSSL's legacy provider is not installed, as does `recordResumption`.
+  public func record() throws -> RecordedConversation {
+    try LegacyCrypto.load()
     var exchange = HandMadeExchange(self, seed: seed)
     exchange.handshake()
     exchange.talk()
@@ -97,7 +98,8 @@ public struct HandMadeTLS: Sendable {
   }
 
   /// Makes the conversation, and then one that resumes its session by session id.
-  public func recordResumption() -> (first: RecordedConversation, second: RecordedConversation) {
+  public func recordResumption() throws -> (first: RecordedConversation, second: RecordedConversation) {
+    try LegacyCrypto.load()
     var first = HandMadeExchange(self, seed: seed)
     first.handshake()
     first.talk()

@@ -6,12 +6,20 @@ import COpenSSL
   // Safe because the context is never changed after `init`, and OpenSSL locks what it fetches into it.
   fileprivate let context: OpaquePointer
 
-  static let shared = LegacyCrypto()
+  private static let made = Result { try LegacyCrypto() }
 
-  private init() {
+  /// Throws where OpenSSL's legacy provider is not installed; comes before anything of this file is used.
+  static func load() throws { _ = try made.get() }
+
+  static var shared: LegacyCrypto {
+    guard case .success(let crypto) = made else { preconditionFailure("used without load()") }
+    return crypto
+  }
+
+  private init() throws {
     guard let context = unsafe OSSL_LIB_CTX_new(), unsafe OSSL_PROVIDER_load(context, "default") != nil,
       unsafe OSSL_PROVIDER_load(context, "legacy") != nil
-    else { preconditionFailure("no legacy provider: \(openSSLProblem())") }
+    else { throw ConversationError("no legacy provider: \(openSSLProblem())") }
     unsafe self.context = context
   }
 

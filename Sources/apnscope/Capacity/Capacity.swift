@@ -22,6 +22,8 @@ struct Capacity: AsyncParsableCommand {
       --output makes a directory with capacity.json, report.html, and report.md with its charts; 'apnscope report \
       capacity.json' makes the pages again. Ctrl-C once ends it with a report of what there is.
 
+      Times, counts, bytes and shares are written as with 'apnscope load'.
+
       A clean limit, without a single error, is found with --error-limit 0 --resent-limit 0. Trials that share a machine \
       with the gateway measure the machine. It sends to this machine only, unless --allow-remote is given.
 
@@ -44,31 +46,36 @@ struct Capacity: AsyncParsableCommand {
   @OptionGroup(title: "Where to") var target: TargetOptions
   @OptionGroup(title: "What is sent") var workload: WorkloadOptions
   @OptionGroup(title: "Over which connections") var connections: ConnectionOptions
-
-  @Option(
-    help: ArgumentHelp(
-      "Write capacity.json, report.html, report.md and its charts to this directory.", valueName: "directory"),
-    completion: .directory)
-  var output: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "Append the document to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
-    completion: .file(extensions: ["sqlite"]))
-  var history: String?
-
-  @Option(help: "What standard output gets: text (a summary) or json (the document).")
-  var format = ResultOptions.Format.text
+  @OptionGroup(title: "Result") var result: DocumentOptions
 
   @Flag(help: "Print the trials and how long they will take, and end.")
   var dryRun = false
 
   struct QuestionOptions: ParsableArguments {
-    @Option(name: .customLong("target"), help: ArgumentHelp("Notifications of a campaign, as 50M.", valueName: "count"))
+    @Option(
+      name: .customLong("target"), help: ArgumentHelp("Notifications of a campaign, as 50M.", valueName: "count"),
+      transform: Count.parse)
     var count: Count?
 
-    @Option(help: ArgumentHelp("Time that it may take, as 10m.", valueName: "time"))
+    @Option(help: ArgumentHelp("Time that it may take, as 10m.", valueName: "time"), transform: TimeSpan.parse)
     var within: TimeSpan?
+  }
+
+  struct DocumentOptions: ParsableArguments {
+    @Option(
+      help: ArgumentHelp(
+        "Write capacity.json, report.html, report.md and its charts to this directory.", valueName: "directory"),
+      completion: .directory)
+    var output: String?
+
+    @Option(help: "What standard output gets: text (a summary) or json (the document).")
+    var format = ResultOptions.Format.text
+
+    @Option(
+      help: ArgumentHelp(
+        "Append the document to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
+      completion: .file(extensions: ["sqlite"]))
+    var history: String?
   }
 
   func validate() throws {
@@ -85,7 +92,7 @@ struct Capacity: AsyncParsableCommand {
       throw ValidationError("--\(name) takes at least 500ms.")
     }
     if connections.markers == .off {
-      throw ValidationError("capacity needs markers: without them nothing tells how far the gateway was behind.")
+      throw ValidationError("--markers off: capacity needs them; nothing else tells how far the gateway was behind.")
     }
   }
 

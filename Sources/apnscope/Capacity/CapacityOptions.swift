@@ -2,7 +2,9 @@ import ArgumentParser
 import LoadTest
 
 /// Whole numbers as typed: 1,2,4,8; or none.
-struct CountList: ExpressibleByArgument {
+struct CountList: Quantity {
+  static let notation = "whole numbers from 1 to 100000, each once, as 1,2,4,8; or none"
+
   var values: [Int]
 
   init(_ values: [Int]) { self.values = values }
@@ -23,7 +25,9 @@ struct CountList: ExpressibleByArgument {
 }
 
 /// Shares as typed: 1e-4,0.1%; or none.
-struct ShareList: ExpressibleByArgument {
+struct ShareList: Quantity {
+  static let notation = "shares up to 50% as 1e-3,0.03%; or none"
+
   var values: [Double]
 
   init(_ values: [Double]) { self.values = values }
@@ -45,7 +49,10 @@ struct ShareList: ExpressibleByArgument {
 
 /// How the capacity is looked for.
 struct TrialOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The rate that is found is so close to one that fails.", valueName: "share"))
+  @Option(
+    help: ArgumentHelp(
+      "How far the rate that is found may be below one that fails.", valueName: "share", default: Share(0.03)),
+    transform: Share.parse)
   var precision = Share(0.03)
 
   @Option(
@@ -60,7 +67,8 @@ struct TrialOptions: ParsableArguments {
   var confirm = TimeSpan(.seconds(30))
 
   @Option(
-    help: ArgumentHelp("Time before it that is not measured.", valueName: "time", default: TimeSpan(.seconds(2))),
+    help: ArgumentHelp(
+      "Time before each measured phase that is not measured.", valueName: "time", default: TimeSpan(.seconds(2))),
     transform: TimeSpan.parse)
   var settle = TimeSpan(.seconds(2))
 
@@ -69,22 +77,26 @@ struct TrialOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Numbers of connections to go as fast as possible over, as 1,2,4,8; or none.", valueName: "counts"))
+      "Numbers of connections to go as fast as possible over, as 1,2,4,8; or none.", valueName: "counts",
+      default: CountList([1, 2, 4, 8])), transform: CountList.parse)
   var connectionsSweep = CountList([1, 2, 4, 8])
 
   @Option(
-    help: ArgumentHelp("Notifications of a write to do it with, as 1,4,16,64; or none.", valueName: "counts"))
+    help: ArgumentHelp(
+      "Notifications of a write to go as fast as possible with, as 1,4,16,64; or none.", valueName: "counts",
+      default: CountList([1, 4, 16, 64])), transform: CountList.parse)
   var batchSweep = CountList([1, 4, 16, 64])
 
   @Option(
     help: ArgumentHelp(
       "Shares of notifications to make bad on purpose (missing-token) to see what an error costs, as 1e-3,3e-4; or none. The first teaches the goodput law, the last checks it.",
-      valueName: "shares"))
+      valueName: "shares", default: ShareList([1e-3, 3e-4])), transform: ShareList.parse)
   var errorSweep = ShareList([1e-3, 3e-4])
 
   @Option(
     help: ArgumentHelp(
-      "What comes behind the last measured phase: last answers.", valueName: "time", default: TimeSpan(.seconds(10))),
+      "How long the end of a trial may take: last answers, and what they leave to be sent again.", valueName: "time",
+      default: TimeSpan(.seconds(10))),
     transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 }
@@ -92,14 +104,18 @@ struct TrialOptions: ParsableArguments {
 /// What a trial has to keep to pass.
 struct PassOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Most send lag (p99).", valueName: "time", default: TimeSpan(.milliseconds(50))),
+    help: ArgumentHelp("Highest send lag (99th percentile).", valueName: "time", default: TimeSpan(.milliseconds(50))),
     transform: TimeSpan.parse)
   var lagLimit = TimeSpan(.milliseconds(50))
 
-  @Option(help: ArgumentHelp("Most that may be refused.", valueName: "share"))
+  @Option(
+    help: ArgumentHelp("Largest share of notifications that may be refused.", valueName: "share", default: Share(0.01)),
+    transform: Share.parse)
   var errorLimit = Share(0.01)
 
-  @Option(help: ArgumentHelp("Most that may be sent again, of all sendings.", valueName: "share"))
+  @Option(
+    help: ArgumentHelp("Largest share of sendings that may be repeated ones.", valueName: "share", default: Share(0.1)),
+    transform: Share.parse)
   var resentLimit = Share(0.1)
 
   @Option(

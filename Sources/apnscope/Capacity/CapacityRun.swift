@@ -22,6 +22,8 @@ struct CapacityRun {
     try command.workload.apply(to: &plan)
     command.connections.apply(to: &plan)
     plan.drain = command.trials.drain.duration
+    // Before anything is made or measured.
+    do { _ = try Workload(plan.workload) } catch { throw ValidationError("\(error).") }
     let schedule = CapacitySchedule(command, plan)
     let output = try TextOutput(nil)
     if command.dryRun {
@@ -29,9 +31,9 @@ struct CapacityRun {
       return try output.check()
     }
     // Made first, so that a bad path is known before the trials.
-    let folder = try command.output.map { try ReportFolder($0) }
+    let folder = try command.result.output.map { try ReportFolder($0) }
     try folder?.check("capacity.json")
-    let history = try History.appending(to: command.history)
+    let history = try History.appending(to: command.result.history)
     let context = try command.target.context()
     let stop = TrialStop()
     let signals = StopSignals { stop.now() }
@@ -93,7 +95,7 @@ struct CapacityRun {
     try folder?.write(
       document.page(footer: "Made by " + .code(Report.command.joined(separator: " "))),
       [("capacity.json", Array((json + "\n").utf8))])
-    output.say(command.format == .json ? json : CapacitySummary(document).text)
+    output.say(command.result.format == .json ? json : CapacitySummary(document).text)
     try complaining { try history?.append(document, document: json) }
     try output.check()
   }

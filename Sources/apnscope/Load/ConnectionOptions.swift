@@ -13,7 +13,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Most plaintext of a write, as 4KiB; or, without a unit, most notifications of a write: 1 sends each alone. Default: 16KiB, one TLS record.",
-      valueName: "size"))
+      valueName: "size"), transform: BatchArgument.parse)
   var batch: BatchArgument?
 
   @Option(
@@ -31,10 +31,13 @@ struct ConnectionOptions: ParsableArguments {
   )
   var buffers = Buffers.small
 
-  @Option(help: ArgumentHelp("SO_SNDBUF, instead of what --buffers says.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("SO_SNDBUF, instead of what --buffers says.", valueName: "bytes"), transform: ByteCount.parse)
   var sendBuffer: ByteCount?
 
-  @Option(help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"),
+    transform: ByteCount.parse)
   var notSentLowWater: ByteCount?
 
   @Option(
@@ -48,17 +51,31 @@ struct ConnectionOptions: ParsableArguments {
     transform: TimeSpan.parse)
   var lifetime: TimeSpan?
 
-  @Option(help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"),
+    transform: Count.parse)
   var connectionCount: Count?
 
   @Option(
     help: ArgumentHelp(
-      "Wait after a failed attempt to connect; doubles with each further one.", valueName: "time",
+      "A TCP connection has to be made in this time, or the attempt has failed.", valueName: "time",
+      default: TimeSpan(LoadPlan().connections.connectTimeout)), transform: TimeSpan.parse)
+  var connectTimeout = TimeSpan(LoadPlan().connections.connectTimeout)
+
+  @Option(
+    help: ArgumentHelp(
+      "The TLS handshake has to be finished in this time, or the attempt has failed.", valueName: "time",
+      default: TimeSpan(LoadPlan().connections.handshakeTimeout)), transform: TimeSpan.parse)
+  var handshakeTimeout = TimeSpan(LoadPlan().connections.handshakeTimeout)
+
+  @Option(
+    help: ArgumentHelp(
+      "Wait after a failed attempt to connect; it doubles with each further one.", valueName: "time",
       default: TimeSpan(.milliseconds(50))), transform: TimeSpan.parse)
   var backoff = TimeSpan(.milliseconds(50))
 
   @Option(
-    help: ArgumentHelp("Most that it waits.", valueName: "time", default: TimeSpan(.seconds(5))),
+    help: ArgumentHelp("Longest such wait.", valueName: "time", default: TimeSpan(.seconds(5))),
     transform: TimeSpan.parse)
   var maxBackoff = TimeSpan(.seconds(5))
 
@@ -68,11 +85,13 @@ struct ConnectionOptions: ParsableArguments {
     transform: TimeSpan.parse)
   var giveUp = TimeSpan(.seconds(10))
 
-  @Option(help: ArgumentHelp("Markers, which prove what was accepted.", valueName: "on|off"))
+  @Option(
+    help: ArgumentHelp("End each connection's life with a marker, which proves what was accepted.", valueName: "on|off")
+  )
   var markers = Switch.on
 
   @Option(
-    help: ArgumentHelp("A marker's answer is waited for so long.", valueName: "time", default: TimeSpan(.seconds(5))),
+    help: ArgumentHelp("How long a marker's answer is waited for.", valueName: "time", default: TimeSpan(.seconds(5))),
     transform: TimeSpan.parse)
   var markerTimeout = TimeSpan(.seconds(5))
 
@@ -82,7 +101,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Memory for what all connections have written and nobody has answered; one whose share is full is ended in good order and made again.",
-      valueName: "bytes"))
+      valueName: "bytes", default: ByteCount(64 << 20)), transform: ByteCount.parse)
   var unsettledMemory = ByteCount(64 << 20)
 
   @Flag(help: "Do not send again what a connection's end left open; it counts as unknown.")
@@ -99,6 +118,9 @@ struct ConnectionOptions: ParsableArguments {
     }
     if let connectionCount, connectionCount.value < 1 {
       throw ValidationError("--connection-count takes a number from 1.")
+    }
+    for (name, time) in [("connect", connectTimeout), ("handshake", handshakeTimeout)] where time.duration <= .zero {
+      throw ValidationError("--\(name)-timeout takes more than 0s.")
     }
     guard maxAttempts >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not \(maxAttempts).") }
   }
@@ -119,6 +141,8 @@ struct ConnectionOptions: ParsableArguments {
     plan.connections.stagger = stagger.duration
     plan.connections.lifetime = lifetime?.duration
     plan.connections.notifications = connectionCount?.value
+    plan.connections.connectTimeout = connectTimeout.duration
+    plan.connections.handshakeTimeout = handshakeTimeout.duration
     plan.connections.backoff = backoff.duration
     plan.connections.maximumBackoff = maxBackoff.duration
     plan.connections.giveUp = giveUp.duration

@@ -66,6 +66,8 @@ struct EffectivePlan {
     time("stagger", plan.connections.stagger)
     if let lifetime = plan.connections.lifetime { time("lifetime", lifetime) }
     number("connection_count", plan.connections.notifications.map(Double.init))
+    time("connect_timeout", plan.connections.connectTimeout)
+    time("handshake_timeout", plan.connections.handshakeTimeout)
     time("backoff", plan.connections.backoff)
     time("max_backoff", plan.connections.maximumBackoff)
     time("give_up", plan.connections.giveUp)

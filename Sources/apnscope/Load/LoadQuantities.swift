@@ -2,7 +2,9 @@ import ArgumentParser
 import LoadTest
 
 /// A count as typed: 500, 200k, 10M, 1G.
-struct Count: ExpressibleByArgument {
+struct Count: Quantity {
+  static let notation = "a count as 1000, 20k or 10M"
+
   var value: Int
 
   init(_ value: Int) { self.value = value }
@@ -12,11 +14,18 @@ struct Count: ExpressibleByArgument {
     value = Int(number)
   }
 
-  var defaultValueDescription: String { "\(value)" }
+  var defaultValueDescription: String {
+    for (unit, size) in [("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)] where value > 0 && value % size == 0 {
+      return "\(value / size)\(unit)"
+    }
+    return "\(value)"
+  }
 }
 
 /// A rate as typed: 200k/s, 1.5M/s, 600/m.
-struct Rate: ExpressibleByArgument {
+struct Rate: Quantity {
+  static let notation = "a rate as 500/s, 200k/s or 600/m"
+
   var perSecond: Double
 
   init?(argument: String) {
@@ -32,7 +41,9 @@ struct Rate: ExpressibleByArgument {
 }
 
 /// A stage as typed: `10s:0..50k/s` (a ramp) or `1m:50k/s`.
-struct StageArgument: ExpressibleByArgument {
+struct StageArgument: Quantity {
+  static let notation = "a stage as 1m:50k/s, or 10s:0..50k/s for a ramp"
+
   var stage: Schedule.Stage
 
   init?(argument: String) {
@@ -64,7 +75,9 @@ extension StageArgument {
 enum Switch: String, CaseIterable, ExpressibleByArgument { case on, off }
 
 /// Values and how often each is taken, as typed: `2`, or `0=1,2=9`.
-struct MixArgument: ExpressibleByArgument {
+struct MixArgument: Quantity {
+  static let notation = "a value, or values with weights as 0=1,2=9"
+
   var parts: [(value: String, weight: Double)]
 
   init?(argument: String) {
@@ -90,7 +103,8 @@ struct MixArgument: ExpressibleByArgument {
 }
 
 /// A share of a stream, as typed: 2/4.
-struct SegmentArgument: ExpressibleByArgument {
+struct SegmentArgument: Quantity {
+  static let notation = "a part as 2/4, the second of four, of up to \(most)"
   /// As many as a result can tell of.
   private static let most = 1_000_000
 
@@ -105,7 +119,9 @@ struct SegmentArgument: ExpressibleByArgument {
 }
 
 /// A batch's limit as typed: bytes with a unit (16KiB), or a number of notifications without.
-struct BatchArgument: ExpressibleByArgument {
+struct BatchArgument: Quantity {
+  static let notation = "bytes with a unit, up to 1MiB, as 4KiB; or a number of notifications without one"
+
   var bytes: Int?
   var notifications: Int?
 

@@ -5,16 +5,18 @@ struct PaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Notifications a second, as 200k/s, over all connections of this run; with --segment, of this segment. Default: as fast as they are taken.",
-      valueName: "rate"))
+      valueName: "rate"), transform: Rate.parse)
   var rate: Rate?
 
-  @Option(help: ArgumentHelp("The same for each connection: --connections times as many in all.", valueName: "rate"))
+  @Option(
+    help: ArgumentHelp("The same for each connection: --connections times as many in all.", valueName: "rate"),
+    transform: Rate.parse)
   var ratePerConnection: Rate?
 
   @Option(
     help: ArgumentHelp(
       "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp; rates are as with --rate. Repeatable; they follow each other.",
-      valueName: "stage"))
+      valueName: "stage"), transform: StageArgument.parse)
   var stage: [StageArgument] = []
 
   @Flag(help: "Let chance space them (a Poisson process) instead of evenly.")
@@ -28,7 +30,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "End after so many notifications, as 10M; with --segment, so many of this segment.", valueName: "count"))
+      "End after so many notifications, as 10M; with --segment, so many of this segment.", valueName: "count"),
+    transform: Count.parse)
   var count: Count?
 
   @Option(
@@ -40,7 +43,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Time before it that is not measured; the schedule begins with it.", valueName: "time", default: TimeSpan(.zero)),
+      "Time before the measured phase that is not measured; the schedule begins with it.", valueName: "time",
+      default: TimeSpan(.zero)),
     transform: TimeSpan.parse)
   var warmUp = TimeSpan(.zero)
 

@@ -4,7 +4,9 @@ import LoadTest
 import Measurement
 
 /// How fast a trace is replayed, as typed: 10, 0.5, or max.
-struct Speed: ExpressibleByArgument {
+struct Speed: Quantity {
+  static let notation = "a factor from 1e-6 to 1e6, or max"
+
   /// `nil`: as fast as the gateway takes it.
   var factor: Double?
 
@@ -29,10 +31,12 @@ struct ReplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "How many times as fast as recorded, from 1e-6 to 1e6, or max for as fast as they are taken. Default: 1.",
-      valueName: "factor"))
+      valueName: "factor"), transform: Speed.parse)
   var speed: Speed?
 
-  @Option(help: ArgumentHelp("Most notifications that a replay may have.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp("Most notifications that a replay may have.", valueName: "count", default: Count(100_000_000)),
+    transform: Count.parse)
   var replayLimit = Count(100_000_000)
 
   /// Options that a replay leaves nothing to.

@@ -40,13 +40,13 @@ struct ResultOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Most spans of connections' lives (handshake, up, back-off) that the result tells of; more are counted.",
-      valueName: "count"))
+      valueName: "count", default: Count(10_000)), transform: Count.parse)
   var timeline = Count(10_000)
 
   @Option(
     help: ArgumentHelp(
       "Show the counts to Prometheus at http://HOST:PORT/metrics while it runs; port 0 picks a free one.",
-      valueName: "host:port"))
+      valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 
   func validate() throws {

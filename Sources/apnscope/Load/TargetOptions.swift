@@ -4,8 +4,12 @@ import LoadTest
 import TLSTransport
 
 struct TargetOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The gateway.", valueName: "host:port"))
-  var gateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
+  @Option(
+    help: ArgumentHelp("Where the gateway listens.", valueName: "host:port", default: standardGateway),
+    transform: ListeningAddress.parse)
+  var gateway = standardGateway
+
+  private static let standardGateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
 
   @Option(
     help: ArgumentHelp(
@@ -43,7 +47,10 @@ struct TargetOptions: ParsableArguments {
   @Flag(help: "Send to another machine than this one.")
   var allowRemote = false
 
-  @Option(help: ArgumentHelp("TLS versions: one, or a range as 1.0..1.2.", valueName: "versions"))
+  @Option(
+    help: ArgumentHelp(
+      "TLS versions: one, or a range as 1.0..1.2.", valueName: "versions", default: TLSVersionRange(.tls12 ... .tls12)),
+    transform: TLSVersionRange.parse)
   var tls = TLSVersionRange(.tls12 ... .tls12)
 
   @Option(

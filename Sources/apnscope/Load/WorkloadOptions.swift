@@ -4,13 +4,15 @@ import LoadTest
 struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where all notifications come from; the same seed makes the same stream. Default: 1.", valueName: "number"))
+      "What all notifications are made from; the same seed makes the same stream. Default: 1.", valueName: "number"))
   var seed: UInt64?
 
-  @Option(help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9. Default: 2.", valueName: "mix"))
+  @Option(
+    help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9. Default: 2.", valueName: "mix"),
+    transform: MixArgument.parse)
   var command: MixArgument?
 
-  @Option(help: ArgumentHelp("Different device tokens. Default: 1M.", valueName: "count"))
+  @Option(help: ArgumentHelp("Different device tokens. Default: 1M.", valueName: "count"), transform: Count.parse)
   var tokens: Count?
 
   @Option(help: ArgumentHelp("Length of a device token. Default: 32.", valueName: "bytes"))
@@ -19,7 +21,7 @@ struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Sizes of payloads: a size, a range as 100..2000, or a mix as 100..200=9,2000=1. Default: 100..200.",
-      valueName: "bytes"))
+      valueName: "bytes"), transform: MixArgument.parse)
   var payload: MixArgument?
 
   @Option(
@@ -34,24 +36,27 @@ struct WorkloadOptions: ParsableArguments {
       valueName: "text"))
   var payloadTemplate: String?
 
-  @Option(help: ArgumentHelp("Priorities: 10, 5 or none, or a mix as 10=9,5=1. Default: 10.", valueName: "mix"))
+  @Option(
+    help: ArgumentHelp("Priorities: 10, 5 or none, or a mix as 10=9,5=1. Default: 10.", valueName: "mix"),
+    transform: MixArgument.parse)
   var priority: MixArgument?
 
   @Option(
     help: ArgumentHelp(
-      "Expirations: UNIX seconds or none, or a mix. Default: 2147483647.", valueName: "mix"))
+      "Expirations: UNIX seconds or none, or a mix. Default: 2147483647.", valueName: "mix"),
+    transform: MixArgument.parse)
   var expiration: MixArgument?
 
   @Option(
     help: ArgumentHelp(
       "Shares of notifications with a fault: \(WorkloadPlan.Fault.allCases.map(\.rawValue).joined(separator: ", ")), as missing-token=1e-4,oversize=1e-5.",
-      valueName: "shares"))
+      valueName: "shares"), transform: MixArgument.parse)
   var faults: MixArgument?
 
   @Option(
     help: ArgumentHelp(
-      "Send one part of the stream, as 2/4, so that machines share a load: every 4th notification, from the 2nd. --rate, --stage and --count are this part's own; a replay is divided. Up to 1000000 parts.",
-      valueName: "part"))
+      "Send one part of the stream, as 2/4, so that machines share a load: every 4th notification, from the 2nd. Rates and counts are this part's own; a replay is divided. Up to 1000000 parts.",
+      valueName: "part"), transform: SegmentArgument.parse)
   var segment: SegmentArgument?
 
   /// What describes made notifications.
