@@ -43,7 +43,7 @@ struct Report: ParsableCommand {
         apnscope report run.json --baseline nightly/run.json --output candidate/
         apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
         apnscope report monday.jsonl --rows 200 --output monday/
-        apnscope decode --keys sslkeys.log --format jsonl monday.pcapng | apnscope report - --output monday/
+        apnscope decode monday.pcapng | apnscope report - --output monday/
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is none of the kinds above, \
       or of another schema, or some of its records cannot be read (the report is of the others); 66 cannot open a file; 70 the books of both sides do not agree (the report is written); 74 cannot \
