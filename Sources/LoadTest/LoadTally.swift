@@ -36,6 +36,8 @@ struct LoadTally: Sendable {
   var resumed = 0
   var failed = 0
   var closed: [Cause: Int] = [:]
+  /// Handshakes by what they agreed on: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".
+  var suites: [String: Int] = [:]
   var up = 0
 
   var flushReasons = FlushReasons()
@@ -106,6 +108,7 @@ struct LoadTally: Sendable {
     for path in counters { sum[keyPath: path] += other[keyPath: path] }
     sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
     sum.closed.merge(other.closed, uniquingKeysWith: +)
+    sum.suites.merge(other.suites, uniquingKeysWith: +)
     sum.flushReasons.merge(other.flushReasons, +)
   }
 }

@@ -260,6 +260,7 @@ extension RunResult.Connections {
   fileprivate static func += (sum: inout Self, other: Self) {
     for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
     sum.closed.merge(other.closed, uniquingKeysWith: Measurement.sum)
+    if let suites = other.suites { sum.suites = (sum.suites ?? [:]).merging(suites, uniquingKeysWith: Measurement.sum) }
   }
 }
 

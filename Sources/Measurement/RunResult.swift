@@ -95,6 +95,9 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var failed = 0
     /// By cause.
     public var closed: [String: Int] = [:]
+    /// Handshakes by TLS version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256"; `nil` in documents from
+    /// before they were counted.
+    public var suites: [String: Int]?
     public init() {}
   }
 

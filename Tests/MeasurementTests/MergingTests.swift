@@ -29,6 +29,7 @@ struct MergingTests {
     part.sendings.markers = count()
     part.connections.opened = count()
     part.connections.closed = ["rejected": count(), random.pick(["idle", "local"]): count()]
+    part.connections.suites = random.pick([nil, ["TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256": count()]])
     part.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
     for _ in 0..<100 { part.sendLagUs.record(random.number(0...1 << 20)) }
     result.notifications = part.notifications
@@ -84,6 +85,9 @@ struct MergingTests {
     for status in ["7", "8", "10"] {
       #expect((merged.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.errorResponses[status] ?? 0) })
     }
+    let suites = parts.compactMap(\.connections.suites)
+    #expect((merged.connections.suites == nil) == suites.isEmpty)
+    #expect((merged.connections.suites ?? [:]).values.reduce(0, +) == suites.flatMap(\.values).reduce(0, +))
     var lag = LatencyHistogram(.microseconds)
     for part in parts { lag.merge(part.latency.sendLagUs) }
     #expect(merged.latency.sendLagUs == lag)

@@ -71,6 +71,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
   run.connections.opened += connections
   run.connections.attempted = run.connections.opened
   run.connections.resumed = run.sendings.rejected
+  run.connections.suites = ["TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256": 3, "TLS 1.3 TLS_AES_256_GCM_SHA384": connections]
   run.connections.closed = ["rejected": run.sendings.rejected, "local": connections]
   run.sendings.resent = run.sendings.discarded
   run.sendings.accepted = run.sendings.written - run.sendings.rejected - run.sendings.discarded

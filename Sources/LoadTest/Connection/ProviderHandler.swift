@@ -31,7 +31,7 @@ final class ProviderHandler: ChannelInboundHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let info = event as? TLSConnectionInfo {
-      runner.noteHandshake(runner.clock() - connectedAt, isResumed: info.isResumed)
+      runner.noteHandshake(runner.clock() - connectedAt, info)
       connection.opened(context.channel, life: life, isResumed: info.isResumed)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       if connection.carries(context.channel) { connection.leave() } else { context.close(promise: nil) }
@@ -59,5 +59,17 @@ final class ProviderHandler: ChannelInboundHandler {
   func channelInactive(context: ChannelHandlerContext) {
     connection.ended(context.channel, life: life, by: cause)
     context.fireChannelInactive()
+  }
+}
+
+extension LoopRunner {
+  fileprivate func noteHandshake(_ nanoseconds: Int64, _ info: TLSConnectionInfo) {
+    tally.suites["\(info.version) \(info.cipherSuite)", default: 0] += 1
+    let microseconds = Int(nanoseconds / 1_000)
+    if info.isResumed {
+      measurements.resumedHandshake.record(microseconds)
+    } else {
+      measurements.fullHandshake.record(microseconds)
+    }
   }
 }

@@ -58,14 +58,3 @@ struct ConnectionTimeline {
     return timeline
   }
 }
-
-extension LoopRunner {
-  func noteHandshake(_ nanoseconds: Int64, isResumed: Bool) {
-    let microseconds = Int(nanoseconds / 1_000)
-    if isResumed {
-      measurements.resumedHandshake.record(microseconds)
-    } else {
-      measurements.fullHandshake.record(microseconds)
-    }
-  }
-}

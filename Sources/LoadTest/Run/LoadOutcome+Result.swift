@@ -131,6 +131,7 @@ extension LoadTally {
     var counts = RunResult.Connections()
     (counts.attempted, counts.opened, counts.resumed, counts.failed) = (attempted, opened, resumed, failed)
     for cause in Cause.allCases { counts.closed[cause.rawValue] = closed[cause] ?? 0 }
+    counts.suites = suites.filter { $0.value > 0 }
     return counts
   }
 
@@ -141,6 +142,7 @@ extension LoadTally {
     for path in counters { difference[keyPath: path] -= b[keyPath: path] }
     difference.errorResponses.merge(b.errorResponses) { $0 - $1 }
     difference.closed.merge(b.closed) { $0 - $1 }
+    difference.suites.merge(b.suites) { $0 - $1 }
     difference.flushReasons.merge(b.flushReasons) { $0 - $1 }
     return difference
   }

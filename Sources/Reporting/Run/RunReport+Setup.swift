@@ -14,12 +14,16 @@ extension RunReport {
     add("memory", environment.memoryBytes > 0 ? Unit.bytes.text(Double(environment.memoryBytes)) : "")
     add("OpenSSL", environment.openssl)
     add("apnscope", environment.apnscope)
-    for (name, key) in [
-      ("gateway", "gateway"), ("TLS", "tls"), ("cipher suites", "ciphers"), ("TLS 1.3 suites", "tls13_suites"),
-      ("socket buffers", "buffers"), ("batch", "batch"), ("payload", "payload"), ("seed", "seed"),
-    ] {
-      if let value = result.plan[key] { add(name, value.text) }
-    }
+    func add(_ name: String, plan key: String) { add(name, result.plan[key]?.text ?? "") }
+    add("gateway", plan: "gateway")
+    add("TLS", plan: "tls")
+    add("cipher suites", plan: "ciphers")
+    add("TLS 1.3 suites", plan: "tls13_suites")
+    add("agreed on", suites)
+    add("socket buffers", buffers)
+    add("batch", plan: "batch")
+    add("payload", plan: "payload")
+    add("seed", plan: "seed")
     var blocks: [Block] = [values.isEmpty ? .paragraph("The result does not say where it was made.") : .values(values)]
     if !environment.command.isEmpty {
       blocks += [.heading("Command"), .preformatted(commandLine(environment.command))]
@@ -29,6 +33,21 @@ extension RunReport {
       blocks += [.heading("Plan, with every default"), .preformatted(lines.joined(separator: "\n"))]
     }
     return Section("Set-up", blocks)
+  }
+
+  /// What the handshakes agreed on, most often first.
+  private var suites: String {
+    let suites = (result.connections.suites ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+    if suites.count == 1 { return suites[0].key }
+    return suites.map { "\($0.key) (\(grouped($0.value)))" }.joined(separator: ", ")
+  }
+
+  private var buffers: String {
+    let sizes = [("SO_SNDBUF", "send_buffer"), ("TCP_NOTSENT_LOWAT", "not_sent_low_water")].compactMap { name, key in
+      result.plan[key].map { "\(name) \($0.text)" }
+    }
+    let kind = result.plan["buffers"]?.text ?? ""
+    return sizes.isEmpty || kind == "system" ? kind : "\(kind) (\(sizes.joined(separator: ", ")) bytes)"
   }
 
   var phases: Section {
