@@ -82,7 +82,7 @@ final class ProviderConnection {
   var unsettled: Int { log.count - settledEnd }
 
   /// The gateway has said something that is not read yet. Whoever goes on writing then loses what it writes.
-  var hasInput: Bool {
+  private var hasInput: Bool {
     guard let socket else { return false }
     var request = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
     // Safe: one structure, which lives through the call.
@@ -139,7 +139,19 @@ final class ProviderConnection {
   /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
   func flushWhatWaits(_ now: Int64) {
     guard hasBatch, isWritable else { return }
-    flush(isFull ? .full : batchBegan < now ? .drain : .idle)
+    flushUnlessAnswered(isFull ? .full : batchBegan < now ? .drain : .idle)
+  }
+
+  /// Writes the batch, unless the gateway has said something, which is then read first: what is written after an error is
+  /// lost. That is asked for every batch, as late as can be, and costs a system call.
+  @discardableResult
+  func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
+    guard !hasInput else {
+      runner.schedulePump()
+      return false
+    }
+    flush(reason)
+    return true
   }
 
   func flush(_ reason: LoadTally.FlushReason) {

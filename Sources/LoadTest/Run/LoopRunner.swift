@@ -155,9 +155,12 @@ extension LoopRunner {
     let taken = connection.collect(piece, due: due, now: now)
     consume(piece, taken)
     guard taken == 0 || !connection.isReady else { return true }
-    if connection.isWritable { connection.flush(.full) } else if taken == 0 { return false }
-    // Asked for every record: it costs a system call, and what is written after an error is lost.
-    records += connection.hasInput ? Self.burst : 1
+    if connection.isWritable {
+      guard connection.flushUnlessAnswered(.full) else { return false }
+    } else if taken == 0 {
+      return false
+    }
+    records += 1
     guard records >= Self.burst else { return true }
     schedulePump()
     return false
