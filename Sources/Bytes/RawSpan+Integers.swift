@@ -91,17 +91,24 @@ extension RawSpan {
       return false
     }
     let (first, second) = (SIMD16(repeating: first), SIMD16(repeating: second))
-    var found = SIMDMask<SIMD16<Int8>>(repeating: false)
-    var offset = 0
-    // The last block may overlap the one before it.
     let last = byteCount &- 16
-    while true {
-      // Safe: `offset` is not beyond `last`, so 16 bytes are there.
-      let block = unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
-      found .|= (block .== first) .| (block .== second)
-      if offset == last { return any(found) }
-      offset = min(offset &+ 16, last)
+    // The last block may overlap the one before it.
+    var found = isEqual(at: last, to: first, or: second)
+    var offset = 0
+    while offset < last {
+      found .|= isEqual(at: offset, to: first, or: second)
+      offset &+= 16
     }
+    // Safe: both are 16 bytes, in which any bit pattern is a value. The mask's own reduction goes byte by byte.
+    let words = unsafe unsafeBitCast(found, to: SIMD2<UInt64>.self)
+    return words[0] | words[1] != 0
+  }
+
+  @inlinable @inline(__always)
+  func isEqual(at offset: Int, to first: SIMD16<UInt8>, or second: SIMD16<UInt8>) -> SIMDMask<SIMD16<Int8>> {
+    // Safe: callers see to it that 16 bytes are there.
+    let block = unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
+    return (block .== first) .| (block .== second)
   }
 
   /// Whether these bytes begin with all of `prefix`.

@@ -152,16 +152,24 @@ import NIOCore
   ///
   /// `needsInput` leaves the rest: a handshake message of the peer is there in part and comes first.
   func write(_ plaintext: inout ByteBuffer) -> Progress {
-    let records = 1 + plaintext.readableBytes / Self.recordLength
-    output.reserveCapacity(minimumWritableBytes: plaintext.readableBytes + records * Self.recordOverhead)
-    while plaintext.readableBytes > 0 {
+    var count = 0
+    defer { plaintext.moveReaderIndex(forwardBy: count) }
+    return write(plaintext.readableBytesSpan, &count)
+  }
+
+  /// The same from borrowed memory; `count` is how many bytes were taken.
+  func write(_ plaintext: RawSpan, _ count: inout Int) -> Progress {
+    let records = 1 + plaintext.byteCount / Self.recordLength
+    output.reserveCapacity(minimumWritableBytes: plaintext.byteCount + records * Self.recordOverhead)
+    while count < plaintext.byteCount {
       Self.forgetErrors()
-      var result: Int32 = 0
-      _ = unsafe plaintext.readWithUnsafeReadableBytes { memory in
-        var written = 0
-        unsafe result = SSL_write_ex(ssl, memory.baseAddress, min(Self.recordLength, memory.count), &written)
-        return written
+      let record = plaintext.extracting(count..<min(plaintext.byteCount, count + Self.recordLength))
+      var (result, written) = (Int32(0), 0)
+      // Safe: OpenSSL reads the record, which lives through the call.
+      unsafe record.withUnsafeBytes { memory in
+        unsafe result = SSL_write_ex(ssl, memory.baseAddress, memory.count, &written)
       }
+      count += written
       if result != 1 { return problem(result, .record, "TLS record") }
     }
     return .done

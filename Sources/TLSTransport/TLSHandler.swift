@@ -204,9 +204,30 @@ public final class TLSHandler: ChannelDuplexHandler {
     writes.append(Write(plaintext: unwrapOutboundIn(data), promise: promise))
   }
 
+  /// Encrypts borrowed bytes, which then go out with the next flush: as a write, without a buffer for them.
+  ///
+  /// `false`, and nothing was taken, while only a write will do: before the handshake is over, behind writes that were not
+  /// flushed, and after the end. Called on the channel's event loop; calls nobody.
+  public func encrypt(_ plaintext: RawSpan) -> Bool {
+    guard state == .open, !isClosingOutput, writes.isEmpty else { return false }
+    var count = 0
+    if case .done = connection.write(plaintext, &count) { return true }
+    // It waits for a handshake message of the peer, or fails again at the flush, which tells why.
+    var rest = ByteBuffer()
+    rest.writeBytes(plaintext.extracting(count...))
+    writes.append(Write(plaintext: rest, promise: nil))
+    return true
+  }
+
   public func flush(context: ChannelHandlerContext) {
     flushed = writes.count
-    if state == .open, flushed > 0 { continueWriting(context) } else { context.flush() }
+    if state == .open, flushed > 0 {
+      continueWriting(context)
+    } else if let output = connection.takeOutput() {
+      context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+    } else {
+      context.flush()
+    }
   }
 
   /// Encrypts what was flushed, and ends this half if that was asked for.

@@ -75,6 +75,32 @@ struct RecordTests {
     #expect(pair.client.wire.sent.isEmpty)
   }
 
+  @Test("Borrowed bytes are encrypted at once, and go out with the next flush, in order with writes")
+  func borrowed() throws {
+    let pair = try TLSPair(Self.credentials.client(), Self.credentials.server())
+    func encrypt(_ bytes: [UInt8]) -> Bool { pair.client.handler?.encrypt(bytes.rawBytes) == true }
+    #expect(!encrypt([1]), "before the handshake")
+    try pair.connect()
+    pair.pump()
+    let pieces = [pattern(100, 1), pattern(40_000, 2), pattern(5_000, 3), pattern(7, 4)]
+    #expect(encrypt(pieces[0]) && encrypt(pieces[1]))
+    #expect(pair.client.wire.sent.isEmpty)
+    pair.client.channel.flush()
+    #expect(pair.client.wire.sent.count == 1)
+    pair.client.write(pieces[2])
+    #expect(!encrypt([2]), "it would overtake a write")
+    pair.client.channel.flush()
+    #expect(encrypt(pieces[3]))
+    pair.client.channel.flush()
+    pair.pump()
+    #expect(pair.server.observer.received == pieces.flatMap { $0 })
+    pair.client.channel.close(mode: .output, promise: nil)
+    #expect(!encrypt([3]), "after the end")
+    pair.client.channel.flush()
+    pair.pump()
+    #expect(pair.server.observer.received == pieces.flatMap { $0 })
+  }
+
   @Test("Many buffers of many sizes") func many() throws {
     let pair = try pair()
     var expected: [UInt8] = []

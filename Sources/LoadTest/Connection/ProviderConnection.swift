@@ -3,6 +3,7 @@ import Bytes
 import Glibc
 import NIOCore
 import NIOPosix
+import TLSTransport
 
 /// One of the load's connections: it is opened, carries batches, reads what the gateway says, and is opened again.
 ///
@@ -23,6 +24,8 @@ final class ProviderConnection {
   private var channel: (any Channel)?
   /// The channel's socket, which is its channel's: it is only asked whether there is something to read.
   private var socket: NIOBSDSocket.Handle?
+  /// Its TLS, if it has.
+  private var tls: TLSHandler?
   private let batchBytes: Int
   private let batchNotifications: Int
   /// What was written since the connection was opened.
@@ -158,21 +161,16 @@ final class ProviderConnection {
     guard batchCount > 0, phase == .up, let channel else { return }
     let now = runner.clock()
     hasLingered = reason == .linger
-    runner.outgoing.clear()
-    runner.outgoing.write(batch.bytes)
     for piece in pieces {
       log.append(piece, written: now)
       if piece.attempt > 0 { runner.tally.sendings.resent += piece.count }
     }
-    runner.tally.sendings.written += batchCount
-    runner.tally.writtenBytes += batch.count
-    runner.tally.flushReasons[reason] += 1
-    runner.measurements.sendLag.record(Int((now - batchDue) / 1_000), times: batchCount)
-    runner.measurements.batchNotifications.record(batchCount)
-    runner.measurements.batchBytes.record(batch.count)
+    runner.note(batchCount, batch.count, reason, lag: now - batchDue)
+    // With TLS the batch is encrypted from where it stands.
+    let plain = tls?.encrypt(batch.bytes) == true ? nil : ByteBuffer(copying: batch.bytes)
     dropBatch()
     // This may end the connection: nothing that was read before holds behind it.
-    channel.writeAndFlush(runner.outgoing, promise: nil)
+    if let plain { channel.writeAndFlush(plain, promise: nil) } else { channel.flush() }
     if log.count >= maximumNotifications || log.isFull { close(as: .lifetime) }
   }
 
@@ -323,6 +321,7 @@ final class ProviderConnection {
     guard phase == .connecting, life == self.life, runner.phase != .over else { return channel.close(promise: nil) }
     phase = .up
     self.channel = channel
+    tls = try? channel.pipeline.syncOperations.handler(type: TLSHandler.self)
     isWritable = channel.isWritable
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     openedAt = runner.clock()
@@ -361,7 +360,7 @@ final class ProviderConnection {
     let unwritten = pieces
     let wasClosing = phase == .closing && cause == .local
     phase = .down
-    (self.channel, socket, isWritable) = (nil, nil, false)
+    (self.channel, socket, tls, isWritable) = (nil, nil, nil, false)
     log = runner.makeLog()
     session = runner.makeSession()
     answer = []
@@ -383,7 +382,7 @@ final class ProviderConnection {
     phase = .down
     dropBatch()
     channel?.close(promise: nil)
-    (channel, socket, isWritable) = (nil, nil, false)
+    (channel, socket, tls, isWritable) = (nil, nil, nil, false)
   }
 
   private func settle(sendsAgain: Bool) {
@@ -423,8 +422,33 @@ final class ProviderConnection {
   }
 }
 
+extension LoopRunner {
+  /// A batch is about to be written. All at once: what belongs to another object is looked after at every use.
+  fileprivate func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, lag: Int64) {
+    tally.wrote(count, bytes, reason)
+    measurements.wrote(count, bytes, lag: lag)
+  }
+}
+
+extension LoadTally {
+  fileprivate mutating func wrote(_ count: Int, _ bytes: Int, _ reason: FlushReason) {
+    sendings.written += count
+    writtenBytes += bytes
+    flushReasons[reason] += 1
+  }
+}
+
+extension LoadMeasurements {
+  fileprivate mutating func wrote(_ count: Int, _ bytes: Int, lag: Int64) {
+    sendLag.record(Int(lag / 1_000), times: count)
+    batchNotifications.record(count)
+    batchBytes.record(bytes)
+  }
+}
+
 extension ByteBuffer {
-  fileprivate mutating func write(_ bytes: RawSpan) {
-    _ = unsafe bytes.withUnsafeBytes { unsafe writeBytes($0) }
+  fileprivate init(copying bytes: RawSpan) {
+    self.init()
+    writeBytes(bytes)
   }
 }

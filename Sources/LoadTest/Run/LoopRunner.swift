@@ -31,9 +31,6 @@ final class LoopRunner {
   var phase = Phase.connecting
   var connections: [ProviderConnection] = []
 
-  /// What a batch is handed over in. TLS has encrypted and dropped it by then, so that the memory is used again.
-  var outgoing = ByteBuffer()
-
   var tally = LoadTally()
   var measurements = LoadMeasurements()
   var timeline: ConnectionTimeline
