@@ -55,6 +55,10 @@ struct LoadCommandTests {
       // One for each connection that carried something.
       #expect(result.sendings.markers == ledger.gateway.rejected["2"])
       #expect(ledger.gateway.received == 20_000 + result.sendings.markers)
+      // As fast as it goes every write is a record that the next notification would not have fitted into, but for the last
+      // of each connection.
+      let reasons = result.batches.flushReasons
+      #expect(reasons["idle", default: 0] + reasons["drain", default: 0] <= 3, "\(reasons)")
     }
   }
 

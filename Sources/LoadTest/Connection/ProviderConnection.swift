@@ -53,6 +53,8 @@ final class ProviderConnection {
   private var batch = ByteWriter(capacity: 20_000)
   private var pieces: [SentLog.Piece] = []
   private(set) var batchCount = 0
+  /// The next notification would have made it longer than a record.
+  private var isOutOfRoom = false
   private var batchDue: Int64 = 0
   private var batchBegan: Int64 = 0
   /// Its last batch went behind something unsent, because it had waited long enough.
@@ -78,7 +80,7 @@ final class ProviderConnection {
   /// Takes notifications: its batch has room, and it is not at its end.
   var isReady: Bool { phase == .up && !isFull }
   /// The batch waits for nothing but the socket.
-  var isFull: Bool { batch.count >= batchBytes || batchCount >= mostInBatch }
+  var isFull: Bool { isOutOfRoom || batch.count >= batchBytes || batchCount >= mostInBatch }
   private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
   var hasBatch: Bool { batchCount > 0 }
   /// Written and not settled.
@@ -130,6 +132,7 @@ final class ProviderConnection {
       let fault = workload.encode(number, into: &batch)
       if batch.count > room, before + taken > 0 {
         batch.truncate(to: length)
+        isOutOfRoom = true
         break
       }
       // A notification without a token is answered with identifier 0 by gateways that give up at once.
@@ -195,6 +198,7 @@ final class ProviderConnection {
     batch.removeAll()
     pieces.removeAll(keepingCapacity: true)
     batchCount = 0
+    isOutOfRoom = false
   }
 
   /// Writes the batch when it has waited long enough.
