@@ -31,12 +31,12 @@ extension Drawing {
       guard let place = x.inside(tick) else { continue }
       let label = x.label(tick)
       let half = Double(label.count) * Layout.letter / 2
-      guard place - half > ends.wide + 8 else { continue }
-      ends.wide = place + half
       // The last one may stand beyond the picture's edge otherwise.
       let beyond = place + half * Layout.narrow > Layout.width
-      let start = beyond ? Layout.width - 1 - 2 * half * Layout.narrow : place - half * Layout.narrow
-      let fitsNarrow = start > ends.narrow + (beyond ? 20 : 10)
+      func start(_ size: Double) -> Double { beyond ? Layout.width - 1 - 2 * half * size : place - half * size }
+      guard start(Layout.middling) > ends.wide + 4 else { continue }
+      ends.wide = place + half * Layout.middling
+      let fitsNarrow = start(Layout.narrow) > ends.narrow + (beyond ? 20 : 10)
       if fitsNarrow { ends.narrow = place + half * Layout.narrow }
       add("<path class=\"x\" d=\"M\(n(place)) \(n(layout.bottom))v5\"/>")
       let anchor = beyond ? "e" : "m"

@@ -48,6 +48,8 @@ struct Drawing {
     static let width = 720.0
     /// Of a letter of a label at full width, about.
     static let letter = 5.8
+    /// How much larger letters are on a screen of middling width, where the same labels are shown as on a wide one.
+    static let middling = 13 / 10.5
     /// How much larger letters are on a narrow screen.
     static let narrow = 18.0 / 10.5
 
