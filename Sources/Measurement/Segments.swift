@@ -29,8 +29,10 @@ struct Segments {
   /// Those that are there more than once.
   var repeated: [String] { numbers.filter { $0.value > 1 }.keys.sorted().map { count == 1 ? "all" : "\($0)/\(count)" } }
 
-  /// As a plan tells it.
+  /// As a plan tells it; of those that are there more than once each time.
   var text: String {
-    missing.isEmpty ? "all" : numbers.keys.sorted().map { "\($0)/\(count)" }.joined(separator: ",")
+    guard !missing.isEmpty else { return "all" }
+    return numbers.sorted { $0.key < $1.key }
+      .flatMap { Array(repeating: "\($0.key)/\(count)", count: $0.value) }.joined(separator: ",")
   }
 }

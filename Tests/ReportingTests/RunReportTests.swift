@@ -143,6 +143,68 @@ struct RunReportTests {
     #expect(text(["nonsense", "..:/s"]).contains("asked: 2 stages"))
   }
 
+  @Test("Of stages only what was measured counts: a ramp in the warm-up changes nothing")
+  func measuredStages() {
+    func text(_ stages: [String], warmUp: String, length: String) -> String {
+      var run = Self.run
+      run.plan["rate"] = nil
+      run.plan["stage"] = .list(stages)
+      (run.plan["warm_up"], run.plan["for"]) = (.text(warmUp), .text(length))
+      return self.text(RunReport(run))
+    }
+    let (ramp, plateau) = ("1s:0.0..2000.0/s", "10s:2000.0..2000.0/s")
+    let steady = text([ramp, plateau], warmUp: "1s", length: "10s")
+    #expect(steady.contains("asked: 2,000/s;") && steady.contains("independent ones (batch means)"))
+    // Half of the ramp is measured, or a fall behind the plateau.
+    #expect(text([ramp, plateau], warmUp: "500ms", length: "10500ms").contains("asked: 1,000 to 2,000/s;"))
+    let falling = text([ramp, plateau, "1s:2000.0..0.0/s"], warmUp: "1s", length: "11s")
+    #expect(falling.contains("asked: 0 to 2,000/s;") && !falling.contains("(batch means)"))
+    #expect(
+      text([ramp, plateau, "1s:2000.0..0.0/s"], warmUp: "1000000us", length: "10s").contains("asked: 2,000/s;"))
+    // Times that cannot be read leave nothing out.
+    #expect(text([ramp, plateau], warmUp: "soon", length: "10 apples").contains("asked: 0 to 2,000/s;"))
+  }
+
+  @Test("A replay is told of as one: its pace, what changes it, and that its own rate has no interval")
+  func replays() {
+    func text(_ speed: RunResult.PlanValue?) -> String {
+      var run = Self.run
+      (run.plan["rate"], run.plan["replay"], run.plan["speed"]) = (nil, .text("a.jsonl"), speed)
+      for index in run.series.indices { run.series[index].backlog = 0 }
+      return self.text(RunReport(run))
+    }
+    for speed in [.text("1.0"), .number(1), nil] as [RunResult.PlanValue?] {
+      let recorded = text(speed)
+      #expect(recorded.hasPrefix("# Load run: as recorded over 4 connections"))
+      #expect(recorded.contains("asked: as recorded;") && recorded.contains("There was never a backlog"))
+      #expect(recorded.contains("Ask for more with `--speed`, or for all that is taken with `--speed max`."))
+      #expect(recorded.contains("| – | the mean of the recording, whose own rate changes, so it has no interval"))
+      #expect(!recorded.contains("settle") && !recorded.contains("`--rate`"))
+    }
+    #expect(text(.text("0.5")).contains("asked: 0.5 times as fast as recorded;"))
+    let fast = text(.text("max"))
+    #expect(fast.contains("asked: a recording as fast as taken;") && fast.contains("(batch means)"))
+    #expect(!fast.contains("Ask for more") && !fast.contains("never a backlog"))
+  }
+
+  @Test("A merged result is not measured by the rate and the connections of one of its parts")
+  func merged() throws {
+    var parts: [RunResult.Part] = []
+    for number in 1...4 {
+      var run = Self.run
+      run.plan["segment"] = .text("\(number)/4")
+      parts.append(.init("part \(number)", run))
+    }
+    #expect(text(RunReport(parts[0].result)).contains("asked: 5,000/s; over 30 s"))
+    for count in 2...4 {
+      let merged = text(RunReport(try RunResult.merging(Array(parts.prefix(count)))))
+      #expect(!merged.contains("asked:") && !merged.contains("Written per second and connection"))
+      #expect(merged.hasPrefix("# Load run: 5,000/s over 4 connections for 30s in the first of its segments"))
+    }
+    let twice = text(RunReport(try RunResult.merging([parts[0], parts[0]])))
+    #expect(!twice.contains("asked:"))
+  }
+
   @Test("What the chart of causes leaves out is said, and documents that do not tell causes have none")
   func causes() {
     let chart = RunReport(Self.run).page.charts.first { $0.title == "Connections opened, and closed by cause" }

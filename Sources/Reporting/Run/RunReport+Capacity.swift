@@ -9,24 +9,24 @@ extension RunReport {
     let rates = result.rates
     let written = Steady(result, in: measured).writtenPerSecond
     // What the plan changes is no chance, and has no interval.
-    let interval = hasVaryingStages ? nil : try? BatchMeans(written)
+    let interval = reasonToVary == nil ? try? BatchMeans(written) : nil
     let relative = interval.flatMap { $0.mean > 0 ? $0.halfWidth / $0.mean : nil }
     func around(_ value: Double, _ unit: Unit) -> Prose {
       relative.map { Prose("± \(unit.text(value * $0))") } ?? "–"
     }
     let how: Prose =
-      switch interval {
-      case .some(let known):
+      switch (interval, reasonToVary) {
+      case (let known?, _):
         "\(grouped(written.count)) seconds, as good as \(significant(known.effectiveCount, 2)) independent ones (batch means)"
-      case .none where hasVaryingStages: "the mean of all stages: the plan changes the rate, so it has no interval"
-      case .none: "too few whole seconds in the measured phase for an interval"
+      case (nil, let reason?): "\(reason), so it has no interval"
+      case (nil, nil): "too few whole seconds in the measured phase for an interval"
       }
     table.add(
       "Written per second", .strong(Unit.perSecond.text(rates.writtenPerS)), around(rates.writtenPerS, .perSecond), how)
     table.add(
       "Accepted per second", .strong(Unit.perSecond.text(rates.acceptedPerS)), around(rates.acceptedPerS, .perSecond),
       "written, times the share that was accepted")
-    if let count = connectionCount {
+    if let count = plannedConnections {
       table.add(
         "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
         around(rates.writtenPerS / count, .perSecond), "\(grouped(count)) connections")
@@ -45,22 +45,6 @@ extension RunReport {
     var blocks: [Block] = [.table(table)]
     blocks += remarks(interval, written).map { .paragraph($0) }
     return Section("What this says about capacity", blocks)
-  }
-
-  private var connectionCount: Double? {
-    guard case .number(let count)? = result.plan["connections"], count >= 1, count.isFinite else { return nil }
-    return count
-  }
-
-  private var rateOption: String {
-    ["stage": "--stage", "rate_per_connection": "--rate-per-connection"]
-      .first { result.plan[$0.key] != nil }?.value ?? "--rate"
-  }
-
-  /// Whether the plan itself changes the rate while it is measured.
-  private var hasVaryingStages: Bool {
-    guard case .list(let stages)? = result.plan["stage"] else { return false }
-    return Set(stages.flatMap { Self.rates(ofStage: $0) }).count > 1
   }
 
   private func lagRows(_ table: inout Table) {
@@ -120,8 +104,8 @@ extension RunReport {
     switch result.verdict.limitedBy {
     case .schedule:
       remarks.append(
-        "The schedule was the limit: this is the rate that was asked for, and the most is not known. Ask for more with "
-          + .code(rateOption) + ", or leave it out.")
+        "The schedule was the limit: this is the rate that was asked for, and the most is not known."
+          + (moreWith.map { " Ask for more with " + $0 + "." } ?? ""))
     case .generator:
       remarks.append(
         "The generator was the limit: the gateway may take more than this. Share the load among machines with "
@@ -132,8 +116,8 @@ extension RunReport {
       remarks.append(
         "The interval is too narrow: neighbouring seconds are still correlated in the longest batches. Run longer.")
     }
-    // Stages are not meant to settle.
-    guard !hasVaryingStages else { return remarks }
+    // What is meant to change is not meant to settle.
+    guard reasonToVary == nil else { return remarks }
     switch WarmUp(written) {
     case .settled(let at) where at > 0:
       remarks.append(

@@ -12,7 +12,7 @@ extension RunReport {
       .figures([
         Figure(
           "written", Unit.perSecond.text(rates.writtenPerS),
-          note: "asked: \(askedRate); over \(Unit.seconds.text(result.measuredS))"),
+          note: (askedRate.map { "asked: \($0); " } ?? "") + "over \(Unit.seconds.text(result.measuredS))"),
         Figure("accepted", Unit.perSecond.text(rates.acceptedPerS), note: acceptedNote),
         Figure("limited by", result.verdict.limitedBy.rawValue, note: limitNote),
         Figure(

@@ -44,54 +44,6 @@ public struct RunReport: Sendable {
         ? [.paragraph("The run gave no warnings.")] : result.warnings.map { .callout(.warning, Prose($0)) })
   }
 
-  // MARK: the plan in words
-
-  /// `50,000/s over 4 connections for 20s`.
-  var whatWasAsked: String {
-    var words = [pace]
-    if case .number(let count)? = result.plan["connections"] {
-      words.append("over \(grouped(count)) \(count == 1 ? "connection" : "connections")")
-    }
-    if case .number(let count)? = result.plan["count"] {
-      words.append("until \(grouped(count)) are written")
-    } else if case .text(let time)? = result.plan["for"], result.plan["stage"] == nil {
-      words.append("for \(time)")
-    }
-    return words.joined(separator: " ")
-  }
-
-  /// Its rate alone: of stages the lowest and the highest.
-  var askedRate: String {
-    guard case .list(let stages)? = result.plan["stage"] else { return pace }
-    let rates = stages.flatMap { Self.rates(ofStage: $0) }
-    guard let least = rates.min(), let most = rates.max() else { return pace }
-    return (least == most ? "" : "\(grouped(least)) to ") + Unit.perSecond.text(most)
-  }
-
-  /// Those that a stage begins and ends with, as a plan has it: `10s:500.0..30000.0/s`.
-  static func rates(ofStage stage: String) -> [Double] {
-    guard let colon = stage.firstIndex(of: ":"), stage.hasSuffix("/s") else { return [] }
-    return stage[stage.index(after: colon)...].dropLast(2).split(separator: "..")
-      .compactMap { Double($0) }.filter(\.isFinite)
-  }
-
-  private var pace: String {
-    func rate(_ name: String) -> String? {
-      guard case .text(let text)? = result.plan[name] else { return nil }
-      guard text.hasSuffix("/s"), let value = Double(text.dropLast(2)), value.isFinite else { return text }
-      return Unit.perSecond.text(value)
-    }
-    if case .list(let stages)? = result.plan["stage"] {
-      return stages.count == 1 ? "one stage" : "\(stages.count) stages"
-    }
-    if let rate = rate("rate") { return rate }
-    if let rate = rate("rate_per_connection") { return "\(rate) per connection" }
-    return "as fast as taken"
-  }
-
-  /// Whether it was to keep a pace.
-  var hasSchedule: Bool { ["rate", "rate_per_connection", "stage"].contains { result.plan[$0] != nil } }
-
   // MARK: over time
 
   /// Where the phases are on the time axis.

@@ -1,0 +1,152 @@
+import Measurement
+
+/// What the plan asked for, and how much of it was measured.
+extension RunReport {
+  /// `50,000/s over 4 connections for 20s`; of a merged result it is the first part's.
+  var whatWasAsked: String {
+    var words = [pace]
+    if case .number(let count)? = result.plan["connections"] {
+      words.append("over \(grouped(count)) \(count == 1 ? "connection" : "connections")")
+    }
+    if case .number(let count)? = result.plan["count"] {
+      words.append("until \(grouped(count)) are written")
+    } else if case .text(let time)? = result.plan["for"], result.plan["stage"] == nil {
+      words.append("for \(time)")
+    }
+    if isMerged { words.append("in the first of its segments") }
+    return words.joined(separator: " ")
+  }
+
+  /// The rate alone, of stages the lowest and the highest that were measured; `nil` of a merged result, whose plan has
+  /// the rate of one part.
+  var askedRate: String? {
+    guard !isMerged else { return nil }
+    let rates = measuredStageRates
+    guard let least = rates.min(), let most = rates.max() else { return pace }
+    return (least == most ? "" : "\(grouped(least)) to ") + Unit.perSecond.text(most)
+  }
+
+  /// How many connections were planned; `nil` of a merged result, whose plan has those of one part.
+  var plannedConnections: Double? {
+    guard !isMerged, case .number(let count)? = result.plan["connections"], count >= 1, count.isFinite else {
+      return nil
+    }
+    return count
+  }
+
+  /// Whether it is of several segments, or of all of them, and its plan of one.
+  private var isMerged: Bool {
+    guard case .text(let segments)? = result.plan["segment"] else { return false }
+    return segments == "all" || segments.contains(",")
+  }
+
+  private var pace: String {
+    func rate(_ name: String) -> String? {
+      guard case .text(let text)? = result.plan[name] else { return nil }
+      guard text.hasSuffix("/s"), let value = Double(text.dropLast(2)), value.isFinite else { return text }
+      return Unit.perSecond.text(value)
+    }
+    switch replaySpeed {
+    case .none: break
+    case .recorded(let speed): return speed == 1 ? "as recorded" : "\(decimal(speed, 6)) times as fast as recorded"
+    case .taken: return "a recording as fast as taken"
+    }
+    if case .list(let stages)? = result.plan["stage"] {
+      return stages.count == 1 ? "one stage" : "\(stages.count) stages"
+    }
+    if let rate = rate("rate") { return rate }
+    if let rate = rate("rate_per_connection") { return "\(rate) per connection" }
+    return "as fast as taken"
+  }
+
+  /// Whether it was to keep a pace.
+  var hasSchedule: Bool { moreWith != nil }
+
+  /// What has to be changed to ask for more; `nil` when all was asked for that was taken.
+  var moreWith: Prose? {
+    switch replaySpeed {
+    case .recorded: return .code("--speed") + ", or for all that is taken with " + .code("--speed max")
+    case .taken: return nil
+    case .none: break
+    }
+    return [("rate", "--rate"), ("rate_per_connection", "--rate-per-connection"), ("stage", "--stage")]
+      .first { result.plan[$0.0] != nil }.map { .code($0.1) + ", or leave it out" }
+  }
+
+  /// Why the rate that was asked for was not the same all the time that was measured; `nil` when it was.
+  var reasonToVary: String? {
+    if case .recorded = replaySpeed { return "the mean of the recording, whose own rate changes" }
+    return Set(measuredStageRates).count > 1 ? "the mean of all stages: the plan changes the rate" : nil
+  }
+
+  // MARK: replays
+
+  private enum ReplaySpeed {
+    case none
+    case recorded(times: Double)
+    case taken
+  }
+
+  private var replaySpeed: ReplaySpeed {
+    guard result.plan["replay"] != nil else { return .none }
+    switch result.plan["speed"] {
+    case .text("max"): return .taken
+    case .text(let text): return .recorded(times: Double(text).flatMap { $0.isFinite ? $0 : nil } ?? 1)
+    case .number(let speed) where speed.isFinite: return .recorded(times: speed)
+    default: return .recorded(times: 1)
+    }
+  }
+
+  // MARK: stages
+
+  /// A stage as a plan has it: `10s:500.0..30000.0/s`.
+  private struct Stage {
+    /// Seconds.
+    var length: Double
+    var from: Double
+    var to: Double
+
+    init?(_ text: String) {
+      guard let colon = text.firstIndex(of: ":"), text.hasSuffix("/s"), let length = plannedTime(text[..<colon]) else {
+        return nil
+      }
+      let rates = text[text.index(after: colon)...].dropLast(2).split(separator: "..").map { Double($0) ?? .nan }
+      guard rates.count == 1 || rates.count == 2, rates.allSatisfy(\.isFinite) else { return nil }
+      (self.length, from, to) = (length, rates[0], rates[rates.count - 1])
+    }
+
+    func rate(at time: Double) -> Double { from == to ? from : from + (to - from) * min(1, max(0, time / length)) }
+  }
+
+  /// Those that each stage begins and ends with, as far as it is in the measured phase; none when there is no stage, or
+  /// one that cannot be read.
+  private var measuredStageRates: [Double] {
+    guard result.plan["replay"] == nil, case .list(let texts)? = result.plan["stage"] else { return [] }
+    let stages = texts.compactMap { Stage($0) }
+    guard stages.count == texts.count else { return [] }
+    func time(_ name: String) -> Double? {
+      if case .text(let text)? = result.plan[name] { plannedTime(text[...]) } else { nil }
+    }
+    // The schedule begins with the warm-up.
+    let begin = time("warm_up") ?? 0
+    let end = time("for").map { begin + $0 } ?? .infinity
+    var (rates, start) = ([Double](), 0.0)
+    for stage in stages {
+      let (from, to) = (max(start, begin), min(start + stage.length, end))
+      // Times are sums of rounded ones.
+      if to - from > 1e-6 { rates += [stage.rate(at: from - start), stage.rate(at: to - start)] }
+      start += stage.length
+    }
+    return rates.isEmpty ? stages.flatMap { [$0.from, $0.to] } : rates
+  }
+}
+
+/// Seconds of a time as a plan has it, `90s` or `250ms`; `nil` for anything else.
+private func plannedTime(_ text: Substring) -> Double? {
+  let number = text.prefix { $0.isNumber || $0 == "." }
+  let units = ["ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1]
+  guard let value = Double(number), value.isFinite, let unit = units[String(text.dropFirst(number.count))] else {
+    return nil
+  }
+  return value / unit
+}
