@@ -75,11 +75,23 @@ struct ReportTraceTests {
         "$apnscope decode --format jsonl a.pcap | $apnscope report -",
       ] { #expect(try told(line) == kept, "\(line)") }
       // A file that was read in part goes on from there, as other programs have it.
-      let rest = try command.shell("(read -r line; $apnscope report - --output out) < a.jsonl")
-      #expect(rest.status == 0 && rest.errors == "", "\(rest.errors)")
+      let rest = try told("tail -n +2 a.jsonl > rest.jsonl; $apnscope report rest.jsonl")
+      #expect(rest != kept)
+      #expect(try told("exec < a.jsonl; read -r line; $apnscope report -") == rest)
       #expect(try command.shell("ls -A out | grep standard").output == "")
       let outcome = try command.shell("printf x | $apnscope report - --output out")
       #expect(outcome.status == 65 && outcome.errors.contains("stdin"), "\(outcome.errors)")
+      // No folder is made for an input that is no good, from wherever it comes; one in it may have to be.
+      for folder in ["new", "new/er", "./new/er/", "out/new/er"] {
+        for line in ["printf x | $apnscope report -", "printf x > bad; $apnscope report bad"] {
+          #expect(try command.shell("\(line) --output \(folder)").status == 65)
+          #expect(try command.shell("ls -A . out | grep -e new -e standard").output == "", "\(line), \(folder)")
+        }
+        let made = try command.shell("cat a.pcap | $apnscope report - --output \(folder)")
+        #expect(made.status == 0, "\(made.errors)")
+        #expect(try Self.text(command, folder).drop { $0 != "\n" } == kept)
+        #expect(try command.shell("rm -r new out/new; ls -A . out | grep standard").output == "")
+      }
     }
   }
 

@@ -28,7 +28,7 @@ struct Report: ParsableCommand {
       decode --format jsonl', which make the same page and need no keys. Its content says what it is, not its name. A \
       line of records that cannot be read is named with its number, and the rest is used. Memory does not grow with the \
       file; it is not copied into the folder. '-' is standard input; what comes through a pipe is kept in an unnamed file \
-      of the folder meanwhile.
+      of the folder meanwhile, or of the one that it will be made in.
 
       With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
       load, line by line. With --baseline, an earlier run is compared with this one: ratios with intervals, and "~" where \
@@ -80,7 +80,7 @@ struct Report: ParsableCommand {
   }
 
   func run() throws {
-    let path = try StandardInput.path(of: input, keepingIn: ReportFolder(output))
+    let path = try StandardInput.path(of: input, keepingNear: output)
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")

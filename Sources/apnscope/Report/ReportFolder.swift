@@ -19,6 +19,22 @@ struct ReportFolder {
     }
   }
 
+  /// Of a folder that may have to be made first: itself, or the nearest that it will be in and that there is; with a
+  /// slash at its end.
+  static func existing(_ path: String) -> String {
+    var folder = path[...]
+    while !folder.isEmpty {
+      while folder.count > 1, folder.last == "/" { folder.removeLast() }
+      var status = stat()
+      if unsafe stat(String(folder), &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+        return folder == "/" ? "/" : folder + "/"
+      }
+      guard folder != "/" else { break }
+      folder = folder[..<(folder.lastIndex(of: "/").map { folder.index(after: $0) } ?? folder.startIndex)]
+    }
+    return path.hasPrefix("/") ? "/" : "./"
+  }
+
   /// Writes `report.html`, `report.md` and its charts, and copies of files; says the names of the first two.
   ///
   /// - Parameter files: names in the folder, and what is copied to them.

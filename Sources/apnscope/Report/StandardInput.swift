@@ -5,20 +5,22 @@ import Glibc
 /// Standard input as a file that can be read from its beginning more than once, as a report needs its input.
 enum StandardInput {
   /// The path of an input; `-` is standard input. What comes through a pipe is kept in an unnamed file of a folder, so
-  /// that it takes room on its disk and none in memory, until the program ends.
+  /// that it takes room on its disk and none in memory, until the program ends. A folder that is not there is not made,
+  /// for the input may be no good: the file is then of the nearest that it would be in.
   ///
   /// Complains and throws an exit code when it cannot be read or kept.
-  static func path(of input: String, keepingIn folder: ReportFolder) throws -> String {
+  static func path(of input: String, keepingNear folder: String) throws -> String {
     guard input == "-" else { return input }
     var status = stat()
     let isFile = unsafe fstat(STDIN_FILENO, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     // Opened by this name a file is read from its beginning.
-    if !isFile || lseek(STDIN_FILENO, 0, SEEK_CUR) != 0 { try keep(in: folder) }
+    if !isFile || lseek(STDIN_FILENO, 0, SEEK_CUR) != 0 { try keep(in: ReportFolder.existing(folder)) }
     return "/dev/stdin"
   }
 
-  private static func keep(in folder: ReportFolder) throws {
-    let name = "\(folder.path).standard-input-XXXXXX"
+  /// - Parameter folder: with a slash at its end.
+  private static func keep(in folder: String) throws {
+    let name = "\(folder).standard-input-XXXXXX"
     var template = Array(name.utf8CString)
     // Safe: the template ends with its zero, and no longer one is written.
     let file = unsafe template.withUnsafeMutableBufferPointer { letters in
@@ -27,7 +29,7 @@ enum StandardInput {
       if file >= 0 { _ = unsafe unlink(start) }
       return file
     }
-    guard file >= 0 else { throw failure(folder.path, ExitStatus.inputOutput) }
+    guard file >= 0 else { throw failure(folder, ExitStatus.inputOutput) }
     defer { close(file) }
     var block = [UInt8](repeating: 0, count: 1 << 18)
     while true {
@@ -45,7 +47,7 @@ enum StandardInput {
           unsafe bytes.baseAddress.map { unsafe write(file, $0 + written, count - written) } ?? 0
         }
         if step < 0, errno == EINTR { continue }
-        guard step > 0 else { throw failure(folder.path, ExitStatus.inputOutput) }
+        guard step > 0 else { throw failure(folder, ExitStatus.inputOutput) }
         written += step
       }
     }
