@@ -23,6 +23,7 @@ extension RunResult {
   ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it.
   /// - The series is joined by whole seconds since each part's own start; counts, connections, cores and memory add up,
   ///   of the lags the largest stays. A part whose samples drift past a second has none in it.
+  /// - What a part's document is too old to tell is not told of their sum either: writes, causes and cipher suites.
   /// - Timelines are joined, in seconds since each part's own start; the connections of each part are numbered behind
   ///   those of the parts before it.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
@@ -118,7 +119,7 @@ extension RunResult {
     var seconds: [Double: Sample] = [:]
     for sample in series.joined() {
       let second = sample.tS.rounded(.down)
-      seconds[second, default: Sample()].add(sample)
+      seconds[second, default: .nothing].add(sample)
       seconds[second]?.tS = second
     }
     return seconds.values.sorted { $0.tS < $1.tS }
@@ -234,6 +235,12 @@ extension RunResult {
   }
 }
 
+/// What two make together; with one unknown it is unknown.
+private func both<Value>(_ a: Value?, _ b: Value?, _ join: (Value, Value) -> Value) -> Value? {
+  guard let a, let b else { return nil }
+  return join(a, b)
+}
+
 /// Each once, in the order of the first time.
 private func unique(_ texts: [String]) -> [String] {
   var seen: Set<String> = []
@@ -260,7 +267,7 @@ extension RunResult.Connections {
   fileprivate static func += (sum: inout Self, other: Self) {
     for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
     sum.closed.merge(other.closed, uniquingKeysWith: Measurement.sum)
-    if let suites = other.suites { sum.suites = (sum.suites ?? [:]).merging(suites, uniquingKeysWith: Measurement.sum) }
+    sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
   }
 }
 
@@ -277,14 +284,22 @@ extension RunResult.Phase {
 }
 
 extension RunResult.Sample {
+  /// A second in which nothing was done, and that is known.
+  fileprivate static var nothing: Self {
+    var sample = Self()
+    (sample.writes, sample.closedByCause) = (0, [:])
+    return sample
+  }
+
   fileprivate mutating func add(_ other: Self) {
     for path in [
-      \.written, \.writes, \.accepted, \.errors, \.skipped, \.opened, \.closed, \.up, \.backlog, \.rssBytes,
+      \.written, \.accepted, \.errors, \.skipped, \.opened, \.closed, \.up, \.backlog, \.rssBytes,
     ] as [WritableKeyPath<Self, Int>] {
       self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
     }
     errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
-    closedByCause.merge(other.closedByCause, uniquingKeysWith: sum)
+    writes = both(writes, other.writes, sum)
+    closedByCause = both(closedByCause, other.closedByCause) { $0.merging($1, uniquingKeysWith: sum) }
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
     loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)
     cpu = finite(cpu + other.cpu)

@@ -5,8 +5,9 @@ extension RunResult {
     /// When it began, in seconds since the run's start.
     public var tS = 0.0
     public var written = 0
-    /// Batches that they were written in.
-    public var writes = 0
+    /// Batches that they were written in; `nil` when the document, or that of a merged part, is from before they were
+    /// counted.
+    public var writes: Int?
     public var accepted = 0
     public var errors = 0
     /// The parts of `errors` with each status.
@@ -15,8 +16,8 @@ extension RunResult {
     public var skipped = 0
     public var opened = 0
     public var closed = 0
-    /// The parts of `closed` with each cause; causes that closed none are left out.
-    public var closedByCause: [String: Int] = [:]
+    /// The parts of `closed` with each cause; causes that closed none are left out. `nil` as with `writes`.
+    public var closedByCause: [String: Int]?
     public var up = 0
     /// Notifications that are due, or are to be sent again, and are not written yet; 0 when nothing is due at a time.
     public var backlog = 0
@@ -79,19 +80,19 @@ extension RunResult {
 }
 
 extension RunResult.Sample {
-  /// What documents from before it was counted do not have is 0 or empty.
+  /// What documents from before it was counted do not have is 0 or empty, or `nil` where that would be taken for a count.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     tS = try container.decode(Double.self, forKey: .tS)
     written = try container.decode(Int.self, forKey: .written)
-    writes = try container.decodeIfPresent(Int.self, forKey: .writes) ?? 0
+    writes = try container.decodeIfPresent(Int.self, forKey: .writes)
     accepted = try container.decode(Int.self, forKey: .accepted)
     errors = try container.decode(Int.self, forKey: .errors)
     errorsByStatus = try container.decodeIfPresent([String: Int].self, forKey: .errorsByStatus) ?? [:]
     skipped = try container.decodeIfPresent(Int.self, forKey: .skipped) ?? 0
     opened = try container.decode(Int.self, forKey: .opened)
     closed = try container.decode(Int.self, forKey: .closed)
-    closedByCause = try container.decodeIfPresent([String: Int].self, forKey: .closedByCause) ?? [:]
+    closedByCause = try container.decodeIfPresent([String: Int].self, forKey: .closedByCause)
     up = try container.decode(Int.self, forKey: .up)
     backlog = try container.decodeIfPresent(Int.self, forKey: .backlog) ?? 0
     sendLagP99Us = try container.decode(Int.self, forKey: .sendLagP99Us)

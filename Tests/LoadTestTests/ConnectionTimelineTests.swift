@@ -89,18 +89,19 @@ extension Loopback {
       let result = outcome.result(Environment())
       #expect(result.series.count >= 2)
       for sample in result.series {
-        #expect(sample.closedByCause.values.reduce(0, +) == sample.closed)
-        #expect(!sample.closedByCause.values.contains { $0 <= 0 })
-        #expect((0...sample.written).contains(sample.writes) && (sample.writes > 0) == (sample.written > 0))
+        let (causes, writes) = try (#require(sample.closedByCause), #require(sample.writes))
+        #expect(causes.values.reduce(0, +) == sample.closed)
+        #expect(!causes.values.contains { $0 <= 0 })
+        #expect((0...sample.written).contains(writes) && (writes > 0) == (sample.written > 0))
       }
-      #expect(result.series.contains { $0.closedByCause["lifetime"] != nil })
+      #expect(result.series.contains { $0.closedByCause?["lifetime"] != nil })
       let flushes = result.batches.flushReasons.values.reduce(0, +)
-      let writes = result.series.reduce(0) { $0 + $1.writes }
+      let writes = result.series.reduce(0) { $0 + ($1.writes ?? 0) }
       let missing = result.sendings.written - result.series.reduce(0) { $0 + $1.written }
       // A write holds one notification at least.
       #expect(writes <= flushes && flushes - writes <= missing)
       for (cause, count) in result.connections.closed {
-        #expect(result.series.reduce(0) { $0 + ($1.closedByCause[cause] ?? 0) } <= count)
+        #expect(result.series.reduce(0) { $0 + ($1.closedByCause?[cause] ?? 0) } <= count)
       }
     }
 

@@ -29,7 +29,7 @@ struct MergingTests {
     part.sendings.markers = count()
     part.connections.opened = count()
     part.connections.closed = ["rejected": count(), random.pick(["idle", "local"]): count()]
-    part.connections.suites = random.pick([nil, ["TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256": count()]])
+    part.connections.suites = ["TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256": count()]
     part.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
     for _ in 0..<100 { part.sendLagUs.record(random.number(0...1 << 20)) }
     result.notifications = part.notifications
@@ -53,8 +53,9 @@ struct MergingTests {
       (sample.written, sample.up, sample.sendLagP99Us) = (count(), 2, random.number(0...5_000))
       sample.cpu = 0.5
       sample.writes = count()
-      sample.closedByCause = ["rejected": count(), random.pick(["idle", "local"]): count()]
-      sample.closed = sample.closedByCause.values.reduce(0, +)
+      let causes = ["rejected": count(), random.pick(["idle", "local"]): count()]
+      sample.closedByCause = causes
+      sample.closed = causes.values.reduce(0, +)
       result.series.append(sample)
     }
     result.resources.cpuUserS = 3
@@ -86,8 +87,9 @@ struct MergingTests {
       #expect((merged.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.errorResponses[status] ?? 0) })
     }
     let suites = parts.compactMap(\.connections.suites)
-    #expect((merged.connections.suites == nil) == suites.isEmpty)
-    #expect((merged.connections.suites ?? [:]).values.reduce(0, +) == suites.flatMap(\.values).reduce(0, +))
+    #expect(
+      suites.count == count
+        && (merged.connections.suites ?? [:]).values.reduce(0, +) == suites.flatMap(\.values).reduce(0, +))
     var lag = LatencyHistogram(.microseconds)
     for part in parts { lag.merge(part.latency.sendLagUs) }
     #expect(merged.latency.sendLagUs == lag)
@@ -100,11 +102,11 @@ struct MergingTests {
       #expect(sample.written == parts.reduce(0) { $0 + $1.series[index].written })
       #expect(sample.sendLagP99Us == parts.map { $0.series[index].sendLagP99Us }.max())
       #expect(sample.up == 2 * count)
-      #expect(sample.writes == parts.reduce(0) { $0 + $1.series[index].writes })
-      #expect(sample.closedByCause.values.reduce(0, +) == sample.closed)
+      #expect(sample.writes == parts.reduce(0) { $0 + ($1.series[index].writes ?? 0) })
+      #expect(sample.closedByCause?.values.reduce(0, +) == sample.closed)
       for cause in ["rejected", "idle", "local"] {
         #expect(
-          sample.closedByCause[cause] ?? 0 == parts.reduce(0) { $0 + ($1.series[index].closedByCause[cause] ?? 0) })
+          sample.closedByCause?[cause] ?? 0 == parts.reduce(0) { $0 + ($1.series[index].closedByCause?[cause] ?? 0) })
       }
     }
     #expect(merged.plan["segment"] == .text("all"))
@@ -112,6 +114,28 @@ struct MergingTests {
     #expect(merged.verdict.invariants.count == 3 && merged.verdict.invariants.allSatisfy(\.holds))
     #expect(merged.environment.hosts == nil)
     #expect(merged.warnings == [])
+  }
+
+  @Test("What one part does not tell is not told of all, in whatever order they are joined")
+  func unknownParts() throws {
+    var random = SeededGenerator(seed: 3)
+    let new = (1...2).map { Self.result(&random, segment: "\($0)/3") }
+    var old = Self.result(&random, segment: "3/3")
+    old.connections.suites = nil
+    old.phases[0].connections.suites = nil
+    // It ended before the others: the seconds behind are known.
+    old.series.removeLast(2)
+    for index in old.series.indices { (old.series[index].writes, old.series[index].closedByCause) = (nil, nil) }
+    for parts in [[old] + new, [new[0], old, new[1]], new + [old]] {
+      let merged = try Self.merge(parts)
+      #expect(merged.connections.suites == nil && merged.phases[0].connections.suites == nil)
+      for (index, sample) in merged.series.enumerated() {
+        #expect((sample.writes == nil) == (index < 8) && (sample.closedByCause == nil) == (index < 8))
+        #expect(sample.closed >= new.reduce(0) { $0 + $1.series[index].closed })
+      }
+    }
+    #expect(try Self.merge([try Self.merge([new[0], old]), new[1]]).series == Self.merge(new + [old]).series)
+    #expect(try Self.merge([old]).series.allSatisfy { $0.writes != 0 && $0.closedByCause == nil })
   }
 
   @Test("Merging in steps gives the same", arguments: 1...5 as ClosedRange<UInt64>)

@@ -120,7 +120,7 @@ struct RunReportTests {
       alike.contains("Every second had 4 per write") && alike.contains("with a mean of 4 notifications per write"))
     #expect(!alike.contains("- F, a write: "))
     // A document from before writes were told of each second.
-    for index in run.series.indices { run.series[index].writes = 0 }
+    for index in run.series.indices { run.series[index].writes = nil }
     let old = RunReport(run).page
     #expect(old.markdown().text.contains("Processor time for each notification"))
     #expect(!old.charts.contains { $0.title.hasPrefix("Processor time") })
@@ -212,8 +212,14 @@ struct RunReportTests {
     #expect(shown == Double(Self.run.connections.closed["rejected"] ?? 0))
     #expect(text(RunReport(Self.run)).contains("4 more were closed after the last whole second"))
     var old = Self.run
-    for index in old.series.indices { old.series[index].closedByCause = [:] }
+    for index in old.series.indices { old.series[index].closedByCause = nil }
     #expect(!RunReport(old).page.charts.contains { $0.title == "Connections opened, and closed by cause" })
+    // Nor a merged one with some of them: the bars would be of the others alone.
+    old.series[29].closedByCause = Self.run.series[29].closedByCause
+    old.series[28].closedByCause = ["rejected": 1]
+    let charts = RunReport(old).page.charts.map(\.title)
+    #expect(charts.contains("Connections opened and closed"))
+    #expect(!charts.contains("Connections opened, and closed by cause"))
   }
 
   @Test("Hostile text in any part of a result stays text")
@@ -228,7 +234,7 @@ struct RunReportTests {
     run.errorResponses[bad] = 3
     run.connections.closed[bad] = 3
     run.batches.flushReasons[bad] = 3
-    run.series[0].closedByCause[bad] = 3
+    run.series[0].closedByCause = [bad: 3]
     run.phases[0].name = bad
     run.verdict.thresholds = [.init(expression: bad, value: 1, passed: false)]
     run.verdict.invariants = [.init(bad, holds: false, detail: bad)]

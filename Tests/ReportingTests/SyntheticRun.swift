@@ -49,12 +49,13 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
     sample.accepted = sample.written - sample.errors
     (sample.opened, sample.closed, sample.up) = (sample.errors, sample.errors, connections)
     sample.closedByCause = sample.errors > 0 ? ["rejected": sample.errors] : [:]
-    sample.writes = sample.written / (1 + second % 8)
+    let writes = sample.written / (1 + second % 8)
+    sample.writes = writes
     sample.backlog = second % 10 == 3 ? random(200) : 0
     sample.sendLagP99Us = 1_100 + random(900)
     sample.loopLagP99Us = 300 + random(400)
     // 40 µs a write and 90 µs a notification, or a little more.
-    sample.cpu = Double(sample.writes) * 40e-6 + Double(sample.written) * 90e-6 * (1 + Double(random(100)) / 1_000)
+    sample.cpu = Double(writes) * 40e-6 + Double(sample.written) * 90e-6 * (1 + Double(random(100)) / 1_000)
     sample.rssBytes = 40 << 20
     run.series.append(sample)
     for _ in 0..<20 { run.latency.sendLagUs.record(900 + random(700), times: rate / 20) }

@@ -7,7 +7,7 @@ extension RunReport {
       .init("question"), .init("answer", .right), .init("95 % interval", .right), .init("how it is known"),
     ])
     let rates = result.rates
-    let written = Steady(result, in: measured).writtenPerSecond
+    let written = WholeSeconds(result.series, in: measured).writtenPerSecond
     // What the plan changes is no chance, and has no interval.
     let interval = reasonToVary == nil ? try? BatchMeans(written) : nil
     let relative = interval.flatMap { $0.mean > 0 ? $0.halfWidth / $0.mean : nil }
@@ -128,22 +128,5 @@ extension RunReport {
     case .settled, .tooShort: break
     }
     return remarks
-  }
-}
-
-/// The seconds of a phase that are whole, as series.
-struct Steady {
-  let writtenPerSecond: [Double]
-  /// Seconds of processor time for each notification, of the seconds in which any was written.
-  let processorPerNotification: [Double]
-
-  init(_ result: RunResult, in range: ClosedRange<Double>) {
-    let seconds = RunReport.seconds(of: result.series)
-    let inside = zip(result.series, seconds).filter { sample, length in
-      sample.tS >= range.lowerBound - 0.05 && sample.tS + length <= range.upperBound + 0.05
-    }
-    // Some hundredths of the first one belong to the phase before.
-    writtenPerSecond = inside.map { Double($0.written) / $1 }
-    processorPerNotification = inside.filter { $0.0.written > 0 }.map { $0.cpu * $1 / Double($0.written) }
   }
 }

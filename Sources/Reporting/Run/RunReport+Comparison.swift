@@ -66,7 +66,9 @@ extension RunReport {
 
   private static func lines(_ a: RunResult, _ b: RunResult) -> [Line] {
     var lines: [Line] = []
-    let (ours, theirs) = (Steady(a, in: RunReport(a).measured), Steady(b, in: RunReport(b).measured))
+    let (ours, theirs) = (
+      WholeSeconds(a.series, in: RunReport(a).measured), WholeSeconds(b.series, in: RunReport(b).measured)
+    )
     let rate = relativeInterval(ours.writtenPerSecond, theirs.writtenPerSecond)
     func add(_ name: String, _ x: Double, _ y: Double, _ unit: Unit, by relative: Double?, moreIsBetter: Bool) {
       let ratio = Reporting.ratio(x, to: y)

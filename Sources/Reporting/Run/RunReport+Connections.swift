@@ -103,7 +103,8 @@ extension RunReport {
       y: Axis("connections per \(opened.width == 1 ? "second" : Unit.seconds.text(opened.width))", unit: .count),
       marks: [], regions: regions, height: 140)
     let openedLine = Mark.steps("opened", edges(opened), color: .green)
-    guard result.series.contains(where: { !$0.closedByCause.isEmpty }) else {
+    let tellsCauses = result.series.allSatisfy { $0.closed == 0 || $0.closedByCause != nil }
+    guard tellsCauses, result.series.contains(where: { $0.closedByCause?.isEmpty == false }) else {
       chart.marks = [openedLine, .steps("closed", edges(bins(\.closed)), color: .vermillion)]
       return .chart(chart)
     }
@@ -111,7 +112,7 @@ extension RunReport {
     let total = result.connections.closed.filter { $0.value > 0 }
     var told = 0.0
     for cause in total.keys.sorted() {
-      let closed = bins { $0.closedByCause[cause] ?? 0 }
+      let closed = bins { $0.closedByCause?[cause] ?? 0 }
       told += closed.points.reduce(0) { $0 + $1.y }
       guard closed.points.contains(where: { $0.y > 0 }) else { continue }
       chart.marks.append(.bars(cause, closed.points, width: opened.width, color: Self.color(ofCause: cause)))

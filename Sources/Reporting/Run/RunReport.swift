@@ -76,17 +76,8 @@ public struct RunReport: Sendable {
     zip(result.series, seconds).map { Point($0.tS + $1 / 2, value($0)) }
   }
 
-  /// How long each sample of the series is.
-  var seconds: [Double] { Self.seconds(of: result.series) }
-
-  static func seconds(of series: [RunResult.Sample]) -> [Double] {
-    series.indices.map { index in
-      guard index + 1 < series.count else { return 1 }
-      let length = series[index + 1].tS - series[index].tS
-      // Samples of a merged result may be missing; then there is a hole, not a long second.
-      return length.isFinite && length > 0 && length < 1.5 ? length : 1
-    }
-  }
+  /// How long each sample of the series is; one before a hole, a second.
+  var seconds: [Double] { WholeSeconds.lengths(of: result.series).map { $0 ?? 1 } }
 
   /// Sums over equal bins of time that are whole seconds: no more than 90 bins.
   func bins(_ value: (RunResult.Sample) -> Int) -> (width: Double, points: [Point]) {

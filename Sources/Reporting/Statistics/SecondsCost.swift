@@ -25,13 +25,9 @@ struct SecondsCost {
   /// - Parameter range: the seconds that count, by their times since the run's start.
   init(_ series: [RunResult.Sample], in range: ClosedRange<Double>) {
     var all: [Second] = []
-    for (index, sample) in series.enumerated() {
-      // Where samples are missing nobody knows of how long a time this one is.
-      let length = index + 1 < series.count ? series[index + 1].tS - sample.tS : 1
-      guard length > 0.5, length < 1.5, sample.tS >= range.lowerBound - 0.05,
-        sample.tS + length <= range.upperBound + 0.05
-      else { continue }
-      let (written, writes) = (Double(sample.written), Double(sample.writes))
+    for (sample, length) in WholeSeconds(series, in: range).samples {
+      guard let count = sample.writes else { continue }
+      let (written, writes) = (Double(sample.written), Double(count))
       guard writes >= 1, written >= writes, sample.cpu > 0, sample.cpu.isFinite else { continue }
       all.append(
         Second(

@@ -15,9 +15,10 @@ struct SecondsCostTests {
       sample.tS = Double(second) * 1.004
       let share = Double(second) / Double(max(1, seconds - 1))
       let batch = sizes.lowerBound + (sizes.upperBound - sizes.lowerBound) * share
-      sample.writes = random.number(2_000...4_000)
-      sample.written = Int(Double(sample.writes) * batch)
-      let processor = Double(sample.writes) * 12e-6 + Double(sample.written) * 1.5e-6
+      let writes = random.number(2_000...4_000)
+      sample.writes = writes
+      sample.written = Int(Double(writes) * batch)
+      let processor = Double(writes) * 12e-6 + Double(sample.written) * 1.5e-6
       sample.cpu = processor / 1.004 * (1 + Double.random(in: -noise...noise, using: &random))
       return sample
     }
@@ -64,13 +65,15 @@ struct SecondsCostTests {
     var random = SeededGenerator(seed: seed)
     var series = Self.series(&random, sizes: 1...40)
     for index in series.indices {
+      var writes = try #require(series[index].writes)
       // Half of the seconds are almost idle.
       if index % 2 == 0 {
-        let batch = Double(series[index].written) / Double(series[index].writes)
-        series[index].writes = 50 + index
-        series[index].written = Int(Double(series[index].writes) * batch)
+        let batch = Double(series[index].written) / Double(writes)
+        writes = 50 + index
+        series[index].writes = writes
+        series[index].written = Int(Double(writes) * batch)
       }
-      let processor = Double(series[index].writes) * 12e-6 + Double(series[index].written) * 1.5e-6 + 0.08
+      let processor = Double(writes) * 12e-6 + Double(series[index].written) * 1.5e-6 + 0.08
       series[index].cpu = processor / 1.004 * Double.random(in: 0.97...1.03, using: &random)
     }
     let fit = try #require(SecondsCost(series, in: 0...100).fit)
@@ -103,11 +106,31 @@ struct SecondsCostTests {
     #expect(SecondsCost(series, in: 0...100).seconds.map(\.begin) == [0, 1, 2, 5, 6, 7, 8, 9].map { $0 * 1.004 })
   }
 
+  @Test(
+    "Rates and costs are of the same seconds: a sample of unknown length has neither, one that is late or short too")
+  func wholeSeconds() {
+    func series(_ times: [Double]) -> [RunResult.Sample] {
+      times.map { time in
+        var sample = RunResult.Sample()
+        (sample.tS, sample.written, sample.writes, sample.cpu) = (time, 1_000, 100, 0.5)
+        return sample
+      }
+    }
+    // Three seconds at 4, then a short one; a hole behind 9; the last is a second.
+    let late = series([0, 1, 2.25, 3, 4, 7, 7.25, 8, 9, 20, 21])
+    let range = 1.0...21.5
+    let whole = WholeSeconds(late, in: range)
+    #expect(whole.samples.map(\.sample.tS) == [1, 2.25, 3, 7.25, 8, 20])
+    #expect(whole.samples.map(\.length) == [1.25, 0.75, 1, 0.75, 1, 1])
+    #expect(whole.writtenPerSecond.map { $0.rounded() } == [800, 1_333, 1_000, 1_333, 1_000, 1_000])
+    #expect(SecondsCost(late, in: range).seconds.map(\.begin) == whole.samples.map(\.sample.tS))
+  }
+
   @Test("Documents without writes, and numbers that none can have, make no point")
   func nothing() {
     var random = SeededGenerator(seed: 5)
     var old = Self.series(&random, sizes: 1...40)
-    for index in old.indices { old[index].writes = 0 }
+    for index in old.indices { old[index].writes = index % 2 == 0 ? nil : 0 }
     #expect(SecondsCost(old, in: 0...100).mean == nil && SecondsCost([], in: 0...1).fit == nil)
     var absurd = Self.series(&random, sizes: 1...40, seconds: 6)
     absurd[0].writes = .max

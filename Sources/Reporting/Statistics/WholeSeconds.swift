@@ -1,0 +1,34 @@
+import Measurement
+
+/// The samples of a phase that are whole seconds of it, each with how long it is.
+struct WholeSeconds {
+  let samples: [(sample: RunResult.Sample, length: Double)]
+
+  /// - Parameter range: the phase, by its times since the run's start.
+  init(_ series: [RunResult.Sample], in range: ClosedRange<Double>) {
+    samples = zip(series, Self.lengths(of: series)).compactMap { sample, length in
+      // Some hundredths of the first one may belong to the phase before. One that is short came after a late one.
+      guard let length, length > 0.5, sample.tS >= range.lowerBound - 0.05,
+        sample.tS + length <= range.upperBound + 0.05
+      else { return nil }
+      return (sample, length)
+    }
+  }
+
+  /// How long each sample of a series is: until the next one, the last a second. `nil` where samples are missing, as they
+  /// may be in a merged result: nobody knows of how long a time the one before the hole is.
+  static func lengths(of series: [RunResult.Sample]) -> [Double?] {
+    series.indices.map { index in
+      guard index + 1 < series.count else { return 1 }
+      let length = series[index + 1].tS - series[index].tS
+      return length > 0 && length < 1.5 ? length : nil
+    }
+  }
+
+  var writtenPerSecond: [Double] { samples.map { Double($0.sample.written) / $0.length } }
+
+  /// Seconds of processor time for each notification, of the seconds in which any was written.
+  var processorPerNotification: [Double] {
+    samples.filter { $0.sample.written > 0 }.map { $0.sample.cpu * $0.length / Double($0.sample.written) }
+  }
+}
