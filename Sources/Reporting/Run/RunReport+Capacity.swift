@@ -29,7 +29,7 @@ extension RunReport {
     if let count = plannedConnections {
       table.add(
         "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
-        around(rates.writtenPerS / count, .perSecond), "\(grouped(count)) connections")
+        around(rates.writtenPerS / count, .perSecond), "\(grouped(count)) \(count == 1 ? "connection" : "connections")")
     }
     if rates.acceptedPerS > 0 {
       table.add(
