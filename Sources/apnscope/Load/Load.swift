@@ -37,8 +37,8 @@ struct Load: AsyncParsableCommand {
       shares 0.01, 1e-4 or 1%.
 
       Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
-      in effect. What is typed takes the place of what the file says; a --stage or --replay that is typed also says how \
-      long the run is, unless --for is typed too.
+      in effect, in comments what nobody gave but follows, as the length of stages. What is typed takes the place of \
+      what the file says, and what follows, follows from both.
 
       Examples:
         apnscope load --identity ids --rate 10k/s --for 30s --output run.json
@@ -90,9 +90,7 @@ struct Load: AsyncParsableCommand {
         ("identity", ["plain"]), ("rate", ["rate-per-connection", "stage"]), ("rate-per-connection", ["stage"]),
         ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),
         ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
-      ],
-      // A printed plan has the length that its own stages or trace came to.
-      determining: [("stage", ["for"]), ("replay", ["for"])])
+      ])
     try merged.target.requireIdentity()
     try await LoadRun(merged).run()
   }
