@@ -234,7 +234,7 @@ struct LoadReplayTests {
   func typedOver() throws {
     try Command.inFolder { command in
       let record =
-        #"{"type":"notification","connection":1,"time":"2026-01-01T00:00:0TZ","command":2,"identifier":1,"token":"00ff","payload_length":2,"payload":{}}"#
+        #"{"type":"notification","connection":1,"time":"2026-01-01T00:00:00TZ","command":2,"identifier":1,"token":"00ff","payload_length":2,"payload":{}}"#
       func trace(_ count: Int, _ name: String) throws {
         try command.write(
           Array((0..<count).map { record.replacing("0T", with: "\($0)") + "\n" }.joined().utf8), name)
