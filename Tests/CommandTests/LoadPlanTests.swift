@@ -112,6 +112,9 @@ struct LoadPlanTests {
       (["--threads", "200"], ["--connections", "200"], "threads = 200"),
       (["--threads", "3"], ["--connections", "9"], "threads = 3"),
       ([], ["--connections", "200"], "connections = 200"),
+      // Needs what only the file has.
+      (["--rate", "5/s"], ["--poisson"], "poisson = true"),
+      (["--stage", "1s:5/s"], ["--behind", "skip"], "behind = \"skip\""),
       ([], ["--buffers", "system"], "buffers = \"system\""),
       (["--buffers", "system"], ["--buffers", "small"], "# send_buffer = 65536"),
       (["--send-buffer", "9KiB"], ["--buffers", "system"], "send_buffer = 9216"),
@@ -174,6 +177,7 @@ struct LoadPlanTests {
       (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
       (["--connect-timeout", "0s"], "--connect-timeout"), (["--handshake-timeout", "0ms"], "--handshake-timeout"),
       (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200"], "a rate as 500/s"),
+      (["--poisson"], "--poisson needs"), (["--behind", "skip"], "--behind skip needs"),
       (["--stage", "1m"], "a stage as 1m:50k/s"), (["--count", "1.5"], "a count as 1000"),
       (["--command", "="], "weights as 0=1,2=9"), (["--segment", "5/4"], "a part as 2/4"),
       (["--batch", "0"], "as 4KiB"), (["--send-buffer", "1x"], "bytes as 4096"), (["--gateway", "2195"], "HOST:PORT"),

@@ -222,9 +222,11 @@ struct LoadReplayTests {
       #expect(first.lines.contains("# count = 58") && first.lines.contains("speed = \"0.5\""))
       try command.write(Array(first.output.utf8), "plan.toml")
       #expect(try plan("--plan", "plan.toml").output == first.output)
+      #expect(try plan("--plan", "plan.toml", "--speed", "max").errors.contains("--behind skip needs"))
       let other = try plan("--plan", "plan.toml", "--rate", "5/s")
       #expect(other.status == 0 && !other.output.contains("replay"), "\(other.errors)")
       try command.write(Array(try plan("--plain", "--rate", "5/s").output.utf8), "plan.toml")
+      #expect(try plan("--plan", "plan.toml", "--speed", "2").errors.contains("--speed needs --replay"))
       let replayed = try plan("--plan", "plan.toml", "--replay", "records.jsonl")
       #expect(replayed.status == 0 && !replayed.output.contains("rate ="), "\(replayed.errors)")
     }

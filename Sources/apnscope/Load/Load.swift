@@ -73,10 +73,17 @@ struct Load: AsyncParsableCommand {
   var printPlan = false
 
   func validate() throws {
-    if plan == nil { try target.requireIdentity() }
+    if plan == nil { try requireCompanions() }
     if replay.replay != nil, let other = (workload.given + pace.given).first {
       throw ValidationError("--replay and --\(other) exclude each other: what is recorded is sent as it is.")
     }
+  }
+
+  /// What options need that a plan file may have instead of the command line.
+  private func requireCompanions() throws {
+    try target.requireIdentity()
+    try pace.requireSchedule()
+    try replay.requireReplay()
     if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
       throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
     }
@@ -91,7 +98,7 @@ struct Load: AsyncParsableCommand {
         ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),
         ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
       ])
-    try merged.target.requireIdentity()
+    try merged.requireCompanions()
     try await LoadRun(merged).run()
   }
 
