@@ -48,7 +48,7 @@ struct LoadCommandTests {
       #expect(outcome.output.contains("notifications  20,000 = 20,000 accepted"))
       expectBalanced(result, ledger)
       let suites = try #require(result.connections.suites)
-      #expect(suites.keys.allSatisfy { $0.hasPrefix("TLS \(tls) ") && $0.hasSuffix("_SHA384") || $0.hasSuffix("-SHA384") })
+      #expect(suites.keys.allSatisfy { $0.hasPrefix("TLS \(tls) ") && $0.hasSuffix("SHA384") })
       #expect(suites.values.reduce(0, +) == result.connections.opened)
       #expect(result.notifications.accepted == 20_000)
       #expect(ledger.gateway.accepted == 20_000)

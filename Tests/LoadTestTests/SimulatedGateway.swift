@@ -39,6 +39,8 @@ final class SimulatedLink {
   private(set) var accepted: [UInt32] = []
   private(set) var refused: [UInt32] = []
   var received: Int { session.received }
+  /// Something has arrived that the sender has not read.
+  var hasInput: Bool { answer.map { !$0.isEmpty } ?? false }
 
   init(_ manners: Manners, loop: EmbeddedEventLoop) throws {
     self.manners = manners
@@ -61,7 +63,7 @@ final class SimulatedLink {
     unread += take()
     receive(&generator)
     try deliver(&generator)
-    socket.drain(channel)
+    socket.drain()
     return channel.isActive || !unread.isEmpty
   }
 
@@ -122,25 +124,51 @@ final class SimulatedLink {
 }
 
 /// A sender's socket: it is full when it holds more than its room, and empties with time.
+///
+/// As a channel whose watermark is one byte it is not writable from each write on, and again as soon as the socket has
+/// taken that, which it tells within the flush.
 private final class SenderSocket: ChannelOutboundHandler {
   typealias OutboundIn = ByteBuffer
 
   private let room: Int
   private var held = 0
+  private var queued = 0
+  private var isFlushing = false
+  private var isFlushWanted = false
+  private var context: ChannelHandlerContext?
   private(set) var isOutputClosed = false
 
   init(room: Int) { self.room = room }
 
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    held += unwrapOutboundIn(data).readableBytes
+    queued += unwrapOutboundIn(data).readableBytes
     context.write(data, promise: promise)
+    setWritable(false)
   }
 
   func flush(context: ChannelHandlerContext) {
-    context.flush()
-    guard held > room, let channel = context.channel as? EmbeddedChannel, channel.isWritable else { return }
-    channel.isWritable = false
-    context.fireChannelWritabilityChanged()
+    isFlushWanted = true
+    guard !isFlushing else { return }
+    isFlushing = true
+    defer { isFlushing = false }
+    while isFlushWanted, held <= room {
+      isFlushWanted = false
+      held += queued
+      queued = 0
+      context.flush()
+      setWritable(true)
+    }
+  }
+
+  private func setWritable(_ isWritable: Bool) {
+    guard let context, let channel = context.channel as? EmbeddedChannel, channel.isActive,
+      channel.isWritable != isWritable
+    else { return }
+    channel.isWritable = isWritable
+    channel.pipeline.fireChannelWritabilityChanged()
   }
 
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
@@ -149,10 +177,8 @@ private final class SenderSocket: ChannelOutboundHandler {
     promise?.succeed(())
   }
 
-  func drain(_ channel: EmbeddedChannel) {
+  func drain() {
     held = 0
-    guard channel.isActive, !channel.isWritable else { return }
-    channel.isWritable = true
-    channel.pipeline.fireChannelWritabilityChanged()
+    if isFlushWanted, let context { flush(context: context) }
   }
 }

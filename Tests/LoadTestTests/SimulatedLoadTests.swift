@@ -122,7 +122,7 @@ private final class SimulatedLoad {
     self.world = world
     runner = LoopRunner(
       plan, try Workload(plan.workload), loop, part: 0, of: 1,
-      World(clock: { world.now }, jitter: seed) { world.connect($0) })
+      World(clock: { world.now }, jitter: seed, hasInput: { world.hasInput($0) }) { world.connect($0) })
   }
 
   /// To its end; 20 seconds of simulated time are more than any needs that can end at all.
@@ -178,6 +178,10 @@ private final class SimulatedWorld {
     links.removeAll { $0 === link }
     ended.append(link)
     if link.channel.isActive { link.channel.close(promise: nil) }
+  }
+
+  func hasInput(_ connection: ProviderConnection) -> Bool {
+    links.first { connection.carries($0.channel) }?.hasInput ?? false
   }
 
   func connect(_ connection: ProviderConnection) {

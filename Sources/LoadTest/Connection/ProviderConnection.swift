@@ -53,7 +53,7 @@ final class ProviderConnection {
   private var batch = ByteWriter(capacity: 20_000)
   private var pieces: [SentLog.Piece] = []
   private(set) var batchCount = 0
-  /// The next notification would have made it longer than a record.
+  /// The next notification would have made it longer than it may be.
   private var isOutOfRoom = false
   private var batchDue: Int64 = 0
   private var batchBegan: Int64 = 0
@@ -78,7 +78,10 @@ final class ProviderConnection {
   /// Nothing of ours is unsent. The channel tells of every change, which costs less than to ask it.
   private(set) var isWritable = false
   /// Takes notifications: its batch has room, and it is not at its end.
-  var isReady: Bool { phase == .up && !isFull }
+  var isReady: Bool { phase == .up && !isFull && !isSpokenFor }
+  /// It carries what it has and no more, and ends. A write may find the socket ready for another one, and ask for that
+  /// before it returns.
+  private var isSpokenFor = false
   /// The batch waits for nothing but the socket.
   var isFull: Bool { isOutOfRoom || batch.count >= batchBytes || batchCount >= mostInBatch }
   private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
@@ -86,8 +89,8 @@ final class ProviderConnection {
   /// Written and not settled.
   var unsettled: Int { log.count - settledEnd }
 
-  /// The gateway has said something that is not read yet. Whoever goes on writing then loses what it writes.
-  private var hasInput: Bool {
+  /// Something waits on its socket that is not read yet. Whoever goes on writing then may lose what it writes.
+  var hasUnread: Bool {
     guard let socket else { return false }
     var request = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
     // Safe: one structure, which lives through the call.
@@ -144,15 +147,16 @@ final class ProviderConnection {
 
   /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
   func flushWhatWaits(_ now: Int64) {
-    guard hasBatch, isWritable else { return }
+    guard hasBatch, isWritable, phase == .up else { return }
     flushUnlessAnswered(isFull ? .full : batchBegan < now ? .drain : .idle)
   }
 
   /// Writes the batch, unless the gateway has said something, which is then read first: what is written after an error is
-  /// lost. That is asked for every batch, as late as can be, and costs a system call.
+  /// lost. It is asked as late as can be, and costs a system call. A batch that has lingered is written all the same: a
+  /// gateway that never stops talking could else keep it back for good.
   @discardableResult
   func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
-    guard !hasInput else {
+    guard !runner.world.hasInput(self) else {
       runner.schedulePump()
       return false
     }
@@ -181,6 +185,7 @@ final class ProviderConnection {
   /// them alone.
   func carryOnly(_ suspects: [SentLog.Piece]) {
     let now = runner.clock()
+    isSpokenFor = true
     for (number, piece) in suspects.enumerated() {
       var left = piece
       while left.count > 0 {
@@ -204,7 +209,6 @@ final class ProviderConnection {
   /// Writes the batch when it has waited long enough.
   func check(_ now: Int64) {
     if phase == .up {
-      if hasBatch, isWritable { flush(.drain) }
       // Once only: behind what is unsent it would grow without end when the gateway does not read.
       if hasBatch, !hasLingered, now - batchBegan >= runner.lingerNanoseconds { flush(.linger) }
       if let lifetime = runner.lifetimeNanoseconds, now - openedAt >= lifetime { close(as: .lifetime) }
@@ -216,8 +220,11 @@ final class ProviderConnection {
   /// Ends the connection in good order: a marker settles what was written, or without markers a close does not.
   func close(as cause: LoadTally.Cause) {
     guard phase == .up, let channel else { return }
+    isSpokenFor = true
     flush(.full)
     guard phase == .up else { return }
+    // Else the marker's position would be that of something else.
+    assert(!hasBatch)
     phase = .closing
     closingSince = runner.clock()
     self.cause = cause
@@ -369,7 +376,7 @@ final class ProviderConnection {
     session = runner.makeSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
-    (errorReadAt, leavesOpen, hasLingered) = (nil, false, false)
+    (errorReadAt, leavesOpen, hasLingered, isSpokenFor) = (nil, false, false, false)
     dropBatch()
     runner.putBack(unwritten)
     if !wasClosing || runner.hasLeftovers { runner.reopen(self) }

@@ -8,11 +8,13 @@ struct World {
   var clock: () -> Int64
   /// What the jitter of waits comes from.
   var jitter: UInt64
+  /// Whether something has come over a connection that is not read yet.
+  var hasInput: (ProviderConnection) -> Bool
   /// Tries to connect. A channel with a `ProviderHandler` comes of it, or the connection's `failedToOpen`.
   var connect: (ProviderConnection) -> Void
 
   static func real(_ connector: GatewayConnector) -> World {
-    World(clock: Clock.nanoseconds, jitter: .random(in: .min ... .max)) { connector.connect($0) }
+    World(clock: Clock.nanoseconds, jitter: .random(in: .min ... .max), hasInput: \.hasUnread) { connector.connect($0) }
   }
 }
 
