@@ -24,6 +24,8 @@ public final class TLSHandler: ChannelDuplexHandler {
   private let handshakeTimeout: TimeAmount?
   private var timeout: Scheduled<Void>?
   private var state = State.waiting
+  /// Why borrowed bytes could not be encrypted, which the next flush tells.
+  private var failure: TLSError?
   /// What is not encrypted yet; the first `flushed` of them are to go out.
   private var writes: [Write] = []
   private var flushed = 0
@@ -211,17 +213,23 @@ public final class TLSHandler: ChannelDuplexHandler {
   public func encrypt(_ plaintext: RawSpan) -> Bool {
     guard state == .open, !isClosingOutput, writes.isEmpty else { return false }
     var count = 0
-    if case .done = connection.write(plaintext, &count) { return true }
-    // It waits for a handshake message of the peer, or fails again at the flush, which tells why.
-    var rest = ByteBuffer()
-    rest.writeBytes(plaintext.extracting(count...))
-    writes.append(Write(plaintext: rest, promise: nil))
+    switch connection.write(plaintext, &count) {
+    case .done, .closed: break
+    case .failed(let error): failure = error
+    case .needsInput:
+      // A handshake message of the peer comes first.
+      var rest = ByteBuffer()
+      rest.writeBytes(plaintext.extracting(count...))
+      writes.append(Write(plaintext: rest, promise: nil))
+    }
     return true
   }
 
   public func flush(context: ChannelHandlerContext) {
     flushed = writes.count
-    if state == .open, flushed > 0 {
+    if let failure {
+      fail(context, failure)
+    } else if state == .open, flushed > 0 {
       continueWriting(context)
     } else if let output = connection.takeOutput() {
       context.writeAndFlush(wrapOutboundOut(output), promise: nil)

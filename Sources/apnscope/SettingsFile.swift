@@ -46,10 +46,9 @@ struct SettingsFile {
   ///   - excluded: options that have no place in a file, but for the usual help and version.
   ///   - repeatable: options that are used once for each value of a list.
   ///   - alternatives: options that exclude others: who types one of a pair's sides means it instead of the other side.
-  ///   - determining: options that say what others default to: who types one leaves what the file says of those.
   func merged<Command: ParsableCommand>(
     into command: Command.Type, named name: String, except excluded: Set<String>, repeatable: Set<String>,
-    alternatives: [(String, [String])], determining: [(String, [String])] = []
+    alternatives: [(String, [String])]
   ) throws -> Command {
     let typed = CommandLine.arguments.drop { $0 != name }.dropFirst()
     let names = Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) })
@@ -58,7 +57,6 @@ struct SettingsFile {
       if names.contains(one) { overridden.formUnion(others) }
       if !names.isDisjoint(with: others) { overridden.insert(one) }
     }
-    for (one, others) in determining where names.contains(one) { overridden.formUnion(others) }
     let arguments = try arguments(
       of: command, except: excluded.union(["help", "version"]), repeatable: repeatable, overridden: overridden)
     do {

@@ -11,7 +11,8 @@ struct BooksTests {
   private static let load = """
     {"notifications": {"generated": 1000},
      "sendings": {"written": 1005, "resent": 5, "accepted": 999, "rejected": 1, "discarded": 5, "unknown": 0, "markers": 2},
-     "error_responses": {"8": 1, "10": 1}, "connections": {"opened": 4}}
+     "error_responses": {"8": 1, "10": 1}, "connections": {"opened": 4},
+     "latency": {"drain_ms": {"count": 2}}}
     """
   private static let ledger = """
     {"gateway": {"received": 1005, "accepted": 999, "rejected": {"2": 2, "8": 1}, "discarded": 3, "connections": 4,
@@ -58,6 +59,43 @@ struct BooksTests {
     #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
     #expect(outcome.output.contains("The load counts 4 more as sent"))
     #expect(outcome.output.contains("never read 3"))
+  }
+
+  /// An error response came when the marker was under way.
+  @Test("A marker behind a rejection is lost with the others")
+  func lostMarker() throws {
+    let outcome = try compare(
+      load: Self.load.replacingOccurrences(of: "\"markers\": 2", with: "\"markers\": 3"),
+      ledger: Self.ledger.replacingOccurrences(of: "\"received\": 1005", with: "\"received\": 1006")
+        .replacingOccurrences(of: "\"discarded\": 3", with: "\"discarded\": 4"),
+      inspection: Self.inspection.replacingOccurrences(of: "\"notifications\": 1005", with: "\"notifications\": 1006")
+        .replacingOccurrences(of: "\"discarded\": 3", with: "\"discarded\": 4"))
+    #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+  }
+
+  private func documents(accepted: Int) -> (load: String, ledger: String, inspection: String) {
+    (
+      Self.load.replacingOccurrences(of: "\"written\": 1005", with: "\"written\": 1011")
+        .replacingOccurrences(of: "\"unknown\": 0", with: "\"unknown\": 6"),
+      Self.ledger.replacingOccurrences(of: "\"received\": 1005", with: "\"received\": 1011")
+        .replacingOccurrences(of: "\"accepted\": 999", with: "\"accepted\": \(accepted)"),
+      Self.inspection.replacingOccurrences(of: "\"notifications\": 1005", with: "\"notifications\": 1011")
+        .replacingOccurrences(of: "\"unknown\": 0", with: "\"unknown\": 6")
+    )
+  }
+
+  /// 6 more were read and accepted, but their connection ended without a word.
+  @Test("What the gateway accepted and nothing proves is unknown to the others")
+  func acceptedUnknown() throws {
+    let documents = self.documents(accepted: 1_005)
+    let agreed = try compare(load: documents.load, ledger: documents.ledger, inspection: documents.inspection)
+    #expect(agreed.status == 0, "\(agreed.output)\(agreed.errors)")
+    #expect(agreed.output.contains("accepted 6 of those that are unknown"))
+    for accepted in [998, 1_004, 1_006] {
+      let other = self.documents(accepted: accepted)
+      let outcome = try compare(load: other.load, ledger: other.ledger, inspection: other.inspection)
+      #expect(outcome.status == 1, "\(accepted): \(outcome.output)")
+    }
   }
 
   @Test(

@@ -62,6 +62,26 @@ struct LoadCommandTests {
     }
   }
 
+  /// A refused notification of command 0 ends its connection without a word, and is looked for: connections carry suspects
+  /// alone, and end.
+  @Test("Notifications without identifiers that end connections in silence are found, and the books balance")
+  func silentCulprits() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let (outcome, result) = try load(
+        simulator,
+        ["--command", "0", "--faults", "oversize=1e-4", "--connections", "2", "--for", "2s", "--warm-up", "0s"],
+        in: command)
+      let ledger = try simulator.stop()
+      #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+      #expect(result.verdict.invariants.map(\.holds) == [true, true, true])
+      #expect(result.notifications.abandoned > 0)
+      // What it calls accepted was; the rest of what the gateway accepted came twice, or was given up.
+      #expect(ledger.gateway.accepted >= result.sendings.accepted)
+      #expect(ledger.gateway.accepted <= result.sendings.accepted + result.sendings.unknown)
+    }
+  }
+
   @Test("What is discarded after a rejection is sent again, until everything is settled")
   func rejections() throws {
     try SimulatorProcess.inFolder { command in
@@ -78,7 +98,7 @@ struct LoadCommandTests {
       #expect(ledger.gateway.accepted == result.notifications.accepted)
       #expect(result.errorResponses["7"] == ledger.gateway.rejected["7"])
       #expect(result.errorResponses["128"] == ledger.gateway.rejected["128"])
-      #expect(ledger.gateway.rejected["2"] == (result.errorResponses["2"] ?? 0) + result.sendings.markers)
+      #expect(ledger.gateway.rejected["2"] == (result.errorResponses["2"] ?? 0) + result.latency.drainMs.count)
     }
   }
 
@@ -129,10 +149,15 @@ struct LoadCommandTests {
       #expect(unsent >= 0)
       #expect(fates["accepted"] == result.sendings.accepted)
       #expect(fates["accepted"] == ledger.gateway.accepted)
-      #expect(fates["rejected"] == result.sendings.rejected + result.sendings.markers)
+      // A marker that was written while an error response was under way was not answered, but discarded.
+      let answered = result.latency.drainMs.count
+      let lostMarkers = result.sendings.markers - answered
+      #expect(lostMarkers >= 0)
+      #expect(fates["rejected"] == result.sendings.rejected + answered)
       let (discarded, unknown) = (try #require(fates["discarded"]), try #require(fates["unknown"]))
-      #expect(discarded + unknown == result.sendings.discarded + result.sendings.unknown - unsent)
-      #expect(discarded <= result.sendings.discarded && unknown <= result.sendings.unknown)
+      #expect(discarded + unknown == result.sendings.discarded + result.sendings.unknown + lostMarkers - unsent)
+      #expect(discarded <= result.sendings.discarded + lostMarkers)
+      #expect(unknown <= result.sendings.unknown + lostMarkers)
       #expect(report["error_count"] as? Int == ledger.gateway.errorResponses.values.reduce(0, +))
 
       // Each by its identifier: number n of the stream carries n + 1.

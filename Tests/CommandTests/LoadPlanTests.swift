@@ -60,10 +60,10 @@ struct LoadPlanTests {
       ).lines
       for line in [
         "no_verify = true", "ca = \"ca.pem\"", "key = \"key.pem\"", "pass_phrase_file = \"phrase\"",
-        "keylog = \"keys\"", "seed = \"18446744073709551615\"", "linger = \"500us\"", "threads = 2",
+        "keylog = \"keys\"", "seed = \"18446744073709551615\"", "linger = \"500us\"", "threads = 8",
         "connect_timeout = \"250ms\"", "handshake_timeout = \"2s\"",
-        // The schedule begins with the warm-up.
-        "for = \"1s\"",
+        // The schedule begins with the warm-up. Nobody typed it.
+        "# for = \"1s\"",
       ] { #expect(lines.contains(line), "\(line)") }
     }
   }
@@ -81,11 +81,8 @@ struct LoadPlanTests {
       ("payload_template = \"x\"", ["--payload-from", "sizes.jsonl"]),
       ("replay = \"none.jsonl\"\nspeed = 2", ["--rate-per-connection", "7/s"]),
       ("replay = \"none.jsonl\"\nspeed = 2", ["--payload-from", "sizes.jsonl"]),
-      // How long the file's own stages or trace were is not how long what is typed is.
-      ("stage = [\"1s:5/s\"]\nfor = \"1s\"", ["--stage", "5s:7/s"]),
-      ("for = \"60s\"", ["--stage=1s:7/s", "--warm-up=1s"]),
+      ("stage = [\"1s:5/s\"]", ["--stage=5s:7/s", "--warm-up=1s"]),
       ("stage = [\"1s:5/s\"]\nfor = \"1s\"", ["--stage", "5s:7/s", "--for", "3s"]),
-      ("for = \"60s\"", ["--replay", "records.jsonl"]),
       ("for = \"60s\"", ["--replay", "records.jsonl", "--for", "9s"]),
       ("seed = 3\nrate = \"5/s\"\npoisson = true\npayload_template = \"x\"", ["--replay", "records.jsonl"]),
     ])
@@ -102,19 +99,52 @@ struct LoadPlanTests {
     }
   }
 
-  @Test("A stage typed over a printed plan says how long the run is; a length typed alone keeps the file's stages")
+  @Test(
+    "A printed plan and what is typed over it come to what all of it comes to when typed at once",
+    arguments: [
+      (["--stage", "10s:5/s"], ["--warm-up", "4s"], "# for = \"6s\""),
+      (["--stage", "10s:5/s"], ["--count", "3"], "# for = \"10s\""),
+      (["--stage", "10s:5/s"], ["--for", "4s"], "for = \"4s\""),
+      (["--stage", "10s:5/s", "--for", "4s"], ["--warm-up", "1s"], "for = \"4s\""),
+      ([], ["--stage", "2m:7/s"], "# for = \"120s\""), ([], ["--count", "1M"], "# for = \"86400s\""),
+      (["--count", "1M"], ["--for", "9s"], "for = \"9s\""), (["--for", "9s"], ["--count", "1M"], "for = \"9s\""),
+      (["--for", "9s"], ["--stage", "2m:7/s"], "for = \"9s\""),
+      (["--threads", "200"], ["--connections", "200"], "threads = 200"),
+      (["--threads", "3"], ["--connections", "9"], "threads = 3"),
+      ([], ["--connections", "200"], "connections = 200"),
+      // Needs what only the file has.
+      (["--rate", "5/s"], ["--poisson"], "poisson = true"),
+      (["--stage", "1s:5/s"], ["--behind", "skip"], "behind = \"skip\""),
+      ([], ["--buffers", "system"], "buffers = \"system\""),
+      (["--buffers", "system"], ["--buffers", "small"], "# send_buffer = 65536"),
+      (["--send-buffer", "9KiB"], ["--buffers", "system"], "send_buffer = 9216"),
+    ])
+  func over(printed: [String], typed: [String], line: String) throws {
+    try Command.inFolder { command in
+      try command.write(Array(plan(["--plain"] + printed, in: command).output.utf8), "plan.toml")
+      let over = try plan(["--plan", "plan.toml"] + typed, in: command)
+      #expect(over.status == 0, "\(over.errors)")
+      #expect(over.lines.contains(line), "\(over.output)")
+      // Of the options that are here, the last one counts.
+      #expect(try over.output == plan(["--plain"] + printed + typed, in: command).output)
+    }
+  }
+
+  @Test("What is typed instead of a printed plan's stages has its own length; a length typed alone keeps the stages")
   func stages() throws {
     try Command.inFolder { command in
       let printed = try plan(["--plain", "--stage", "10s:5/s"], in: command)
-      #expect(printed.lines.contains("for = \"10s\""))
+      #expect(printed.lines.contains("# for = \"10s\""))
       try command.write(Array(printed.output.utf8), "plan.toml")
       for (typed, stage, length) in [
-        (["--stage", "2m:7/s"], "120s:7.0..7.0/s", "120s"), (["--for", "4s"], "10s:5.0..5.0/s", "4s"),
-        (["--stage", "2m:7/s", "--for", "4s"], "120s:7.0..7.0/s", "4s"),
+        (["--stage", "2m:7/s"], "stage = [\"120s:7.0..7.0/s\"]", "# for = \"120s\""),
+        (["--for", "4s"], "stage = [\"10s:5.0..5.0/s\"]", "for = \"4s\""),
+        (["--stage", "2m:7/s", "--for", "4s"], "stage = [\"120s:7.0..7.0/s\"]", "for = \"4s\""),
+        (["--rate", "7/s"], "rate = \"7.0/s\"", "# for = \"60s\""),
       ] {
         let lines = try plan(["--plan", "plan.toml"] + typed, in: command).lines
-        #expect(lines.contains("stage = [\"\(stage)\"]"), "\(typed)")
-        #expect(lines.contains("for = \"\(length)\""), "\(typed)")
+        #expect(lines.contains(stage), "\(typed)")
+        #expect(lines.contains(length), "\(typed)")
       }
     }
   }
@@ -147,6 +177,7 @@ struct LoadPlanTests {
       (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
       (["--connect-timeout", "0s"], "--connect-timeout"), (["--handshake-timeout", "0ms"], "--handshake-timeout"),
       (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200"], "a rate as 500/s"),
+      (["--poisson"], "--poisson needs"), (["--behind", "skip"], "--behind skip needs"),
       (["--stage", "1m"], "a stage as 1m:50k/s"), (["--count", "1.5"], "a count as 1000"),
       (["--command", "="], "weights as 0=1,2=9"), (["--segment", "5/4"], "a part as 2/4"),
       (["--batch", "0"], "as 4KiB"), (["--send-buffer", "1x"], "bytes as 4096"), (["--gateway", "2195"], "HOST:PORT"),

@@ -219,14 +219,50 @@ struct LoadReplayTests {
       let first = try plan(
         "--plain", "--replay", "records.jsonl", "--speed", "0.5", "--behind", "skip", "--segment", "2/3")
       #expect(first.status == 0, "\(first.errors)")
-      #expect(first.lines.contains("count = 58") && first.lines.contains("speed = \"0.5\""))
+      #expect(first.lines.contains("# count = 58") && first.lines.contains("speed = \"0.5\""))
       try command.write(Array(first.output.utf8), "plan.toml")
       #expect(try plan("--plan", "plan.toml").output == first.output)
+      #expect(try plan("--plan", "plan.toml", "--speed", "max").errors.contains("--behind skip needs"))
       let other = try plan("--plan", "plan.toml", "--rate", "5/s")
       #expect(other.status == 0 && !other.output.contains("replay"), "\(other.errors)")
       try command.write(Array(try plan("--plain", "--rate", "5/s").output.utf8), "plan.toml")
+      #expect(try plan("--plan", "plan.toml", "--speed", "2").errors.contains("--speed needs --replay"))
       let replayed = try plan("--plan", "plan.toml", "--replay", "records.jsonl")
       #expect(replayed.status == 0 && !replayed.output.contains("rate ="), "\(replayed.errors)")
+    }
+  }
+
+  @Test("How much and how long a printed replay is follows anew from the trace, the part and the speed typed over it")
+  func typedOver() throws {
+    try Command.inFolder { command in
+      let record =
+        #"{"type":"notification","connection":1,"time":"2026-01-01T00:00:00TZ","command":2,"identifier":1,"token":"00ff","payload_length":2,"payload":{}}"#
+      func trace(_ count: Int, _ name: String) throws {
+        try command.write(
+          Array((0..<count).map { record.replacing("0T", with: "\($0)") + "\n" }.joined().utf8), name)
+      }
+      try trace(1, "one.jsonl")
+      try trace(5, "five.jsonl")
+      func plan(_ arguments: [String]) throws -> Outcome {
+        try RunningProcess(Command.path, ["load", "--print-plan"] + arguments, in: command.folder).end()
+      }
+      for (printed, typed, lines) in [
+        (["one.jsonl"], ["--replay", "five.jsonl"], ["# count = 5", "# for = \"86404s\""]),
+        (["five.jsonl"], ["--replay", "one.jsonl"], ["# count = 1", "# for = \"86400s\""]),
+        (["five.jsonl"], ["--segment", "1/2"], ["# count = 3"]),
+        (["five.jsonl", "--segment", "1/2"], ["--segment", "1/1"], ["# count = 5"]),
+        (["one.jsonl", "--count", "3"], ["--replay", "five.jsonl"], ["count = 3"]),
+        (["five.jsonl", "--count", "2"], ["--count", "4"], ["count = 4"]),
+        (["five.jsonl"], ["--speed", "0.01"], ["# count = 5", "# for = \"86800s\""]),
+        (["five.jsonl", "--speed", "0.01"], ["--speed", "max"], ["# for = \"86400s\""]),
+        (["five.jsonl", "--for", "7s"], ["--speed", "2"], ["for = \"7s\""]),
+      ] {
+        try command.write(Array(plan(["--plain", "--replay"] + printed).output.utf8), "plan.toml")
+        let over = try plan(["--plan", "plan.toml"] + typed)
+        #expect(over.status == 0, "\(over.errors)")
+        for line in lines { #expect(over.lines.contains(line), "\(printed) \(typed): \(over.output)") }
+        #expect(try over.output == plan(["--plain", "--replay"] + printed + typed).output)
+      }
     }
   }
 }

@@ -3,14 +3,33 @@ import Measurement
 
 /// What a load's options come to, every default filled in, by the names they have in a plan file.
 struct EffectivePlan {
-  private(set) var settings: [(name: String, value: RunResult.PlanValue)] = []
+  private struct Setting {
+    var name: String
+    var value: RunResult.PlanValue
+    /// What a plan file says; `nil` for what follows from other settings, from a trace or from the machine: it has to
+    /// follow anew where the file is used, from what is typed over it.
+    var given: RunResult.PlanValue?
+  }
+
+  private var settings: [Setting] = []
+
+  private mutating func add(_ name: String, _ value: RunResult.PlanValue) {
+    settings.append(Setting(name: name, value: value, given: value))
+  }
+
+  private mutating func add(_ name: String, _ value: RunResult.PlanValue, given: RunResult.PlanValue?) {
+    settings.append(Setting(name: name, value: value, given: given))
+  }
 
   /// - Parameter plan: what the command comes to.
   init(_ command: Load, _ plan: LoadPlan) {
     let (target, pace) = (command.target, command.pace)
-    func text(_ name: String, _ value: String?) { if let value { settings.append((name, .text(value))) } }
-    func number(_ name: String, _ value: Double?) { if let value { settings.append((name, .number(value))) } }
-    func flag(_ name: String, _ value: Bool) { settings.append((name, .flag(value))) }
+    func text(_ name: String, _ value: String?) { if let value { add(name, .text(value)) } }
+    func number(_ name: String, _ value: Double?) { if let value { add(name, .number(value)) } }
+    func number(_ name: String, _ value: Int?, given: Int?) {
+      if let value { add(name, .number(Double(value)), given: given.map { .number(Double($0)) }) }
+    }
+    func flag(_ name: String, _ value: Bool) { add(name, .flag(value)) }
     func time(_ name: String, _ value: Duration) { text(name, TimeSpan(value).defaultValueDescription) }
 
     text("gateway", "\(target.gateway.address)")
@@ -40,19 +59,20 @@ struct EffectivePlan {
     if let rate = pace.rate { text("rate", "\(rate.perSecond)/s") }
     if let rate = pace.ratePerConnection { text("rate_per_connection", "\(rate.perSecond)/s") }
     if !pace.stage.isEmpty {
-      settings.append(
-        ("stage", .list(pace.stage.map(\.text))))
+      add("stage", .list(pace.stage.map(\.text)))
     }
     if plan.replay == nil { flag("poisson", pace.poisson) }
     text("behind", plan.behind.rawValue)
-    number("count", plan.count.map(Double.init))
-    time("for", plan.duration)
+    number("count", plan.count, given: pace.count?.value)
+    add(
+      "for", .text(TimeSpan(plan.duration).defaultValueDescription),
+      given: pace.duration.map { .text($0.defaultValueDescription) })
     time("warm_up", plan.warmUp)
     time("drain", plan.drain)
 
     number("connections", Double(plan.connections.count))
     // More have nothing to do.
-    number("threads", Double(min(plan.threads, plan.connections.count)))
+    number("threads", min(plan.threads, plan.connections.count), given: command.connections.threads)
     if plan.batching.notifications != .max {
       text("batch", "\(plan.batching.notifications)")
     } else {
@@ -61,8 +81,9 @@ struct EffectivePlan {
     time("linger", plan.batching.linger)
     text("nagle", plan.connections.socket.noDelay == false ? "on" : "off")
     text("buffers", command.connections.buffers.rawValue)
-    number("send_buffer", plan.connections.socket.sendBuffer.map(Double.init))
-    number("not_sent_low_water", plan.connections.socket.notSentLowWater.map(Double.init))
+    let (socket, buffers) = (plan.connections.socket, command.connections)
+    number("send_buffer", socket.sendBuffer, given: buffers.sendBuffer?.bytes)
+    number("not_sent_low_water", socket.notSentLowWater, given: buffers.notSentLowWater?.bytes)
     time("stagger", plan.connections.stagger)
     if let lifetime = plan.connections.lifetime { time("lifetime", lifetime) }
     number("connection_count", plan.connections.notifications.map(Double.init))
@@ -78,19 +99,18 @@ struct EffectivePlan {
     flag("leave_unknown", !plan.resendsUnknown)
     number("timeline", Double(plan.timelineLimit))
     if !command.result.threshold.isEmpty {
-      settings.append(("threshold", .list(command.result.threshold.map(\.threshold.expression))))
+      add("threshold", .list(command.result.threshold.map(\.threshold.expression)))
     }
   }
 
   /// What is made.
   private mutating func addWorkload(_ workload: WorkloadPlan) {
-    func text(_ name: String, _ value: String) { settings.append((name, .text(value))) }
+    func text(_ name: String, _ value: String) { add(name, .text(value)) }
     // What a JSON reader may round is a text.
-    settings.append(
-      ("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)")))
+    add("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)"))
     text("command", Self.mix(workload.commands) { "\($0)" })
-    settings.append(("tokens", .number(Double(workload.tokens))))
-    settings.append(("token_length", .number(Double(workload.tokenLength))))
+    add("tokens", .number(Double(workload.tokens)))
+    add("token_length", .number(Double(workload.tokenLength)))
     switch workload.payload {
     case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
     case .template(let template): text("payload_template", template)
@@ -111,17 +131,21 @@ struct EffectivePlan {
 
   var values: [String: RunResult.PlanValue] { Dictionary(settings.map { ($0.name, $0.value) }) { $1 } }
 
-  /// As a plan file.
+  /// As a plan file, which has in comments what nobody gave and what follows from the rest.
   var toml: String {
-    settings.map { name, value in
-      switch value {
-      case .text(let text): "\(name) = \(Self.quoted(text))"
-      case .number(let number):
-        "\(name) = \(number == number.rounded() && abs(number) <= 0x1p53 ? "\(Int(number))" : "\(number)")"
-      case .flag(let flag): "\(name) = \(flag)"
-      case .list(let list): "\(name) = [\(list.map(Self.quoted).joined(separator: ", "))]"
-      }
+    settings.map { setting in
+      setting.given.map { Self.assignment(setting.name, $0) } ?? "# " + Self.assignment(setting.name, setting.value)
     }.joined(separator: "\n")
+  }
+
+  private static func assignment(_ name: String, _ value: RunResult.PlanValue) -> String {
+    switch value {
+    case .text(let text): "\(name) = \(quoted(text))"
+    case .number(let number):
+      "\(name) = \(number == number.rounded() && abs(number) <= 0x1p53 ? "\(Int(number))" : "\(number)")"
+    case .flag(let flag): "\(name) = \(flag)"
+    case .list(let list): "\(name) = [\(list.map(quoted).joined(separator: ", "))]"
+    }
   }
 
   private static func quoted(_ text: String) -> String {

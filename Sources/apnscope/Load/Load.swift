@@ -37,8 +37,8 @@ struct Load: AsyncParsableCommand {
       shares 0.01, 1e-4 or 1%.
 
       Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
-      in effect. What is typed takes the place of what the file says; a --stage or --replay that is typed also says how \
-      long the run is, unless --for is typed too.
+      in effect, in comments what nobody gave but follows, as the length of stages. What is typed takes the place of \
+      what the file says, and what follows, follows from both.
 
       Examples:
         apnscope load --identity ids --rate 10k/s --for 30s --output run.json
@@ -73,10 +73,17 @@ struct Load: AsyncParsableCommand {
   var printPlan = false
 
   func validate() throws {
-    if plan == nil { try target.requireIdentity() }
+    if plan == nil { try requireCompanions() }
     if replay.replay != nil, let other = (workload.given + pace.given).first {
       throw ValidationError("--replay and --\(other) exclude each other: what is recorded is sent as it is.")
     }
+  }
+
+  /// What options need that a plan file may have instead of the command line.
+  private func requireCompanions() throws {
+    try target.requireIdentity()
+    try pace.requireSchedule()
+    try replay.requireReplay()
     if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
       throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
     }
@@ -90,10 +97,8 @@ struct Load: AsyncParsableCommand {
         ("identity", ["plain"]), ("rate", ["rate-per-connection", "stage"]), ("rate-per-connection", ["stage"]),
         ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),
         ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
-      ],
-      // A printed plan has the length that its own stages or trace came to.
-      determining: [("stage", ["for"]), ("replay", ["for"])])
-    try merged.target.requireIdentity()
+      ])
+    try merged.requireCompanions()
     try await LoadRun(merged).run()
   }
 

@@ -68,12 +68,15 @@ struct PaceOptions: ParsableArguments {
       stage.isEmpty ? nil : "--stage",
     ].compactMap { $0 }
     if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
-    if given.isEmpty, poisson { throw ValidationError("--poisson needs --rate, --rate-per-connection or --stage.") }
     if let ratePerConnection, ratePerConnection.perSecond <= 0 {
       throw ValidationError("--rate-per-connection takes more than 0.")
     }
     if let count, count.value < 1 { throw ValidationError("--count takes a number from 1.") }
     if let rate, rate.perSecond <= 0 { throw ValidationError("--rate takes more than 0.") }
+  }
+
+  func requireSchedule() throws {
+    if given == ["poisson"] { throw ValidationError("--poisson needs --rate, --rate-per-connection or --stage.") }
   }
 
   /// The plan's connections must be known.

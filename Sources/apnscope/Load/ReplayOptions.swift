@@ -42,7 +42,7 @@ struct ReplayOptions: ParsableArguments {
   /// Options that a replay leaves nothing to.
   static let excluded = WorkloadOptions.described + PaceOptions.paced
 
-  func validate() throws {
+  func requireReplay() throws {
     if replay == nil, speed != nil { throw ValidationError("--speed needs --replay.") }
   }
 

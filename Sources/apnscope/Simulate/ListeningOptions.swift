@@ -26,8 +26,8 @@ struct ListeningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      How these threads get the processor: batch lets whoever sends on the same machine finish first, and reads more at \
-      once; normal may interrupt it after every record.
+      How these threads get the processor: batch does not interrupt whoever sends on the same machine, and reads more at \
+      once; normal may do so for every record.
       """, valueName: "policy"))
   var scheduling = Scheduling.batch
 
