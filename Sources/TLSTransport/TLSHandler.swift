@@ -272,8 +272,6 @@ public final class TLSHandler: ChannelDuplexHandler {
   /// Small writes are joined, so that they do not become a record each.
   private func takeFlushed(_ context: ChannelHandlerContext) -> Write {
     defer { flushed = 0 }
-    // The usual case: there is one, and nothing has to move up.
-    guard writes.count > 1 else { return writes.removeLast() }
     guard flushed > 1 else { return writes.removeFirst() }
     let taken = writes[..<flushed]
     writes = Array(writes[flushed...])
