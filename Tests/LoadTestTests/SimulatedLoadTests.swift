@@ -37,6 +37,8 @@ struct SimulatedLoadTests {
       expect(tally.abandoned == 0, "nothing was given up")
     }
     expect(run.runner.measurements.recover.count <= tally.opened, "a connection recovers once")
+    // A loop that asks whenever it may comes to nothing else, and least of all to reading.
+    expect(run.mostAsked <= 3, "what is seen to wait is waited for, and not asked for again until it was read")
     guard sendings.unknown == 0, !run.hasAnonymous else { return }
     // No notification was accepted twice, none is missing, and none that was refused was accepted as well.
     let accepted = Set(run.accepted)
@@ -74,6 +76,8 @@ private final class SimulatedLoad {
   var accepted: [UInt32] { world.ended.flatMap(\.accepted) }
   var refused: [UInt32] { world.ended.flatMap(\.refused) }
   var received: Int { world.ended.reduce(0) { $0 + $1.received } }
+  /// How often a connection was told within a moment that something waits to be read.
+  var mostAsked: Int { world.mostAsked }
 
   init(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -152,6 +156,8 @@ private final class SimulatedWorld {
   private(set) var now: Int64 = 1_000_000_000
   private(set) var links: [SimulatedLink] = []
   private(set) var ended: [SimulatedLink] = []
+  private(set) var mostAsked = 0
+  private var asked: [Int: Int] = [:]
   private let manners: SimulatedLink.Manners
   private let refusesOneIn: Int
   private var generator: SeededGenerator
@@ -166,6 +172,7 @@ private final class SimulatedWorld {
 
   /// A moment of up to a millisecond.
   func pass() throws {
+    asked.removeAll(keepingCapacity: true)
     let step = Int64(generator.number(10_000...1_000_000))
     now += step
     loop.advanceTime(by: .nanoseconds(step))
@@ -181,7 +188,10 @@ private final class SimulatedWorld {
   }
 
   func hasInput(_ connection: ProviderConnection) -> Bool {
-    links.first { connection.carries($0.channel) }?.hasInput ?? false
+    guard links.first(where: { connection.carries($0.channel) })?.hasInput == true else { return false }
+    asked[connection.number, default: 0] += 1
+    mostAsked = max(mostAsked, asked[connection.number] ?? 0)
+    return true
   }
 
   func connect(_ connection: ProviderConnection) {

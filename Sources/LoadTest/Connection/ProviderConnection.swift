@@ -78,10 +78,13 @@ final class ProviderConnection {
   /// Nothing of ours is unsent. The channel tells of every change, which costs less than to ask it.
   private(set) var isWritable = false
   /// Takes notifications: its batch has room, and it is not at its end.
-  var isReady: Bool { phase == .up && !isFull && !isSpokenFor }
+  var isReady: Bool { phase == .up && !isFull && !isSpokenFor && !readsFirst }
   /// It carries what it has and no more, and ends. A write may find the socket ready for another one, and ask for that
   /// before it returns.
   private var isSpokenFor = false
+  /// Something waits to be read that may say that what is written now is lost. The loop comes to it only when nothing else
+  /// is to be done at once, so until then it is not asked again.
+  private var readsFirst = false
   /// The batch waits for nothing but the socket.
   var isFull: Bool { isOutOfRoom || batch.count >= batchBytes || batchCount >= mostInBatch }
   private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
@@ -147,7 +150,7 @@ final class ProviderConnection {
 
   /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
   func flushWhatWaits(_ now: Int64) {
-    guard hasBatch, isWritable, phase == .up else { return }
+    guard hasBatch, isWritable, phase == .up, !readsFirst else { return }
     flushUnlessAnswered(isFull ? .full : batchBegan < now ? .drain : .idle)
   }
 
@@ -157,7 +160,7 @@ final class ProviderConnection {
   @discardableResult
   func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
     guard !runner.world.hasInput(self) else {
-      runner.schedulePump()
+      readsFirst = true
       return false
     }
     flush(reason)
@@ -208,6 +211,7 @@ final class ProviderConnection {
 
   /// Writes the batch when it has waited long enough.
   func check(_ now: Int64) {
+    readsFirst = false
     if phase == .up {
       // Once only: behind what is unsent it would grow without end when the gateway does not read.
       if hasBatch, !hasLingered, now - batchBegan >= runner.lingerNanoseconds { flush(.linger) }
@@ -250,6 +254,13 @@ final class ProviderConnection {
     ]
 
   // MARK: in
+
+  /// All that waited was read, and perhaps nothing in it ended the connection.
+  func readComplete() {
+    guard readsFirst else { return }
+    readsFirst = false
+    if isWritable { runner.pump(self) }
+  }
 
   func receive(_ bytes: inout ByteBuffer) {
     guard phase == .up || phase == .closing else { return }
@@ -376,7 +387,7 @@ final class ProviderConnection {
     session = runner.makeSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
-    (errorReadAt, leavesOpen, hasLingered, isSpokenFor) = (nil, false, false, false)
+    (errorReadAt, leavesOpen, hasLingered, isSpokenFor, readsFirst) = (nil, false, false, false, false)
     dropBatch()
     runner.putBack(unwritten)
     if !wasClosing || runner.hasLeftovers { runner.reopen(self) }

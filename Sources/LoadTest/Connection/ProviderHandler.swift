@@ -45,6 +45,11 @@ final class ProviderHandler: ChannelInboundHandler {
     connection.receive(&bytes)
   }
 
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if connection.carries(context.channel) { connection.readComplete() }
+    context.fireChannelReadComplete()
+  }
+
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     if connection.carries(context.channel) { connection.changeWritability(context.channel.isWritable) }
     context.fireChannelWritabilityChanged()

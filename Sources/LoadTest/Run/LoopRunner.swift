@@ -102,6 +102,11 @@ extension LoopRunner {
   func schedulePump() {
     guard !isPumpScheduled else { return }
     isPumpScheduled = true
+    if !isPumping { startPumpTimer() }
+  }
+
+  /// At the end of a pump: what would be due before that has ended would come before anything is read.
+  private func startPumpTimer() {
     loop.assumeIsolated().scheduleTask(in: .microseconds(5)) {
       self.isPumpScheduled = false
       self.streak = 0
@@ -139,7 +144,10 @@ extension LoopRunner {
     // Who pumps again in a moment pumps then: else each tick would add a burst, and the loop would never come to read.
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
-    defer { isPumping = false }
+    defer {
+      isPumping = false
+      if isPumpScheduled { startPumpTimer() }
+    }
     let now = clock()
     if phase == .running { updateOwed(now) }
     body(now)
@@ -153,7 +161,7 @@ extension LoopRunner {
     consume(piece, taken)
     guard taken == 0 || !connection.isReady else { return true }
     if connection.isWritable {
-      guard connection.flushUnlessAnswered(.full) else { return false }
+      guard connection.flushUnlessAnswered(.full) else { return true }
     } else if taken == 0 {
       return false
     }
