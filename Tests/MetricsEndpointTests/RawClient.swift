@@ -2,13 +2,13 @@ import Foundation
 
 /// A TCP client without any idea of HTTP.
 ///
-/// Its reads give up after 60 seconds, so that a test fails rather than hangs.
+/// Its reads give up after 150 seconds, so that a test fails rather than hangs.
 struct RawClient: ~Copyable {
   private let descriptor: Int32
 
   init(port: Int) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var patience = timeval(tv_sec: 60, tv_usec: 0)
+    var patience = timeval(tv_sec: 150, tv_usec: 0)
     _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
