@@ -75,6 +75,10 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
 
   public init() {}
 
+  /// It was cut short, so it is void.
+  public static let interruption = "interrupted"
+  public var wasInterrupted: Bool { verdict == .void && reasons == [Self.interruption] }
+
   /// Share of the sendings that were looked at and refused.
   public var errorShare: Double {
     let seen = sendings.accepted + sendings.rejected

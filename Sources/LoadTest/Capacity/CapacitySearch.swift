@@ -33,7 +33,7 @@ public struct CapacitySearch: Sendable {
     case found(Double)
     /// Confirmed; what is above could not be tried, for want of a faster generator.
     case generatorLimited(Double)
-    /// Trials ran out; the rate is the best that passed, which was not confirmed.
+    /// Trials ran out; the rate is the best that passed, which need not be confirmed.
     case unsettled(Double?)
     /// Not even the lowest rate passed.
     case nothingPassed
@@ -58,7 +58,13 @@ public struct CapacitySearch: Sendable {
   /// The highest rate that ever passed, until a second failure contradicts it.
   private var best: Double?
   private var isDoubted = false
+  /// All rates that passed and that no failure at them, or below, has contradicted since.
+  private var passes: Set<Double> = []
   private var current: Trial
+
+  /// The best rate that passed so far; `nil` when all that did were contradicted, as by a long trial that failed. One that
+  /// is made again because of that is not believed until it has passed.
+  public var passed: Double? { isDoubted ? passes.filter { $0 < current.rate }.max() : passes.max() }
 
   /// - Parameters:
   ///   - burst: notifications a second that the gateway took for a while; more than 0.
@@ -88,35 +94,37 @@ public struct CapacitySearch: Sendable {
       (voids, isDoubted) = (0, false)
       if outcome == .passed {
         best = max(best ?? 0, current.rate)
+        passes.insert(current.rate)
       } else if let believed = best, current.rate <= believed {
         best = nil
       }
+      if outcome == .failed { passes = passes.filter { $0 < current.rate } }
       switch (current.kind, outcome) {
-      case (.step, .passed): passed()
-      case (.step, _): failed(isVoid: outcome == .void)
+      case (.step, .passed): raise()
+      case (.step, _): lower(isVoid: outcome == .void)
       case (.confirmation, .passed):
         current = Trial(rate: current.rate * (1 + precision), kind: .above)
       case (.confirmation, _):
         // Short trials were too kind: what they passed is not believed.
         (low, stride) = (nil, precision)
-        failed(isVoid: outcome == .void)
+        lower(isVoid: outcome == .void)
       case (.above, .passed):
         (high, stride) = (nil, precision)
-        passed()
+        raise()
       case (.above, _):
         ending = outcome == .void ? .generatorLimited(low ?? 0) : .found(low ?? 0)
       }
     }
-    if ending == nil, trials >= maximumTrials { ending = .unsettled(low) }
+    if ending == nil, trials >= maximumTrials { ending = .unsettled(passed) }
   }
 
-  private mutating func passed() {
+  private mutating func raise() {
     low = current.rate
     if let high, high <= current.rate { self.high = nil }
     choose()
   }
 
-  private mutating func failed(isVoid: Bool) {
+  private mutating func lower(isVoid: Bool) {
     high = current.rate
     isHighVoid = isVoid
     if let low, low >= current.rate { self.low = nil }

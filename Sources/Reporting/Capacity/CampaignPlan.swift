@@ -42,8 +42,9 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   init?(_ document: CapacityDocument, _ analysis: CapacityAnalysis) {
     guard let sustained = document.sustainedPerS, sustained > 0 else { return nil }
     let free = document.trials.filter { $0.verdict != .void && $0.sendings.written > 0 }
-    // The trials that passed at the rate, else any.
-    let steady = document.trials.filter { $0.verdict == .passed }.max { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }
+    // The trials that passed at the rate, else any. One above it was contradicted by a longer one.
+    let steady = document.trials.filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) <= sustained }
+      .max { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }
     guard let typical = steady ?? free.first else { return nil }
     let errorShare = typical.errorShare
     self.errorShare = errorShare
@@ -85,12 +86,21 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     networkBitsPerS = (demand ?? sustained) * onWire * 8
     bytesEach = each
     memoryBytes = document.trials.map(\.maxRssBytes).max() ?? 0
-    if law == nil { notes.append("no trial had an error, so what errors cost is not known; try --error-sweep") }
+    if law == nil { notes.append("\(Self.lack(document)), so what errors cost is not known") }
     if demand != nil, cases[0].connections == nil, let fit {
       notes.append(
         "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
       )
     }
+  }
+
+  /// Why there is no law of errors.
+  private static func lack(_ document: CapacityDocument) -> String {
+    if document.trials.contains(where: \.wasInterrupted) { return "it was interrupted before a trial with errors" }
+    if document.trials.contains(where: { $0.purpose == .errors && $0.faultShare > 0 }) {
+      return "the trials with errors on purpose teach no law"
+    }
+    return "no trial had an error (--error-sweep makes some)"
   }
 
   /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.

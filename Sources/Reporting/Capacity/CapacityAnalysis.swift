@@ -73,17 +73,21 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     fitGoodput(free)
     fitBatching(free)
     plan = CampaignPlan(document, self)
-    if trials.contains(where: { $0.verdict == .void }) {
-      let count = trials.count { $0.verdict == .void }
-      warnings.append("\(count) of \(trials.count) trials are void: the generator had too little processor time")
+    let voids = trials.count { $0.verdict == .void && !$0.wasInterrupted }
+    if voids > 0 {
+      let verb = voids == 1 ? "is" : "are"
+      warnings.append("\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time")
     }
     switch document.ending {
     case .found: break
     case .generatorLimited:
       warnings.append("the gateway may sustain more: the generator was too slow to try")
-    case .unsettled: warnings.append("the search did not come to an end, so the rate is not confirmed")
+    case .unsettled: warnings.append("the search did not come to an end: the rate may not be the highest")
     case .nothingPassed: warnings.append("no rate passed; the reasons stand at the trials")
-    case .interrupted: warnings.append("it was interrupted")
+    case .interrupted: warnings.append("it was interrupted: the search did not come to an end")
+    }
+    if document.ending != .interrupted, trials.contains(where: \.wasInterrupted) {
+      warnings.append("it was interrupted behind the search: what was to come is missing")
     }
     let disturbed = free.count { $0.waitedShare > 0.1 }
     if disturbed > 0 {

@@ -24,16 +24,31 @@ extension CapacityDocument {
     if case .text(let text) = value { text } else { nil }
   }
 
-  /// One sentence about how the search ended.
+  /// One sentence about how the search ended, without its full stop.
   public var conclusion: String {
     let over = connections == 1 ? "1 connection" : "\(connections) connections"
-    let rate = sustainedPerS.map(Unit.perSecond.text) ?? "-"
+    guard let sustainedPerS else {
+      return switch ending {
+      case .interrupted: "it was interrupted before a rate had passed"
+      case .unsettled: "no rate was found: trials ran out"
+      default: "no rate passed"
+      }
+    }
+    let rate = Unit.perSecond.text(sustainedPerS)
+    let passed = isConfirmed ? "sustained \(rate) over \(over)" : "passed \(rate) over \(over) in a short trial"
     return switch ending {
-    case .found: "sustains \(rate) over \(over); \(Unit.share.text(settings.precision)) more failed"
-    case .generatorLimited: "sustains \(rate) over \(over) at least; this generator cannot try more"
-    case .unsettled: sustainedPerS == nil ? "not found: trials ran out" : "passed \(rate) over \(over), not confirmed"
+    case .found: "the gateway sustains \(rate) over \(over); \(Unit.share.text(settings.precision)) more failed"
+    case .generatorLimited: "the gateway sustains \(rate) over \(over) at least; this generator cannot try more"
+    case .unsettled: "the gateway \(passed); trials ran out"
     case .nothingPassed: "no rate passed"
-    case .interrupted: sustainedPerS == nil ? "interrupted before a rate passed" : "interrupted; \(rate) passed so far"
+    case .interrupted: "the gateway \(passed); then it was interrupted"
+    }
+  }
+
+  /// A long trial has passed at the rate, and not only a short one.
+  private var isConfirmed: Bool {
+    trials.contains {
+      [.confirm, .above].contains($0.purpose) && $0.verdict == .passed && $0.offeredPerS == sustainedPerS
     }
   }
 
@@ -70,7 +85,9 @@ extension CapacityDocument {
         }
       }
     }
-    var blocks: [Block] = [.callout(tone, Prose("The gateway \(conclusion).")), .figures(figures)]
+    var blocks: [Block] = [
+      .callout(tone, Prose("\(conclusion.prefix(1).uppercased())\(conclusion.dropFirst()).")), .figures(figures),
+    ]
     if let plan = analysis.plan {
       blocks.append(.heading("What errors cost"))
       blocks.append(.table(Self.table(of: plan, hasDemand: plan.demandPerS != nil)))

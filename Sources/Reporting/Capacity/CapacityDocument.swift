@@ -11,7 +11,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     case found
     /// It held; the generator was too slow to try what is above.
     case generatorLimited = "generator_limited"
-    /// Trials ran out; the rate passed, but was not confirmed.
+    /// Trials ran out; the rate passed, but need not be confirmed.
     case unsettled
     /// Not even the lowest rate passed.
     case nothingPassed = "nothing_passed"

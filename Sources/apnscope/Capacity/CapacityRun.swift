@@ -168,7 +168,7 @@ private struct Trials {
         }
       let seconds = next.isLong ? options.confirm.duration : options.trial.duration
       guard let trial = try await make(TrialRequest(purpose: purpose, seconds: seconds, rate: next.rate)) else {
-        document.sustainedPerS = made.filter { $0.verdict == .passed }.compactMap(\.offeredPerS).max()
+        document.sustainedPerS = search.passed
         return
       }
       search.note(trial.verdict == .passed ? .passed : trial.verdict == .void ? .void : .failed)
@@ -219,7 +219,7 @@ private struct Trials {
     var trial = outcome.trial(result)
     (trial.number, trial.purpose) = (made.count + 1, request.purpose)
     if stop.isAsked {
-      (trial.verdict, trial.reasons) = (.void, ["interrupted"])
+      (trial.verdict, trial.reasons) = (.void, [CapacityTrial.interruption])
     } else {
       var limits = TrialLimits()
       limits.lag = Int(command.limits.lagLimit.duration / .microseconds(1))

@@ -7,7 +7,7 @@ struct CapacitySummary {
 
   init(_ document: CapacityDocument) {
     let analysis = CapacityAnalysis(document)
-    var lines = ["the gateway \(document.conclusion)"]
+    var lines = [document.conclusion]
     if let plan = analysis.plan {
       if let campaign = document.campaign, let first = plan.cases.first {
         let time = first.secondsForTarget.map(Unit.seconds.text) ?? "-"

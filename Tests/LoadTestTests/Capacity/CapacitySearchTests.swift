@@ -123,6 +123,32 @@ struct CapacitySearchTests {
     #expect(rate > 10_000)
   }
 
+  @Test("What passed so far is a rate that no failure at it, or below, has contradicted")
+  func passedSoFar() {
+    var search = CapacitySearch(near: 1_030, precision: 0.03)
+    #expect(search.passed == nil)
+    search.note(.failed)
+    search.note(.passed)
+    let low = 1_000 / 1.06
+    #expect(search.passed == low)
+    search.note(.passed)
+    let middle = (1_000 * low).squareRoot()
+    #expect(search.next == Trial(rate: middle, kind: .confirmation) && search.passed == middle)
+    // Once is made again, but not believed meanwhile; twice is a failure of it and of all above.
+    search.note(.failed)
+    #expect(search.next == Trial(rate: middle, kind: .confirmation) && search.passed == low)
+    search.note(.failed)
+    #expect(search.passed == low)
+    // A step that passes and a confirmation that fails, below what passed before: that did not pass either.
+    while let trial = search.next, trial.kind == .step { search.note(trial.rate <= 950 ? .passed : .failed) }
+    while let trial = search.next, trial.rate > 0.9 * low { search.note(trial.isLong ? .failed : .passed) }
+    #expect(search.passed.map { $0 < 0.97 * low } ?? true)
+    // What trials ran out with is the same.
+    var short = CapacitySearch(near: 1_030, precision: 0.03, maximumTrials: 5)
+    for outcome in [CapacitySearch.Outcome.failed, .passed, .passed, .failed, .failed] { short.note(outcome) }
+    #expect(short.ending == .unsettled(low))
+  }
+
   @Test("The estimate is what an ordinary search takes")
   func estimate() {
     let (short, long) = CapacitySearch.estimate(precision: 0.03)

@@ -129,7 +129,8 @@ struct CapacityAnalysisTests {
     var document = CapacityDocument()
     var analysis = CapacityAnalysis(document)
     #expect(analysis.plan == nil && analysis.scalability == nil && analysis.goodput == nil && analysis.batching == nil)
-    #expect(analysis.warnings == ["it was interrupted"])
+    #expect(analysis.warnings.count == 1 && analysis.warnings[0].hasPrefix("it was interrupted"))
+    #expect(document.conclusion == "it was interrupted before a rate had passed")
     document = Self.document
     document.trials.removeAll { $0.purpose == .errors || $0.connections > 4 }
     analysis = CapacityAnalysis(document)
@@ -143,6 +144,35 @@ struct CapacityAnalysisTests {
     #expect(analysis.plan == nil && analysis.scalability == nil)
     #expect(analysis.warnings.contains { $0.contains("are void") })
     #expect(document.page().html.contains("no rate passed"))
+  }
+
+  @Test("What was interrupted says so, and plans with the rate that is left and no other")
+  func interrupted() throws {
+    var document = Self.document
+    document.ending = .interrupted
+    document.trials.removeAll { $0.offeredPerS == nil && $0.purpose != .burst }
+    var contradicted = Self.trial(.search, rate: 9_900, offered: 9_900)
+    contradicted.writtenBytes *= 3
+    document.trials.append(contradicted)
+    var failed = Self.trial(.confirm, rate: 9_900, offered: 9_900)
+    failed.verdict = .failed
+    document.trials.append(failed)
+    var cut = Self.trial(.search, rate: 9_500, offered: 9_500)
+    (cut.verdict, cut.reasons) = (.void, [CapacityTrial.interruption])
+    document.trials.append(cut)
+    #expect(
+      document.conclusion == "the gateway passed 9,000/s over 1 connection in a short trial; then it was interrupted")
+    let analysis = CapacityAnalysis(document)
+    // It was no want of processor time, and who was stopped is not told to sweep.
+    #expect(!analysis.warnings.contains { $0.contains("void") })
+    #expect(analysis.plan?.bytesEach == 200)
+    #expect(analysis.plan?.notes == ["it was interrupted before a trial with errors, so what errors cost is not known"])
+    #expect(document.page().html.contains("The gateway passed 9,000/s"))
+    document.trials.append(Self.trial(.confirm, rate: 9_000, offered: 9_000))
+    #expect(document.conclusion == "the gateway sustained 9,000/s over 1 connection; then it was interrupted")
+    (document.ending, document.sustainedPerS) = (.unsettled, nil)
+    #expect(document.conclusion == "no rate was found: trials ran out")
+    #expect(CapacityAnalysis(document).warnings.contains { $0.contains("interrupted behind the search") })
   }
 
   @Test("The page has the answer first, a chart of each law, and every trial")
