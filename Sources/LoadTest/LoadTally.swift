@@ -30,6 +30,8 @@ struct LoadTally: Sendable {
   var unresolvedResponses = 0
   /// Bytes from the gateway that are no error response.
   var strayBytes = 0
+  /// Connections without TLS whose first answer is a TLS alert.
+  var tlsAlerts = 0
 
   var attempted = 0
   var opened = 0
@@ -100,7 +102,8 @@ struct LoadTally: Sendable {
       \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.unsent, \.sendings.written,
       \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
-      \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.attempted, \.opened, \.resumed, \.failed, \.up,
+      \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.tlsAlerts, \.attempted, \.opened, \.resumed, \.failed,
+      \.up,
     ]
   }
 

@@ -13,7 +13,9 @@ public struct RunResult: Sendable, Equatable, Codable {
   /// What was replayed; left out when notifications were made.
   public var replay: Replay?
   public var verdict = Verdict()
-  /// Seconds of the phase `measured`, which rates and latencies are of.
+  /// Where the run was interrupted; left out when it came to its end.
+  public var interrupted: Interruption?
+  /// Seconds of the phase `measured`, which rates and latencies are of; 0 when it did not come to it.
   public var measuredS = 0.0
   public var notifications = Notifications()
   public var sendings = Sendings()
@@ -41,6 +43,19 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// Records that are no notifications.
     public var skippedRecords = 0
     public init() {}
+  }
+
+  /// When a run was ended before its time.
+  public struct Interruption: Sendable, Equatable, Codable {
+    /// connect, warm-up or measured.
+    public var phase: String
+    /// Seconds of that phase.
+    public var afterS: Double
+
+    public init(phase: String, afterS: Double) {
+      self.phase = phase
+      self.afterS = afterS
+    }
   }
 
   public struct Notifications: Sendable, Equatable, Codable {
@@ -139,10 +154,13 @@ public struct RunResult: Sendable, Equatable, Codable {
       public var expression: String
       public var value: Double
       public var passed: Bool
-      public init(expression: String, value: Double, passed: Bool) {
+      /// Why there is no value to judge, which is no pass; left out when there is one.
+      public var reason: String?
+      public init(expression: String, value: Double, passed: Bool, reason: String? = nil) {
         self.expression = expression
         self.value = value
         self.passed = passed
+        self.reason = reason
       }
     }
 

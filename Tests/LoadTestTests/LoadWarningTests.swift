@@ -17,6 +17,50 @@ struct LoadWarningTests {
     return outcome
   }
 
+  @Test("What was interrupted says where, and has nothing of a phase that it did not come to")
+  func interrupted() {
+    var short = outcome(cpu: 1, loopLag: 0)
+    short.interruption = .init(phase: "measured", afterS: 10)
+    #expect(short.result(Environment()).warnings == ["interrupted after 10 s of 60 s"])
+    var plan = LoadPlan()
+    (plan.count, plan.duration, plan.warmUp) = (5_000, .seconds(86_400), .seconds(5))
+    var counted = LoadOutcome(plan: plan)
+    counted.phases = short.phases
+    counted.phases[1].tally.generated = 1_234
+    counted.interruption = .init(phase: "measured", afterS: 2.04)
+    #expect(
+      counted.result(Environment()).warnings == ["interrupted after 2.0 s, with 1234 of 5000 notifications generated"])
+    counted.phases[1].name = "warm-up"
+    counted.phases[1].measurements.sendLag.record(5)
+    counted.interruption = .init(phase: "warm-up", afterS: 1)
+    let result = counted.result(Environment())
+    #expect(
+      result.warnings.count == 1 && result.warnings[0].hasPrefix("interrupted in the warm-up, after 1.0 s of 5.0 s"))
+    #expect(result.measuredS == 0 && result.latency.sendLagUs.count == 0 && result.rates.writtenPerS == 0)
+    #expect(result.interrupted == .init(phase: "warm-up", afterS: 1))
+  }
+
+  @Test("Without TLS, a gateway that seems to speak it is named as such")
+  func stranger() {
+    var plain = outcome(cpu: 1, loopLag: 0)
+    plain.usesTLS = false
+    plain.phases[1].tally.sendings.written = 5
+    #expect(plain.result(Environment()).warnings == [])
+    (plain.phases[1].tally.opened, plain.phases[1].tally.closed) = (9, [.peerFin: 7, .peerRst: 1, .local: 1])
+    #expect(
+      plain.result(Environment()).warnings == [
+        "nothing was accepted, and the gateway ended 8 of 9 connections without a word: does it speak TLS?"
+      ])
+    plain.phases[1].tally.tlsAlerts = 1
+    #expect(plain.result(Environment()).warnings.map { $0.contains("it speaks TLS") } == [true])
+    // One that takes something is no stranger, and one that answers is none.
+    plain.phases[1].tally.accepted = 1
+    #expect(plain.result(Environment()).warnings == [])
+    (plain.phases[1].tally.accepted, plain.phases[1].tally.tlsAlerts) = (0, 0)
+    plain.phases[1].tally.errorResponses = [7: 1]
+    #expect(plain.result(Environment()).warnings == [])
+  }
+
   @Test("A generator that is at its limit says so")
   func limits() {
     #expect(outcome(cpu: 8.9, loopLag: 10_000).result(Environment()).warnings == [])

@@ -32,6 +32,8 @@ final class ProviderConnection {
   private var log: SentLog
   private var session: ProviderSession
   private var answer: [UInt8] = []
+  /// Its first bytes were looked at.
+  private var hasAnswered = false
   /// What the gateway said: everything before is accepted but for what was rejected.
   private var settledEnd = 0
   private var rejections: [Int] = []
@@ -43,6 +45,8 @@ final class ProviderConnection {
   /// When the error was read that ended its last life and left something to be sent again, until it is up again.
   private var recoversSince: Int64?
   private var cause: LoadTally.Cause?
+  /// Its marker was not answered in time, so it was this side that ended it.
+  private var isOverdue = false
   /// Ended in good order, and without a marker: what it carried stays open for good.
   private var leavesOpen = false
   /// In a row: attempts that failed, and connections that ended without anything said or proven.
@@ -199,7 +203,7 @@ final class ProviderConnection {
         if left.count > 0 { flush(.full) }
       }
     }
-    close(as: .lifetime)
+    close(as: .local)
   }
 
   private func dropBatch() {
@@ -217,6 +221,7 @@ final class ProviderConnection {
       if hasBatch, !hasLingered, now - batchBegan >= runner.lingerNanoseconds { flush(.linger) }
       if let lifetime = runner.lifetimeNanoseconds, now - openedAt >= lifetime { close(as: .lifetime) }
     } else if phase == .closing, now - closingSince > runner.markerTimeoutNanoseconds {
+      isOverdue = true
       channel?.close(promise: nil)
     }
   }
@@ -265,6 +270,10 @@ final class ProviderConnection {
   func receive(_ bytes: inout ByteBuffer) {
     guard phase == .up || phase == .closing else { return }
     answer += bytes.readBytes(length: bytes.readableBytes) ?? []
+    if !hasAnswered, answer.count >= Self.alertBeginning.count {
+      hasAnswered = true
+      if tls == nil, answer.starts(with: Self.alertBeginning) { runner.tally.tlsAlerts += 1 }
+    }
     var offset = 0
     var isOver = false
     while answer.count - offset >= ErrorResponse.length {
@@ -279,6 +288,9 @@ final class ProviderConnection {
     answer.removeFirst(offset)
     if isOver { leave() }
   }
+
+  /// | content type 21: alert | version 3.x |
+  private static let alertBeginning: [UInt8] = [21, 3]
 
   /// The other side has ended it: what would be written now is lost.
   func leave() {
@@ -373,14 +385,15 @@ final class ProviderConnection {
     guard phase == .up || phase == .closing else { return failedToOpen(life: life) }
     guard channel === self.channel else { return }
     runner.tally.up -= 1
-    runner.tally.closed[cause ?? peer, default: 0] += 1
+    // Who meant to end it did not, when the other side has done it before it answered the marker.
+    let isOurs = marker == nil || isTerminated || isOverdue
+    runner.tally.closed[isOurs ? cause ?? peer : peer, default: 0] += 1
     runner.tally.strayBytes += answer.count
     let wasEmpty = log.count == 0 && cause != nil
     let wasShort = runner.clock() - openedAt < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
     let unwritten = pieces
-    let wasClosing = phase == .closing && cause == .local
     phase = .down
     (self.channel, socket, tls, isWritable) = (nil, nil, nil, false)
     log = runner.makeLog()
@@ -388,9 +401,10 @@ final class ProviderConnection {
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
     (errorReadAt, leavesOpen, hasLingered, isSpokenFor, readsFirst) = (nil, false, false, false, false)
+    (hasAnswered, isOverdue) = (false, false)
     dropBatch()
     runner.putBack(unwritten)
-    if !wasClosing || runner.hasLeftovers { runner.reopen(self) }
+    runner.reopen(self)
   }
 
   /// The run is over: what was not answered by now stays open.

@@ -11,6 +11,7 @@ extension LoadOutcome {
     if let replay = plan.replay { result.replay = .init(replay) }
     guard let last = phases.last else { return result }
     let measured = phases.first { $0.name == "measured" }
+    result.interrupted = interruption
     result.measuredS = measured?.seconds ?? 0
     result.notifications = last.tally.notifications
     result.sendings = last.tally.sendings.result
@@ -32,7 +33,7 @@ extension LoadOutcome {
     }
     var all = LoadMeasurements()
     for phase in phases { all.merge(phase.measurements) }
-    let steady = measured?.measurements ?? all
+    let steady = measured?.measurements ?? LoadMeasurements()
     result.latency.sendLagUs = steady.sendLag
     result.latency.errorMs = all.error
     result.latency.drainMs = all.drain
@@ -67,7 +68,7 @@ extension LoadOutcome {
     // As the send lag: of the steady part, which connecting and draining say nothing of.
     result.resources.loopLagUs = steady.loopLag
     result.verdict.limitedBy = limit
-    result.warnings = warnings(loopLag: steady.loopLag)
+    result.warnings = [interruptionWarning, strangerWarning].compactMap { $0 } + warnings(loopLag: steady.loopLag)
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
@@ -83,6 +84,43 @@ extension LoadOutcome {
       return isBehind ? (usesMostOfItsCores ? .generator : .gateway) : .schedule
     }
     return usesMostOfItsCores ? .generator : .gateway
+  }
+
+  /// What is there instead of what was asked for.
+  private var interruptionWarning: String? {
+    guard let interruption else { return nil }
+    let nothing = "nothing was measured, so there are no rates and no lag"
+    let after = seconds(interruption.afterS)
+    switch interruption.phase {
+    case "connect": return "interrupted while connections were made: nothing was sent"
+    case "warm-up":
+      return "interrupted in the warm-up, after \(after) of \(seconds(plan.warmUp / .seconds(1))): \(nothing)"
+    default:
+      // The length is then only a limit that nobody asked for.
+      if let count = plan.count, plan.duration >= .seconds(86_400) {
+        return
+          "interrupted after \(after), with \(phases.last?.tally.generated ?? 0) of \(count) notifications generated"
+      }
+      return "interrupted after \(after) of \(seconds(plan.duration / .seconds(1)))"
+    }
+  }
+
+  private func seconds(_ value: Double) -> String {
+    let tenths = (value * 10).rounded() / 10
+    return "\(tenths == tenths.rounded() && value >= 10 ? "\(Int(nearest: tenths))" : "\(tenths)") s"
+  }
+
+  /// What is there at the other end seems to speak TLS, and was spoken to without.
+  private var strangerWarning: String? {
+    guard let last = phases.last?.tally, !usesTLS, last.accepted == 0 else { return nil }
+    if last.tlsAlerts > 0 {
+      return
+        "the gateway answered without TLS with a TLS alert: it speaks TLS, which takes --identity instead of --plain"
+    }
+    let ended = (last.closed[.peerFin] ?? 0) + (last.closed[.peerRst] ?? 0)
+    guard ended > 0, last.sendings.written > 0, last.errorResponses.isEmpty else { return nil }
+    return
+      "nothing was accepted, and the gateway ended \(ended) of \(last.opened) connections without a word: does it speak TLS?"
   }
 
   /// Where the numbers may be this process's own and not the gateway's.

@@ -45,6 +45,9 @@ public struct LoadOutcome: Sendable {
   public internal(set) var wasCutOff = false
   /// Why no connection could be made then, in the system's words.
   public internal(set) var lastError = ""
+  /// Where it was ended before its time; `nil` when it was not.
+  public internal(set) var interruption: RunResult.Interruption?
+  public internal(set) var usesTLS = true
   public internal(set) var processor = (user: 0.0, system: 0.0)
   /// Most resident bytes of this process.
   public internal(set) var maximumMemory = 0

@@ -69,6 +69,7 @@ public final class LoadRunner: Sendable {
     }
     let crew = Crew(runners, loops)
     var outcome = LoadOutcome(plan: plan)
+    outcome.usesTLS = tls != nil
     let ticks = crew.startTicking()
     defer { for tick in ticks { tick.cancel() } }
     outcome.started = Clock.utc()
@@ -80,19 +81,24 @@ public final class LoadRunner: Sendable {
       await crew.each { $0.finish() }
       throw error
     }
-    outcome.phases.append(await recorder.endPhase("connect"))
-    if !isStopped.load(ordering: .relaxed) { await crew.each { $0.begin(at: Clock.nanoseconds()) } }
-    if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, Clock.nanoseconds()) }
-    if plan.warmUp > .zero {
-      recorder.phaseName = "warm-up"
-      await wait(plan.warmUp, crew, &recorder)
-      outcome.phases.append(await recorder.endPhase("warm-up"))
+    outcome.end(await recorder.endPhase("connect"), isInterrupted: isStopped.load(ordering: .relaxed))
+    if outcome.interruption == nil {
+      await crew.each { $0.begin(at: Clock.nanoseconds()) }
+      if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, Clock.nanoseconds()) }
     }
-    recorder.phaseName = "measured"
-    await wait(plan.duration, crew, &recorder)
-    outcome.wasCutOff = await crew.all { $0.isCutOff }
-    if outcome.wasCutOff { outcome.lastError = await crew.lastError() }
-    outcome.phases.append(await recorder.endPhase("measured"))
+    if plan.warmUp > .zero, outcome.interruption == nil {
+      recorder.phaseName = "warm-up"
+      let isOver = await wait(plan.warmUp, crew, &recorder)
+      outcome.end(await recorder.endPhase("warm-up"), isInterrupted: !isOver)
+    }
+    // What was ended before has nothing that was measured.
+    if outcome.interruption == nil {
+      recorder.phaseName = "measured"
+      let isOver = await wait(plan.duration, crew, &recorder)
+      outcome.wasCutOff = await crew.all { $0.isCutOff }
+      if outcome.wasCutOff { outcome.lastError = await crew.lastError() }
+      outcome.end(await recorder.endPhase("measured"), isInterrupted: !isOver)
+    }
     recorder.phaseName = "drain"
     await drain(crew, &recorder)
     outcome.phases.append(await recorder.endPhase("drain"))
@@ -122,14 +128,17 @@ public final class LoadRunner: Sendable {
     }
   }
 
-  private func wait(_ duration: Duration, _ crew: Crew, _ recorder: inout Recorder) async {
+  /// Returns whether it came to its end, and was not stopped.
+  private func wait(_ duration: Duration, _ crew: Crew, _ recorder: inout Recorder) async -> Bool {
     let end = Clock.nanoseconds() + Int64(duration / .nanoseconds(1))
-    while Clock.nanoseconds() < end, !isStopped.load(ordering: .relaxed) {
+    while Clock.nanoseconds() < end {
+      if isStopped.load(ordering: .relaxed) { return false }
       try? await Task.sleep(for: .milliseconds(10))
       _ = await recorder.step()
-      if await crew.all({ $0.isAllSent }) { return }
-      if await crew.all({ $0.isCutOff }) { return }
+      if await crew.all({ $0.isAllSent }) { return true }
+      if await crew.all({ $0.isCutOff }) { return true }
     }
+    return true
   }
 
   private func drain(_ crew: Crew, _ recorder: inout Recorder) async {
@@ -142,6 +151,13 @@ public final class LoadRunner: Sendable {
       try? await Task.sleep(for: .milliseconds(5))
     }
     await crew.each { $0.finish() }
+  }
+}
+
+extension LoadOutcome {
+  fileprivate mutating func end(_ phase: Phase, isInterrupted: Bool) {
+    phases.append(phase)
+    if isInterrupted { interruption = .init(phase: phase.name, afterS: phase.seconds) }
   }
 }
 

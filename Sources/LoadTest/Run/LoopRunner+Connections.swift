@@ -98,7 +98,7 @@ extension LoopRunner {
   /// Those that may be what ends connections need one of their own; when none is on its way, one is made again.
   private func makeRoomForSuspects() {
     guard phase == .running, !suspects.isEmpty, !connections.contains(where: { $0.phase != .up }) else { return }
-    connections.first?.close(as: .lifetime)
+    connections.first?.close(as: .local)
   }
 
   // MARK: time

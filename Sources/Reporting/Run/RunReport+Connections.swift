@@ -139,8 +139,8 @@ extension RunReport {
     case "peer_fin": "the gateway, without an error response"
     case "peer_rst": "the gateway, by a reset"
     case "idle": "nothing to send for too long"
-    case "lifetime": "its time, or its number of notifications, was over"
-    case "local": "this side, at the end of the run or for a failure of its own"
+    case "lifetime": "its time, its number of notifications, or its share of memory was used up"
+    case "local": "this side: at the run's end, to look for what ends connections, or for a failure of its own"
     default: ""
     }
   }
