@@ -38,6 +38,7 @@ extension RunResult {
     for part in parts { try check(part, against: parts[0]) }
     for part in parts.dropFirst() { merged.add(part.result) }
     let results = parts.map(\.result)
+    merged.interrupted = results.compactMap(\.interrupted).first
     merged.started = results.map(\.started).min() ?? ""
     merged.measuredS = results.map(\.measuredS).max() ?? 0
     func rate(_ path: KeyPath<Rates, Double>) -> Double {
@@ -52,7 +53,8 @@ extension RunResult {
     merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
     if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
 
-    var warnings = results.flatMap(\.warnings)
+    // Segments that a part misses may be in another one: they are looked at again.
+    var warnings = results.flatMap(\.warnings).filter { !Segments.isWarning($0) }
     warnings += differences(of: parts)
     warnings += merged.joinSegments(of: parts)
     warnings += overlapWarning(of: results)
@@ -172,16 +174,7 @@ extension RunResult {
     }
     guard let all else { return [] }
     plan["segment"] = .text(all.text)
-    var warnings: [String] = []
-    if !all.missing.isEmpty { warnings.append("segments are missing: \(list(all.missing))") }
-    if !all.repeated.isEmpty {
-      warnings.append("segments are there more than once, and count as often: \(list(all.repeated))")
-    }
-    return warnings
-  }
-
-  private func list(_ names: [String]) -> String {
-    names.prefix(10).joined(separator: ", ") + (names.count > 10 ? " and \(names.count - 10) more" : "")
+    return all.warnings
   }
 
   /// Rates of runs that did not run together say nothing.

@@ -1,4 +1,5 @@
-/// Which parts of a stream a run has sent: `2/4`, of a merged one `1/4,3/4`, or `all`.
+/// Which parts of a stream a run has sent: `2/4`, of a merged one `1/4,3/4`; `all` in documents from before complete ones
+/// were named.
 struct Segments {
   private(set) var numbers: [Int: Int] = [:]
   /// How many parts the stream was cut into.
@@ -29,10 +30,30 @@ struct Segments {
   /// Those that are there more than once.
   var repeated: [String] { numbers.filter { $0.value > 1 }.keys.sorted().map { count == 1 ? "all" : "\($0)/\(count)" } }
 
-  /// As a plan tells it; of those that are there more than once each time.
+  /// As a plan tells it; of those that are there more than once each time. It names them also when all are there, so that
+  /// it is known of what they are a part when they are merged again.
   var text: String {
-    guard !missing.isEmpty else { return "all" }
-    return numbers.sorted { $0.key < $1.key }
+    numbers.sorted { $0.key < $1.key }
       .flatMap { Array(repeating: "\($0.key)/\(count)", count: $0.value) }.joined(separator: ",")
+  }
+
+  /// What does not fit in them.
+  var warnings: [String] {
+    var warnings: [String] = []
+    if !missing.isEmpty { warnings.append("\(Self.missingWarning)\(list(missing))") }
+    if !repeated.isEmpty { warnings.append("\(Self.repeatedWarning)\(list(repeated))") }
+    return warnings
+  }
+
+  /// Whether it is one of `warnings`, which holds no more when others are added.
+  static func isWarning(_ text: String) -> Bool {
+    text.hasPrefix(missingWarning) || text.hasPrefix(repeatedWarning)
+  }
+
+  private static let missingWarning = "segments are missing: "
+  private static let repeatedWarning = "segments are there more than once, and count as often: "
+
+  private func list(_ names: [String]) -> String {
+    names.prefix(10).joined(separator: ", ") + (names.count > 10 ? " and \(names.count - 10) more" : "")
   }
 }

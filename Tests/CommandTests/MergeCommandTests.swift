@@ -36,7 +36,7 @@ struct MergeCommandTests {
       #expect(outcome.output.contains("notifications  9,000 ="))
       #expect(outcome.output.contains("✓ accepted_per_s>1"))
       let merged = try result("all.json", in: command)
-      #expect(merged.plan["segment"] == .text("all"))
+      #expect(merged.plan["segment"] == .text("1/3,2/3,3/3"))
       #expect(merged.notifications.generated == 9_000)
       #expect(merged.sendings.accepted == ledger.gateway.accepted)
       #expect(!merged.warnings.contains { $0.contains("segment") || $0.contains("plan") })

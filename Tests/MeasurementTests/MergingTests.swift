@@ -109,7 +109,7 @@ struct MergingTests {
           sample.closedByCause?[cause] ?? 0 == parts.reduce(0) { $0 + ($1.series[index].closedByCause?[cause] ?? 0) })
       }
     }
-    #expect(merged.plan["segment"] == .text("all"))
+    #expect(merged.plan["segment"] == .text((1...count).map { "\($0)/\(count)" }.joined(separator: ",")))
     #expect(merged.plan["seed"] == .number(7))
     #expect(merged.verdict.invariants.count == 3 && merged.verdict.invariants.allSatisfy(\.holds))
     #expect(merged.environment.hosts == nil)
@@ -145,14 +145,18 @@ struct MergingTests {
     let half = try Self.merge([parts[0], parts[2]])
     #expect(half.plan["segment"] == .text("1/4,3/4"))
     #expect(half.warnings == ["segments are missing: 2/4, 4/4"])
-    var stepwise = try Self.merge([half, try Self.merge([parts[1], parts[3]])])
-    #expect(stepwise.plan["segment"] == .text("all"))
-    stepwise.warnings = []
+    let stepwise = try Self.merge([half, try Self.merge([parts[1], parts[3]])])
+    #expect(stepwise.plan["segment"] == .text("1/4,2/4,3/4,4/4"))
+    // What each half missed, the other has.
+    #expect(stepwise.warnings == [])
     let whole = try Self.merge(parts)
     #expect(stepwise.notifications == whole.notifications)
     #expect(stepwise.latency == whole.latency)
     #expect(stepwise.series == whole.series)
     #expect(stepwise.phases == whole.phases)
+    // One that a complete result holds already is there twice.
+    #expect(
+      try Self.merge([whole, parts[1]]).warnings == ["segments are there more than once, and count as often: 2/4"])
   }
 
   @Test("Rates are over the longest measured phase, and never above the sum")
