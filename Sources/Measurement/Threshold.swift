@@ -69,15 +69,24 @@ public struct Threshold: Sendable, Equatable {
       throw SyntaxError(
         description: "'\(name)' is nothing that is measured: \(Self.names.keys.sorted().joined(separator: ", "))")
     }
-    guard let bound = Self.number(String(rest)), let comparison = Comparison(rawValue: symbol) else {
-      throw SyntaxError(description: "'\(rest)' is no number; 5ms, 0.1%, 100k and 1e-4 are")
+    if rest.contains(where: { $0 == "<" || $0 == ">" }) {
+      throw SyntaxError(
+        description:
+          "'\(expression)' is more than one condition; give each as an argument of its own, with a space between")
     }
+    guard let comparison = Comparison(rawValue: symbol) else {
+      throw SyntaxError(description: "'\(expression)' has no < or >")
+    }
+    let bound = try Quantity(of: name).bound(rest, in: expression)
     self.bound = bound
     self.comparison = comparison
     self.expression = expression
   }
 
   public func judge(_ result: RunResult) -> RunResult.Verdict.Threshold {
+    if isOfMeasuredPhase, let reason = result.nothingMeasured {
+      return .init(expression: expression, value: 0, passed: false, reason: reason)
+    }
     let value = Self.names[name].map { $0(result) } ?? 0
     let passed =
       switch comparison {
@@ -89,14 +98,73 @@ public struct Threshold: Sendable, Equatable {
     return .init(expression: expression, value: value, passed: passed)
   }
 
-  private static func number(_ text: String) -> Double? {
-    let units: [(String, Double)] = [
-      ("us", 1), ("ms", 1e3), ("s", 1e6), ("%", 0.01), ("k", 1e3), ("M", 1e6), ("G", 1e9),
-    ]
-    if let number = Double(text) { return number.isFinite ? number : nil }
-    for (unit, factor) in units where text.hasSuffix(unit) {
-      if let number = Double(text.dropLast(unit.count)), number.isFinite { return number * factor }
+  /// It says nothing of a run that did not come to its measured phase.
+  private var isOfMeasuredPhase: Bool { name.hasSuffix("_per_s") || name.hasPrefix("send_lag_") }
+
+  /// What a name is, which says the units that its bound may have.
+  private enum Quantity {
+    case time, share, bytes, rate, count
+
+    init(of name: String) {
+      let isQuantile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }
+      if isQuantile {
+        self = name.hasPrefix("loss_window") ? .count : .time
+      } else if name.hasSuffix("_rate") {
+        self = .share
+      } else if name.contains("_bytes") {
+        self = .bytes
+      } else {
+        self = name.hasSuffix("_per_s") ? .rate : .count
+      }
     }
-    return nil
+
+    private var units: [(name: String, factor: Double)] {
+      let thousands = [("k", 1e3), ("M", 1e6), ("G", 1e9)]
+      switch self {
+      case .time: return [("us", 1), ("ms", 1e3), ("s", 1e6)]
+      case .share: return [("%", 0.01)]
+      case .bytes:
+        return [
+          ("KiB", 0x1p10), ("MiB", 0x1p20), ("GiB", 0x1p30), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1),
+        ] + thousands
+      case .rate, .count: return thousands
+      }
+    }
+
+    private var examples: String {
+      switch self {
+      case .time: "a time, as 500us, 5ms or 2s"
+      case .share: "a share, as 0.1% or 1e-4"
+      case .bytes: "bytes, as 1000000 or 64MiB"
+      case .rate: "a rate, as 500, 100k or 1.5M"
+      case .count: "a count, as 0, 500 or 10k"
+      }
+    }
+
+    func bound(_ text: Substring, in expression: String) throws(SyntaxError) -> Double {
+      if let number = number(text) { return number }
+      let lack = Double(text) == nil ? "'\(text)' is none" : "'\(text)' has no unit"
+      throw SyntaxError(description: "'\(expression)' takes \(examples); \(lack)")
+    }
+
+    private func number(_ text: Substring) -> Double? {
+      var text = text
+      // What is of a second says so, or not.
+      if text.hasSuffix("/s"), self == .rate || self == .bytes { text = text.dropLast(2) }
+      // Nothing is nothing in any unit; else a time without one could be anything.
+      if let number = Double(text) { return number.isFinite && (self != .time || number == 0) ? number : nil }
+      guard let unit = units.first(where: { text.hasSuffix($0.name) }),
+        let number = Double(text.dropLast(unit.name.count)),
+        number.isFinite
+      else { return nil }
+      return number * unit.factor
+    }
+  }
+}
+
+extension RunResult {
+  /// Why there is nothing that was measured; `nil` when there is.
+  fileprivate var nothingMeasured: String? {
+    measuredS > 0 || interrupted == nil ? nil : "nothing was measured"
   }
 }

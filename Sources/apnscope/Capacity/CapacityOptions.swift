@@ -121,7 +121,7 @@ struct PassOptions: ParsableArguments {
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Several may follow, and it is repeatable.",
+      "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Several may follow, each an argument of its own, and it is repeatable.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 }
