@@ -30,10 +30,12 @@ public final class RunHistory: Sendable {
     public var command: String
     /// Those that the run has, by name.
     public var figures: [String: Double]
+    /// It was ended before its time.
+    public var wasInterrupted: Bool
 
     public init(
       number: Int, kind: String, started: String, apnscope: String, host: String, command: String,
-      figures: [String: Double]
+      figures: [String: Double], wasInterrupted: Bool = false
     ) {
       self.number = number
       self.kind = kind
@@ -42,6 +44,7 @@ public final class RunHistory: Sendable {
       self.host = host
       self.command = command
       self.figures = figures
+      self.wasInterrupted = wasInterrupted
     }
   }
 
@@ -194,7 +197,11 @@ public final class RunHistory: Sendable {
       return try database.read { database in
         let rows = try Row.fetchAll(
           database,
-          sql: "SELECT * FROM run WHERE ? IS NULL OR kind = ? ORDER BY id DESC LIMIT ?",
+          sql: """
+            SELECT *, CASE WHEN json_valid(document) THEN json_extract(document, '$.interrupted.phase') IS NOT NULL
+              OR json_extract(document, '$.ending') = 'interrupted' END AS was_interrupted
+            FROM run WHERE ? IS NULL OR kind = ? ORDER BY id DESC LIMIT ?
+            """,
           arguments: [kind, kind, last ?? -1])
         return rows.reversed().map(Self.run)
       }
@@ -209,7 +216,8 @@ public final class RunHistory: Sendable {
     func text(_ name: String) -> String { value(row, name) ?? "" }
     return Run(
       number: value(row, "id") ?? 0, kind: text("kind"), started: text("started"), apnscope: text("apnscope"),
-      host: text("host"), command: text("command"), figures: figures)
+      host: text("host"), command: text("command"), figures: figures,
+      wasInterrupted: value(row, "was_interrupted") ?? false)
   }
 
   /// `nil` when there is no such column, or something else is in it: another program may have written there.

@@ -14,6 +14,7 @@ extension RunReport {
       words.append("for \(time)")
     }
     if isMerged { words.append("in the first of its segments") }
+    if result.interrupted != nil { words.append("(interrupted)") }
     return words.joined(separator: " ")
   }
 

@@ -11,13 +11,18 @@ extension RunReport {
     var blocks: [Block] = [
       .figures([
         Figure(
-          "written", Unit.perSecond.text(rates.writtenPerS),
-          note: (askedRate.map { "asked: \($0); " } ?? "") + "over \(Unit.seconds.text(result.measuredS))"),
-        Figure("accepted", Unit.perSecond.text(rates.acceptedPerS), note: acceptedNote),
-        Figure("limited by", result.verdict.limitedBy.rawValue, note: limitNote),
+          "written", isMeasured ? Unit.perSecond.text(rates.writtenPerS) : "–",
+          note: (askedRate.map { "asked: \($0); " } ?? "")
+            + (isMeasured ? "over \(Unit.seconds.text(result.measuredS))" : "nothing was measured")),
+        Figure("accepted", isMeasured ? Unit.perSecond.text(rates.acceptedPerS) : "–", note: acceptedNote),
+        Figure(
+          "limited by", isMeasured ? result.verdict.limitedBy.rawValue : "–",
+          note: isMeasured ? limitNote : "nothing was measured"),
         Figure(
           "send lag p99", lag.count == 0 ? "–" : lag.text(lag.quantile(0.99)),
-          note: lag.count == 0 ? "nothing was due at a time" : "p50 \(lag.text(lag.quantile(0.5)))"),
+          note: lag.count == 0
+            ? (isMeasured ? "nothing was due at a time" : "nothing was measured") : "p50 \(lag.text(lag.quantile(0.5)))"
+        ),
         Figure(
           "checks", failures.isEmpty ? "all passed" : "\(failedCount) failed", note: "of \(checkCount)",
           tone: failures.isEmpty ? .good : .bad),
@@ -45,7 +50,8 @@ extension RunReport {
       var table = Table([.init("threshold"), .init("value", .right), .init("")])
       for threshold in result.verdict.thresholds {
         table.add(
-          .code(threshold.expression), Prose(Self.value(of: threshold)), threshold.passed ? "kept" : .strong("failed"),
+          .code(threshold.expression), Prose(threshold.reason ?? Self.value(of: threshold)),
+          threshold.passed ? "kept" : .strong("failed"),
           tone: threshold.passed ? .good : .bad)
       }
       blocks += [.heading("Thresholds"), .table(table)]
@@ -61,12 +67,19 @@ extension RunReport {
     return Section("Verdict", blocks)
   }
 
+  /// Documents without phases do not tell, and have rates.
+  private var isMeasured: Bool { result.measuredS > 0 || result.interrupted == nil }
+
   /// What went wrong, as sentences.
   private var failures: [Prose] {
     var failures: [Prose] = result.verdict.invariants.filter { !$0.holds }
       .map { "The books do not balance: \($0.name) (\(Self.withSeparators($0.detail)))." }
     failures += result.verdict.thresholds.filter { !$0.passed }
-      .map { "Threshold " + .code($0.expression) + " failed: the value is \(Self.value(of: $0))." }
+      .map { threshold in
+        let why =
+          threshold.reason.map { "was not kept: \($0)." } ?? "failed: the value is \(Self.value(of: threshold))."
+        return "Threshold " + .code(threshold.expression) + " \(why)"
+      }
     let lines = (ledger.map { Agreement(result, $0).lines } ?? []).filter { !$0.holds }
     if !lines.isEmpty {
       let words = lines.prefix(3).map { "\($0.name) (here \($0.ours), there \($0.theirs))" }.joined(separator: ", ")
@@ -108,7 +121,7 @@ extension RunReport {
   }
 
   /// With the unit that its name says.
-  static func value(of threshold: RunResult.Verdict.Threshold) -> String {
+  public static func value(of threshold: RunResult.Verdict.Threshold) -> String {
     let name = threshold.expression.prefix { $0 != "<" && $0 != ">" }.filter { $0 != " " }
     let isPercentile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }
     if isPercentile, !name.hasPrefix("loss_window") { return Unit.microseconds.text(threshold.value) }

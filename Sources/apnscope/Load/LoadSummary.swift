@@ -1,4 +1,5 @@
 import Measurement
+import Reporting
 
 /// A result on one screen.
 struct LoadSummary {
@@ -7,9 +8,11 @@ struct LoadSummary {
   init(_ result: RunResult) {
     let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
     var lines = [
-      "rate           \(grouped(Int(nearest: result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(nearest: result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)",
+      result.measuredS > 0
+        ? "rate           \(grouped(Int(nearest: result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(nearest: result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)"
+        : "rate           not measured",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
-      "sendings       \(grouped(sendings.written)) written, \(grouped(sendings.resent)) of them again; \(grouped(sendings.discarded)) were discarded; \(grouped(sendings.markers)) markers",
+      "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) again, \(grouped(sendings.markers)) markers",
     ]
     if let replay = result.replay {
       lines.append(
@@ -58,7 +61,9 @@ struct LoadSummary {
       lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)\(invariant.holds ? "" : "  \(invariant.detail)")")
     }
     for threshold in result.verdict.thresholds {
-      lines.append("\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(Self.short(threshold.value)))")
+      lines.append(
+        "\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(threshold.reason ?? RunReport.value(of: threshold)))"
+      )
     }
     for warning in result.warnings { lines.append("! \(warning)") }
     text = lines.joined(separator: "\n")
@@ -77,10 +82,6 @@ struct LoadSummary {
     case .count: grouped(value)
     case .bytes: "\(grouped(value)) B"
     }
-  }
-
-  private static func short(_ value: Double) -> String {
-    value == value.rounded() && abs(value) < 1e15 ? grouped(Int(value)) : "\(value)"
   }
 }
 

@@ -96,7 +96,7 @@ struct History: ParsableCommand {
       let shown = names.filter { name in runs.contains { $0.figures[name] != nil } }
       let head = ["run", "started", "kind", "apnscope"] + shown + ["host"]
       let lines = runs.map { run in
-        ["\(run.number)", run.started, run.kind, run.apnscope]
+        ["\(run.number)", run.started, Self.kind(run), run.apnscope]
           + shown.map { name in
             run.figures[name].map { (RunFigure.named(name)?.unit ?? .perSecond).text($0) } ?? "-"
           } + [run.host]
@@ -104,6 +104,10 @@ struct History: ParsableCommand {
       for line in aligned([head] + lines, left: 4) { standard.say(line) }
     }
     try standard.check()
+  }
+
+  private static func kind(_ run: RunHistory.Run) -> String {
+    run.wasInterrupted ? "\(run.kind), interrupted" : run.kind
   }
 
   private func draw(_ chart: HistoryChart, _ standard: TextOutput) throws {
@@ -119,7 +123,7 @@ struct History: ParsableCommand {
     var rows = [["run", "started", "kind", "apnscope", chart.figure, "to median", "host"]]
     for (run, value) in chart.runs {
       rows.append([
-        "\(run.number)", run.started, run.kind, run.apnscope, chart.unit.text(value),
+        "\(run.number)", run.started, Self.kind(run), run.apnscope, chart.unit.text(value),
         Reporting.ratio(value, to: median).map { fixed($0, 3) } ?? "-", run.host,
       ])
     }
