@@ -42,4 +42,30 @@ struct Apnscope: AsyncParsableCommand {
       Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, Capacity.self, Report.self,
       History.self, IdentityCommand.self,
     ])
+
+  static func main() async {
+    do {
+      var command = try await asyncParseAsRoot()
+      do {
+        if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
+      } catch let error as ValidationError {
+        // Known only when files were read and options put together. The library would show the usage of all of it.
+        refuse(error, by: type(of: command))
+      }
+    } catch {
+      exit(withError: error)
+    }
+  }
+
+  /// As a mistake that is found while the command line is read.
+  private static func refuse(_ error: ValidationError, by command: any ParsableCommand.Type) -> Never {
+    StandardError.write(
+      """
+      Error: \(error.message)
+      Usage: \(usageString(for: command))
+        See '\(_commandName) \(command._commandName) --help' for more information.
+
+      """)
+    exit(withError: ExitCode.validationFailure)
+  }
 }

@@ -8,3 +8,6 @@ func grouped(_ value: Int) -> String {
   }
   return value < 0 ? "-" + text : text
 }
+
+/// How many of what: "1 connection", "1,000 connections".
+func counted(_ count: Int, _ noun: String) -> String { "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")" }

@@ -15,6 +15,8 @@ enum Machine {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
+  static func exists(_ path: String) -> Bool { (unsafe access(path, F_OK)) == 0 }
+
   /// Whether a host is this machine's loopback interface, by its name or address.
   static func isLocal(_ host: String) -> Bool {
     host == "localhost" || host == "::1" || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })

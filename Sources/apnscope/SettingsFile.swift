@@ -144,11 +144,18 @@ struct SettingsFile {
   }
 
   private func unknown(_ name: String, _ grammar: Grammar) -> ExitCode {
-    let nearest = grammar.takesValue.keys.map { (distance($0, name), $0) }.min { $0 < $1 }
-    let hint = nearest.map { $0.0 <= 3 ? "; did you mean '\($0.1.replacing("-", with: "_"))'?" : "" } ?? ""
+    let hint =
+      nearest(name, of: grammar.takesValue.keys)
+      .map { "; did you mean '\($0.replacing("-", with: "_"))'?" } ?? ""
     complain("\(path): there is no setting '\(name.replacing("-", with: "_"))'\(hint)")
     return ExitStatus.damaged
   }
+}
+
+/// The name that was meant, if one is near: half of what was typed is right.
+func nearest(_ typed: String, of names: some Sequence<String>) -> String? {
+  guard let (changes, name) = names.map({ (distance($0, typed), $0) }).min(by: { $0 < $1 }) else { return nil }
+  return changes <= 3 && 2 * changes <= typed.count ? name : nil
 }
 
 /// How many letters have to be put in, taken out or changed to get from one word to the other (Levenshtein).

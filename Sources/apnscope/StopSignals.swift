@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import UnixSignals
 
-/// SIGINT and SIGTERM: the first asks for an end in good order, a second ends the process at once.
+/// SIGINT, SIGTERM and SIGHUP: the first asks for an end in good order, a second ends the process at once.
 final class StopSignals: Sendable {
   private let asked = Atomic<Bool>(false)
   private let task = Mutex<Task<Void, Never>?>(nil)
@@ -11,13 +11,25 @@ final class StopSignals: Sendable {
   init(_ stop: @escaping @Sendable () -> Void) {
     let watching = Task { [self] in
       var requests = StopRequests()
-      for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) {
+      for await _ in await UnixSignalsSequence(trapping: Self.signals) {
         requests.note()
         asked.store(true, ordering: .relaxed)
         stop()
       }
     }
     task.withLock { $0 = watching }
+  }
+
+  /// What asks for an end: Ctrl-C, whoever manages processes, and a terminal or connection that is lost. The last one not
+  /// when it is ignored, as under nohup.
+  static var signals: [UnixSignal] { isHangupIgnored ? [.sigint, .sigterm] : [.sigint, .sigterm, .sighup] }
+
+  private static var isHangupIgnored: Bool {
+    var action = sigaction()
+    guard unsafe sigaction(SIGHUP, nil, &action) == 0 else { return false }
+    // Safe: the handler is only compared, as the number that it is.
+    return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+      == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// An end was asked for.

@@ -27,6 +27,7 @@ struct CapacityRun {
     let schedule = CapacitySchedule(command, plan)
     let output = try TextOutput(nil)
     if command.dryRun {
+      _ = try command.target.context(isDryRun: true)
       output.say(schedule.text)
       return try output.check()
     }
@@ -45,7 +46,7 @@ struct CapacityRun {
       try await trials.search(&document)
       for extra in schedule.sweeps where !stop.isAsked { _ = try await trials.measure(extra) }
     } catch let failure as LoadRunner.Failure {
-      complain("\(command.target.gateway.address): \(failure)")
+      complain("\(command.target.gateway.address): \(command.target.explained("\(failure)"))")
       guard !trials.made.isEmpty else { throw ExitStatus.unavailable }
       document.trials = trials.made
       document.ended = now()

@@ -1,5 +1,6 @@
 import LoadTest
 import Measurement
+import Reporting
 
 /// Which trials a capacity run makes, as far as that is known before.
 struct CapacitySchedule {
@@ -30,10 +31,10 @@ struct CapacitySchedule {
     }
     let (steps, long) = CapacitySearch.estimate(precision: options.precision.value)
     let settle = options.settle.duration
-    let connections = plan.connections.count
+    let connections = counted(plan.connections.count, "connection")
     func seconds(_ time: Duration) -> String { TimeSpan(time).defaultValueDescription }
     var rows = [["trials", "for", "each", ""]]
-    rows.append(["1", "burst", seconds(settle + short), "\(connections) connections, as fast as possible"])
+    rows.append(["1", "burst", seconds(settle + short), "\(connections), as fast as possible"])
     rows.append(["about \(steps)", "search", seconds(settle + short), "at a set rate"])
     rows.append([
       "\(long)", "confirm, above", seconds(settle + options.confirm.duration), "at the rate found, and a step above",
@@ -53,7 +54,7 @@ struct CapacitySchedule {
       (settle + short) * (1 + steps + sweeps.count) + (settle + options.confirm.duration) * long
     text =
       (aligned(rows) + [
-        "about \(seconds(total)) in all; void trials are made again, at most \(options.maxTrials) for the search"
+        "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are made again, at most \(options.maxTrials) for the search"
       ])
       .joined(separator: "\n")
   }

@@ -14,7 +14,7 @@ struct CapacitySummary {
         lines.append("target         \(grouped(campaign.notifications)) take \(time) at that rate")
         if let within = campaign.withinS, let demand = plan.demandPerS {
           let needs =
-            first.connections.map { "\($0) connection\($0 == 1 ? "" : "s")" } ?? "more connections than were measured"
+            first.connections.map { counted($0, "connection") } ?? "more connections than were measured"
           let hosts = first.hosts.map { ", \($0) hosts like this one (one may fail)" } ?? ""
           lines.append(
             "               within \(Unit.seconds.text(within)): \(Unit.perSecond.text(demand)), \(needs)\(hosts)")
@@ -69,7 +69,7 @@ struct CapacitySummary {
   static func line(_ trial: CapacityTrial) -> String {
     var what = trial.offeredPerS.map { Unit.perSecond.text($0.rounded()) } ?? "all it takes"
     switch trial.purpose {
-    case .connections, .check: what = "\(trial.connections) connections"
+    case .connections, .check: what = counted(trial.connections, "connection")
     case .batch: what = "\(trial.batch ?? 0) a write"
     case .errors: what = "\(Unit.share.text(trial.faultShare)) bad"
     default: break

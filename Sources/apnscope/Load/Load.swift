@@ -22,14 +22,15 @@ struct Load: AsyncParsableCommand {
       expiration, priority, items that are missing, unknown, or in another order, and notifications that are bad. White \
       space that the record of a payload does not have is put behind it, so that its length stays. Connections are joined \
       by time, and the order on each stays; what has no time follows at once. Frames wait in a file without a name in \
-      TMPDIR or /tmp; memory takes 16 bytes a notification. --segment, several connections and resends work as ever.
+      TMPDIR or /tmp; memory takes 16 bytes a notification. --segment takes its part of the recording; several connections \
+      and resends work as ever.
 
       Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was \
       due to when it was written; what is late is sent late, or with --behind skip left out and counted.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
-      when each connection was up (--timeline). Ctrl-C once ends it in good order with a full report, twice at once. It \
+      when each connection was up (--timeline). Ctrl-C once ends it in good order with a full report, twice at once; so does a terminal that is lost, unless it runs under nohup. It \
       sends to this machine only, unless --allow-remote is given, and for 60 seconds unless --for, --stage, --count or \
       --replay says otherwise.
 

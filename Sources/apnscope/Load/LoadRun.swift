@@ -38,7 +38,7 @@ struct LoadRun {
     } catch {
       status.end()
       await metrics?.stop()
-      complain("\(command.target.gateway.address): \(error)")
+      complain("\(command.target.gateway.address): \(command.target.explained("\(error)"))")
       throw ExitStatus.unavailable
     }
     await metrics?.stop()

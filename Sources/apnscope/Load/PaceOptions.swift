@@ -71,6 +71,7 @@ struct PaceOptions: ParsableArguments {
     if let ratePerConnection, ratePerConnection.perSecond <= 0 {
       throw ValidationError("--rate-per-connection takes more than 0.")
     }
+    if let duration, duration.duration <= .zero { throw ValidationError("--for takes more than 0s.") }
     if let count, count.value < 1 { throw ValidationError("--count takes a number from 1.") }
     if let rate, rate.perSecond <= 0 { throw ValidationError("--rate takes more than 0.") }
   }
@@ -96,7 +97,10 @@ struct PaceOptions: ParsableArguments {
       let length = Duration.seconds(schedule.length)
       guard length <= TimeSpan.longest else { throw ValidationError("all --stage together take up to 100d.") }
       // The schedule begins with the warm-up.
-      plan.duration = max(.zero, length - warmUp.duration)
+      guard length > warmUp.duration else {
+        throw ValidationError("--warm-up leaves nothing of the stages to be measured.")
+      }
+      plan.duration = length - warmUp.duration
     } else if count != nil {
       plan.duration = .seconds(86_400)
     }

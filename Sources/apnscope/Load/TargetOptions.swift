@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import Glibc
 import LoadTest
 import TLSTransport
 
@@ -94,17 +95,43 @@ struct TargetOptions: ParsableArguments {
   }
 
   /// `nil` without TLS.
-  func context() throws -> TLSContext? {
+  ///
+  /// - Parameter isDryRun: nothing is written.
+  func context(isDryRun: Bool = false) throws -> TLSContext? {
     guard let identity else { return nil }
+    if let ca, !Machine.exists(ca) {
+      complain("\(ca): \(SystemError.text(errno))")
+      throw ExitStatus.cannotOpen
+    }
+    let keyLog = isDryRun ? nil : try keylog.map { try complaining($0) }
     do {
-      return try context(identity)
+      return try context(identity, keyLog)
     } catch let error as TLSError {
+      let way =
+        Machine.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
+      complain(error.message + way)
+      // What is read, as the log is open already.
+      throw error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
+    }
+  }
+
+  private func complaining(_ keyLog: String) throws -> KeyLogFile {
+    do {
+      return try KeyLogFile(path: keyLog)
+    } catch {
       complain(error.message)
       throw ExitStatus.code(for: error)
     }
   }
 
-  private func context(_ identity: String) throws -> TLSContext {
+  /// Why no connection could be made, with what is likely to be meant.
+  func explained(_ reason: String) -> String {
+    // What OpenSSL says when the first answer is no TLS record.
+    identity != nil && reason.hasSuffix("wrong version number")
+      ? "\(reason): the gateway does not seem to speak TLS, which takes --plain instead of --identity" : reason
+  }
+
+  private func context(_ identity: String, _ keyLog: KeyLogFile?) throws -> TLSContext {
     let directory = Machine.isDirectory(identity) ? IdentityDirectory(identity) : nil
     var configuration = TLSConfiguration.client(identity: try provider(identity, directory))
     configuration.versions = tls.versions
@@ -113,7 +140,7 @@ struct TargetOptions: ParsableArguments {
     configuration.authorityFile = ca ?? directory?.authorityFile
     configuration.peerCertificate = noVerify ? .notAsked : .required
     configuration.resumesSessions = resume == .on
-    configuration.keyLog = try keylog.map { try KeyLogFile(path: $0) }
+    configuration.keyLog = keyLog
     return try TLSContext(configuration)
   }
 
@@ -122,8 +149,14 @@ struct TargetOptions: ParsableArguments {
       let phrase = try passPhraseFile.map { try firstLine(of: $0) }
       return try Identity(file: path, keyFile: key, passPhrase: phrase)
     }
-    if let topic { return try directory.provider(topic: topic) }
     let topics = try directory.topics()
+    if let topic {
+      guard topics.contains(topic) else {
+        let others = topics.isEmpty ? "no provider's at all" : topics.joined(separator: ", ")
+        throw ValidationError("\(path) holds no certificate of topic '\(topic)'; it has \(others).")
+      }
+      return try directory.provider(topic: topic)
+    }
     guard let only = topics.first, topics.count == 1 else {
       throw ValidationError(
         topics.isEmpty

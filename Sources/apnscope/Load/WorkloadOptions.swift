@@ -32,7 +32,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run.",
+      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run; all else is sent as it is.",
       valueName: "text"))
   var payloadTemplate: String?
 
@@ -55,7 +55,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Send one part of the stream, as 2/4, so that machines share a load: every 4th notification, from the 2nd. Rates and counts are this part's own; a replay is divided. Up to 1000000 parts.",
+      "Send one part of the stream, as 2/4, so that machines share a load: every 4th notification, from the 2nd. Rates and counts are this part's own. Up to 1000000 parts.",
       valueName: "part"), transform: SegmentArgument.parse)
   var segment: SegmentArgument?
 
@@ -121,8 +121,10 @@ struct WorkloadOptions: ParsableArguments {
     var shares: [WorkloadPlan.Fault: Double] = [:]
     for (name, share) in argument.parts {
       guard let fault = WorkloadPlan.Fault(rawValue: name) else {
-        let nearest = WorkloadPlan.Fault.allCases.map(\.rawValue).min { distance($0, name) < distance($1, name) } ?? ""
-        throw ValidationError("--faults: there is no fault '\(name)'. Did you mean '\(nearest)'?")
+        let names = WorkloadPlan.Fault.allCases.map(\.rawValue)
+        let hint =
+          nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
+        throw ValidationError("--faults: there is no fault '\(name)'. \(hint)")
       }
       shares[fault] = share
     }

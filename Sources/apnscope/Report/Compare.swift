@@ -11,7 +11,7 @@ struct Compare: ParsableCommand {
       files alone need no --. For each figure it shows the medians of both sides, how many times A's B's is, and p of the \
       Mann-Whitney U test: how often chance alone would set the sides so far apart. With p below 0.05 it says better or \
       worse, else ~: no difference that these runs show. Below four runs a side no difference can be told from chance, and \
-      it says so; single runs differ by 15 % on machines that are shared.
+      it says ?; single runs differ by 15 % on machines that are shared.
 
       What differs in the runs' machines and plans is listed. What is compared should stand there, and nothing else; it \
       warns when host, kernel, OpenSSL, or the load itself are not the same.

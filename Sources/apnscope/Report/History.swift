@@ -55,8 +55,10 @@ struct History: ParsableCommand {
 
   func validate() throws {
     if let figure, !RunHistory.figureNames.contains(figure) {
-      let nearest = RunHistory.figureNames.min { distance($0, figure) < distance($1, figure) } ?? ""
-      throw ValidationError("There is no figure '\(figure)'. Did you mean '\(nearest)'?")
+      let hint =
+        nearest(figure, of: RunHistory.figureNames).map { "Did you mean '\($0)'?" }
+        ?? "There are \(RunHistory.figureNames.joined(separator: ", "))."
+      throw ValidationError("There is no figure '\(figure)'. \(hint)")
     }
     if let last, last < 1 { throw ValidationError("--last takes a number from 1.") }
     if let output {

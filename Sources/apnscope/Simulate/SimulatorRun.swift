@@ -25,7 +25,7 @@ struct SimulatorRun {
     let log = try openLog()
 
     // Before anything can be connected to: who is told a port may send a signal at once.
-    let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sigusr1, .sigusr2)
+    let signals = await UnixSignalsSequence(trapping: StopSignals.signals + [.sigusr1, .sigusr2])
     let simulator = try await start(options, list, log)
     let metrics = try await startMetrics(simulator)
     if let address = simulator.gateway { output.say("gateway \(address)") }
