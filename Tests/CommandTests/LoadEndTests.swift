@@ -37,6 +37,81 @@ struct LoadEndTests {
     }
   }
 
+  @Test(
+    "Interrupted, by Ctrl-C or by a terminal that is lost, it says so wherever its result is told: 130",
+    arguments: [SIGINT, SIGHUP])
+  func interrupted(signal: Int32) throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      let load = try RunningProcess(
+        Command.path,
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--for", "10m",
+          "--output", "run.json", "--history", "runs.sqlite",
+        ], in: command.folder)
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
+      usleep(300_000)
+      load.send(signal)
+      let outcome = try load.end()
+      _ = try simulator.stop()
+      #expect(outcome.status == 130)
+      let result = try result(in: command)
+      #expect(result.interrupted?.phase == "measured" && result.interrupted?.afterS == result.measuredS)
+      #expect(result.warnings.first?.firstMatch(of: #/^interrupted after [0-9.]+ s of 600 s$/#) != nil)
+      #expect(outcome.output.contains("\n! interrupted after "))
+      #expect(try command.run("report", "run.json", "--output", "page").status == 0)
+      #expect(
+        try command.read("page/report.md").hasPrefix("# Load run: 500/s over 1 connection for 600s (interrupted)"))
+      #expect(try command.run("history", "runs.sqlite").output.contains("load, interrupted"))
+    }
+  }
+
+  @Test("Interrupted before anything was measured, it has no rate, and keeps no threshold on one")
+  func interruptedEarly() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      let load = try RunningProcess(
+        Command.path,
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--warm-up",
+          "10m", "--threshold", "send_lag_p99<5s", "--output", "run.json",
+        ], in: command.folder)
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
+      usleep(300_000)
+      load.send(SIGTERM)
+      let outcome = try load.end()
+      _ = try simulator.stop()
+      #expect(outcome.status == 130)
+      #expect(outcome.output.hasPrefix("rate           not measured\n"))
+      #expect(
+        outcome.output.contains("\n✗ send_lag_p99<5s  (nothing was measured)\n! interrupted in the warm-up, after "))
+      let result = try result(in: command)
+      #expect(result.measuredS == 0 && result.notifications.accepted > 0)
+      #expect(result.verdict.thresholds.map(\.reason) == ["nothing was measured"])
+      #expect(try command.run("report", "run.json", "--output", "page").status == 0)
+      #expect(try !command.read("page/report.md").contains("every threshold was kept"))
+    }
+  }
+
+  @Test("A terminal that is lost is no matter to what ignores it, as nohup makes it")
+  func ignoredHangup() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      let load = try RunningProcess(
+        "/usr/bin/env",
+        [
+          "--ignore-signal=HUP", Command.path, "load", "--identity", "ids", "--gateway",
+          "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--for", "2s", "--output", "run.json",
+        ], in: command.folder)
+      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
+      load.send(SIGHUP)
+      let outcome = try load.end()
+      _ = try simulator.stop()
+      #expect(outcome.status == 0)
+      #expect(try result(in: command).interrupted == nil)
+    }
+  }
+
   @Test("An output keeps what it had until there is something to write; one that was not there is not left behind")
   func outputs() throws {
     try SimulatorProcess.inFolder { command in
@@ -145,6 +220,52 @@ struct LoadEndTests {
       #expect(answers.strayBytes == 2 * answers.unresolved)
       #expect(outcome.output.contains("that name nothing sent, "))
       #expect(try command.read("run.json").contains("\"stray_bytes\""))
+    }
+  }
+
+  /// Answers every connection with what it is told, and ends it.
+  private static func answering(_ bytes: String) -> String {
+    """
+    import socket, sys
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(8)
+    print("port", listener.getsockname()[1], "end", file=sys.stderr, flush=True)
+    while True:
+        connection = listener.accept()[0]
+        connection.recv(1)
+        connection.sendall(b"\(bytes)")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+        connection.close()
+    """
+  }
+
+  @Test(
+    "One side with TLS and the other without is said to be so",
+    arguments: [
+      // A fatal alert, protocol version; nothing; an error response to a client hello.
+      ("\\x15\\x03\\x01\\x00\\x02\\x02\\x46", "--plain", "it speaks TLS, which takes --identity"),
+      ("", "--plain", "without a word: does it speak TLS?"),
+      ("\\x08\\x01\\x00\\x00\\x00\\x00", "--identity=ids", "does not seem to speak TLS, which takes --plain"),
+    ])
+  func strangers(answer: String, target: String, hint: String) throws {
+    try SimulatorProcess.inFolder { command in
+      let gateway = try RunningProcess("python3", ["-c", Self.answering(answer)], in: command.folder)
+      #expect(waitUntil { gateway.errors.contains("end") })
+      let port = try #require(gateway.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
+      let outcome = try RunningProcess(
+        Command.path,
+        [
+          "load", target, "--gateway", "127.0.0.1:\(port)", "--count", "5", "--give-up", "500ms", "--drain", "1s",
+          "--max-attempts", "3",
+        ], in: command.folder
+      ).end()
+      gateway.send(SIGKILL)
+      #expect((outcome.output + outcome.errors).contains(hint), "\(outcome.output)\(outcome.errors)")
+      // Nobody gave --lifetime.
+      #expect(!outcome.output.contains("lifetime"))
     }
   }
 

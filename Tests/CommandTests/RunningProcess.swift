@@ -15,7 +15,7 @@ final class RunningProcess {
     process = Process()
     // A test runs on a thread that blocks signals, which a process inherits; env gives them back.
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["--default-signal=INT,TERM,USR1,USR2", executable] + arguments
+    process.arguments = ["--default-signal=HUP,INT,TERM,USR1,USR2", executable] + arguments
     process.currentDirectoryURL = folder
     process.environment = ProcessInfo.processInfo.environment.merging(["apnscope": Command.path]) { $1 }
     for file in [files.output, files.errors] { try Data().write(to: file) }

@@ -5,7 +5,9 @@ import Testing
 /// How it ends, and what signals do.
 @Suite("simulate: end and signals")
 struct SimulateEndTests {
-  @Test("SIGINT and SIGTERM: open connections get status 10, and the ledger is written", arguments: [SIGINT, SIGTERM])
+  @Test(
+    "SIGINT, SIGTERM and SIGHUP: open connections get status 10, and the ledger is written",
+    arguments: [SIGINT, SIGTERM, SIGHUP])
   func signal(number: Int32) throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(["--plain"], in: command)

@@ -27,6 +27,50 @@ struct UsageTests {
     }
   }
 
+  @Test(
+    "What is found to be wrong only later ends with the usage of its command as well",
+    arguments: [
+      (["load", "--plain", "--faults", "foo=1"], "There are invalid-token, "),
+      (["load", "--plain", "--faults", "malfromed=1"], "Did you mean 'malformed'?"),
+      (["load", "--plain", "--payload", "1"], "20 to 61439"),
+      (["load", "--plain", "--gateway", "192.0.2.1:2195"], "--allow-remote"),
+      (["load", "--plain", "--stage", "1s:5/s", "--warm-up", "1s"], "--warm-up"),
+      (["load", "--plain", "--for", "0s"], "--for"),
+      (["load", "--plain", "--threshold", "send_lag_p99<5"], "no unit"),
+      (["capacity", "--plain", "--payload", "1"], "20 to 61439"),
+      (["decode", "--filter", "foo bar", "plain-error.pcap"], "foo bar"),
+      (["history", "runs.sqlite", "--figure", "speed"], "There are accepted_per_s, "),
+    ])
+  func late(arguments: [String], text: String) throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let outcome = try RunningProcess(Command.path, arguments, in: command.folder).end()
+      #expect(outcome.status == 64 && outcome.output == "")
+      #expect(outcome.errors.hasPrefix("Error: ") && outcome.errors.contains(text), "\(outcome.errors)")
+      #expect(outcome.errors.contains("\nUsage: apnscope \(arguments[0]) "), "\(outcome.errors)")
+      #expect(outcome.errors.hasSuffix("\n  See 'apnscope \(arguments[0]) --help' for more information.\n"))
+    }
+  }
+
+  @Test(
+    "What is to be read and is not there is 66, and how an identity is made is said",
+    arguments: [
+      (["load", "--identity", "nosuch"], 66, "'apnscope identity --directory nosuch --topic TOPIC' makes it"),
+      (["capacity", "--identity", "nosuch", "--dry-run"], 66, "nosuch: No such file"),
+      (["load", "--identity", "ids", "--ca", "nosuch.pem"], 66, "nosuch.pem: No such file"),
+      (["load", "--identity", "ids", "--topic", "foo"], 64, "it has \(SimulatorProcess.topic)."),
+      (["load", "--identity", "ids", "--keylog", "no/where"], 74, "no/where: No such file"),
+    ])
+  func identities(arguments: [String], status: Int, text: String) throws {
+    try SimulatorProcess.inFolder { command in
+      let outcome = try RunningProcess(
+        Command.path, arguments + ["--gateway", "127.0.0.1:1", "--give-up", "200ms"], in: command.folder
+      ).end()
+      #expect(outcome.status == Int32(status), "\(outcome.errors)")
+      #expect(outcome.errors.contains(text), "\(outcome.errors)")
+    }
+  }
+
   @Test("--version is a version") func version() throws {
     try Command.inFolder { command in
       let outcome = try command.run("--version")

@@ -68,7 +68,7 @@ extension RunReport {
   }
 
   /// Documents without phases do not tell, and have rates.
-  private var isMeasured: Bool { result.measuredS > 0 || result.interrupted == nil }
+  var isMeasured: Bool { result.measuredS > 0 || result.interrupted == nil }
 
   /// What went wrong, as sentences.
   private var failures: [Prose] {

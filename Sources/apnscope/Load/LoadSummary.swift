@@ -12,7 +12,7 @@ struct LoadSummary {
         ? "rate           \(grouped(Int(nearest: result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(nearest: result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)"
         : "rate           not measured",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
-      "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) again, \(grouped(sendings.markers)) markers",
+      "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.markers, "marker"))",
     ]
     if let replay = result.replay {
       lines.append(
