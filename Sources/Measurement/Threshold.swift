@@ -143,8 +143,9 @@ public struct Threshold: Sendable, Equatable {
 
     func bound(_ text: Substring, in expression: String) throws(SyntaxError) -> Double {
       if let number = number(text) { return number }
-      let lack = Double(text) == nil ? "'\(text)' is none" : "'\(text)' has no unit"
-      throw SyntaxError(description: "'\(expression)' takes \(examples); \(lack)")
+      let hasNumber = text.first.map { $0.isNumber || "+-.".contains($0) } ?? false
+      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is none" : "is no number"
+      throw SyntaxError(description: "'\(expression)' takes \(examples); '\(text)' \(lack)")
     }
 
     private func number(_ text: Substring) -> Double? {

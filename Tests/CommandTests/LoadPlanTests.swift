@@ -19,7 +19,7 @@ struct LoadPlanTests {
       ["--no-verify", "--ca", "a \"b\"\\c.pem", "--key", "k.pem", "--pass-phrase-file", "p", "--keylog", "l"],
       ["--connections", "2", "--threads", "8"], ["--connections", "300", "--threads", "256"],
       ["--stage", "10us:1/s", "--stage", "1.5ms:1..7.5/h", "--warm-up", "5us", "--poisson"],
-      ["--stage", "2s:1000/s", "--warm-up", "10s"], ["--rate", "1/h", "--for", "100d", "--behind", "skip"],
+      ["--stage", "2s:1000/s", "--warm-up", "1s"], ["--rate", "1/h", "--for", "100d", "--behind", "skip"],
       ["--rate-per-connection", "123456.789/s", "--count", "1000000000000000", "--warm-up", "1m"],
       [
         "--command", "0=1e-6,2=1e6", "--payload", "100..200=0.3,2000=1", "--priority", "none", "--expiration",
@@ -185,6 +185,8 @@ struct LoadPlanTests {
       (["--segment", "1/9223372036854775807"], "--segment"), (["--segment", "2/4611686018427387904"], "--segment"),
       (["--segment", "1/1000001"], "--segment"), (["--threshold", "speed>1"], "send_lag_p99"),
       (["--threshold", "unknown=1"], "no < or >"), (["--threshold", "unknown<many"], "is no number"),
+      (["--threshold", "send_lag_p99<5"], "has no unit"), (["--for", "0s"], "--for takes more than 0s"),
+      (["--stage", "2s:1000/s", "--warm-up", "10s"], "--warm-up leaves nothing"),
     ])
   func refused(arguments: [String], text: String) throws {
     try Command.inFolder { command in
