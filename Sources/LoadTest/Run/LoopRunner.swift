@@ -97,17 +97,11 @@ extension LoopRunner {
     }
   }
 
-  /// Soon, and not at once: an event loop does all that is to be done at once before it reads. However often it is asked
-  /// for, it is done once.
+  /// Soon, and not at once: first the loop comes to its sockets, and reads. However often it is asked for, it is done once.
   func schedulePump() {
     guard !isPumpScheduled else { return }
     isPumpScheduled = true
-    if !isPumping { startPumpTimer() }
-  }
-
-  /// At the end of a pump: what would be due before that has ended would come before anything is read.
-  private func startPumpTimer() {
-    loop.assumeIsolated().scheduleTask(in: .microseconds(5)) {
+    world.afterSockets {
       self.isPumpScheduled = false
       self.streak = 0
       self.pump()
@@ -144,10 +138,7 @@ extension LoopRunner {
     // Who pumps again in a moment pumps then: else each tick would add a burst, and the loop would never come to read.
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
-    defer {
-      isPumping = false
-      if isPumpScheduled { startPumpTimer() }
-    }
+    defer { isPumping = false }
     let now = clock()
     if phase == .running { updateOwed(now) }
     body(now)
