@@ -114,7 +114,9 @@ extension LoopRunner {
   func pump() {
     pumping { now in
       var records = 0
-      while let connection = nextReady(), fill(connection, now, &records) {}
+      // Whose turn it is, is asked for only when there is something: else that would be a turn as well, and every other
+      // connection got nothing.
+      while let next = nextPiece(now), let connection = nextReady(), fill(connection, next, now, &records) {}
       for connection in connections { connection.flushWhatWaits(now) }
     }
   }
@@ -129,7 +131,7 @@ extension LoopRunner {
       guard streak < Self.longestStreak else { return schedulePump() }
       connection.flushWhatWaits(now)
       var records = 0
-      while connection.isReady, fill(connection, now, &records) {}
+      while connection.isReady, let next = nextPiece(now), fill(connection, next, now, &records) {}
       connection.flushWhatWaits(now)
     }
   }
@@ -146,10 +148,9 @@ extension LoopRunner {
 
   /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
   /// stop.
-  private func fill(_ connection: ProviderConnection, _ now: Int64, _ records: inout Int) -> Bool {
-    guard let (piece, due) = nextPiece(now) else { return false }
-    let taken = connection.collect(piece, due: due, now: now)
-    consume(piece, taken)
+  private func fill(_ connection: ProviderConnection, _ next: NextPiece, _ now: Int64, _ records: inout Int) -> Bool {
+    let taken = connection.collect(next.piece, due: next.due, now: now)
+    consume(next.piece, taken)
     guard taken == 0 || !connection.isReady else { return true }
     if connection.isWritable {
       guard connection.flushUnlessAnswered(.full) else { return true }
@@ -190,8 +191,10 @@ extension LoopRunner {
     owedSince = latePacer?.dueTime()
   }
 
+  private typealias NextPiece = (piece: SentLog.Piece, due: Int64)
+
   /// What is to go next: what has to be sent again, in order, then what is new.
-  private func nextPiece(_ now: Int64) -> (SentLog.Piece, due: Int64)? {
+  private func nextPiece(_ now: Int64) -> NextPiece? {
     if !isAgainSorted { sortAgain() }
     // One that was never written is late since it was due.
     if let piece = again.first {
