@@ -30,7 +30,8 @@ struct InteropTests {
       try process.run()
     }
 
-    deinit { if process.isRunning { process.terminate() } }
+    /// It may block every other signal, as the thread that started it does.
+    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
     var text: String { (try? String(contentsOf: output, encoding: .isoLatin1)) ?? "" }
 
