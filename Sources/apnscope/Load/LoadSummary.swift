@@ -78,7 +78,7 @@ struct LoadSummary {
 
   private static func value(_ value: Int, _ unit: LatencyHistogram.Unit) -> String {
     switch unit {
-    case .microseconds, .milliseconds: microseconds(value)
+    case .microseconds, .milliseconds: Unit.microseconds.text(Double(value))
     case .count: grouped(value)
     case .bytes: "\(grouped(value)) B"
     }
