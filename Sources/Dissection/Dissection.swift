@@ -17,6 +17,8 @@ public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
   private var dissector: Dissector<Sink>
+  /// An input turned out to be one that can be read: the sink has its record.
+  public private(set) var hasBegun = false
 
   /// - Parameter secrets: what opens TLS connections; those that captures hold are added to it.
   public init(
@@ -89,7 +91,7 @@ public struct Dissection<Sink: RecordSink> {
     }
     var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
     let end = try reader.forEachBatch {
-      dissector.output.sink.pause()
+      if hasBegun { dissector.output.sink.pause() }
       return dissector.output.sink.isOpen && proceed(progress)
     } _: { batch in
       for linkType in batch.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
@@ -126,6 +128,7 @@ public struct Dissection<Sink: RecordSink> {
   }
 
   private mutating func announce(_ outcome: CaptureOutcome) {
+    hasBegun = true
     dissector.output.sink.receive(
       CaptureRecord(source: outcome.source, format: outcome.format, linkTypes: outcome.linkTypes))
   }

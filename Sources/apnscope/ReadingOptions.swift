@@ -31,6 +31,9 @@ struct ReadingOptions: ParsableArguments {
 
   @OptionGroup var decoding: DecodingOptions
 
+  /// All files that are read.
+  var files: [String] { inputs + decoding.secrets.files }
+
   func validate() throws {
     if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
     if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }

@@ -79,8 +79,16 @@ struct Report: ParsableCommand {
     if output.isEmpty { throw ValidationError("--output needs the name of a folder.") }
   }
 
+  /// - Parameter path: of the input.
+  private func checkFiles(_ path: String) throws {
+    try FilesInUse.check(
+      reading: [path] + [ledger, baseline].compactMap { $0 } + decoding.secrets.files,
+      writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
+  }
+
   func run() throws {
     let path = try StandardInput.path(of: input, keepingNear: output)
+    try checkFiles(path)
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")
