@@ -28,7 +28,7 @@ struct Reading<Sink: RecordSink> {
   ) throws {
     let filter: PacketFilter?
     do {
-      filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength) }
+      filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength.bytes) }
     } catch let error as CaptureError {
       throw ValidationError(error.message)
     }
