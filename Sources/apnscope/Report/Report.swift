@@ -88,6 +88,14 @@ struct Report: ParsableCommand {
 
   func run() throws {
     let path = try StandardInput.path(of: input, keepingNear: output)
+    guard Interrupt.take() else { return try report(path) }
+    // The rest of the input is missing; what is wrong with it, or told by it, comes from that.
+    if try ReportInput.isEmpty(path) { throw ExitStatus.interrupted }
+    do { try report(path) } catch is ExitCode {}
+    throw ExitStatus.interrupted
+  }
+
+  private func report(_ path: String) throws {
     try checkFiles(path)
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
