@@ -11,7 +11,8 @@ struct Report: ParsableCommand {
       its reader's system is, and fit for a phone and for paper; report.md with chart-1.svg, chart-2.svg … beside it, for \
       a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json, capacity.json), so that \
       they can be made again. The page ends with the command line that made it. The folder is made if it is not there; \
-      files of an earlier report in it are replaced.
+      pages, charts and copies of an earlier report in it are replaced, but copies that this one does not have stay, with \
+      a warning: they may be originals.
 
       A load run ('apnscope load --output' or 'apnscope merge --output') becomes: the verdict (what was asked, what came \
       of it, what limited it, thresholds, invariants), what it says about capacity with confidence intervals, the \

@@ -59,9 +59,18 @@ struct ReportFolder {
       }
     }
     try write(page, copies)
+    nameStrangers(except: files.map(\.name))
     let standard = try TextOutput(nil)
     standard.say("\(path)report.html\n\(path)report.md")
     try standard.check()
+  }
+
+  /// Says which copies in the folder are not of this report. They stay: what was measured may be nowhere else.
+  private func nameStrangers(except own: [String]) {
+    let copies = ["run.json", "ledger.json", "baseline.json", "capacity.json"]
+    let strangers = copies.filter { !own.contains($0) }.filter { unsafe access(path + $0, F_OK) == 0 }
+    guard !strangers.isEmpty else { return }
+    complain("\(path): the report is not made from these files in it, which stay: \(strangers.joined(separator: ", "))")
   }
 
   /// Writes the page in both forms, and documents beside it.
