@@ -195,7 +195,10 @@ struct SimulateUsageTests {
       let first = try SimulatorProcess(in: command)
       let second = try Self.run(["--identity", "ids"], in: command)
       #expect(second.status == 66)
-      #expect(second.errors == "apnscope: ids/feedback.sqlite: is open in another process\n")
+      #expect(
+        second.errors
+          == "apnscope: ids/feedback.sqlite: is open in another process (by another gateway?); --feedback-list takes another file\n"
+      )
       _ = try first.stop()
     }
   }

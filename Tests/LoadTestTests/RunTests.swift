@@ -192,10 +192,12 @@ extension Loopback {
       let loop = group.next()
       let plan = simulation.plan { $0.connections.count = 3 }
       let workload = try Workload(plan.workload)
+      let pipe = try await SocketTurn.makePipe(on: loop)
       let remains = Remains()
       var bound: NIOLoopBound<LoopRunner>? = try await loop.submit {
         let runner = LoopRunner(
-          plan, workload, loop, part: 0, of: 1, .real(GatewayConnector(plan, nil, SessionCache())))
+          plan, workload, loop, part: 0, of: 1,
+          .real(GatewayConnector(plan, nil, SessionCache()), try SocketTurn(pipe)))
         remains.runner = runner
         runner.openAll([0, 1, 2], of: 3)
         remains.connection = runner.connections.first

@@ -126,7 +126,9 @@ private final class SimulatedLoad {
     self.world = world
     runner = LoopRunner(
       plan, try Workload(plan.workload), loop, part: 0, of: 1,
-      World(clock: { world.now }, jitter: seed, hasInput: { world.hasInput($0) }) { world.connect($0) })
+      World(
+        clock: { world.now }, jitter: seed, hasInput: { world.hasInput($0) }, afterSockets: { world.afterSockets($0) },
+        connect: { world.connect($0) }))
   }
 
   /// To its end; 20 seconds of simulated time are more than any needs that can end at all.
@@ -192,6 +194,10 @@ private final class SimulatedWorld {
     asked[connection.number, default: 0] += 1
     mostAsked = max(mostAsked, asked[connection.number] ?? 0)
     return true
+  }
+
+  func afterSockets(_ body: @escaping () -> Void) {
+    _ = loop.scheduleTask(in: .microseconds(5), body)
   }
 
   func connect(_ connection: ProviderConnection) {

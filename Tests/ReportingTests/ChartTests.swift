@@ -177,6 +177,7 @@ struct ChartTests {
       (.microseconds, 1_234_567, "1.23 s"), (.milliseconds, 0.25, "250 µs"), (.seconds, 90, "90 s"),
       (.seconds, 150, "2.5 min"), (.seconds, 9_000, "2.5 h"), (.seconds, 400_000, "4.63 d"), (.bytes, 512, "512 B"),
       (.bytes, 65_536, "64 KiB"), (.bytesPerSecond, 1_268_000, "1.21 MiB/s"), (.share, 0.1234, "12.3 %"),
+      (.share, 0.999_82, "99.98 %"), (.share, 0.999_999, "99.9999 %"), (.share, 1, "100 %"), (.share, 1.0004, "100 %"),
       (.plain, 3.14159, "3.142"), (.count, .nan, "–"), (.count, -1_500, "-1,500"),
     ]
     for (unit, value, text) in cases { #expect(unit.text(value) == text) }

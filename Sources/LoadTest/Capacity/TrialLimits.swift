@@ -75,7 +75,9 @@ public struct TrialLimits: Sendable {
   }
 
   private func milliseconds(_ microseconds: Int) -> String {
-    microseconds < 10_000 ? "\(Double(microseconds / 100) / 10) ms" : "\(microseconds / 1_000) ms"
+    microseconds < 10_000
+      ? "\((Double(microseconds) / 100).rounded() / 10) ms"
+      : "\(Int(nearest: (Double(microseconds) / 1_000).rounded())) ms"
   }
 
   private func share(_ value: Double) -> String { "\((value * 10_000).rounded() / 100) %" }

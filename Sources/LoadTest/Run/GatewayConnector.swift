@@ -10,11 +10,15 @@ struct World {
   var jitter: UInt64
   /// Whether something has come over a connection that is not read yet.
   var hasInput: (ProviderConnection) -> Bool
+  /// Does something soon, when the event loop has come to its sockets: what waits there was read. One thing at a time.
+  var afterSockets: (@escaping () -> Void) -> Void
   /// Tries to connect. A channel with a `ProviderHandler` comes of it, or the connection's `failedToOpen`.
   var connect: (ProviderConnection) -> Void
 
-  static func real(_ connector: GatewayConnector) -> World {
-    World(clock: Clock.nanoseconds, jitter: .random(in: .min ... .max), hasInput: \.hasUnread) { connector.connect($0) }
+  static func real(_ connector: GatewayConnector, _ turn: SocketTurn) -> World {
+    World(
+      clock: Clock.nanoseconds, jitter: .random(in: .min ... .max), hasInput: \.hasUnread,
+      afterSockets: { turn.next($0) }, connect: { connector.connect($0) })
   }
 }
 

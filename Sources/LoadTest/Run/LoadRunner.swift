@@ -60,10 +60,12 @@ public final class LoadRunner: Sendable {
     var runners: [NIOLoopBound<LoopRunner>] = []
     for (part, loop) in loops.enumerated() {
       let (plan, workload, tls, count) = (plan, workload, tls, loops.count)
+      let pipe = try await SocketTurn.makePipe(on: loop)
       runners.append(
         try await loop.submit {
           let runner = LoopRunner(
-            plan, workload, loop, part: part, of: count, .real(GatewayConnector(plan, tls, sessions)))
+            plan, workload, loop, part: part, of: count,
+            .real(GatewayConnector(plan, tls, sessions), try SocketTurn(pipe)))
           return NIOLoopBound(runner, eventLoop: loop)
         }.get())
     }

@@ -97,17 +97,11 @@ extension LoopRunner {
     }
   }
 
-  /// Soon, and not at once: an event loop does all that is to be done at once before it reads. However often it is asked
-  /// for, it is done once.
+  /// Soon, and not at once: first the loop comes to its sockets, and reads. However often it is asked for, it is done once.
   func schedulePump() {
     guard !isPumpScheduled else { return }
     isPumpScheduled = true
-    if !isPumping { startPumpTimer() }
-  }
-
-  /// At the end of a pump: what would be due before that has ended would come before anything is read.
-  private func startPumpTimer() {
-    loop.assumeIsolated().scheduleTask(in: .microseconds(5)) {
+    world.afterSockets {
       self.isPumpScheduled = false
       self.streak = 0
       self.pump()
@@ -120,7 +114,9 @@ extension LoopRunner {
   func pump() {
     pumping { now in
       var records = 0
-      while let connection = nextReady(), fill(connection, now, &records) {}
+      // Whose turn it is, is asked for only when there is something: else that would be a turn as well, and every other
+      // connection got nothing.
+      while let next = nextPiece(now), let connection = nextReady(), fill(connection, next, now, &records) {}
       for connection in connections { connection.flushWhatWaits(now) }
     }
   }
@@ -135,7 +131,7 @@ extension LoopRunner {
       guard streak < Self.longestStreak else { return schedulePump() }
       connection.flushWhatWaits(now)
       var records = 0
-      while connection.isReady, fill(connection, now, &records) {}
+      while connection.isReady, let next = nextPiece(now), fill(connection, next, now, &records) {}
       connection.flushWhatWaits(now)
     }
   }
@@ -144,10 +140,7 @@ extension LoopRunner {
     // Who pumps again in a moment pumps then: else each tick would add a burst, and the loop would never come to read.
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
-    defer {
-      isPumping = false
-      if isPumpScheduled { startPumpTimer() }
-    }
+    defer { isPumping = false }
     let now = clock()
     if phase == .running { updateOwed(now) }
     body(now)
@@ -155,10 +148,9 @@ extension LoopRunner {
 
   /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
   /// stop.
-  private func fill(_ connection: ProviderConnection, _ now: Int64, _ records: inout Int) -> Bool {
-    guard let (piece, due) = nextPiece(now) else { return false }
-    let taken = connection.collect(piece, due: due, now: now)
-    consume(piece, taken)
+  private func fill(_ connection: ProviderConnection, _ next: NextPiece, _ now: Int64, _ records: inout Int) -> Bool {
+    let taken = connection.collect(next.piece, due: next.due, now: now)
+    consume(next.piece, taken)
     guard taken == 0 || !connection.isReady else { return true }
     if connection.isWritable {
       guard connection.flushUnlessAnswered(.full) else { return true }
@@ -199,8 +191,10 @@ extension LoopRunner {
     owedSince = latePacer?.dueTime()
   }
 
+  private typealias NextPiece = (piece: SentLog.Piece, due: Int64)
+
   /// What is to go next: what has to be sent again, in order, then what is new.
-  private func nextPiece(_ now: Int64) -> (SentLog.Piece, due: Int64)? {
+  private func nextPiece(_ now: Int64) -> NextPiece? {
     if !isAgainSorted { sortAgain() }
     // One that was never written is late since it was due.
     if let piece = again.first {

@@ -24,7 +24,10 @@ public enum Unit: Sendable, Equatable {
     case .count: return value == value.rounded() ? grouped(value) : significant(value, 3)
     case .perSecond:
       return (abs(value) >= 100 || value == value.rounded() ? grouped(value) : significant(value, 3)) + "/s"
-    case .share: return significant(value * 100, 3) + " %"
+    case .share:
+      // What is not all of it is not written as all of it.
+      let digits = (3...9).first { value >= 1 || significant(value * 100, $0) != "100" } ?? 9
+      return significant(value * 100, digits) + " %"
     case .seconds, .milliseconds, .microseconds, .bytes, .bytesPerSecond:
       let scale = scale(for: value)
       let scaled = value / scale.divisor
@@ -43,8 +46,8 @@ public enum Unit: Sendable, Equatable {
     func thousands(_ end: String) -> (divisor: Double, suffix: String) {
       switch size {
       case ..<1e4: (1, end)
-      case ..<1e7: (1e3, " k" + end)
-      case ..<1e10: (1e6, " M" + end)
+      case ..<1e6: (1e3, " k" + end)
+      case ..<1e9: (1e6, " M" + end)
       default: (1e9, " G" + end)
       }
     }

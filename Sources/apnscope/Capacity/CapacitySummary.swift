@@ -26,13 +26,13 @@ struct CapacitySummary {
     }
     if let law = analysis.scalability {
       lines.append(
-        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(grouped(Int(nearest: law.gamma)))/s, α \(fixed(law.alpha, 4))\(error(law.alphaError, 4)), β \(fixed(law.beta, 6))\(error(law.betaError, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points"
+        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(Unit.perSecond.text(law.gamma)), α \(fixed(law.alpha, 4))\(error(law.alphaError, 4)), β \(fixed(law.beta, 6))\(error(law.betaError, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points"
       )
       if let check = law.check { lines.append("               \(sentence(check, "at \(Int(nearest: check.at))"))") }
     }
     if let law = analysis.goodput {
       lines.append(
-        "errors         G = N / ((N+L)/R + T): R \(grouped(Int(nearest: law.streamingPerS)))/s, L \(fixed(law.discardedPerError, 1)), T \(Unit.milliseconds.text(law.downtimeMs))"
+        "errors         G = N / ((N+L)/R + T): R \(Unit.perSecond.text(law.streamingPerS)), L \(fixed(law.discardedPerError, 1)), T \(Unit.milliseconds.text(law.downtimeMs))"
       )
       if let check = law.check { lines.append("               \(sentence(check, "at \(Unit.share.text(check.at))"))") }
     }
@@ -78,6 +78,6 @@ struct CapacitySummary {
       text + String(repeating: " ", count: max(0, width - text.count))
     }
     return
-      "trial \(pad("\(trial.number)", 3)) \(pad(trial.purpose.rawValue, 11)) \(pad(what, 16)) \(pad(trial.verdict.rawValue, 8)) \(Unit.perSecond.text(trial.acceptedPerS.rounded())) accepted, lag p99 \(microseconds(trial.sendLagP99Us)), \(trial.behindMs.map { "behind \(fixed($0, 1)) ms, " } ?? "")cpu \(Int(nearest: (trial.cpuCores * 100).rounded())) %\(trial.reasons.isEmpty ? "" : "; \(trial.reasons.joined(separator: "; "))")"
+      "trial \(pad("\(trial.number)", 3)) \(pad(trial.purpose.rawValue, 11)) \(pad(what, 16)) \(pad(trial.verdict.rawValue, 8)) \(Unit.perSecond.text(trial.acceptedPerS.rounded())) accepted, lag p99 \(Unit.microseconds.text(Double(trial.sendLagP99Us))), \(trial.behindMs.map { "behind \(fixed($0, 1)) ms, " } ?? "")cpu \(Int(nearest: (trial.cpuCores * 100).rounded())) %\(trial.reasons.isEmpty ? "" : "; \(trial.reasons.joined(separator: "; "))")"
   }
 }

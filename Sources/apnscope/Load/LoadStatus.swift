@@ -1,5 +1,6 @@
 import LoadTest
 import Measurement
+import Reporting
 import Synchronization
 
 /// One line a second on a terminal that says how a load stands.
@@ -21,21 +22,12 @@ final class LoadStatus: Sendable {
       "written \(rate(progress.writtenPerSecond)) (\(grouped(progress.written)))",
       "accepted \(rate(progress.acceptedPerSecond)) (\(grouped(progress.accepted)))",
       "errors \(grouped(progress.errors))", "connections \(grouped(progress.connections))",
-      "lag p99 \(microseconds(progress.sendLag99))", "cpu \(Int(nearest: (progress.cpu * 100).rounded())) %",
+      "lag p99 \(Unit.microseconds.text(Double(progress.sendLag99)))", "cpu \(Int(nearest: (progress.cpu * 100).rounded())) %",
     ]
     return parts.joined(separator: "  ")
   }
 
   func end() {
     if hasLine.exchange(false, ordering: .relaxed) { StandardError.write("\r\u{1b}[K") }
-  }
-}
-
-/// A time in microseconds, in a unit that fits it.
-func microseconds(_ value: Int) -> String {
-  switch value {
-  case ..<10_000: "\(value) us"
-  case ..<10_000_000: "\(value / 1_000) ms"
-  default: "\(value / 1_000_000) s"
   }
 }

@@ -1,4 +1,5 @@
 import Measurement
+import Reporting
 
 /// A result on one screen.
 struct LoadSummary {
@@ -73,7 +74,7 @@ struct LoadSummary {
 
   private static func value(_ value: Int, _ unit: LatencyHistogram.Unit) -> String {
     switch unit {
-    case .microseconds, .milliseconds: microseconds(value)
+    case .microseconds, .milliseconds: Unit.microseconds.text(Double(value))
     case .count: grouped(value)
     case .bytes: "\(grouped(value)) B"
     }

@@ -173,7 +173,7 @@ extension TraceReport.Expiration {
     case .withinHour: "within an hour"
     case .withinDay: "within a day"
     case .withinFourWeeks: "within four weeks"
-    case .later: "later than that"
+    case .later: "in more than four weeks"
     }
   }
 }

@@ -61,7 +61,8 @@ struct SimulatorRun {
     do {
       return try FeedbackList(path: path)
     } catch {
-      complain(error.description)
+      let way = error.kind == .inUse ? " (by another gateway?); --feedback-list takes another file" : ""
+      complain(error.description + way)
       throw ExitStatus.code(for: error)
     }
   }

@@ -1,0 +1,99 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import LoadTest
+
+@Suite("A loop and its connections")
+struct LoopRunnerTests {
+  @Test("timers alone bring no further burst: that waits until the loop has come to its sockets")
+  func bursts() throws {
+    let run = try FreeRun { $0.batching.notifications = 1 }
+    for visit in 1...20 {
+      let written = run.written
+      for _ in 0..<50 { run.tick() }
+      #expect(run.written == written, "visit \(visit): 50 ms of timers")
+      #expect(run.waiting.count == 1, "it is asked for once")
+      run.visit()
+      #expect((1...64).contains(run.written - written), "visit \(visit): a burst")
+    }
+    try run.end()
+  }
+
+  @Test("connections that are free take turns, however many there are and however little is due", arguments: 1...6)
+  func turns(count: Int) throws {
+    let run = try FreeRun {
+      $0.connections.count = count
+      $0.pace = .scheduled(.constant(1_000), isPoisson: false)
+    }
+    for _ in 0..<60 { run.tick() }
+    let carried = run.runner.connections.map(\.unsettled)
+    #expect(carried.allSatisfy { abs($0 - 60 / count) <= 1 }, "\(carried)")
+    try run.end()
+  }
+}
+
+/// A load over sockets that take whatever they are given, which never brings a loop to an end of itself.
+private final class FreeRun {
+  private(set) var runner: LoopRunner
+  private let world: FreeWorld
+
+  /// What waits until the loop comes to its sockets.
+  var waiting: [() -> Void] { world.waiting }
+  var written: Int { runner.tally.sendings.written }
+
+  init(_ change: (inout LoadPlan) -> Void) throws {
+    var plan = LoadPlan()
+    plan.connections.count = 4
+    plan.connections.stagger = .zero
+    change(&plan)
+    let world = FreeWorld()
+    self.world = world
+    runner = LoopRunner(
+      plan, try Workload(plan.workload), world.loop, part: 0, of: 1,
+      World(
+        clock: { world.now }, jitter: 1, hasInput: { _ in false }, afterSockets: { world.waiting.append($0) },
+        connect: { world.connect($0) }))
+    runner.openAll(Array(0..<plan.connections.count), of: plan.connections.count)
+    world.loop.run()
+    runner.begin(at: world.now)
+  }
+
+  /// A millisecond in which only timers come.
+  func tick() {
+    world.now += 1_000_000
+    world.loop.advanceTime(by: .milliseconds(1))
+    runner.tick()
+  }
+
+  func visit() {
+    let bodies = world.waiting
+    world.waiting = []
+    for body in bodies { body() }
+  }
+
+  func end() throws {
+    runner.finish()
+    try world.loop.syncShutdownGracefully()
+  }
+}
+
+private final class FreeWorld {
+  let loop = EmbeddedEventLoop()
+  var now: Int64 = 1_000_000_000
+  var waiting: [() -> Void] = []
+  private var links: [SimulatedLink] = []
+
+  func connect(_ connection: ProviderConnection) {
+    var manners = SimulatedLink.Manners()
+    manners.room = .max
+    do {
+      let link = try SimulatedLink(manners, loop: loop)
+      try link.channel.pipeline.syncOperations.addHandler(ProviderHandler(connection, usesTLS: false))
+      links.append(link)
+      link.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 2195), promise: nil)
+    } catch {
+      connection.failedToOpen(life: connection.life)
+    }
+  }
+}
