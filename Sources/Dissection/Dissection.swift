@@ -17,6 +17,8 @@ public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
   private var dissector: Dissector<Sink>
+  /// An input turned out to be one that can be read: the sink has its record.
+  public private(set) var hasBegun = false
 
   /// - Parameter secrets: what opens TLS connections; those that captures hold are added to it.
   public init(
@@ -89,7 +91,7 @@ public struct Dissection<Sink: RecordSink> {
     }
     var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
     let end = try reader.forEachBatch {
-      dissector.output.sink.pause()
+      if hasBegun { dissector.output.sink.pause() }
       return dissector.output.sink.isOpen && proceed(progress)
     } _: { batch in
       for linkType in batch.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
@@ -126,6 +128,7 @@ public struct Dissection<Sink: RecordSink> {
   }
 
   private mutating func announce(_ outcome: CaptureOutcome) {
+    hasBegun = true
     dissector.output.sink.receive(
       CaptureRecord(source: outcome.source, format: outcome.format, linkTypes: outcome.linkTypes))
   }
@@ -136,7 +139,8 @@ public struct Dissection<Sink: RecordSink> {
     _ dump: consuming RawDump, _ source: String, _ proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
     var dump = dump
-    let contents = try options.dumpContents ?? Self.contents(of: dump.beginning, options)
+    let guess = options.dumpContents == nil ? try DumpGuess(dump.beginning, options.limits) : nil
+    let contents = options.dumpContents ?? guess?.contents ?? .gateway
     var outcome = CaptureOutcome(source: source, format: dump.format, size: dump.size)
     announce(outcome)
     let connection = dissector.open(0, nil, .none)
@@ -156,55 +160,7 @@ public struct Dissection<Sink: RecordSink> {
       return dissector.output.sink.isOpen && proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))
     }
     dissector.close(connection)
-    outcome.warnings = dump.warnings
+    outcome.warnings = (guess?.warning.map { [$0] } ?? []) + dump.warnings
     return outcome
-  }
-
-  /// Tells what a dump holds: whatever explains most of its beginning as whole records.
-  private static func contents(of beginning: RawSpan, _ options: DissectionOptions) throws -> DumpContents {
-    let sample = beginning.extracting(0..<min(beginning.byteCount, 1 << 16))
-    let scores = [
-      (DumpContents.gateway, explained(sample, GatewayGrammar(limits: options.limits))),
-      (.responses, explained(sample, ResponseGrammar())),
-      (.feedback, explained(sample, FeedbackGrammar(limits: options.limits))),
-    ]
-    guard let best = scores.max(by: { $0.1 < $1.1 }), best.1 > 0 else {
-      throw CaptureError(
-        .notACapture,
-        "neither a packet capture nor a dump of this protocol (no record in its first \(sample.byteCount) bytes); "
-          + "--stream says what a damaged dump holds")
-    }
-    return best.0
-  }
-
-  /// How many of these bytes belong to whole records, searching through damage.
-  private static func explained<G: RecordGrammar>(_ sample: RawSpan, _ grammar: G) -> Int {
-    // Followed from the first byte: right for a dump that begins with a record, whatever the record holds.
-    var aligned = 0
-    walk: while aligned < sample.byteCount {
-      switch grammar.extent(sample, aligned) {
-      case .complete(let length):
-        let record = sample.extracting(aligned..<aligned + length)
-        guard grammar.isTrustworthy(record, followedBy: sample.extracting(aligned + length..<sample.byteCount)) else {
-          break walk
-        }
-        aligned += length
-      default: break walk
-      }
-    }
-    guard aligned < sample.byteCount else { return aligned }
-    // Searched for: right for a dump with damage, and stricter.
-    var found = 0
-    var framer = RecordFramer(grammar: grammar, isAligned: false)
-    framer.read(sample, at: 0, mark: Mark(time: .none, packet: 0)) { record, _, _ in
-      found += record.byteCount
-    } damage: { _ in
-    }
-    framer.finish()
-    framer.readFound { record, _, _ in
-      found += record.byteCount
-    } damage: { _ in
-    }
-    return found
   }
 }

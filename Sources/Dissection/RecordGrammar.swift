@@ -26,6 +26,9 @@ protocol RecordGrammar: Sendable {
   /// - Parameter beginsBetween: the first of `bytes` lies in no record that began before it.
   func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility
 
+  /// Whether bytes of something else would hardly look like this record by chance.
+  func isCredible(_ record: RawSpan) -> Bool
+
   /// Told of every record, so that later decisions can lean on what the stream has shown.
   mutating func note(firstByte: UInt8)
 }
@@ -134,6 +137,14 @@ struct GatewayGrammar: RecordGrammar {
     return canStart(bytes, offset + length, atEnd: atEnd)
   }
 
+  /// Each field where it belongs, or a payload that begins as JSON does: also one with a mistake in it.
+  func isCredible(_ record: RawSpan) -> Bool {
+    guard let layout = try? PushNotification.Layout(parsing: record) else { return false }
+    if layout.command == .framed && isExact(layout) { return true }
+    let payload = PushNotification(layout: layout, frame: record).payload
+    return layout.token.length > 0 && payload.byteCount > 0 && payload.byte(at: 0) == UInt8(ascii: "{")
+  }
+
   /// Every field is one of the five, has its own length, comes once, and together they fill the frame.
   private func isExact(_ layout: PushNotification.Layout) -> Bool {
     !layout.hasUnknownItems && layout.token.isPresent && layout.payload.isPresent
@@ -213,6 +224,7 @@ struct GatewayGrammar: RecordGrammar {
 /// Error responses from gateway to provider.
 struct ResponseGrammar: RecordGrammar {
   func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent { ErrorResponse.extent(of: bytes, at: offset) }
+  func isCredible(_ record: RawSpan) -> Bool { record.byte(at: 0) == ErrorResponse.documentedCommand }
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
   mutating func note(firstByte: UInt8) {}
 
@@ -237,6 +249,10 @@ struct FeedbackGrammar: RecordGrammar {
   }
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
   mutating func note(firstByte: UInt8) {}
+
+  func isCredible(_ record: RawSpan) -> Bool {
+    record.uint32(at: 0) != 0 && canStart(record, 0, atEnd: true) == .yes
+  }
 
   /// A time between 2009, when the service began, and 2038, and a token length that was ever seen.
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {

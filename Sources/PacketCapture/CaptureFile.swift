@@ -143,7 +143,6 @@ public struct CaptureFile: ~Copyable {
       case .skip(let count):
         if try !input.skip(count) { return input.warning == nil ? cutShort(packetCount) : nil }
       case .needs(let count):
-        // Compressed contents that end early have their own warning.
         if try !input.fill(atLeast: count) { return rest > 0 && input.warning == nil ? cutShort(packetCount) : nil }
       }
     }
@@ -208,9 +207,12 @@ public struct CaptureFile: ~Copyable {
   ) throws -> (hasMore: Bool, warning: String?) {
     // What the last batch ended for is read now and not then: a pipe's batch must not wait for what follows it.
     let rest = input.count
-    if unmet.skip > 0, try !input.skip(unmet.skip) { return (false, cutShort(packetCount)) }
+    // Compressed contents that end early have their own warning.
+    if unmet.skip > 0, try !input.skip(unmet.skip) {
+      return (false, input.warning == nil ? cutShort(packetCount) : nil)
+    }
     if unmet.needs > 0, try !input.fill(atLeast: unmet.needs) {
-      return (false, rest > 0 ? cutShort(packetCount) : nil)
+      return (false, rest > 0 && input.warning == nil ? cutShort(packetCount) : nil)
     }
     unmet = Unmet()
     // Also when the walk throws: the events so far have their bytes in this block.

@@ -8,7 +8,10 @@ public enum CaptureInput: ~Copyable {
   /// Opens a file, or standard input for `-`. Throws when it cannot be opened, is empty, or has a damaged header.
   public static func open(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureInput {
     var input = try InputFile.opening(path)
-    guard try input.fill(atLeast: 1) else { throw CaptureError(.notACapture, "is empty") }
+    guard try input.fill(atLeast: 1) else {
+      // Compressed blocks are unpacked whole or not at all.
+      throw CaptureError(.notACapture, input.warning.map { "\($0), and nothing of them can be unpacked" } ?? "is empty")
+    }
     _ = try input.fill(atLeast: 24)
     if try CaptureFile.recognises(input.window, options: options) {
       return .packets(try CaptureFile(input, options: options))

@@ -3,6 +3,8 @@ import CZstd
 
 /// Turns compressed blocks into bytes, a piece at a time.
 protocol Decompressor: AnyObject {
+  /// What people call the format.
+  static var name: String { get }
   /// Takes the next block of compressed input; the last one has been used up.
   func supply(_ block: [UInt8], count: Int)
   /// Writes into `output` from `offset` to its end; returns how many bytes, 0 when it needs input.
@@ -13,6 +15,8 @@ protocol Decompressor: AnyObject {
 
 /// gzip (RFC 1952) through zlib; several members in a row count as one stream.
 @safe final class GzipDecompressor: Decompressor {
+  static let name = "gzip"
+
   // Safe: allocated in init, freed in deinit, never handed out.
   private let stream: UnsafeMutablePointer<z_stream>
   private var input: [UInt8] = []
@@ -78,6 +82,8 @@ protocol Decompressor: AnyObject {
 
 /// Zstandard (RFC 8878) through libzstd; several frames in a row count as one stream.
 @safe final class ZstdDecompressor: Decompressor {
+  static let name = "zstd"
+
   private let stream: OpaquePointer
   private var input: [UInt8] = []
   private var consumed = 0

@@ -136,7 +136,7 @@ struct InputFile: ~Copyable {
         bytesRead += read
         if read == 0 {
           atEnd = true
-          if !decompressor.isAtBoundary { warning = "the compressed contents end early" }
+          if !decompressor.isAtBoundary { warning = cutShort(decompressor) }
           return
         }
         decompressor.supply(block, count: read)
@@ -146,6 +146,10 @@ struct InputFile: ~Copyable {
       warning = error.message
       atEnd = true
     }
+  }
+
+  private func cutShort(_ decompressor: some Decompressor) -> String {
+    "the \(type(of: decompressor).name) contents are cut short: the file ends within them, after \(bytesRead) bytes"
   }
 
   /// Reads into the block's room behind `start`; 0 at the end of the file.

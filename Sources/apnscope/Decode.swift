@@ -77,43 +77,39 @@ struct Decode: ParsableCommand {
     if isDirectory && format != .csv {
       throw ValidationError("--output names a directory; only --format csv writes several files.")
     }
-    if let exportKeys {
-      for path in reading.inputs + reading.decoding.secrets.files where isSameFile(path, exportKeys) {
-        throw ValidationError("--export-keys would overwrite \(path), which is to be read.")
-      }
-    }
+    try FilesInUse.check(reading: reading.files, writing: written + [("--export-keys", exportKeys)])
   }
 
-  private func isSameFile(_ a: String, _ b: String) -> Bool {
-    var (first, second) = (stat(), stat())
-    guard unsafe stat(a, &first) == 0, unsafe stat(b, &second) == 0, first.st_mode & S_IFMT == S_IFREG else {
-      return false
-    }
-    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+  /// Where records go.
+  private var written: [(name: String, path: String?)] {
+    guard let output else { return [FilesInUse.standardOutput] }
+    guard isDirectory else { return [("--output", output)] }
+    return CSVWriter.RecordType.allCases.map { ("--output", Outputs.path(of: Self.name(of: $0), in: output)) }
   }
+
+  private static func name(of type: CSVWriter.RecordType) -> String { "\(type.rawValue).csv" }
 
   func run() throws {
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
-    let code: ExitCode
     switch format {
-    case .jsonl:
-      let writer = JSONLinesWriter(output: try outputs.open())
-      code = try Reading(reading, into: writer, onUse: onUse).exitCode(strict: strict)
-      writer.flush()
-    case .table:
-      let writer = TableWriter(output: try outputs.open())
-      code = try Reading(reading, into: writer, onUse: onUse).exitCode(strict: strict)
-      writer.flush()
-    case .csv:
-      let writer =
-        isDirectory
-        ? try CSVWriter { type in try outputs.open("\(type.rawValue).csv") } : CSVWriter(output: try outputs.open())
-      code = try Reading(reading, into: writer, onUse: onUse).exitCode(strict: strict)
-      writer.flush()
+    case .jsonl: try decode(into: JSONLinesWriter(output: try outputs.open()), outputs, onUse)
+    case .table: try decode(into: TableWriter(output: try outputs.open()), outputs, onUse)
+    case .csv where isDirectory:
+      try decode(into: try CSVWriter { try outputs.open(Self.name(of: $0)) }, outputs, onUse)
+    case .csv: try decode(into: CSVWriter(output: try outputs.open()), outputs, onUse)
     }
-    try outputs.check()
+  }
+
+  private func decode(into writer: some RecordSink, _ outputs: Outputs, _ onUse: ((String) -> Void)?) throws {
+    var result = try Reading(reading, into: writer, onUse: onUse)
+    // When nothing could be read, the files stay as they were.
+    if result.hasRead {
+      result.sink.pause()
+      try outputs.check()
+    }
+    let code = result.exitCode(strict: strict)
     if code != .success { throw code }
   }
 }

@@ -45,6 +45,7 @@ struct Inspect: ParsableCommand {
 
   func validate() throws {
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
+    try FilesInUse.check(reading: reading.files, writing: [FilesInUse.standardOutput])
   }
 
   func run() throws {

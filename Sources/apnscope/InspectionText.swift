@@ -164,7 +164,7 @@ struct InspectionText {
   }
 
   private mutating func tokens() {
-    guard !report.repeatedlyRejectedTokens.isEmpty else { return }
+    guard !report.repeatedlyRejectedTokens.isEmpty, rows > 0 else { return }
     add("")
     add("tokens rejected more than once")
     for row in report.repeatedlyRejectedTokens.prefix(rows) { add("  \(row.tokenPrefix)…  \(row.rejections) times") }
@@ -233,7 +233,9 @@ struct TextTable {
 
   mutating func add(_ row: [String]) { rows.append(row) }
 
+  /// Nothing without rows.
   func text(indent: Int) -> String {
+    guard !isEmpty else { return "" }
     let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
     var text = ""
     for row in [header] + rows {

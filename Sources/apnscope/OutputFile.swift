@@ -5,41 +5,26 @@ import Glibc
 final class OutputFile {
   private let descriptor: Int32
   /// What is not emptied yet, and whether it was made for this.
-  private var unopened: (path: String, isNew: Bool)?
+  private var unopened: (path: String, isNew: Bool, isSecret: Bool)?
   /// `errno` of the first write that failed; `EPIPE` when the reader went away, which is no failure.
   private(set) var failure: Int32?
 
   /// Standard output.
   init() { descriptor = STDOUT_FILENO }
 
-  /// Creates or empties a file; `nil` with `errno` set when that fails.
+  /// Creates or opens a file; `nil` with `errno` set when that fails. What the file had stays until something is
+  /// written, or `begin()` is called, also when it never comes to that. A file that was not there goes again.
   ///
   /// - Parameter isSecret: nobody else may read it, also when it existed before.
-  init?(creating path: String, isSecret: Bool = false) {
-    let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isSecret ? 0o600 : 0o644)
-    guard opened >= 0 else { return nil }
-    // A device keeps its mode.
-    var status = stat()
-    let isFile = unsafe fstat(opened, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    if isSecret, isFile, fchmod(opened, 0o600) != 0 {
-      let code = errno
-      close(opened)
-      errno = code
-      return nil
-    }
-    descriptor = opened
-  }
-
-  /// The same for what is written after long work: what the file had stays until then, also when it never comes to that.
-  /// A file that was not there goes again.
-  init?(later path: String) {
+  init?(later path: String, isSecret: Bool = false) {
+    let mode: mode_t = isSecret ? 0o600 : 0o644
     // A file that is made here is no other's.
-    var opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    var opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     let isNew = opened >= 0
-    if !isNew { opened = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644) }
+    if !isNew { opened = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode) }
     guard opened >= 0 else { return nil }
     descriptor = opened
-    unopened = (path, isNew)
+    unopened = (path, isNew, isSecret)
   }
 
   deinit {
@@ -47,12 +32,14 @@ final class OutputFile {
     if let unopened, unopened.isNew { _ = unsafe unlink(unopened.path) }
   }
 
-  /// Empties it, if that was left for later.
+  /// Empties it, once, and makes a file for secrets its owner's alone.
   func begin() {
-    guard unopened != nil else { return }
+    guard let isSecret = unopened?.isSecret else { return }
     unopened = nil
-    // What is no file, as a pipe, has nothing to be emptied.
-    if ftruncate(descriptor, 0) != 0, errno != EINVAL { failure = errno }
+    // A device keeps its mode, and what is no file, as a pipe, has nothing to be emptied.
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+    if isSecret && fchmod(descriptor, 0o600) != 0 || ftruncate(descriptor, 0) != 0 { failure = errno }
   }
 
   /// Writes all of it; `false` when nothing more can be written.

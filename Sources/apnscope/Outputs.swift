@@ -18,15 +18,15 @@ final class Outputs {
     }
   }
 
-  /// - Parameter isLate: what it had stays until something is written, or `check()` is called.
-  func open(_ name: String = "", isLate: Bool = false) throws -> (RawSpan) -> Bool {
+  /// What the file had stays until something is written, or `check()` is called.
+  func open(_ name: String = "") throws -> (RawSpan) -> Bool {
     guard let path else {
       let file = OutputFile()
       files.append(("standard output", file))
       return { file.write($0) }
     }
-    let full = isDirectory ? (path.hasSuffix("/") ? path : path + "/") + name : path
-    guard let file = isLate ? OutputFile(later: full) : OutputFile(creating: full) else {
+    let full = isDirectory ? Self.path(of: name, in: path) : path
+    guard let file = OutputFile(later: full) else {
       complain("\(full): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }
@@ -34,9 +34,13 @@ final class Outputs {
     return { file.write($0) }
   }
 
+  static func path(of name: String, in directory: String) -> String {
+    (directory.hasSuffix("/") ? directory : directory + "/") + name
+  }
+
   /// A file for secrets.
   func openKeyLog(_ path: String) throws -> (String) -> Void {
-    guard let file = OutputFile(creating: path, isSecret: true) else {
+    guard let file = OutputFile(later: path, isSecret: true) else {
       complain("\(path): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }
@@ -65,7 +69,7 @@ final class TextOutput {
   /// something to write.
   init(_ path: String?) throws {
     outputs = try Outputs(path, isDirectory: false)
-    write = try outputs.open(isLate: true)
+    write = try outputs.open()
   }
 
   func say(_ line: String) { _ = write(Array((line + "\n").utf8).rawBytes) }

@@ -9,6 +9,8 @@ struct Reading<Sink: RecordSink> {
   let summary: SummaryRecord
   /// Something was wrong with a file as a file.
   private(set) var hasWarnings = false
+  /// An input could be read, at least its beginning; else the sink has taken nothing.
+  let hasRead: Bool
   /// The first failure's code, when an input could not be read.
   private(set) var failure: ExitCode?
 
@@ -26,7 +28,7 @@ struct Reading<Sink: RecordSink> {
   ) throws {
     let filter: PacketFilter?
     do {
-      filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength) }
+      filter = try options.filter.map { try PacketFilter($0, snapLength: options.limits.maxPacketLength.bytes) }
     } catch let error as CaptureError {
       throw ValidationError(error.message)
     }
@@ -34,14 +36,12 @@ struct Reading<Sink: RecordSink> {
     let secrets = try options.secrets.read(options.limits)
     secrets.onUse = onUse
     var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter, secrets: secrets)
-    var hasRead = false
     for path in inputs where dissection.sink.isOpen && !Interrupt.isRequested {
       let name = path == "-" ? "standard input" : path
       var progress = Progress()
       defer { progress.end() }
       do {
         let input = try CaptureInput.open(path, options: dissectionOptions.capture)
-        hasRead = true
         let outcome = try dissection.read(input, source: path) { state in
           progress.show(state)
           return !Interrupt.isRequested
@@ -57,6 +57,7 @@ struct Reading<Sink: RecordSink> {
         failure = failure ?? ExitStatus.code(for: error)
       }
     }
+    hasRead = dissection.hasBegun
     // There is nothing to sum up when nothing could be read.
     if hasRead { dissection.finish() }
     summary = dissection.summary

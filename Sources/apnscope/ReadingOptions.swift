@@ -31,6 +31,9 @@ struct ReadingOptions: ParsableArguments {
 
   @OptionGroup var decoding: DecodingOptions
 
+  /// All files that are read.
+  var files: [String] { inputs + decoding.secrets.files }
+
   func validate() throws {
     if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
     if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
@@ -83,34 +86,56 @@ struct SelectionOptions: ParsableArguments {
 
 /// The limits on what input can make the program hold or wait for.
 struct LimitOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Longest command-2 frame; a longer one is malformed.", valueName: "bytes"))
-  var maxFrameLength = ProtocolLimits().maximumFrameLength
+  @Option(
+    help: ArgumentHelp(
+      "Longest command-2 frame; a longer one is malformed.", valueName: "bytes",
+      default: ByteCount(ProtocolLimits().maximumFrameLength)), transform: ByteCount.parse)
+  var maxFrameLength = ByteCount(ProtocolLimits().maximumFrameLength)
 
-  @Option(help: ArgumentHelp("Longest device token; a longer one is malformed.", valueName: "bytes"))
-  var maxTokenLength = ProtocolLimits().maximumTokenLength
+  @Option(
+    help: ArgumentHelp(
+      "Longest device token; a longer one is malformed.", valueName: "bytes",
+      default: ByteCount(ProtocolLimits().maximumTokenLength)), transform: ByteCount.parse)
+  var maxTokenLength = ByteCount(ProtocolLimits().maximumTokenLength)
 
-  @Option(help: ArgumentHelp("Longest payload; a longer one is malformed.", valueName: "bytes"))
-  var maxPayloadLength = ProtocolLimits().maximumPayloadLength
+  @Option(
+    help: ArgumentHelp(
+      "Longest payload; a longer one is malformed.", valueName: "bytes",
+      default: ByteCount(ProtocolLimits().maximumPayloadLength)), transform: ByteCount.parse)
+  var maxPayloadLength = ByteCount(ProtocolLimits().maximumPayloadLength)
 
-  @Option(help: ArgumentHelp("Longest packet; a longer one is taken for damage to the file.", valueName: "bytes"))
-  var maxPacketLength = CaptureOptions().maximumPacketLength
+  @Option(
+    help: ArgumentHelp(
+      "Longest packet; a longer one is taken for damage to the file.", valueName: "bytes",
+      default: ByteCount(CaptureOptions().maximumPacketLength)), transform: ByteCount.parse)
+  var maxPacketLength = ByteCount(CaptureOptions().maximumPacketLength)
 
-  @Option(help: ArgumentHelp("Longest pcapng block that is read.", valueName: "bytes"))
-  var maxBlockLength = CaptureOptions().maximumBlockLength
+  @Option(
+    help: ArgumentHelp(
+      "Longest pcapng block that is read.", valueName: "bytes", default: ByteCount(CaptureOptions().maximumBlockLength)),
+    transform: ByteCount.parse)
+  var maxBlockLength = ByteCount(CaptureOptions().maximumBlockLength)
 
-  @Option(help: ArgumentHelp("Largest hex dump; the rest is not read.", valueName: "bytes"))
-  var maxHexDumpLength = CaptureOptions().maximumHexDumpLength
+  @Option(
+    help: ArgumentHelp(
+      "Largest hex dump; the rest is not read.", valueName: "bytes",
+      default: ByteCount(CaptureOptions().maximumHexDumpLength)), transform: ByteCount.parse)
+  var maxHexDumpLength = ByteCount(CaptureOptions().maximumHexDumpLength)
 
   @Option(help: ArgumentHelp("IP datagrams that wait for fragments at a time.", valueName: "count"))
   var maxFragmentedDatagrams = CaptureOptions().maximumFragmentedDatagrams
 
   @Option(
     help: ArgumentHelp(
-      "Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes"))
-  var maxBufferedBytes = ReassemblyOptions().maximumBufferedBytes
+      "Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes",
+      default: ByteCount(ReassemblyOptions().maximumBufferedBytes)), transform: ByteCount.parse)
+  var maxBufferedBytes = ByteCount(ReassemblyOptions().maximumBufferedBytes)
 
-  @Option(help: ArgumentHelp("The same for all connections together.", valueName: "bytes"))
-  var maxTotalBufferedBytes = ReassemblyOptions().maximumTotalBufferedBytes
+  @Option(
+    help: ArgumentHelp(
+      "The same for all connections together.", valueName: "bytes",
+      default: ByteCount(ReassemblyOptions().maximumTotalBufferedBytes)), transform: ByteCount.parse)
+  var maxTotalBufferedBytes = ByteCount(ReassemblyOptions().maximumTotalBufferedBytes)
 
   @Option(help: ArgumentHelp("Connections followed at a time; then the longest idle one is ended.", valueName: "count"))
   var maxConnections = ReassemblyOptions().maximumConnections
@@ -141,20 +166,22 @@ struct LimitOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Longest TLS handshake message, and all of one handshake; without a longer one its connection may stay closed.",
-      valueName: "bytes"))
-  var maxHandshakeLength = TLSLimits().maximumHandshakeLength
+      valueName: "bytes", default: ByteCount(TLSLimits().maximumHandshakeLength)), transform: ByteCount.parse)
+  var maxHandshakeLength = ByteCount(TLSLimits().maximumHandshakeLength)
 
   @Option(
     name: .customLong("max-held-tls-bytes"),
     help: ArgumentHelp(
       "TLS bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.",
-      valueName: "bytes"))
-  var maxHeldTLSBytes = TLSLimits().maximumHeldBytes
+      valueName: "bytes", default: ByteCount(TLSLimits().maximumHeldBytes)), transform: ByteCount.parse)
+  var maxHeldTLSBytes = ByteCount(TLSLimits().maximumHeldBytes)
 
   @Option(
     name: .customLong("max-total-held-tls-bytes"),
-    help: ArgumentHelp("The same for all connections together.", valueName: "bytes"))
-  var maxTotalHeldTLSBytes = TLSLimits().maximumTotalHeldBytes
+    help: ArgumentHelp(
+      "The same for all connections together.", valueName: "bytes",
+      default: ByteCount(TLSLimits().maximumTotalHeldBytes)), transform: ByteCount.parse)
+  var maxTotalHeldTLSBytes = ByteCount(TLSLimits().maximumTotalHeldBytes)
 
   @Option(
     name: .customLong("max-tls-candidates"),
@@ -176,23 +203,24 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Secrets that must be kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes"))
-  var maxSecretsLength = CaptureOptions().maximumSecretsLength
+      "Secrets that must be kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes",
+      default: ByteCount(CaptureOptions().maximumSecretsLength)), transform: ByteCount.parse)
+  var maxSecretsLength = ByteCount(CaptureOptions().maximumSecretsLength)
 
   func validate() throws {
     let values: [(String, Int)] = [
-      ("max-frame-length", maxFrameLength), ("max-token-length", maxTokenLength),
-      ("max-payload-length", maxPayloadLength), ("max-packet-length", maxPacketLength),
-      ("max-block-length", maxBlockLength), ("max-hex-dump-length", maxHexDumpLength),
-      ("max-fragmented-datagrams", maxFragmentedDatagrams), ("max-buffered-bytes", maxBufferedBytes),
-      ("max-total-buffered-bytes", maxTotalBufferedBytes), ("max-connections", maxConnections),
+      ("max-frame-length", maxFrameLength.bytes), ("max-token-length", maxTokenLength.bytes),
+      ("max-payload-length", maxPayloadLength.bytes), ("max-packet-length", maxPacketLength.bytes),
+      ("max-block-length", maxBlockLength.bytes), ("max-hex-dump-length", maxHexDumpLength.bytes),
+      ("max-fragmented-datagrams", maxFragmentedDatagrams), ("max-buffered-bytes", maxBufferedBytes.bytes),
+      ("max-total-buffered-bytes", maxTotalBufferedBytes.bytes), ("max-connections", maxConnections),
       ("gap-patience", gapPatience), ("start-patience", startPatience), ("max-identifier-runs", maxIdentifierRuns),
       ("max-write-times", maxWriteTimes), ("max-held-responses", maxHeldResponses),
-      ("max-handshake-length", maxHandshakeLength), ("max-held-tls-bytes", maxHeldTLSBytes),
-      ("max-total-held-tls-bytes", maxTotalHeldTLSBytes),
+      ("max-handshake-length", maxHandshakeLength.bytes), ("max-held-tls-bytes", maxHeldTLSBytes.bytes),
+      ("max-total-held-tls-bytes", maxTotalHeldTLSBytes.bytes),
       ("max-tls-candidates", maxTLSCandidates), ("max-missing-records", maxMissingRecords),
       ("max-opening-attempts", maxOpeningAttempts), ("max-key-log-lines", maxKeyLogLines),
-      ("max-secrets-length", maxSecretsLength),
+      ("max-secrets-length", maxSecretsLength.bytes),
     ]
     for (name, value) in values where value < 1 || value > 1 << 32 {
       throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
@@ -201,23 +229,24 @@ struct LimitOptions: ParsableArguments {
 
   var tlsLimits: TLSLimits {
     TLSLimits(
-      maximumHandshakeLength: maxHandshakeLength, maximumHeldBytes: maxHeldTLSBytes,
-      maximumTotalHeldBytes: maxTotalHeldTLSBytes,
+      maximumHandshakeLength: maxHandshakeLength.bytes, maximumHeldBytes: maxHeldTLSBytes.bytes,
+      maximumTotalHeldBytes: maxTotalHeldTLSBytes.bytes,
       maximumCandidates: maxTLSCandidates, maximumMissingRecords: maxMissingRecords,
       maximumAttempts: maxOpeningAttempts)
   }
 
   func apply(to options: inout DissectionOptions) {
     options.limits = ProtocolLimits(
-      maximumFrameLength: maxFrameLength, maximumTokenLength: maxTokenLength, maximumPayloadLength: maxPayloadLength)
-    options.capture.maximumPacketLength = maxPacketLength
-    options.capture.maximumBlockLength = maxBlockLength
-    options.capture.maximumHexDumpLength = maxHexDumpLength
+      maximumFrameLength: maxFrameLength.bytes, maximumTokenLength: maxTokenLength.bytes,
+      maximumPayloadLength: maxPayloadLength.bytes)
+    options.capture.maximumPacketLength = maxPacketLength.bytes
+    options.capture.maximumBlockLength = maxBlockLength.bytes
+    options.capture.maximumHexDumpLength = maxHexDumpLength.bytes
     options.capture.maximumFragmentedDatagrams = maxFragmentedDatagrams
     options.capture.reassembly = ReassemblyOptions(
-      maximumBufferedBytes: maxBufferedBytes, maximumTotalBufferedBytes: maxTotalBufferedBytes,
+      maximumBufferedBytes: maxBufferedBytes.bytes, maximumTotalBufferedBytes: maxTotalBufferedBytes.bytes,
       maximumConnections: maxConnections, gapPatience: gapPatience, startPatience: startPatience)
-    options.capture.maximumSecretsLength = maxSecretsLength
+    options.capture.maximumSecretsLength = maxSecretsLength.bytes
     options.maximumKeyLogLines = maxKeyLogLines
     options.tls = tlsLimits
     options.maximumIdentifierRuns = maxIdentifierRuns

@@ -38,7 +38,7 @@ struct SecretsOptions: ParsableArguments {
     let secrets = Secrets(limits: limits.tlsLimits)
     for path in keys {
       let keyLog = try using(path) { () throws(SecretsError) in
-        try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength, maximumLines: limits.maxKeyLogLines)
+        try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength.bytes, maximumLines: limits.maxKeyLogLines)
       }
       if keyLog.count == 0 { complain("\(path): holds no secrets; is it an NSS key log?") }
       if keyLog.isCut { complain("\(path): only the first \(keyLog.count) lines are used (--max-key-log-lines)") }

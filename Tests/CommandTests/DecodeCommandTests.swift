@@ -91,6 +91,91 @@ struct DecodeCommandTests {
     }
   }
 
+  @Test(
+    "Compressed contents that end early are named with the place where the file ends",
+    arguments: [
+      ("mid-stream.pcap.zst", 5_000, 65, "the zstd contents are cut short", "after 5000 bytes, and nothing"),
+      ("loss-reorder.pcap.gz", 8, 65, "the gzip contents are cut short", "after 8 bytes, and nothing"),
+      ("loss-reorder.pcap.gz", 5_000, 0, "the gzip contents are cut short", "after 5000 bytes"),
+    ] as [(String, Int, Int32, String, String)])
+  func cutShort(trace: String, length: Int, status: Int32, problem: String, place: String) throws {
+    try Command.inFolder { command in
+      let bytes = try Data(contentsOf: Command.traces.appending(path: trace))
+      try command.write(Array(bytes.prefix(length)), "cut")
+      for subcommand in ["decode", "inspect"] {
+        let outcome = try command.run(subcommand, "cut")
+        #expect(outcome.status == status)
+        #expect(outcome.errors.hasPrefix("apnscope: cut: \(problem)"))
+        #expect(outcome.errors.contains(place))
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+      }
+    }
+  }
+
+  // MARK: guessing
+
+  /// Bytes that are nothing, the same every time.
+  private static func noise(_ count: Int) -> [UInt8] {
+    var state: UInt64 = 7
+    return (0..<count).map { _ in
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return UInt8(truncatingIfNeeded: state >> 56)
+    }
+  }
+
+  @Test("A guess that explains little is said to be one, and --stream ends the doubt") func doubtfulGuess() throws {
+    try Command.inFolder { command in
+      // Mostly noise, with an error response in it.
+      try command.write(Self.noise(5_000) + [8, 8, 0, 0, 0, 1] + Self.noise(5_000), "noise")
+      let guessed = try command.run("decode", "noise")
+      #expect(guessed.status == 0)
+      #expect(guessed.errors.hasPrefix("apnscope: noise: perhaps no dump of this protocol: read as error responses"))
+      #expect(guessed.errors.contains("--stream") && guessed.errors.contains("first 10006 bytes"))
+      #expect(guessed.output.contains(#""type":"error_response""#))
+      let told = try command.run("decode", "--stream", "responses", "noise")
+      #expect(told.errors == "")
+      #expect(told.output == guessed.output)
+      #expect(try command.run("inspect", "noise").errors == guessed.errors)
+      #expect(try command.run("inspect", "--format", "json", "noise").output.contains("perhaps no dump"))
+    }
+  }
+
+  @Test("What holds no likely record is no dump, unless --stream says so") func noDump() throws {
+    try Command.inFolder { command in
+      // As programs are: what reads as frames by its lengths alone, and other bytes between.
+      var program: [UInt8] = []
+      for _ in 0..<10 {
+        program += [0, 0, 32] + [UInt8](repeating: 0x41, count: 32) + [0, 40] + [UInt8](repeating: 0x42, count: 40)
+        program += [0, 0, 32] + [UInt8](repeating: 0x41, count: 32) + [0, 40] + [UInt8](repeating: 0x42, count: 40)
+        program += [UInt8](repeating: 0x43, count: 50)
+      }
+      try command.write(program, "program")
+      let outcome = try command.run("decode", "program")
+      #expect(outcome.status == 65)
+      #expect(outcome.output == "")
+      #expect(outcome.errors.contains("--stream says what a damaged dump holds"))
+      #expect(try command.run("decode", "--stream", "gateway", "program").status == 0)
+    }
+  }
+
+  @Test(
+    "Dumps are told from their bytes without doubt, also damaged ones",
+    arguments: ["garbage-inside.bin", "responses.bin", "responses.hexdump", "feedback-plain.hex", "unusual-items.xxd"])
+  func likelyGuess(trace: String) throws {
+    try Command.inFolder { command in
+      try command.trace(trace)
+      #expect(try command.run("decode", trace).errors == "")
+      guard trace == "garbage-inside.bin" else { return }
+      // A third of it is damage.
+      let dump = Array(try Data(contentsOf: Command.traces.appending(path: trace)))
+      let noise = Self.noise(dump.count / 4)
+      try command.write(noise + dump + noise, "damaged")
+      let outcome = try command.run("decode", "damaged")
+      #expect(outcome.errors == "")
+      #expect(outcome.lines.count { $0.contains(#""type":"notification""#) } >= 30)
+    }
+  }
+
   // MARK: output
 
   @Test("A reader that goes away is no error") func closedPipe() throws {
@@ -172,7 +257,18 @@ struct DecodeCommandTests {
     }
   }
 
-  // MARK: filters and ports
+  // MARK: filters, ports and limits
+
+  @Test("Limits in bytes take units") func units() throws {
+    try Command.inFolder { command in
+      try command.trace("unusual-items.xxd", as: "dump")
+      let outcome = try command.run("decode", "--max-payload-length", "1KiB", "--max-frame-length", "64KiB", "dump")
+      #expect(outcome.status == 0)
+      #expect(outcome.output == (try command.run("decode", "--max-payload-length", "1024", "dump").output))
+      #expect(try command.run("decode", "--max-frame-length", "0", "dump").status == 64)
+      #expect(try command.run("decode", "--max-frame-length", "8GiB", "dump").status == 64)
+    }
+  }
 
   @Test("--filter keeps what matches; an expression without meaning is a usage error") func filter() throws {
     try Command.inFolder { command in

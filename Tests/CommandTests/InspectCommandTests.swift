@@ -53,6 +53,17 @@ struct InspectCommandTests {
     }
   }
 
+  @Test("Without rows there are no tables") func noRows() throws {
+    try Command.inFolder { command in
+      try command.trace("known-bad-and-errors.pcap")
+      let outcome = try command.run("inspect", "--rows", "0", "known-bad-and-errors.pcap")
+      #expect(outcome.status == 0)
+      #expect(!outcome.output.contains("client -> server"))
+      #expect(!outcome.output.contains("discarded  latency"))
+      for count in [4, 5] { #expect(outcome.output.contains("\n  and \(count) more (--rows)\n")) }
+    }
+  }
+
   @Test("Nothing to read, nothing to show") func missing() throws {
     try Command.inFolder { command in
       let outcome = try command.run("inspect", "missing.pcap")

@@ -26,6 +26,57 @@ struct InterruptTests {
     }
   }
 
+  @Test(
+    "Also a pipe that brings a raw dump, or nothing yet",
+    arguments: [("garbage-inside.bin", 1, 20), ("garbage-inside.bin", 0, 0)])
+  func dump(trace: String, share: Int, least: Int) throws {
+    try Command.inFolder { command in
+      let bytes = try Data(contentsOf: Command.traces.appending(path: trace))
+      let outcome = try interrupted(command, ["decode", "-"], after: bytes.prefix(bytes.count * share))
+      #expect(outcome.status == 130)
+      #expect(outcome.errors == "")
+      #expect(outcome.lines.count { $0.contains(#""type":"notification""#) } >= least)
+    }
+  }
+
+  @Test("A report is of what was read", arguments: ["plain-error.pcap", "plain-error.pcap.jsonl"])
+  func report(trace: String) throws {
+    try Command.inFolder { command in
+      let bytes = try Data(contentsOf: Command.traces.appending(path: trace))
+      let outcome = try interrupted(
+        command, ["report", "-", "--output", "report"], after: bytes.prefix(bytes.count / 4))
+      #expect(outcome.status == 130)
+      #expect(outcome.output == "report/report.html\nreport/report.md\n")
+      #expect(try command.read("report/report.md").contains("| notifications | **1"))
+    }
+  }
+
+  @Test("There is no report of nothing") func nothing() throws {
+    try Command.inFolder { command in
+      let outcome = try interrupted(command, ["report", "-", "--output", "report"], after: Data())
+      #expect(outcome.status == 130)
+      #expect(outcome.output == "" && outcome.errors == "")
+      #expect(!FileManager.default.fileExists(atPath: command.folder.appending(path: "report").path))
+    }
+  }
+
+  /// Writes to the command's standard input, which stays open, and presses Ctrl-C.
+  private func interrupted(_ command: Command, _ arguments: [String], after bytes: Data) throws -> Outcome {
+    // A hang is ended by a signal that is not Ctrl-C.
+    let process = try command.prepared(
+      ["--default-signal=INT", "timeout", "--foreground", "--signal=KILL", "60", Command.path] + arguments,
+      executable: "/usr/bin/env")
+    let pipe = Pipe()
+    process.standardInput = pipe
+    try process.run()
+    try pipe.fileHandleForWriting.write(contentsOf: bytes)
+    waitUntilRead(pipe)
+    process.interrupt()
+    process.waitUntilExit()
+    try pipe.fileHandleForWriting.close()
+    return try command.outcome(of: process)
+  }
+
   @Test("Records of a quiet pipe are handed on while it stays open", arguments: ["jsonl", "csv", "table"])
   func quietPipe(format: String) throws {
     try Command.inFolder { command in

@@ -95,6 +95,20 @@ struct ReportTraceTests {
     }
   }
 
+  @Test("Copies of another report's sources stay in the folder, and are named") func strangers() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap", as: "trace")
+      #expect(try command.run("report", "trace", "--output", "out").errors == "")
+      for name in ["run.json", "ledger.json"] { try command.write(Array("measured".utf8), "out/\(name)") }
+      let outcome = try command.run("report", "trace", "--output", "out")
+      #expect(outcome.status == 0)
+      #expect(
+        outcome.errors
+          == "apnscope: out/: the report is not made from these files in it, which stay: run.json, ledger.json\n")
+      #expect(try command.read("out/run.json") == "measured")
+    }
+  }
+
   @Test("Bad lines are named with their number and lose nothing that is good; unknown kinds are counted")
   func badLines() throws {
     try Command.inFolder { command in

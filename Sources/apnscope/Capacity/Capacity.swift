@@ -96,5 +96,17 @@ struct Capacity: AsyncParsableCommand {
     }
   }
 
-  func run() async throws { try await CapacityRun(self).run() }
+  private func checkFiles() throws {
+    let pages = result.output.map { ReportFolder.pages(in: $0) + [Outputs.path(of: "capacity.json", in: $0)] } ?? []
+    try FilesInUse.check(
+      reading: target.files + (workload.payloadFrom.map { [$0] } ?? []),
+      writing: pages.map { ("--output", $0) } + [
+        ("--history", result.history), ("--keylog", target.keylog), FilesInUse.standardOutput,
+      ])
+  }
+
+  func run() async throws {
+    try checkFiles()
+    try await CapacityRun(self).run()
+  }
 }

@@ -91,7 +91,10 @@ struct Load: AsyncParsableCommand {
   }
 
   func run() async throws {
-    guard let plan else { return try await LoadRun(self).run() }
+    guard let plan else {
+      try checkFiles(plan: nil)
+      return try await LoadRun(self).run()
+    }
     let merged = try SettingsFile(path: plan).merged(
       into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"],
       alternatives: [
@@ -100,7 +103,17 @@ struct Load: AsyncParsableCommand {
         ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
       ])
     try merged.requireCompanions()
+    try merged.checkFiles(plan: plan)
     try await LoadRun(merged).run()
+  }
+
+  private func checkFiles(plan: String?) throws {
+    try FilesInUse.check(
+      reading: target.files + [plan, replay.replay, workload.payloadFrom].compactMap { $0 },
+      writing: [
+        ("--output", result.output), ("--history", result.history), ("--keylog", target.keylog),
+        FilesInUse.standardOutput,
+      ])
   }
 
   /// What is to be done. Reads the files that are named.

@@ -37,6 +37,10 @@ struct Merge: ParsableCommand {
   @Option(help: "What standard output gets: text (a summary) or json (the result).")
   var format = ResultOptions.Format.text
 
+  func validate() throws {
+    try FilesInUse.check(reading: results, writing: [("--output", output), FilesInUse.standardOutput])
+  }
+
   func run() throws {
     let parts = try results.map { RunResult.Part($0, try ResultDocument.read($0)) }
     let merged: RunResult
@@ -46,7 +50,6 @@ struct Merge: ParsableCommand {
       complain("\(error)")
       throw ExitStatus.damaged
     }
-    // Made after all were read: it may be one of them.
     let file = try output.map { try TextOutput($0) }
     let standard = try TextOutput(nil)
     let document = try merged.jsonDocument()

@@ -76,6 +76,9 @@ struct TargetOptions: ParsableArguments {
     if gateway.address.port == 0 { throw ValidationError("--gateway needs a port from 1 to 65535.") }
   }
 
+  /// The files that are read; a folder stands for those in it.
+  var files: [String] { [identity, key, passPhraseFile, ca].compactMap { $0 } }
+
   func requireIdentity() throws {
     if identity == nil, !plain {
       throw ValidationError("Give --identity (see 'apnscope identity --help'), or --plain for TCP without TLS.")

@@ -67,6 +67,7 @@ struct History: ParsableCommand {
         throw ValidationError("--output takes a file that ends in .svg or .html.")
       }
     }
+    try FilesInUse.check(reading: [file], writing: [("--output", output), FilesInUse.standardOutput])
     if show != nil, figure != nil || last != nil || kind != nil {
       throw ValidationError("--show stands alone.")
     }

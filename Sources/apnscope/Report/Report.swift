@@ -11,7 +11,8 @@ struct Report: ParsableCommand {
       its reader's system is, and fit for a phone and for paper; report.md with chart-1.svg, chart-2.svg … beside it, for \
       a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json, capacity.json), so that \
       they can be made again. The page ends with the command line that made it. The folder is made if it is not there; \
-      files of an earlier report in it are replaced.
+      pages, charts and copies of an earlier report in it are replaced, but copies that this one does not have stay, with \
+      a warning: they may be originals.
 
       A load run ('apnscope load --output' or 'apnscope merge --output') becomes: the verdict (what was asked, what came \
       of it, what limited it, thresholds, invariants), what it says about capacity with confidence intervals, the \
@@ -79,8 +80,24 @@ struct Report: ParsableCommand {
     if output.isEmpty { throw ValidationError("--output needs the name of a folder.") }
   }
 
+  /// - Parameter path: of the input.
+  private func checkFiles(_ path: String) throws {
+    try FilesInUse.check(
+      reading: [path] + [ledger, baseline].compactMap { $0 } + decoding.secrets.files,
+      writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
+  }
+
   func run() throws {
     let path = try StandardInput.path(of: input, keepingNear: output)
+    guard Interrupt.take() else { return try report(path) }
+    // The rest of the input is missing; what is wrong with it, or told by it, comes from that.
+    if try ReportInput.isEmpty(path) { throw ExitStatus.interrupted }
+    do { try report(path) } catch is ExitCode {}
+    throw ExitStatus.interrupted
+  }
+
+  private func report(_ path: String) throws {
+    try checkFiles(path)
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")

@@ -19,6 +19,16 @@ struct ReportFolder {
     }
   }
 
+  /// What a report writes there, and an earlier one may have written: copies of what it was made from aside.
+  static func pages(in folder: String) -> [String] {
+    let folder = folder.hasSuffix("/") ? folder : folder + "/"
+    var charts: [String] = []
+    repeat {
+      charts.append("\(folder)chart-\(charts.count + 1).svg")
+    } while unsafe access(charts[charts.count - 1], F_OK) == 0
+    return ["\(folder)report.html", "\(folder)report.md"] + charts
+  }
+
   /// Of a folder that may have to be made first: itself, or the nearest that it will be in and that there is; with a
   /// slash at its end.
   static func existing(_ path: String) -> String {
@@ -39,8 +49,8 @@ struct ReportFolder {
   ///
   /// - Parameter files: names in the folder, and what is copied to them.
   func write(_ page: Page, copying files: [(name: String, from: String)]) throws {
-    // Read before anything is written: they may be in this folder.
-    let copies = try files.map { file in
+    // Read before anything is written: they may be in this folder. One that is its own copy is left alone.
+    let copies = try files.filter { !FilesInUse.isSame($0.from, path + $0.name) }.map { file in
       do {
         return (file.name, try WholeFile.read(file.from, maximumLength: ResultDocument.maximumLength))
       } catch {
@@ -49,9 +59,18 @@ struct ReportFolder {
       }
     }
     try write(page, copies)
+    nameStrangers(except: files.map(\.name))
     let standard = try TextOutput(nil)
     standard.say("\(path)report.html\n\(path)report.md")
     try standard.check()
+  }
+
+  /// Says which copies in the folder are not of this report. They stay: what was measured may be nowhere else.
+  private func nameStrangers(except own: [String]) {
+    let copies = ["run.json", "ledger.json", "baseline.json", "capacity.json"]
+    let strangers = copies.filter { !own.contains($0) }.filter { unsafe access(path + $0, F_OK) == 0 }
+    guard !strangers.isEmpty else { return }
+    complain("\(path): the report is not made from these files in it, which stay: \(strangers.joined(separator: ", "))")
   }
 
   /// Writes the page in both forms, and documents beside it.
@@ -72,7 +91,7 @@ struct ReportFolder {
   }
 
   func write(_ bytes: [UInt8], _ name: String) throws {
-    guard let file = OutputFile(creating: path + name) else {
+    guard let file = OutputFile(later: path + name) else {
       complain("\(path)\(name): \(SystemError.text(errno))")
       throw ExitStatus.inputOutput
     }

@@ -28,6 +28,8 @@ enum ReportInput: String {
     }
   }
 
+  static func isEmpty(_ path: String) throws -> Bool { try beginning(of: path).isEmpty }
+
   private static func beginning(of path: String) throws -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {

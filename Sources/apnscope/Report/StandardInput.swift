@@ -8,6 +8,8 @@ enum StandardInput {
   /// that it takes room on its disk and none in memory, until the program ends. A folder that is not there is not made,
   /// for the input may be no good: the file is then of the nearest that it would be in.
   ///
+  /// Ctrl-C ends what comes through a pipe: what has come by then is the input.
+  ///
   /// Complains and throws an exit code when it cannot be read or kept.
   static func path(of input: String, keepingNear folder: String) throws -> String {
     guard input == "-" else { return input }
@@ -31,8 +33,9 @@ enum StandardInput {
     }
     guard file >= 0 else { throw failure(folder, ExitStatus.inputOutput) }
     defer { close(file) }
+    Interrupt.watch()
     var block = [UInt8](repeating: 0, count: 1 << 18)
-    while true {
+    while !Interrupt.isRequested {
       // Safe: at most the block's length is written.
       let count = unsafe read(STDIN_FILENO, &block, block.count)
       if count == 0 { break }

@@ -69,7 +69,10 @@ struct Simulate: AsyncParsableCommand {
   }
 
   func run() async throws {
-    guard let settings else { return try await SimulatorRun(self).run() }
+    guard let settings else {
+      try checkFiles(settings: nil)
+      return try await SimulatorRun(self).run()
+    }
     let merged = try SettingsFile(path: settings).merged(
       into: Simulate.self, named: "simulate", except: ["settings"], repeatable: ["reject", "wrong-environment"],
       alternatives: [
@@ -79,7 +82,17 @@ struct Simulate: AsyncParsableCommand {
     if merged.tls.identity == nil, !merged.tls.plain {
       throw ValidationError("Neither the command line nor \(settings) says identity or plain.")
     }
+    try merged.checkFiles(settings: settings)
     try await SimulatorRun(merged).run()
+  }
+
+  private func checkFiles(settings: String?) throws {
+    try FilesInUse.check(
+      reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
+      writing: [
+        ("--ledger", books.ledger), ("--log", books.log), ("--keylog", tls.keylog),
+        ("--feedback-list", devices.feedbackList), FilesInUse.standardOutput,
+      ])
   }
 
   /// What the simulator is made of. Reads the files that are named.
