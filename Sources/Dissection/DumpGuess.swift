@@ -51,6 +51,7 @@ struct DumpGuess {
   private static func count<G: RecordGrammar>(_ sample: RawSpan, _ grammar: G) -> Count {
     // Followed from the first byte: right for a dump that begins with a record, whatever the record holds.
     var count = Count()
+    var substantial = 0
     walk: while count.explained < sample.byteCount {
       switch grammar.extent(sample, count.explained) {
       case .complete(let length):
@@ -58,18 +59,22 @@ struct DumpGuess {
         let record = sample.extracting(count.explained..<end)
         guard grammar.isTrustworthy(record, followedBy: sample.extracting(end..<sample.byteCount)) else { break walk }
         count.explained = end
+        if grammar.isCredible(record, isAligned: true) { substantial += length }
       default: break walk
       }
     }
-    // Lengths that lead from the first byte to the last are no chance.
+    // Lengths that lead from the first byte through most of it are no chance, if they are not those of nothing: zeros
+    // are records as well.
+    let isChain = substantial >= max(1, sample.byteCount / 2)
+    let aligned = isChain ? count.explained : 0
     guard count.explained < sample.byteCount else {
-      return Count(explained: sample.byteCount, credible: sample.byteCount)
+      return Count(explained: sample.byteCount, credible: isChain ? sample.byteCount : substantial)
     }
     // Searched for: right for a dump with damage, and stricter.
     count = Count()
     func add(_ record: RawSpan) {
       count.explained += record.byteCount
-      if grammar.isCredible(record) { count.credible += record.byteCount }
+      if grammar.isCredible(record, isAligned: false) { count.credible += record.byteCount }
     }
     var framer = RecordFramer(grammar: grammar, isAligned: false)
     framer.read(sample, at: 0, mark: Mark(time: .none, packet: 0)) { record, _, _ in
@@ -81,7 +86,7 @@ struct DumpGuess {
       add(record)
     } damage: { _ in
     }
-    return count
+    return Count(explained: max(count.explained, aligned), credible: max(count.credible, aligned))
   }
 }
 

@@ -27,7 +27,9 @@ protocol RecordGrammar: Sendable {
   func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility
 
   /// Whether bytes of something else would hardly look like this record by chance.
-  func isCredible(_ record: RawSpan) -> Bool
+  ///
+  /// - Parameter isAligned: it follows on others from the first byte on, so it need only hold something.
+  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool
 
   /// Told of every record, so that later decisions can lean on what the stream has shown.
   mutating func note(firstByte: UInt8)
@@ -138,11 +140,12 @@ struct GatewayGrammar: RecordGrammar {
   }
 
   /// Each field where it belongs, or a payload that begins as JSON does: also one with a mistake in it.
-  func isCredible(_ record: RawSpan) -> Bool {
+  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool {
     guard let layout = try? PushNotification.Layout(parsing: record) else { return false }
     if layout.command == .framed && isExact(layout) { return true }
     let payload = PushNotification(layout: layout, frame: record).payload
-    return layout.token.length > 0 && payload.byteCount > 0 && payload.byte(at: 0) == UInt8(ascii: "{")
+    guard layout.token.length > 0, payload.byteCount > 0 else { return false }
+    return isAligned || payload.byte(at: 0) == UInt8(ascii: "{")
   }
 
   /// Every field is one of the five, has its own length, comes once, and together they fill the frame.
@@ -224,7 +227,7 @@ struct GatewayGrammar: RecordGrammar {
 /// Error responses from gateway to provider.
 struct ResponseGrammar: RecordGrammar {
   func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent { ErrorResponse.extent(of: bytes, at: offset) }
-  func isCredible(_ record: RawSpan) -> Bool { record.byte(at: 0) == ErrorResponse.documentedCommand }
+  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool { record.byte(at: 0) == ErrorResponse.documentedCommand }
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
   mutating func note(firstByte: UInt8) {}
 
@@ -250,7 +253,7 @@ struct FeedbackGrammar: RecordGrammar {
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
   mutating func note(firstByte: UInt8) {}
 
-  func isCredible(_ record: RawSpan) -> Bool {
+  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool {
     record.uint32(at: 0) != 0 && canStart(record, 0, atEnd: true) == .yes
   }
 

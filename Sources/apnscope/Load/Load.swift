@@ -30,8 +30,8 @@ struct Load: AsyncParsableCommand {
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
-      when each connection was up (--timeline). Ctrl-C once ends it in good order with a full report, twice at once; so does a terminal that is lost, unless it runs under nohup. It \
-      sends to this machine only, unless --allow-remote is given, and for 60 seconds unless --for, --stage, --count or \
+      when each connection was up (--timeline). Ctrl-C ends it in good order with a full report, and so \
+      does a terminal that is lost, but under nohup; Ctrl-C twice ends it at once. It sends to this machine only, unless --allow-remote is given, and for 60 seconds unless --for, --stage, --count or \
       --replay says otherwise.
 
       Times are written 250ms, 2s, 10m or 1h; rates 500/s or 200k/s; counts 1000, 20k or 10M; bytes 4096, 64KiB or 1MB; \
