@@ -279,7 +279,7 @@ struct LoadEndTests {
     (progress.errors, progress.connections, progress.sendLag99, progress.cpu) = (3, 8, 12_345, 0.934)
     #expect(
       LoadStatus.line(progress)
-        == "12 s  measured  asked 50,000/s  written 50,000/s (1,234,567)  accepted 48,000/s (1,200,000)  errors 3  connections 8  lag p99 12 ms  cpu 93 %"
+        == "12 s  measured  asked 50,000/s  written 50,000/s (1,234,567)  accepted 48,000/s (1,200,000)  errors 3  connections 8  lag p99 12.3 ms  cpu 93 %"
     )
     progress.askedPerSecond = nil
     progress.phase = "drain"

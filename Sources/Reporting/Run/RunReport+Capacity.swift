@@ -56,7 +56,8 @@ extension RunReport {
       let low = ends.lower.map { lag.text($0) } ?? "?"
       let high = ends.upper.map { lag.text($0) } ?? "?"
       table.add(
-        "Send lag \(name)", Prose(lag.text(lag.quantile(share))), low == high ? "finer than recorded" : "\(low) to \(high)",
+        "Send lag \(name)", Prose(lag.text(lag.quantile(share))),
+        low == high ? "finer than recorded" : "\(low) to \(high)",
         "ranks of \(grouped(lag.count)) values")
     }
   }

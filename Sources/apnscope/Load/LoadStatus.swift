@@ -22,7 +22,8 @@ final class LoadStatus: Sendable {
       "written \(rate(progress.writtenPerSecond)) (\(grouped(progress.written)))",
       "accepted \(rate(progress.acceptedPerSecond)) (\(grouped(progress.accepted)))",
       "errors \(grouped(progress.errors))", "connections \(grouped(progress.connections))",
-      "lag p99 \(Unit.microseconds.text(Double(progress.sendLag99)))", "cpu \(Int(nearest: (progress.cpu * 100).rounded())) %",
+      "lag p99 \(Unit.microseconds.text(Double(progress.sendLag99)))",
+      "cpu \(Int(nearest: (progress.cpu * 100).rounded())) %",
     ]
     return parts.joined(separator: "  ")
   }
