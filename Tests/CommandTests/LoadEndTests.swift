@@ -184,45 +184,6 @@ struct LoadEndTests {
     }
   }
 
-  /// Answers every connection with two bytes that are nothing, and a rejection of what was never sent.
-  private static let confused = """
-    import socket, sys
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(8)
-    print("port", listener.getsockname()[1], "end", file=sys.stderr, flush=True)
-    while True:
-        connection = listener.accept()[0]
-        connection.recv(1)
-        connection.sendall(b"xy\\x08\\x08\\xee\\x6b\\x28\\x00")
-        connection.shutdown(socket.SHUT_WR)
-        while connection.recv(65536):
-            pass
-        connection.close()
-    """
-
-  @Test("Answers that settle nothing are counted and shown")
-  func strayAnswers() throws {
-    try Command.inFolder { command in
-      let gateway = try RunningProcess("python3", ["-c", Self.confused], in: command.folder)
-      #expect(waitUntil { gateway.errors.contains("end") })
-      let port = try #require(gateway.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
-      let outcome = try RunningProcess(
-        Command.path,
-        [
-          "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "1", "--max-attempts", "2", "--drain", "2s",
-          "--marker-timeout", "1s", "--output", "run.json",
-        ], in: command.folder
-      ).end()
-      gateway.send(SIGKILL)
-      let answers = try result(in: command).answers
-      #expect(answers.unresolved >= 1, "\(outcome.errors)")
-      #expect(answers.strayBytes == 2 * answers.unresolved)
-      #expect(outcome.output.contains("that name nothing sent, "))
-      #expect(try command.read("run.json").contains("\"stray_bytes\""))
-    }
-  }
-
   /// Answers every connection with what it is told, and ends it.
   private static func answering(_ bytes: String) -> String {
     """
@@ -240,6 +201,30 @@ struct LoadEndTests {
             pass
         connection.close()
     """
+  }
+
+  @Test("Answers that settle nothing are counted and shown")
+  func strayAnswers() throws {
+    try Command.inFolder { command in
+      // Two bytes that are nothing, and a rejection of what was never sent.
+      let answer = #"xy\x08\x08\xee\x6b\x28\x00"#
+      let gateway = try RunningProcess("python3", ["-c", Self.answering(answer)], in: command.folder)
+      #expect(waitUntil { gateway.errors.contains("end") })
+      let port = try #require(gateway.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
+      let outcome = try RunningProcess(
+        Command.path,
+        [
+          "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "1", "--max-attempts", "2", "--drain", "2s",
+          "--marker-timeout", "1s", "--output", "run.json",
+        ], in: command.folder
+      ).end()
+      gateway.send(SIGKILL)
+      let answers = try result(in: command).answers
+      #expect(answers.unresolved >= 1, "\(outcome.errors)")
+      #expect(answers.strayBytes == 2 * answers.unresolved)
+      #expect(outcome.output.contains("that name nothing sent, "))
+      #expect(try command.read("run.json").contains("\"stray_bytes\""))
+    }
   }
 
   @Test(

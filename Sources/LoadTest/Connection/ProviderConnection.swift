@@ -215,6 +215,7 @@ final class ProviderConnection {
 
   /// Writes the batch when it has waited long enough.
   func check(_ now: Int64) {
+    // Asked again, should what was seen never come as something read.
     readsFirst = false
     if phase == .up {
       // Once only: behind what is unsent it would grow without end when the gateway does not read.
