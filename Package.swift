@@ -51,7 +51,7 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
-      name: "Measurement", dependencies: ["Bytes", .product(name: "Histogram", package: "hdrhistogram-swift")],
+      name: "Measurement", dependencies: [.product(name: "Histogram", package: "hdrhistogram-swift")],
       swiftSettings: settings),
 
     .target(
@@ -96,8 +96,8 @@ let package = Package(
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
         "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "TOMLKit", package: "TOMLKit"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
@@ -130,9 +130,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "COpenSSL",
-        "TestSupport", "apnscope",
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        "GatewaySimulator", "TLSTransport", "APNSProtocol", "Measurement", "Bytes", "COpenSSL", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
       name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], swiftSettings: settings),
@@ -146,7 +145,7 @@ let package = Package(
     .testTarget(
       name: "ReportingTests",
       dependencies: [
-        "Reporting", "Measurement", "Bytes", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+        "Reporting", "Measurement", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
       ],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(

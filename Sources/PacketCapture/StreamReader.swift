@@ -62,7 +62,7 @@ private final class ReadingWork: @unchecked Sendable {
   /// Batches that wait to be taken, `nil` for the end; and used ones, whose memory is used again.
   private let ready = Mutex<[EventBatch?]>([])
   private let spare = Mutex<[EventBatch]>([])
-  private let room = DispatchSemaphore(value: depth)
+  private let room = DispatchSemaphore(value: 0)
   private let count = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
 
@@ -71,6 +71,9 @@ private final class ReadingWork: @unchecked Sendable {
     self.filter = filter
     decoder = PacketDecoder(options: options)
     reassembler = TCPReassembler(options: options.reassembly)
+    // Signalled, not begun with: libdispatch traps when a semaphore is freed below the value it was made with, as it is
+    // when whoever takes the batches leaves before the end.
+    for _ in 0..<Self.depth { room.signal() }
   }
 
   // MARK: the reading thread

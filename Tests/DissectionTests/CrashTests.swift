@@ -14,7 +14,8 @@ struct CrashTests {
     Folder.names(in: folder.appending(path: target), ending: "").map { "\(target)/\($0)" }
   }
 
-  @Test(arguments: files) func filesThatBrokeSomethingAreReadToTheirEnd(file: String) throws {
+  @Test("Files that broke something are read to their end", arguments: files)
+  func filesThatBrokeSomethingAreReadToTheirEnd(file: String) throws {
     do {
       let collector = try dissect(Self.folder.appending(path: file).path)
       #expect(collector.summaries.count == 1)
@@ -24,7 +25,7 @@ struct CrashTests {
   }
 
   /// Bytes lost inside an error response, and fewer behind them than it needs.
-  @Test func aGapInsideAResponseIsSurvived() {
+  @Test("A gap inside a response is survived") func aGapInsideAResponseIsSurvived() {
     var framer = RecordFramer(grammar: ResponseGrammar(), isAligned: true)
     var damaged = 0
     let (head, tail): ([UInt8], [UInt8]) = ([8, 8, 0], [9])

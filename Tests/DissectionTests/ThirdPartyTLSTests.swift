@@ -12,8 +12,8 @@ import Testing
 /// The environment variable APNSCOPE_THIRD_PARTY names the folder; `expected.json` in it holds, per TCP stream, the
 /// length and SHA-256 of what each end sent under TLS, as tshark 4.0.17 reads it with the same secrets.
 @Suite(.enabled(if: ThirdPartyTLS.folder != nil)) struct ThirdPartyTLSTests {
-  @Test(arguments: try ThirdPartyTLS.captures())
-  func `plaintext is the one that others read`(capture: String) throws {
+  @Test("Plaintext is the one that others read", arguments: try ThirdPartyTLS.captures())
+  func plaintextIsTheOneThatOthersRead(capture: String) throws {
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture))
     try ThirdPartyTLS.expect(run, of: capture, \.follow_tls)
     for connection in run.connections {
@@ -24,8 +24,10 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: ExternalTool.isInstalled("tshark")), arguments: ThirdPartyTLS.overlooked)
-  func `captures that hold their secrets open`(capture: String) throws {
+  @Test(
+    "Captures that hold their secrets open", .enabled(if: ExternalTool.isInstalled("tshark")),
+    arguments: ThirdPartyTLS.overlooked)
+  func capturesThatHoldTheirSecretsOpen(capture: String) throws {
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: Secrets())
     let connection = try #require(run.connections.first)
     #expect(run.violations.isEmpty && run.connections.count == 1 && connection.summary.problem == nil)
@@ -41,14 +43,15 @@ import Testing
         == followed.second.bytes)
   }
 
-  @Test(arguments: try ThirdPartyTLS.captures())
-  func `bytes that come one by one carry the same`(capture: String) throws {
+  @Test("Bytes that come one by one carry the same", arguments: try ThirdPartyTLS.captures())
+  func bytesThatComeOneByOneCarryTheSame(capture: String) throws {
     let run = try TLSCaptureRun(
       of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture), pieceLength: 1)
     try ThirdPartyTLS.expect(run, of: capture, \.follow_tls)
   }
 
-  @Test func `early data without its secret stay closed, and what follows them opens`() throws {
+  @Test("Early data without its secret stay closed, and what follows them opens")
+  func earlyDataWithoutItsSecretStayClosedAndWhat() throws {
     let secrets = Secrets()
     secrets.add(try ThirdPartyTLS.keyLog("tls13-rfc8446-noearly.keys"))
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path("tls13-rfc8446.pcap"), secrets: secrets)
@@ -59,8 +62,8 @@ import Testing
     #expect(resumed.summary.isResumed == true)
   }
 
-  @Test(arguments: try ThirdPartyTLS.captures())
-  func `secrets of other connections open nothing`(capture: String) throws {
+  @Test("Secrets of other connections open nothing", arguments: try ThirdPartyTLS.captures())
+  func secretsOfOtherConnectionsOpenNothing(capture: String) throws {
     let run = try TLSCaptureRun(
       of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(withoutThoseOf: capture))
     let holdsItsSecrets = ThirdPartyTLS.keys[capture]?.isEmpty == true
@@ -71,8 +74,8 @@ import Testing
     }
   }
 
-  @Test(arguments: ThirdPartyTLS.allFiles)
-  func `no capture breaks a decryptor, and nothing opens without its secrets`(capture: String) throws {
+  @Test("No capture breaks a decryptor, and nothing opens without its secrets", arguments: ThirdPartyTLS.allFiles)
+  func noCaptureBreaksADecryptorAndNothingOpens(capture: String) throws {
     guard let run = try? TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.allSecrets()) else {
       // No capture file: then others refuse it too, or it is a key.
       let expected = try ThirdPartyTLS.expected()[capture]
@@ -84,7 +87,9 @@ import Testing
     for connection in run.connections { #expect(connection.ways.values.allSatisfy { $0.bytes.isEmpty }) }
   }
 
-  @Test func `secrets before the packets open what a dissection reads`() throws {
+  @Test("Secrets before the packets open what a dissection reads") func secretsBeforeThePacketsOpenWhatADissection()
+    throws
+  {
     let name = "tls12-dsb.pcapng"
     let streams = try #require(ThirdPartyTLS.expected()[name]?.streams)
     let read = try dissect(ThirdPartyTLS.path(name)).connections
@@ -96,8 +101,9 @@ import Testing
     }
   }
 
-  @Test(arguments: ["tls_nss_example.pcap", "http2-data-reassembly.pcap"])
-  func `secrets far behind the packets open them too`(capture: String) throws {
+  @Test(
+    "Secrets far behind the packets open them too", arguments: ["tls_nss_example.pcap", "http2-data-reassembly.pcap"])
+  func secretsFarBehindThePacketsOpenThemToo(capture: String) throws {
     guard case .keyLog(let keyLog)? = ThirdPartyTLS.keys[capture]?.first else { return }
     let pcapng = ThirdPartyTLS.pcapng(
       try SecretsFile.read(ThirdPartyTLS.path(capture), maximumLength: 1 << 20),

@@ -32,7 +32,7 @@ import Testing
 
   // MARK: lines
 
-  @Test func allFieldsInOneLine() throws {
+  @Test("All fields in one line") func allFieldsInOneLine() throws {
     try withLog { log, path in
       log.write(
         event("rejected", time: 1_442_365_323_123_456_789) {
@@ -64,7 +64,7 @@ import Testing
   }
 
   /// Whatever stands in a certificate comes back from the line as it was.
-  @Test func textOfStrangersComesBack() throws {
+  @Test("Text of strangers comes back") func textOfStrangersComesBack() throws {
     // No U+FEFF: Foundation's reader loses it.
     let pieces =
       ["\"", "\\", "\n", "\r", "\t", "\0", "\u{1f}", "\u{7f}", "/", "{", "}", "é", "\u{2028}"]
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test func timesAreThoseOfTheCalendar() throws {
+  @Test("Times are those of the calendar") func timesAreThoseOfTheCalendar() throws {
     let formatter = ISO8601DateFormatter()
     formatter.timeZone = TimeZone(identifier: "UTC")
     var random = SeededGenerator(seed: 5)
@@ -110,7 +110,7 @@ import Testing
 
   // MARK: writing
 
-  @Test func linesGoToTheEndOfAFileThatAnybodyMayRead() throws {
+  @Test("Lines go to the end of a file that anybody may read") func linesGoToTheEndOfAFileThatAnybodyMayRead() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("log").path
       for name in ["a", "b"] {
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func aLineIsThereSoon() throws {
+  @Test("A line is there soon") func aLineIsThereSoon() throws {
     try withLog { log, path in
       log.write(event("a"))
       let deadline = Date(timeIntervalSinceNow: 10)
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func nothingIsLostWhenItIsLetGo() throws {
+  @Test("Nothing is lost when it is let go") func nothingIsLostWhenItIsLetGo() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("log").path
       do {
@@ -147,7 +147,7 @@ import Testing
     }
   }
 
-  @Test func linesOfManyThreadsStayWhole() throws {
+  @Test("Lines of many threads stay whole") func linesOfManyThreadsStayWhole() throws {
     let (writers, each) = (8, 5_000)
     try withLog { log, path in
       DispatchQueue.concurrentPerform(iterations: writers) { writer in
@@ -175,13 +175,13 @@ import Testing
 
   // MARK: when it cannot be written
 
-  @Test(arguments: [("/nowhere/log", "No such file or directory"), ("/", "Is a directory")])
+  @Test("What cannot be opened", arguments: [("/nowhere/log", "No such file or directory"), ("/", "Is a directory")])
   func whatCannotBeOpened(_ path: String, _ reason: String) {
     let error = #expect(throws: EventLog.OpenError.self) { _ = try EventLog(path: path) }
     #expect(error?.description == "\(path): \(reason)")
   }
 
-  @Test func aFullDiskIsReported() throws {
+  @Test("A full disk is reported") func aFullDiskIsReported() throws {
     let log = try EventLog(path: "/dev/full")
     for _ in 0..<10 { log.write(event("a")) }
     log.close()
@@ -190,7 +190,7 @@ import Testing
     #expect(log.droppedLines == 11)
   }
 
-  @Test func aReaderThatGoesAwayIsReported() throws {
+  @Test("A reader that goes away is reported") func aReaderThatGoesAwayIsReported() throws {
     try withPipe { path, reader in
       let log = try EventLog(path: path)
       close(reader)
@@ -201,7 +201,7 @@ import Testing
   }
 
   /// Nobody reads the pipe, so that lines wait until there is no room; then somebody does.
-  @Test func whatHasNoRoomIsDroppedAndCounted() throws {
+  @Test("What has no room is dropped and counted") func whatHasNoRoomIsDroppedAndCounted() throws {
     try withPipe { path, reader in
       let log = try EventLog(path: path, maximumWaitingBytes: 200_000)
       let count = 20_000
@@ -231,7 +231,7 @@ import Testing
     }
   }
 
-  @Test func closingDoesNotWaitForeverForAReader() throws {
+  @Test("Closing does not wait forever for a reader") func closingDoesNotWaitForeverForAReader() throws {
     try withPipe { path, reader in
       let log = try EventLog(path: path)
       for _ in 0..<10_000 { log.write(event("a")) }

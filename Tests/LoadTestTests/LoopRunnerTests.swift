@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A loop and its connections")
 struct LoopRunnerTests {
-  @Test("timers alone bring no further burst: that waits until the loop has come to its sockets")
+  @Test("Timers alone bring no further burst: that waits until the loop has come to its sockets")
   func bursts() throws {
     let run = try FreeRun { $0.batching.notifications = 1 }
     for visit in 1...20 {
@@ -20,7 +20,7 @@ struct LoopRunnerTests {
     try run.end()
   }
 
-  @Test("connections that are free take turns, however many there are and however little is due", arguments: 1...6)
+  @Test("Connections that are free take turns, however many there are and however little is due", arguments: 1...6)
   func turns(count: Int) throws {
     let run = try FreeRun {
       $0.connections.count = count

@@ -8,7 +8,7 @@ extension Loopback {
   @Suite("Random loads")
   struct RandomLoadTests {
     @Test(
-      "the books balance, whatever the gateway does", .timeLimit(.minutes(3)), arguments: 1...24 as ClosedRange<UInt64>)
+      "The books balance, whatever the gateway does", .timeLimit(.minutes(3)), arguments: 1...24 as ClosedRange<UInt64>)
     func random(seed: UInt64) async throws {
       var generator = SeededGenerator(seed: seed)
       let behavior = generator.behavior(seed)

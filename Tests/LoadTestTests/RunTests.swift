@@ -11,7 +11,7 @@ extension Loopback {
   /// How runs begin and end when nothing is wrong.
   @Suite("Runs")
   struct RunTests {
-    @Test("as many as were asked for, each once", .timeLimit(.minutes(1)), arguments: [1, 2, 7, 1_000], [1, 3])
+    @Test("As many as were asked for, each once", .timeLimit(.minutes(1)), arguments: [1, 2, 7, 1_000], [1, 3])
     func count(count: Int, connections: Int) async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -27,7 +27,7 @@ extension Loopback {
       #expect(gateway.accepted == count)
     }
 
-    @Test("never more than are due", .timeLimit(.minutes(1)), arguments: [false, true])
+    @Test("Never more than are due", .timeLimit(.minutes(1)), arguments: [false, true])
     func schedule(isPoisson: Bool) async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -47,7 +47,7 @@ extension Loopback {
     }
 
     @Test(
-      "without markers it ends in good order, and calls open what is open", .timeLimit(.minutes(1)),
+      "Without markers it ends in good order, and calls open what is open", .timeLimit(.minutes(1)),
       arguments: [false, true])
     func withoutMarkers(tls: Bool) async throws {
       let simulation = try await LoadSimulation(tls: tls) { options in
@@ -69,7 +69,7 @@ extension Loopback {
       #expect(outcome.books.sendings.markers == 0)
     }
 
-    @Test("lifetimes make connections again, and nothing is lost", .timeLimit(.minutes(1)))
+    @Test("Lifetimes make connections again, and nothing is lost", .timeLimit(.minutes(1)))
     func lifetimes() async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -85,7 +85,7 @@ extension Loopback {
       #expect(outcome.books.opened >= 2_000 / 50)
     }
 
-    @Test("stopped at any time, it ends with balanced books", .timeLimit(.minutes(1)), arguments: [0, 3, 20, 200, 600])
+    @Test("Stopped at any time, it ends with balanced books", .timeLimit(.minutes(1)), arguments: [0, 3, 20, 200, 600])
     func stop(milliseconds: Int) async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -106,7 +106,7 @@ extension Loopback {
       if milliseconds == 0 { #expect(outcome.books.sendings.written == 0) }
     }
 
-    @Test("stopped while nobody answers", .timeLimit(.minutes(1)))
+    @Test("Stopped while nobody answers", .timeLimit(.minutes(1)))
     func stopUnanswered() async throws {
       let simulation = try await LoadSimulation()
       await simulation.stop()
@@ -120,7 +120,7 @@ extension Loopback {
       #expect(outcome.books.generated == 0)
     }
 
-    @Test("the end has a deadline", .timeLimit(.minutes(1)))
+    @Test("The end has a deadline", .timeLimit(.minutes(1)))
     func deadline() async throws {
       let simulation = try await LoadSimulation { $0.behavior.response.delay = .seconds(20) ... .seconds(20) }
       let plan = simulation.plan {
@@ -134,7 +134,7 @@ extension Loopback {
       #expect(outcome.books.abandoned == 2_000)
     }
 
-    @Test("what was open when a gateway was gone is left open if that is wanted", .timeLimit(.minutes(1)))
+    @Test("What was open when a gateway was gone is left open if that is wanted", .timeLimit(.minutes(1)))
     func leaveUnknown() async throws {
       let simulation = try await LoadSimulation { options in
         options.behavior.rejections = [.init(.every(500))]
@@ -147,7 +147,7 @@ extension Loopback {
       #expect(outcome.books.sendings.resent == 0)
     }
 
-    @Test("no descriptor and no thread is left after runs", .timeLimit(.minutes(2)))
+    @Test("No descriptor and no thread is left after runs", .timeLimit(.minutes(2)))
     func descriptors() async throws {
       let simulation = try await LoadSimulation(tls: true) { $0.behavior.rejections = [.init(.every(50))] }
       let plan = simulation.plan {
@@ -184,7 +184,7 @@ extension Loopback {
       weak var connection: ProviderConnection?
     }
 
-    @Test("runner and connections are freed when they are over", .timeLimit(.minutes(1)), arguments: [true, false])
+    @Test("Runner and connections are freed when they are over", .timeLimit(.minutes(1)), arguments: [true, false])
     func freed(isListening: Bool) async throws {
       let simulation = try await LoadSimulation { $0.behavior.rejections = [.init(.every(50))] }
       if !isListening { await simulation.stop() }

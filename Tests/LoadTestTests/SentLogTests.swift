@@ -41,7 +41,7 @@ struct SentLogTests {
     pieces.flatMap { piece in (piece.index..<piece.end).map { [$0, piece.attempt, piece.silences, piece.portion] } }
   }
 
-  @Test("what is left is what was written from there on", arguments: 0..<40 as Range<UInt64>)
+  @Test("What is left is what was written from there on", arguments: 0..<40 as Range<UInt64>)
   func left(seed: UInt64) {
     // Long enough for old writes to be packed, in several blocks.
     let (log, model) = random(seed, writes: seed % 8 == 0 ? 3_000 : 200, gapOneIn: 4)
@@ -55,7 +55,7 @@ struct SentLogTests {
     #expect(log.pieces(from: log.count + 1).isEmpty)
   }
 
-  @Test("times of recent writes are exact, of old ones never too late", arguments: 0..<8 as Range<UInt64>)
+  @Test("Times of recent writes are exact, of old ones never too late", arguments: 0..<8 as Range<UInt64>)
   func times(seed: UInt64) {
     let (log, model) = random(seed, writes: 1_000, gapOneIn: 3)
     for position in stride(from: 0, to: log.count, by: 97) {
@@ -69,7 +69,7 @@ struct SentLogTests {
     #expect(SentLog().written(at: 0) == nil)
   }
 
-  @Test("a connection without errors needs no more room the longer it lives")
+  @Test("A connection without errors needs no more room the longer it lives")
   func bounded() {
     var log = SentLog(recent: 64, limit: 1 << 14)
     for number in 0..<50_000 { log.append(Piece(index: number * 60, count: 60, attempt: 0), written: Int64(number)) }
@@ -79,7 +79,7 @@ struct SentLogTests {
     #expect(log.pieces(from: 0).count <= 2 * 64)
   }
 
-  @Test("where nothing runs on a write takes some bytes, and it says when it is full")
+  @Test("Where nothing runs on a write takes some bytes, and it says when it is full")
   func full() {
     var log = SentLog(recent: 64, limit: 1 << 16)
     var (written, index) = (0, 0)
@@ -95,7 +95,7 @@ struct SentLogTests {
     #expect(log.count == 60 * written)
   }
 
-  @Test("pieces from several ends come back in their order", arguments: 0..<40 as Range<UInt64>)
+  @Test("Pieces from several ends come back in their order", arguments: 0..<40 as Range<UInt64>)
   func sorted(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     var (pieces, next) = ([Piece](), 0)
@@ -111,7 +111,7 @@ struct SentLogTests {
     for (a, b) in zip(sorted, sorted.dropFirst()) { #expect(a.end < b.index || a.attempt != b.attempt) }
   }
 
-  @Test("what may be to blame is halved and halved until it is alone")
+  @Test("What may be to blame is halved and halved until it is alone")
   func blame() {
     var piece = Piece(index: 0, count: 5_000, attempt: 0)
     #expect(!piece.isSuspect)

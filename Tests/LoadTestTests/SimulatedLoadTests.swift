@@ -11,7 +11,7 @@ import Testing
 struct SimulatedLoadTests {
   /// A seed that fails gives the same run again.
   @Test(
-    "the books balance and agree with the gateway's, notification by notification",
+    "The books balance and agree with the gateway's, notification by notification",
     arguments: 1...300 as ClosedRange<UInt64>)
   func books(seed: UInt64) throws {
     let run = try SimulatedLoad(seed: seed)
@@ -51,7 +51,7 @@ struct SimulatedLoadTests {
     }
   }
 
-  @Test("the same seed gives the same run", arguments: [3, 77] as [UInt64])
+  @Test("The same seed gives the same run", arguments: [3, 77] as [UInt64])
   func deterministic(seed: UInt64) throws {
     let runs = try (0..<2).map { _ in
       let run = try SimulatedLoad(seed: seed)

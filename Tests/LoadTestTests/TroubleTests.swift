@@ -11,7 +11,7 @@ extension Loopback {
   /// from none.
   @Suite("Trouble")
   struct TroubleTests {
-    @Test("the gateway is started again in the middle of a run", .timeLimit(.minutes(2)), arguments: [false, true])
+    @Test("The gateway is started again in the middle of a run", .timeLimit(.minutes(2)), arguments: [false, true])
     func restart(tls: Bool) async throws {
       let simulation = try await LoadSimulation(tls: tls)
       let plan = simulation.plan {
@@ -33,7 +33,7 @@ extension Loopback {
       #expect(outcome.books.opened >= 6)
     }
 
-    @Test("connections are refused for five seconds", .timeLimit(.minutes(2)))
+    @Test("Connections are refused for five seconds", .timeLimit(.minutes(2)))
     func refused() async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -56,7 +56,7 @@ extension Loopback {
       #expect(!outcome.wasCutOff)
     }
 
-    @Test("a gateway that does not read for two seconds", .timeLimit(.minutes(2)))
+    @Test("A gateway that does not read for two seconds", .timeLimit(.minutes(2)))
     func stalled() async throws {
       let simulation = try await LoadSimulation { options in
         options.behavior.reading.pauseEvery = 3_000_000
@@ -69,7 +69,7 @@ extension Loopback {
       #expect(outcome.books.accepted == 20_000)
     }
 
-    @Test("while nobody reads, what waits in this process does not grow", .timeLimit(.minutes(2)))
+    @Test("While nobody reads, what waits in this process does not grow", .timeLimit(.minutes(2)))
     func stalledForGood() async throws {
       let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
       let server = try await ServerBootstrap(group: group)
@@ -92,7 +92,7 @@ extension Loopback {
       try await group.shutdownGracefully()
     }
 
-    @Test("handshakes fail by chance", .timeLimit(.minutes(2)))
+    @Test("Handshakes fail by chance", .timeLimit(.minutes(2)))
     func handshakes() async throws {
       let simulation = try await LoadSimulation(tls: true) { options in
         options.behavior.connection.handshakeFailure = 0.3
@@ -111,7 +111,7 @@ extension Loopback {
       #expect(outcome.books.attempted == outcome.books.opened + outcome.books.failed)
     }
 
-    @Test("connections are accepted and closed by chance", .timeLimit(.minutes(2)), arguments: [false, true])
+    @Test("Connections are accepted and closed by chance", .timeLimit(.minutes(2)), arguments: [false, true])
     func acceptThenClose(tls: Bool) async throws {
       let simulation = try await LoadSimulation(tls: tls) { options in
         options.behavior.connection.acceptThenClose = 0.3
@@ -129,7 +129,7 @@ extension Loopback {
       #expect(outcome.books.abandoned <= 100)
     }
 
-    @Test("a gateway that closes all connections is not stormed", .timeLimit(.minutes(2)))
+    @Test("A gateway that closes all connections is not stormed", .timeLimit(.minutes(2)))
     func storm() async throws {
       let simulation = try await LoadSimulation { $0.behavior.connection.acceptThenClose = 1 }
       let plan = simulation.plan {
@@ -149,7 +149,7 @@ extension Loopback {
       }
     }
 
-    @Test("nobody listens", .timeLimit(.minutes(1)), arguments: [1, 4])
+    @Test("Nobody listens", .timeLimit(.minutes(1)), arguments: [1, 4])
     func nobody(connections: Int) async throws {
       let simulation = try await LoadSimulation()
       await simulation.stop()
@@ -162,7 +162,7 @@ extension Loopback {
       await #expect(throws: LoadRunner.Failure.self) { try await runner.run() }
     }
 
-    @Test("a gateway that accepts and never speaks TLS is left after the handshake's time-out", .timeLimit(.minutes(1)))
+    @Test("A gateway that accepts and never speaks TLS is left after the handshake's time-out", .timeLimit(.minutes(1)))
     func silentAtTLS() async throws {
       let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
       let listener = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0).get()
@@ -180,7 +180,7 @@ extension Loopback {
       try await group.shutdownGracefully()
     }
 
-    @Test("a gateway that does not answer at TCP is left after the connection's time-out", .timeLimit(.minutes(1)))
+    @Test("A gateway that does not answer at TCP is left after the connection's time-out", .timeLimit(.minutes(1)))
     func silentAtTCP() async throws {
       let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
       // A kernel whose queue of connections to accept is full drops whoever comes.
@@ -210,7 +210,7 @@ extension Loopback {
       try await group.shutdownGracefully()
     }
 
-    @Test("the gateway goes away for good", .timeLimit(.minutes(1)))
+    @Test("The gateway goes away for good", .timeLimit(.minutes(1)))
     func goneForGood() async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -232,7 +232,7 @@ extension Loopback {
       expectBalance(outcome, await simulation.books())
     }
 
-    @Test("a notification that cannot be answered is given up, and the others get through", .timeLimit(.minutes(2)))
+    @Test("A notification that cannot be answered is given up, and the others get through", .timeLimit(.minutes(2)))
     func silentCulprits() async throws {
       let simulation = try await LoadSimulation()
       let plan = simulation.plan {
@@ -250,7 +250,7 @@ extension Loopback {
       #expect(outcome.books.accepted == 10_000 - bad)
     }
 
-    @Test("a notification is not written more often than the plan says", .timeLimit(.minutes(2)))
+    @Test("A notification is not written more often than the plan says", .timeLimit(.minutes(2)))
     func attempts() async throws {
       let simulation = try await LoadSimulation { $0.behavior.rejections = [.init(.every(20))] }
       let plan = simulation.plan {
@@ -263,7 +263,7 @@ extension Loopback {
       #expect(outcome.books.abandoned > 0)
     }
 
-    @Test("several addresses and the second one listens", .timeLimit(.minutes(1)))
+    @Test("Several addresses and the second one listens", .timeLimit(.minutes(1)))
     func localhost() async throws {
       let simulation = try await LoadSimulation { $0.behavior.rejections = [.init(.every(300))] }
       let plan = simulation.plan {

@@ -50,7 +50,7 @@ import Testing
 
   // MARK: requests
 
-  @Test func curlGetsThePage() async throws {
+  @Test("curl gets the page") func curlGetsThePage() async throws {
     guard ExternalTool.isInstalled("curl") else { return }
     try await withEndpoint { endpoint in
       #expect(endpoint.address == "127.0.0.1:\(endpoint.port)")
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func headHasTheLengthAndNoPage() async throws {
+  @Test("HEAD has the length and no page") func headHasTheLengthAndNoPage() async throws {
     try await withEndpoint { endpoint in
       let answer = try #require(try await answer(endpoint, to: "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n"))
       #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
@@ -76,15 +76,17 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    ("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", "404"), ("GET /metrics/ HTTP/1.0\r\n\r\n", "404"),
-    ("GET * HTTP/1.1\r\n\r\n", "404"), ("GET /../metrics HTTP/1.1\r\n\r\n", "404"),
-    ("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", "405"),
-    ("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n", "405"), ("OPTIONS /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "405"),
-    ("POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "405"),
-    ("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", "404"),
-    ("GET /metrics HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "200"),
-  ])
+  @Test(
+    "Other requests",
+    arguments: [
+      ("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", "404"), ("GET /metrics/ HTTP/1.0\r\n\r\n", "404"),
+      ("GET * HTTP/1.1\r\n\r\n", "404"), ("GET /../metrics HTTP/1.1\r\n\r\n", "404"),
+      ("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", "405"),
+      ("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n", "405"), ("OPTIONS /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "405"),
+      ("POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "405"),
+      ("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", "404"),
+      ("GET /metrics HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "200"),
+    ])
   func otherRequests(_ request: String, _ status: String) async throws {
     try await withEndpoint { endpoint in
       let answer = try #require(try await answer(endpoint, to: request))
@@ -94,7 +96,9 @@ import Testing
     }
   }
 
-  @Test func aRequestOfWhichTheClientClosedItsSide() async throws {
+  @Test("A request whose client has closed its side is answered") func aRequestOfWhichTheClientClosedItsSide()
+    async throws
+  {
     try await withEndpoint { endpoint in
       let answer = try await waiting {
         let client = try RawClient(port: endpoint.port)
@@ -106,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func requestInSingleBytes() async throws {
+  @Test("Request in single bytes") func requestInSingleBytes() async throws {
     try await withEndpoint { endpoint in
       let answer = try await waiting {
         let client = try RawClient(port: endpoint.port)
@@ -117,7 +121,7 @@ import Testing
     }
   }
 
-  @Test func oneAnswerForManyRequestsAtOnce() async throws {
+  @Test("One answer for many requests at once") func oneAnswerForManyRequestsAtOnce() async throws {
     try await withEndpoint { endpoint in
       let requests = String(repeating: "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", count: 400)
       let answer = try #require(try await answer(endpoint, to: requests))
@@ -128,15 +132,17 @@ import Testing
 
   // MARK: hostile clients
 
-  @Test(arguments: [
-    "\r\n\r\nfoo\r\n\r\n", "GET\r\n\r\n", "GET /metrics\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "\u{16}\u{3}\u{1}\0\u{5}hello\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n",
-    "GET /metrics HTTP/1.1\r\nbad header\r\n\r\n",
-    "POST /metrics HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-    "POST /metrics HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-    "POST /metrics HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
-    "POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-  ])
+  @Test(
+    "What is no HTTP",
+    arguments: [
+      "\r\n\r\nfoo\r\n\r\n", "GET\r\n\r\n", "GET /metrics\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+      "\u{16}\u{3}\u{1}\0\u{5}hello\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n",
+      "GET /metrics HTTP/1.1\r\nbad header\r\n\r\n",
+      "POST /metrics HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+      "POST /metrics HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+      "POST /metrics HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
+      "POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ])
   func whatIsNoHTTP(_ request: String) async throws {
     try await withEndpoint { endpoint in
       let answer = try #require(try await answer(endpoint, to: request))
@@ -145,7 +151,7 @@ import Testing
     }
   }
 
-  @Test func garbage() async throws {
+  @Test("Garbage") func garbage() async throws {
     try await withEndpoint { endpoint in
       try await waiting {
         var random = SeededGenerator(seed: 7)
@@ -162,12 +168,14 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    "GET /" + String(repeating: "a", count: 1 << 20),
-    "GET /metrics HTTP/1.1\r\nA: " + String(repeating: "a", count: 1 << 20),
-    "GET /metrics HTTP/1.1\r\n" + String(repeating: "A: a\r\n", count: 1 << 16),
-    "POST /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + String(repeating: "a", count: 1_000_000),
-  ])
+  @Test(
+    "Long requests are cut off",
+    arguments: [
+      "GET /" + String(repeating: "a", count: 1 << 20),
+      "GET /metrics HTTP/1.1\r\nA: " + String(repeating: "a", count: 1 << 20),
+      "GET /metrics HTTP/1.1\r\n" + String(repeating: "A: a\r\n", count: 1 << 16),
+      "POST /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + String(repeating: "a", count: 1_000_000),
+    ])
   func longRequestsAreCutOff(_ request: String) async throws {
     try await withEndpoint { endpoint in
       let answer = try #require(try await answer(endpoint, to: request))
@@ -175,7 +183,9 @@ import Testing
     }
   }
 
-  @Test(arguments: ["", "G", "GET /metrics HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\na"])
+  @Test(
+    "Half a request times out",
+    arguments: ["", "G", "GET /metrics HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\na"])
   func halfRequestsTimeOut(_ request: String) async throws {
     var limits = MetricsEndpoint.Limits()
     limits.timeout = .milliseconds(100)
@@ -184,7 +194,7 @@ import Testing
     }
   }
 
-  @Test func aPageThatIsNeverMadeTimesOut() async throws {
+  @Test("A page that is never made times out") func aPageThatIsNeverMadeTimesOut() async throws {
     var limits = MetricsEndpoint.Limits()
     limits.timeout = .milliseconds(100)
     let never: @Sendable () async -> [Metric] = {
@@ -196,7 +206,7 @@ import Testing
     }
   }
 
-  @Test func connectionsAreCounted() async throws {
+  @Test("Connections are counted") func connectionsAreCounted() async throws {
     var limits = Self.patient
     limits.maximumConnections = 2
     try await withEndpoint(limits: limits) { endpoint in
@@ -223,7 +233,7 @@ import Testing
 
   // MARK: starting and stopping
 
-  @Test func aPortInUseIsAClearError() async throws {
+  @Test("A port in use is a clear error") func aPortInUseIsAClearError() async throws {
     try await withEndpoint { endpoint in
       let error = await #expect(throws: MetricsEndpoint.StartError.self) {
         _ = try await MetricsEndpoint.start(
@@ -233,7 +243,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [("127.0.0.1", 65_536), ("127.0.0.1", -1), ("no.such.host.invalid", 0), ("192.0.2.1", 0), ("", 0)])
+  @Test(
+    "Where it cannot listen",
+    arguments: [("127.0.0.1", 65_536), ("127.0.0.1", -1), ("no.such.host.invalid", 0), ("192.0.2.1", 0), ("", 0)])
   func whereItCannotListen(_ host: String, _ port: Int) async throws {
     let error = await #expect(throws: MetricsEndpoint.StartError.self) {
       _ = try await MetricsEndpoint.start(
@@ -242,7 +254,7 @@ import Testing
     #expect(error?.description.hasPrefix("cannot listen at \(host):\(port): ") == true, "\(String(describing: error))")
   }
 
-  @Test func stoppingClosesWhatIsOpenAndFreesThePort() async throws {
+  @Test("Stopping closes what is open and frees the port") func stoppingClosesWhatIsOpenAndFreesThePort() async throws {
     try await withEndpoint { endpoint in
       let port = endpoint.port
       try await waiting {

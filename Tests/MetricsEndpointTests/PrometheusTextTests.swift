@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct PrometheusTextTests {
-  @Test func pageAsPrometheusWantsIt() {
+  @Test("The page is as Prometheus wants it") func pageAsPrometheusWantsIt() {
     let page = PrometheusText.page(of: [
       Metric(
         .counter, "apnscope_rejected_total", help: "Notifications that were answered with an error response.",
@@ -22,20 +22,22 @@ import Testing
         """)
   }
 
-  @Test func noMetricsAreAnEmptyPage() {
+  @Test("No metrics are an empty page") func noMetricsAreAnEmptyPage() {
     #expect(PrometheusText.page(of: []) == "")
   }
 
-  @Test(arguments: [
-    (Metric.Value.integer(.max), "9223372036854775807"), (.integer(.min), "-9223372036854775808"),
-    (9_007_199_254_740_993, "9007199254740993"), (0.1, "0.1"), (1.0, "1.0"), (.real(.infinity), "+Inf"),
-    (.real(-.infinity), "-Inf"), (.real(.nan), "NaN"), (.real(.leastNonzeroMagnitude), "5e-324"),
-  ])
+  @Test(
+    "Values",
+    arguments: [
+      (Metric.Value.integer(.max), "9223372036854775807"), (.integer(.min), "-9223372036854775808"),
+      (9_007_199_254_740_993, "9007199254740993"), (0.1, "0.1"), (1.0, "1.0"), (.real(.infinity), "+Inf"),
+      (.real(-.infinity), "-Inf"), (.real(.nan), "NaN"), (.real(.leastNonzeroMagnitude), "5e-324"),
+    ])
   func values(_ value: Metric.Value, _ text: String) {
     #expect(PrometheusText.page(of: [Metric(.gauge, "a", help: "", value)]) == "# TYPE a gauge\na \(text)\n")
   }
 
-  @Test func metricsOfOneNameComeUnderOneHeading() {
+  @Test("Metrics of one name come under one heading") func metricsOfOneNameComeUnderOneHeading() {
     let page = PrometheusText.page(of: [
       Metric(.gauge, "a", help: "First.", samples: [.init(labels: ["n": "1"], 1)]), Metric(.gauge, "b", help: "", 2),
       Metric(.gauge, "a", help: "Second.", samples: [.init(labels: ["n": "2"], 3)]),
@@ -43,13 +45,13 @@ import Testing
     #expect(page == "# HELP a First.\n# TYPE a gauge\na{n=\"1\"} 1\na{n=\"2\"} 3\n# TYPE b gauge\nb 2\n")
   }
 
-  @Test func helpKeepsItsQuotesAndLosesItsLineFeeds() {
+  @Test("Help keeps its quotes and loses its line feeds") func helpKeepsItsQuotesAndLosesItsLineFeeds() {
     let page = PrometheusText.page(of: [Metric(.gauge, "a", help: "a \"b\"\n\\n\r", 1)])
     #expect(page == "# HELP a a \"b\"\\n\\\\n\r\n# TYPE a gauge\na 1\n")
   }
 
   /// Whatever a label holds, the page has one line for it, and reading the line as Prometheus does gives it back.
-  @Test func labelValuesOfStrangersStayInTheirQuotes() throws {
+  @Test("Label values of strangers stay in their quotes") func labelValuesOfStrangersStayInTheirQuotes() throws {
     let pieces = ["\\", "\"", "\n", "\r", "}", "{", " ", ",", "=", "#", "é", "\u{1F4F1}", "\u{2028}", "n", "\u{7f}"]
     var random = SeededGenerator(seed: 4)
     for _ in 0..<2_000 {
@@ -67,12 +69,12 @@ import Testing
     }
   }
 
-  @Test func aLabelCannotEndThePage() {
+  @Test("A label cannot end the page") func aLabelCannotEndThePage() {
     let page = PrometheusText.page(of: [Metric(.gauge, "a", help: "", samples: [.init(labels: ["b": "c\0d"], 1)])])
     #expect(page == "# TYPE a gauge\na{b=\"c\u{fffd}d\"} 1\n")
   }
 
-  @Test(arguments: ["", "1a", "a b", "a-b", "é", "a\n", "a{", "a\"", "a:b", "__a"])
+  @Test("Names are validated", arguments: ["", "1a", "a b", "a-b", "é", "a\n", "a{", "a\"", "a:b", "__a"])
   func namesAreValidated(_ text: String) {
     #expect(Metric.LabelName(validating: text) == nil)
     #expect((Metric.Name(validating: text) == nil) == !["a:b", "__a"].contains(text))

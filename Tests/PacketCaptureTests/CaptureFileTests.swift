@@ -7,7 +7,7 @@ import Testing
 struct CaptureFileTests {
   private static let data: [[UInt8]] = [[1, 2, 3], [], Array(repeating: 9, count: 100)]
 
-  @Test(arguments: [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34] as [UInt32], [false, true])
+  @Test("Every kind of pcap", arguments: [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34] as [UInt32], [false, true])
   func everyKindOfPcap(magic: UInt32, bigEndian: Bool) throws {
     let nanosecondsPerTick: Int64 = magic == 0xa1b2_3c4d ? 1 : 1_000
     var file = PcapBuilder(magic: magic, bigEndian: bigEndian, linkType: 113)
@@ -25,34 +25,35 @@ struct CaptureFileTests {
     #expect(read.warnings.isEmpty)
   }
 
-  @Test func secondsAreUnsignedAndFractionsMayCarry() throws {
+  @Test("Seconds are unsigned and fractions may carry") func secondsAreUnsignedAndFractionsMayCarry() throws {
     var file = PcapBuilder()
     file.packet([0], seconds: .max, fraction: 0)
     file.packet([0], seconds: 1, fraction: 2_500_000)
     #expect(try ReadPackets(file.bytes).times == [4_294_967_295_000_000_000, 3_500_000_000])
   }
 
-  @Test func upperBitsOfTheLinkTypeTellOfAFrameCheckSequence() throws {
+  @Test("Upper bits of the link type tell of a frame check sequence")
+  func upperBitsOfTheLinkTypeTellOfAFrameCheckSequence() throws {
     #expect(try ReadPackets(PcapBuilder(linkType: 0x2400_0001).bytes).linkTypes == [.ethernet])
   }
 
-  @Test func anUnknownVersionIsRefused() {
+  @Test("An unknown version is refused") func anUnknownVersionIsRefused() {
     #expect(throws: CaptureError.self) { try ReadPackets(PcapBuilder(major: 1).bytes) }
     #expect(throws: CaptureError.self) { try ReadPackets(PcapngBuilder(major: 2).bytes) }
   }
 
-  @Test func anEmptyFileIsNoCapture() {
+  @Test("An empty file is no capture") func anEmptyFileIsNoCapture() {
     #expect { try ReadPackets([]) } throws: { ($0 as? CaptureError)?.kind == .notACapture }
   }
 
-  @Test func aMissingFileAndAFolderCannotBeOpened() throws {
+  @Test("A missing file and a folder cannot be opened") func aMissingFileAndAFolderCannotBeOpened() throws {
     #expect { try ReadPackets(path: "/nowhere/at/all") } throws: { ($0 as? CaptureError)?.kind == .cannotOpen }
     try withTemporaryFolder { folder in
       #expect { try ReadPackets(path: folder.path) } throws: { ($0 as? CaptureError)?.kind == .cannotOpen }
     }
   }
 
-  @Test func aPacketOverTheLimitIsDamage() throws {
+  @Test("A packet over the limit is damage") func aPacketOverTheLimitIsDamage() throws {
     var file = PcapBuilder()
     file.packet([1, 2, 3])
     file.packet(Array(repeating: 0, count: 101))
@@ -62,7 +63,7 @@ struct CaptureFileTests {
     #expect(read.warnings == ["packet 2 at offset 43 claims 101 bytes, over the limit of 100"])
   }
 
-  @Test func snoop() throws {
+  @Test("A snoop capture is read") func snoop() throws {
     var file = FileBuilder(bytes: Array("snoop\0\0\0".utf8), bigEndian: true)
     file.u32(2)
     file.u32(4)
@@ -84,7 +85,7 @@ struct CaptureFileTests {
     }
   }
 
-  @Test(arguments: [0xa1b2_c3d4, 0xa1b2_cd34] as [UInt32])
+  @Test("Cut anywhere, what is whole is read", arguments: [0xa1b2_c3d4, 0xa1b2_cd34] as [UInt32])
   func cutAnywhereWhatIsWholeIsRead(magic: UInt32) throws {
     var file = PcapBuilder(magic: magic)
     for data in Self.data { file.packet(data) }
@@ -104,7 +105,7 @@ struct CaptureFileTests {
     }
   }
 
-  @Test func packetsAcrossTheBlocksOfTheReader() throws {
+  @Test("Packets across the blocks of the reader") func packetsAcrossTheBlocksOfTheReader() throws {
     // Records of all lengths, so that a block of the reader ends at every place of a record.
     var random = SeededGenerator(seed: 5)
     let data = (0..<120).map { number in
@@ -118,7 +119,7 @@ struct CaptureFileTests {
     #expect(read.warnings.isEmpty)
   }
 
-  @Test func readingStopsWhenTheReceiverWantsNoMore() throws {
+  @Test("Reading stops when the receiver wants no more") func readingStopsWhenTheReceiverWantsNoMore() throws {
     var file = PcapBuilder()
     for data in Self.data { file.packet(data) }
     let seen = try withFile(file.bytes) { path in

@@ -18,14 +18,14 @@ struct CompressionTests {
     try ExternalTool.run(tool, ["-c"], input: bytes)
   }
 
-  @Test(arguments: tools) func aCompressedCaptureIsRead(tool: String) throws {
+  @Test("A compressed capture is read", arguments: tools) func aCompressedCaptureIsRead(tool: String) throws {
     let read = try ReadPackets(Self.compress(tool, Self.capture.bytes))
     #expect(read.bytes == (try ReadPackets(Self.capture.bytes)).bytes)
     #expect(read.bytes.count == 12)
     #expect(read.warnings.isEmpty)
   }
 
-  @Test(arguments: tools) func severalMembersAreOneFile(tool: String) throws {
+  @Test("Several members are one file", arguments: tools) func severalMembersAreOneFile(tool: String) throws {
     let bytes = Self.capture.bytes
     let parts = [bytes[..<30], bytes[30..<31], bytes[31..<400], bytes[400...]]
     let joined = try parts.flatMap { try Self.compress(tool, Array($0)) }
@@ -34,7 +34,8 @@ struct CompressionTests {
     #expect(read.warnings.isEmpty)
   }
 
-  @Test(arguments: tools) func cutAnywhereWhatIsWholeIsRead(tool: String) throws {
+  @Test("Cut anywhere, what is whole is read", arguments: tools) func cutAnywhereWhatIsWholeIsRead(tool: String) throws
+  {
     let whole = try ReadPackets(Self.capture.bytes).bytes
     let compressed = try Self.compress(tool, Self.capture.bytes)
     var most = 0
@@ -48,7 +49,9 @@ struct CompressionTests {
     #expect(most > 0)
   }
 
-  @Test(arguments: tools) func damageEndsTheReadingWithOneWarning(tool: String) throws {
+  @Test("Damage ends the reading with one warning", arguments: tools) func damageEndsTheReadingWithOneWarning(
+    tool: String
+  ) throws {
     let whole = try ReadPackets(Self.capture.bytes).bytes
     var random = SeededGenerator(seed: 3)
     let compressed = try Self.compress(tool, Self.capture.bytes)
@@ -61,7 +64,9 @@ struct CompressionTests {
     }
   }
 
-  @Test(arguments: tools) func manyBlocksOfOutputComeFromFewOfInput(tool: String) throws {
+  @Test("Many blocks of output come from few of input", arguments: tools) func manyBlocksOfOutputComeFromFewOfInput(
+    tool: String
+  ) throws {
     // 12 MB of the same: the decompressor is full of output long after its input is used up.
     var file = PcapBuilder()
     for _ in 0..<200 { file.packet([UInt8](repeating: 0, count: 60_000)) }

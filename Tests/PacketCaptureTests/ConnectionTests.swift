@@ -8,7 +8,7 @@ struct ConnectionTests {
 
   // MARK: beginnings
 
-  @Test func theSYNACKMayBeRecordedBeforeTheSYN() {
+  @Test("The SYN-ACK may be recorded before the SYN") func theSYNACKMayBeRecordedBeforeTheSYN() {
     var talk = Conversation()
     talk.server(0, ack: 1, .syn)
     talk.client(0, "", .syn)
@@ -21,7 +21,7 @@ struct ConnectionTests {
     #expect(talk.connections[0].low.gaps.isEmpty && talk.connections[0].high.gaps.isEmpty)
   }
 
-  @Test func dataMayBeRecordedBeforeTheSYN() {
+  @Test("Data may be recorded before the SYN") func dataMayBeRecordedBeforeTheSYN() {
     var talk = Conversation()
     talk.client(4, "def", ack: 1)
     talk.client(1, "abc", ack: 1)
@@ -30,7 +30,7 @@ struct ConnectionTests {
     #expect(talk.sent() == "abcdef")
   }
 
-  @Test func aCaptureMayBeginInTheMiddle() {
+  @Test("A capture may begin in the middle") func aCaptureMayBeginInTheMiddle() {
     var talk = Conversation()
     talk.client(5_004, "def", ack: 90)
     talk.client(5_001, "abc", ack: 90)
@@ -41,7 +41,7 @@ struct ConnectionTests {
     #expect(talk.connections[0].low.gaps.isEmpty && talk.connections[0].high.gaps.isEmpty)
   }
 
-  @Test func whatThePeerExpectedIsWhereAStreamBegins() {
+  @Test("What the peer expected is where a stream begins") func whatThePeerExpectedIsWhereAStreamBegins() {
     var talk = Conversation()
     talk.server(1, ack: 101)
     talk.client(104, "def", ack: 1)
@@ -50,7 +50,7 @@ struct ConnectionTests {
     #expect(talk.connections[0].low.gaps == [Gap(offset: 0, length: 3, reason: .lost)])
   }
 
-  @Test func streamsThatWrapAroundAreOneStream() {
+  @Test("Streams that wrap around are one stream") func streamsThatWrapAroundAreOneStream() {
     for start: UInt32 in [.max, .max - 1, .max - 3, (1 << 31) - 2, 0] {
       var talk = Conversation()
       talk.clientStart = start
@@ -67,7 +67,7 @@ struct ConnectionTests {
 
   // MARK: port reuse
 
-  @Test func aNewSYNOnUsedPortsIsANewConnection() {
+  @Test("A new SYN on used ports is a new connection") func aNewSYNOnUsedPortsIsANewConnection() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "first", ack: 1)
@@ -82,7 +82,7 @@ struct ConnectionTests {
     #expect(talk.log.violations.isEmpty)
   }
 
-  @Test func aRepeatedSYNIsTheSameConnection() {
+  @Test("A repeated SYN is the same connection") func aRepeatedSYNIsTheSameConnection() {
     var talk = Conversation()
     talk.client(0, "", .syn)
     talk.client(0, "", .syn)
@@ -95,7 +95,8 @@ struct ConnectionTests {
     #expect(talk.sent() == "abcdef")
   }
 
-  @Test func aSYNThatIsRecordedTooLateToCountIsStillNotANewConnection() {
+  @Test("A SYN that is recorded too late to count is still not a new connection")
+  func aSYNThatIsRecordedTooLateToCountIsStillNotANewConnection() {
     var talk = Conversation(ReassemblyOptions(startPatience: 2))
     talk.client(4, "def", ack: 1)
     talk.client(7, "ghi", ack: 1)
@@ -107,7 +108,7 @@ struct ConnectionTests {
     #expect(talk.sent() == "defghijkl")
   }
 
-  @Test func aClosedConnectionWhoseSuccessorHasNoSYN() {
+  @Test("A closed connection whose successor has no SYN") func aClosedConnectionWhoseSuccessorHasNoSYN() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, ack: 1, .fin)
@@ -120,7 +121,7 @@ struct ConnectionTests {
     #expect(talk.sent(1) == "next")
   }
 
-  @Test func latePacketsAfterTheCloseDoNotOpenAConnection() {
+  @Test("Late packets after the close do not open a connection") func latePacketsAfterTheCloseDoNotOpenAConnection() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1, .fin)
@@ -137,7 +138,7 @@ struct ConnectionTests {
 
   // MARK: resets
 
-  @Test func aResetOutsideTheWindowIsIgnored() {
+  @Test("A reset outside the window is ignored") func aResetOutsideTheWindowIsIgnored() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -149,7 +150,7 @@ struct ConnectionTests {
     #expect(talk.sent() == "abcdef")
   }
 
-  @Test func aResetEndsTheConnectionAfterASilence() {
+  @Test("A reset ends the connection after a silence") func aResetEndsTheConnectionAfterASilence() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -163,7 +164,8 @@ struct ConnectionTests {
     #expect(talk.connections.count == 2)
   }
 
-  @Test func withoutTimesAResetEndsTheConnectionAfterManyPackets() {
+  @Test("Without times a reset ends the connection after many packets")
+  func withoutTimesAResetEndsTheConnectionAfterManyPackets() {
     var talk = Conversation()
     talk.hasTimes = false
     talk.handshake()
@@ -175,7 +177,7 @@ struct ConnectionTests {
     #expect(talk.connections[0].isClosed)
   }
 
-  @Test func dataRecordedBehindAResetStillCounts() {
+  @Test("Data recorded behind a reset still counts") func dataRecordedBehindAResetStillCounts() {
     var talk = Conversation()
     talk.handshake()
     talk.client(4, "def", ack: 1)
@@ -184,7 +186,8 @@ struct ConnectionTests {
     #expect(talk.sent() == "abcdef")
   }
 
-  @Test func anInjectedResetDoesNotEndAConnectionThatGoesOn() {
+  @Test("An injected reset does not end a connection that goes on")
+  func anInjectedResetDoesNotEndAConnectionThatGoesOn() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -199,7 +202,8 @@ struct ConnectionTests {
     #expect(talk.log.violations.isEmpty)
   }
 
-  @Test func dataAfterAResetAndALongSilenceIsReadAsAConnectionOfItsOwn() {
+  @Test("Data after a reset and a long silence is read as a connection of its own")
+  func dataAfterAResetAndALongSilenceIsReadAsAConnectionOfItsOwn() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -211,7 +215,7 @@ struct ConnectionTests {
     #expect(talk.sent(0) == "abc" && talk.sent(1) == "def")
   }
 
-  @Test func aResetThatDoesNotAnswerTheSYNIsIgnored() {
+  @Test("A reset that does not answer the SYN is ignored") func aResetThatDoesNotAnswerTheSYNIsIgnored() {
     var talk = Conversation()
     talk.client(0, "", .syn)
     talk.server(5_000, ack: 0, .rst)
@@ -223,7 +227,7 @@ struct ConnectionTests {
     #expect(talk.connections[0].closings.isEmpty)
   }
 
-  @Test func aRefusedSYNIsAReset() {
+  @Test("A refused SYN is a reset") func aRefusedSYNIsAReset() {
     var talk = Conversation()
     talk.client(0, "", .syn)
     talk.server(0, ack: 1, .rst)
@@ -233,7 +237,8 @@ struct ConnectionTests {
 
   // MARK: limits
 
-  @Test func atTheLimitOfConnectionsTheLongestSilentOneGivesWay() {
+  @Test("At the limit of connections the longest silent one gives way")
+  func atTheLimitOfConnectionsTheLongestSilentOneGivesWay() {
     var talk = Conversation(ReassemblyOptions(maximumConnections: 3))
     for port: UInt16 in 1...3 {
       talk.clientPort = port
@@ -256,7 +261,7 @@ struct ConnectionTests {
     #expect(talk.log.violations.isEmpty)
   }
 
-  @Test func anEndedConnectionGivesWayBeforeALiveOne() {
+  @Test("An ended connection gives way before a live one") func anEndedConnectionGivesWayBeforeALiveOne() {
     var talk = Conversation(ReassemblyOptions(maximumConnections: 2))
     talk.clientPort = 1
     talk.handshake()
@@ -272,7 +277,8 @@ struct ConnectionTests {
     #expect(talk.log.violations.isEmpty)
   }
 
-  @Test func manyConnectionsAreFoundAgainWhileOthersComeAndGo() {
+  @Test("Many connections are found again while others come and go")
+  func manyConnectionsAreFoundAgainWhileOthersComeAndGo() {
     var talk = Conversation(ReassemblyOptions(maximumConnections: 200))
     for round in 0..<5 {
       for port in UInt16(1)...200 {

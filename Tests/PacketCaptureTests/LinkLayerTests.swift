@@ -38,12 +38,16 @@ struct LinkLayerTests {
     ("NFLOG", .nflog, [2, 0, 0, 0] + [5, 0, 10, 0, 65, 0, 0, 0] + [UInt8(4 + ip.count), 0, 9, 0] + ip),
   ]
 
-  @Test(arguments: packets) func theSegmentIsFound(name: String, linkType: LinkType, bytes: [UInt8]) {
+  @Test("The segment is found", arguments: packets) func theSegmentIsFound(
+    name: String, linkType: LinkType, bytes: [UInt8]
+  ) {
     #expect(Decoded(bytes, linkType).segments == [Self.expected])
     #expect(linkType.isSupported)
   }
 
-  @Test(arguments: packets) func everyPrefixIsReadOrLeft(name: String, linkType: LinkType, bytes: [UInt8]) {
+  @Test("Every prefix is read or left", arguments: packets) func everyPrefixIsReadOrLeft(
+    name: String, linkType: LinkType, bytes: [UInt8]
+  ) {
     for end in 0..<bytes.count {
       // The packet had all its bytes on the wire: what is left of the payload is reported with its full length.
       let decoded = Decoded(Array(bytes[..<end]), linkType, originalLength: bytes.count)
@@ -58,7 +62,7 @@ struct LinkLayerTests {
     }
   }
 
-  @Test func ipv6IsFoundWhereItIsNamedOrSeen() {
+  @Test("IPv6 is found where it is named or seen") func ipv6IsFoundWhereItIsNamedOrSeen() {
     let packets: [(LinkType, [UInt8])] = [
       (.ethernet, PacketBuilder.ethernet(Self.ip6, type: [0x86, 0xdd])), (.raw, Self.ip6), (.ipv6, Self.ip6),
       (.null, [30, 0, 0, 0] + Self.ip6), (.null, [0, 0, 0, 24] + Self.ip6), (.ppp, [0xff, 3, 0, 0x57] + Self.ip6),
@@ -71,7 +75,7 @@ struct LinkLayerTests {
     }
   }
 
-  @Test func otherProtocolsAreLeft() {
+  @Test("Other protocols are left") func otherProtocolsAreLeft() {
     #expect(Decoded(PacketBuilder.ethernet(Self.ip, type: [0x08, 0x06])).segments.isEmpty)
     #expect(Decoded(Self.ip, LinkType(rawValue: 147)).segments.isEmpty)
     #expect(!LinkType(rawValue: 147).isSupported)
@@ -79,7 +83,8 @@ struct LinkLayerTests {
     #expect(Decoded(PacketBuilder.ipv4(PacketBuilder.tcp(), transport: 17), .raw).segments.isEmpty)
   }
 
-  @Test func pppoePaddingIsNotPayloadEvenIfTheIPHeaderCountsIt() {
+  @Test("PPPoE padding is not payload even if the IP header counts it")
+  func pppoePaddingIsNotPayloadEvenIfTheIPHeaderCountsIt() {
     let empty = PacketBuilder.ipv4(PacketBuilder.tcp([]), total: 46)
     let padded = Self.session(42) + empty + [UInt8](repeating: 0, count: 6)
     let packet = PacketBuilder.ethernet(padded, type: [0x88, 0x64])

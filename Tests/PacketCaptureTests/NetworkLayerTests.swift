@@ -10,19 +10,19 @@ struct NetworkLayerTests {
 
   // MARK: lengths
 
-  @Test func ethernetPaddingIsNotPayload() {
+  @Test("Ethernet padding is not payload") func ethernetPaddingIsNotPayload() {
     let packet = PacketBuilder.ipv4(PacketBuilder.tcp([1])) + [UInt8](repeating: 0, count: 5)
     #expect(Decoded(packet, .raw).segments.map(\.payload) == [[1]])
   }
 
-  @Test func totalLengthZeroMeansAllThereIs() {
+  @Test("Total length zero means all there is") func totalLengthZeroMeansAllThereIs() {
     #expect(Decoded(PacketBuilder.ipv4(Self.tcp, total: 0), .raw).text == "notification")
     let cut = Decoded(PacketBuilder.ipv4(Self.tcp, total: 0), .raw, originalLength: 1_052)
     #expect(cut.segments.map(\.payloadLength) == [1_012])
     #expect(Decoded(PacketBuilder.ipv6(Self.tcp, declared: 0), .raw).text == "notification")
   }
 
-  @Test func lyingLengthsNeverReachBeyondThePacket() {
+  @Test("Lying lengths never reach beyond the packet") func lyingLengthsNeverReachBeyondThePacket() {
     #expect(Decoded(PacketBuilder.ipv4(Self.tcp, total: 60_000), .raw).segments.map(\.payloadLength) == [12])
     #expect(Decoded(PacketBuilder.ipv6(Self.tcp, declared: 60_000), .raw).segments.map(\.payloadLength) == [12])
     // A total length that does not hold the headers carries nothing.
@@ -36,12 +36,12 @@ struct NetworkLayerTests {
     }
   }
 
-  @Test func optionsAreSteppedOver() {
+  @Test("Options are stepped over") func optionsAreSteppedOver() {
     let tcp = PacketBuilder.tcp(options: [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2])
     #expect(Decoded(PacketBuilder.ipv4(tcp, options: [7, 3, 4, 0]), .raw).text == "notification")
   }
 
-  @Test func theSnapLengthMayCutTheTCPOptions() {
+  @Test("The snap length may cut the TCP options") func theSnapLengthMayCutTheTCPOptions() {
     let packet = PacketBuilder.ipv4(PacketBuilder.tcp(options: [UInt8](repeating: 1, count: 12)))
     let decoded = Decoded(Array(packet[..<45]), .raw, originalLength: packet.count)
     #expect(decoded.segments.map(\.payloadLength) == [12])
@@ -61,7 +61,9 @@ struct NetworkLayerTests {
     ),
   ]
 
-  @Test(arguments: extensions) func extensionHeadersAreSteppedOver(name: String, next: UInt8, headers: [UInt8]) {
+  @Test("Extension headers are stepped over", arguments: extensions) func extensionHeadersAreSteppedOver(
+    name: String, next: UInt8, headers: [UInt8]
+  ) {
     let packet = PacketBuilder.ipv6(headers + Self.tcp, next: next)
     #expect(Decoded(packet, .raw).text == "notification")
     for end in 0..<packet.count {
@@ -71,7 +73,7 @@ struct NetworkLayerTests {
     }
   }
 
-  @Test func extensionHeadersWithoutAnEndCarryNothing() {
+  @Test("Extension headers without an end carry nothing") func extensionHeadersWithoutAnEndCarryNothing() {
     let endless = [UInt8](repeating: 0, count: 400)
     #expect(Decoded(PacketBuilder.ipv6(endless, next: 0), .raw).segments.isEmpty)
     #expect(Decoded(PacketBuilder.ipv6([6, 255] + endless, next: 0), .raw).segments.isEmpty)
@@ -94,7 +96,8 @@ struct NetworkLayerTests {
     }
   }
 
-  @Test(arguments: [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [0, 0, 2, 2, 1]], [false, true])
+  @Test(
+    "Fragments in any order", arguments: [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [0, 0, 2, 2, 1]], [false, true])
   func fragmentsInAnyOrder(order: [Int], v6: Bool) {
     var decoded = Decoded()
     for (index, piece) in order.enumerated() {
@@ -104,7 +107,7 @@ struct NetworkLayerTests {
     }
   }
 
-  @Test func theFirstBytesOfOverlappingFragmentsWin() {
+  @Test("The first bytes of overlapping fragments win") func theFirstBytesOfOverlappingFragmentsWin() {
     var decoded = Decoded()
     decoded.add(PacketBuilder.ipv4(Array(Self.long[..<40]), fragment: 0x2000), .raw)
     decoded.add(PacketBuilder.ipv4([UInt8](repeating: 0xff, count: 64), fragment: 0x2000 | 2), .raw)
@@ -113,7 +116,7 @@ struct NetworkLayerTests {
     #expect(decoded.segments.map(\.payload) == [Array(expected[20...])])
   }
 
-  @Test func anExtensionHeaderBehindTheFragmentHeader() {
+  @Test("An extension header behind the fragment header") func anExtensionHeaderBehindTheFragmentHeader() {
     let options: [UInt8] = [6, 0, 0, 0, 0, 0, 0, 0]
     let whole = options + Self.tcp
     var decoded = Decoded()
@@ -124,7 +127,7 @@ struct NetworkLayerTests {
     #expect(decoded.text == "notification")
   }
 
-  @Test func datagramsAreToldApartByTheirIdentification() {
+  @Test("Datagrams are told apart by their identification") func datagramsAreToldApartByTheirIdentification() {
     var decoded = Decoded()
     let (one, other) = (Self.pieces(v6: false, identification: 1), Self.pieces(v6: false, identification: 2))
     for index in 0..<3 {
@@ -135,14 +138,15 @@ struct NetworkLayerTests {
     #expect(decoded.segments.allSatisfy { $0.payload == Array(Self.long[20...]) })
   }
 
-  @Test func anIdentificationThatComesRoundAgainIsAnotherDatagram() {
+  @Test("An identification that comes round again is another datagram")
+  func anIdentificationThatComesRoundAgainIsAnotherDatagram() {
     var decoded = Decoded()
     decoded.add(PacketBuilder.ipv4([UInt8](repeating: 0xff, count: 80), fragment: 0x2000), .raw, seconds: 0)
     for piece in Self.pieces(v6: false) { decoded.add(piece, .raw, seconds: 100) }
     #expect(decoded.segments.map(\.payload) == [Array(Self.long[20...])])
   }
 
-  @Test func aFragmentThatWasCutCompletesNothing() {
+  @Test("A fragment that was cut completes nothing") func aFragmentThatWasCutCompletesNothing() {
     var decoded = Decoded()
     let pieces = Self.pieces(v6: false)
     decoded.add(pieces[0], .raw)
@@ -151,7 +155,7 @@ struct NetworkLayerTests {
     #expect(decoded.segments.isEmpty)
   }
 
-  @Test func datagramsThatWaitAreBounded() {
+  @Test("Datagrams that wait are bounded") func datagramsThatWaitAreBounded() {
     var reassembler = FragmentReassembler(maximumDatagrams: 2)
     func add(_ identification: UInt32, _ offset: Int) -> [UInt8]? {
       let piece = FragmentReassembler.Piece(
@@ -166,7 +170,7 @@ struct NetworkLayerTests {
     #expect(add(1, 8) == nil)
   }
 
-  @Test(arguments: Array(1...6) as [UInt64])
+  @Test("Damaged packets never crash", arguments: Array(1...6) as [UInt64])
   func damagedPacketsNeverCrash(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let packets =

@@ -5,7 +5,7 @@ import Testing
 
 /// pcapng, block by block.
 struct PcapngTests {
-  @Test(arguments: [false, true])
+  @Test("Every block that holds a packet", arguments: [false, true])
   func everyBlockThatHoldsAPacket(bigEndian: Bool) throws {
     var file = PcapngBuilder(bigEndian: bigEndian)
     file.interface()
@@ -30,7 +30,7 @@ struct PcapngTests {
     (0x80 | 20, 3 << 19, 1_500_000_000), (0x80 | 63, 3 << 62, 1_500_000_000),
   ]
 
-  @Test(arguments: resolutions)
+  @Test("Time resolutions", arguments: resolutions)
   func timeResolutions(resolution: UInt8, ticks: UInt64, nanoseconds: Int64) throws {
     var file = PcapngBuilder()
     file.interface(resolution: resolution)
@@ -40,7 +40,7 @@ struct PcapngTests {
     #expect(read.warnings.isEmpty)
   }
 
-  @Test(arguments: [20, 127, 0x80 | 64, 0xff] as [UInt8])
+  @Test("A time resolution that cannot be read is said", arguments: [20, 127, 0x80 | 64, 0xff] as [UInt8])
   func aTimeResolutionThatCannotBeReadIsSaid(resolution: UInt8) throws {
     var file = PcapngBuilder()
     file.interface(resolution: resolution)
@@ -50,7 +50,7 @@ struct PcapngTests {
     #expect(read.warnings.count == 1)
   }
 
-  @Test func timeOffsetsMayBeNegative() throws {
+  @Test("Time offsets may be negative") func timeOffsetsMayBeNegative() throws {
     var file = PcapngBuilder()
     file.interface(offset: 1_000_000_000)
     file.interface(resolution: 9, offset: -2)
@@ -61,7 +61,7 @@ struct PcapngTests {
     #expect(try ReadPackets(file.bytes).times == [1_000_000_000_500_000_000, -1_500_000_000, .max])
   }
 
-  @Test func sectionsHaveTheirOwnByteOrderAndInterfaces() throws {
+  @Test("Sections have their own byte order and interfaces") func sectionsHaveTheirOwnByteOrderAndInterfaces() throws {
     var first = PcapngBuilder(bigEndian: false)
     first.interface(1)
     first.interface(113, resolution: 9)
@@ -83,7 +83,8 @@ struct PcapngTests {
     #expect(read.warnings.count == 1)
   }
 
-  @Test func unknownBlocksArePassedOverAndCustomOnesNumbered() throws {
+  @Test("Unknown blocks are passed over and custom ones numbered")
+  func unknownBlocksArePassedOverAndCustomOnesNumbered() throws {
     var file = PcapngBuilder()
     file.block(0x0bad_cafe) { $0.bytes += Array(repeating: 1, count: 33) }
     file.interface()
@@ -99,7 +100,7 @@ struct PcapngTests {
     #expect(read.warnings.isEmpty)
   }
 
-  @Test func anUnknownBlockMayBeLongerThanAnyLimit() throws {
+  @Test("An unknown block may be longer than any limit") func anUnknownBlockMayBeLongerThanAnyLimit() throws {
     var file = PcapngBuilder()
     file.block(77) { $0.bytes = [UInt8](repeating: 7, count: 3 << 20) }
     file.interface()
@@ -109,7 +110,7 @@ struct PcapngTests {
     #expect(read.warnings.isEmpty)
   }
 
-  @Test func secretsAreKeptWhereverTheyStand() throws {
+  @Test("Secrets are kept wherever they stand") func secretsAreKeptWhereverTheyStand() throws {
     var file = PcapngBuilder()
     file.secrets("CLIENT_RANDOM 00 11\n")
     file.interface()
@@ -122,7 +123,7 @@ struct PcapngTests {
     #expect(read.secrets.map { String(decoding: $0.data, as: UTF8.self) } == ["CLIENT_RANDOM 00 11\n", "odd"])
   }
 
-  @Test func secretsOverTheLimitAreSkippedWithAWarning() throws {
+  @Test("Secrets over the limit are skipped with a warning") func secretsOverTheLimitAreSkippedWithAWarning() throws {
     var file = PcapngBuilder()
     file.secrets("123456")
     file.secrets("7890")
@@ -132,7 +133,7 @@ struct PcapngTests {
     #expect(read.warnings.count == 1)
   }
 
-  @Test func aSimplePacketEndsAtTheSnapLength() throws {
+  @Test("A simple packet ends at the snap length") func aSimplePacketEndsAtTheSnapLength() throws {
     var file = PcapngBuilder()
     file.interface(snapLength: 3)
     file.simple([1, 2, 3], original: 50)
@@ -141,7 +142,7 @@ struct PcapngTests {
     #expect(read.packets[0].originalLength == 50)
   }
 
-  @Test func aPacketThatOverrunsItsBlockEndsTheReading() throws {
+  @Test("A packet that overruns its block ends the reading") func aPacketThatOverrunsItsBlockEndsTheReading() throws {
     var file = PcapngBuilder()
     file.interface()
     file.enhanced([1])
@@ -152,7 +153,7 @@ struct PcapngTests {
     #expect(read.warnings.count == 1)
   }
 
-  @Test(arguments: [false, true])
+  @Test("Cut anywhere, what is whole is read", arguments: [false, true])
   func cutAnywhereWhatIsWholeIsRead(bigEndian: Bool) throws {
     var file = PcapngBuilder(bigEndian: bigEndian)
     file.interface(resolution: 9)
@@ -169,7 +170,7 @@ struct PcapngTests {
     }
   }
 
-  @Test(arguments: Array(1...8) as [UInt64])
+  @Test("Damaged bytes never crash", arguments: Array(1...8) as [UInt64])
   func damagedBytesNeverCrash(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var file = PcapngBuilder(bigEndian: seed % 2 == 0)

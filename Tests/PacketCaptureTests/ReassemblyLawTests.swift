@@ -47,7 +47,7 @@ struct ReassemblyLawTests {
     }
   }
 
-  @Test(arguments: seeds)
+  @Test("Any order of any cuts gives the stream", arguments: seeds)
   func anyOrderOfAnyCutsGivesTheStream(seed: UInt64) {
     var given = Case(seed: seed)
     given.pieces = given.cut() + given.overlaps(15)
@@ -65,7 +65,7 @@ struct ReassemblyLawTests {
     #expect(conversation.bufferedCost == 0)
   }
 
-  @Test(arguments: seeds)
+  @Test("The SYN may stand anywhere", arguments: seeds)
   func theSYNMayStandAnywhere(seed: UInt64) {
     var given = Case(seed: seed)
     given.pieces = given.cut() + given.overlaps(5)
@@ -86,7 +86,7 @@ struct ReassemblyLawTests {
     #expect(conversation.log.violations.isEmpty)
   }
 
-  @Test(arguments: seeds)
+  @Test("Without a SYN the lowest byte is the first", arguments: seeds)
   func withoutASYNTheLowestByteIsTheFirst(seed: UInt64) {
     var given = Case(seed: seed)
     given.pieces = given.cut()
@@ -100,7 +100,7 @@ struct ReassemblyLawTests {
     #expect(conversation.log.violations.isEmpty)
   }
 
-  @Test(arguments: seeds)
+  @Test("What is not captured is exactly the gaps", arguments: seeds)
   func whatIsNotCapturedIsExactlyTheGaps(seed: UInt64) {
     var given = Case(seed: seed)
     given.pieces = (given.cut() + given.overlaps(5)).filter { _ in Int.random(in: 0..<3, using: &given.random) > 0 }
@@ -132,7 +132,7 @@ struct ReassemblyLawTests {
     #expect(conversation.log.violations.isEmpty)
   }
 
-  @Test(arguments: seeds)
+  @Test("Every byte of the file is read or named", arguments: seeds)
   func everyByteOfTheFileIsReadOrNamed(seed: UInt64) {
     // Late pieces, small limits, snap lengths, acknowledgements before and behind the data: nothing is invented.
     var given = Case(seed: seed, length: 6_000)
@@ -164,7 +164,7 @@ struct ReassemblyLawTests {
     #expect(conversation.log.violations.isEmpty)
   }
 
-  @Test(arguments: [UInt64(1), 2, 3])
+  @Test("What waits stays within the limit of a connection", arguments: [UInt64(1), 2, 3])
   func whatWaitsStaysWithinTheLimitOfAConnection(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let limit = 20_000
@@ -184,7 +184,7 @@ struct ReassemblyLawTests {
     #expect(conversation.log.violations.isEmpty)
   }
 
-  @Test func whatWaitsStaysWithinTheLimitOfAllConnections() {
+  @Test("What waits stays within the limit of all connections") func whatWaitsStaysWithinTheLimitOfAllConnections() {
     let limit = 20_000
     var conversation = Conversation(ReassemblyOptions(maximumTotalBufferedBytes: limit))
     for port in UInt16(1)...100 {
@@ -204,7 +204,7 @@ struct ReassemblyLawTests {
     #expect(conversation.log.violations.isEmpty)
   }
 
-  @Test func headersOnlyCapturesAreBoundedToo() {
+  @Test("Captures of headers only are bounded too") func headersOnlyCapturesAreBoundedToo() {
     let limit = 20_000
     var conversation = Conversation(ReassemblyOptions(maximumBufferedBytes: limit))
     conversation.client(0, "", .syn)
@@ -218,7 +218,7 @@ struct ReassemblyLawTests {
 
 /// In-order bytes are the caller's own memory, not a copy.
 struct ReassemblyCopyTests {
-  @Test func bytesInOrderPassWithoutACopy() {
+  @Test("Bytes in order pass without a copy") func bytesInOrderPassWithoutACopy() {
     var reassembler = TCPReassembler()
     var address: UInt?
     let data = [UInt8](repeating: 1, count: 10_000)

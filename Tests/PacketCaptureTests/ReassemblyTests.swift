@@ -6,7 +6,7 @@ import Testing
 struct ReassemblyTests {
   private typealias Gap = StreamLog.Gap
 
-  @Test func aWholeConversation() {
+  @Test("A whole conversation") func aWholeConversation() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "hello", ack: 1)
@@ -26,7 +26,7 @@ struct ReassemblyTests {
     #expect(talk.log.violations.isEmpty)
   }
 
-  @Test func lateBytesKeepTheirOwnPacketNumber() {
+  @Test("Late bytes keep their own packet number") func lateBytesKeepTheirOwnPacketNumber() {
     var talk = Conversation()
     talk.handshake()
     talk.client(4, "def", ack: 1)
@@ -37,7 +37,8 @@ struct ReassemblyTests {
     #expect(talk.connections[0].low.packets == [6, 4, 5])
   }
 
-  @Test func theFirstBytesForAPlaceWinAndAConflictIsReported() {
+  @Test("The first bytes for a place win and a conflict is reported")
+  func theFirstBytesForAPlaceWinAndAConflictIsReported() {
     var talk = Conversation()
     talk.handshake()
     talk.client(4, "def", ack: 1)
@@ -48,7 +49,8 @@ struct ReassemblyTests {
     #expect(talk.connections[0].conflicts.map(\.fromHigh) == [false])
   }
 
-  @Test func aRetransmissionWithOtherBytesIsAConflictAlsoAfterDelivery() {
+  @Test("A retransmission with other bytes is a conflict also after delivery")
+  func aRetransmissionWithOtherBytesIsAConflictAlsoAfterDelivery() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "GOOD", ack: 1)
@@ -59,7 +61,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].conflicts.map(\.offset) == [0])
   }
 
-  @Test func aRetransmissionMayCarryMore() {
+  @Test("A retransmission may carry more") func aRetransmissionMayCarryMore() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -69,7 +71,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].conflicts.isEmpty)
   }
 
-  @Test func dataOnTheSYNIsTheBeginning() {
+  @Test("Data on the SYN is the beginning") func dataOnTheSYNIsTheBeginning() {
     var talk = Conversation()
     talk.client(0, "early", .syn)
     talk.server(0, "reply", ack: 6, .syn)
@@ -79,7 +81,7 @@ struct ReassemblyTests {
     #expect(talk.answered() == "reply")
   }
 
-  @Test func dataOnASYNThatWasNotTakenIsSentAgain() {
+  @Test("Data on a SYN that was not taken is sent again") func dataOnASYNThatWasNotTakenIsSentAgain() {
     var talk = Conversation()
     talk.client(0, "early", .syn)
     talk.server(0, ack: 1, .syn)
@@ -88,7 +90,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].conflicts.isEmpty)
   }
 
-  @Test func aKeepAliveIsNotData() {
+  @Test("A keep alive is not data") func aKeepAliveIsNotData() {
     var talk = Conversation()
     talk.handshake()
     talk.client(0, "\0", ack: 1)
@@ -102,7 +104,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].low.gaps.isEmpty)
   }
 
-  @Test(arguments: [false, true])
+  @Test("A capture may begin with a keep alive", arguments: [false, true])
   func aCaptureMayBeginWithAKeepAlive(answered: Bool) {
     // An idle push connection: the capture starts, a keep-alive comes, hours later a notification.
     var talk = Conversation()
@@ -114,7 +116,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].low.gaps.isEmpty)
   }
 
-  @Test func theFINMayComeBeforeTheLastData() {
+  @Test("The FIN may come before the last data") func theFINMayComeBeforeTheLastData() {
     var talk = Conversation()
     talk.handshake()
     talk.client(7, ack: 1, .fin)
@@ -125,7 +127,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].low.hasEnded)
   }
 
-  @Test func dataBehindTheEndIsNotEmitted() {
+  @Test("Data behind the end is not emitted") func dataBehindTheEndIsNotEmitted() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1, .fin)
@@ -137,7 +139,7 @@ struct ReassemblyTests {
 
   // MARK: gaps
 
-  @Test func anAcknowledgementRecordedBeforeItsDataIsNoGap() {
+  @Test("An acknowledgement recorded before its data is no gap") func anAcknowledgementRecordedBeforeItsDataIsNoGap() {
     var talk = Conversation(ReassemblyOptions(gapPatience: 4))
     talk.handshake()
     talk.server(1, ack: 7)
@@ -150,7 +152,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].low.gaps.isEmpty)
   }
 
-  @Test func missingBytesThatThePeerHasAreLostAfterAWhile() {
+  @Test("Missing bytes that the peer has are lost after a while") func missingBytesThatThePeerHasAreLostAfterAWhile() {
     var talk = Conversation(ReassemblyOptions(gapPatience: 4))
     talk.handshake()
     talk.client(4, "def", ack: 1)
@@ -165,7 +167,8 @@ struct ReassemblyTests {
     #expect(talk.sent() == "def")
   }
 
-  @Test func missingBytesThatNobodyAcknowledgedAreWaitedForToTheEnd() {
+  @Test("Missing bytes that nobody acknowledged are waited for to the end")
+  func missingBytesThatNobodyAcknowledgedAreWaitedForToTheEnd() {
     var talk = Conversation(ReassemblyOptions(gapPatience: 4))
     talk.handshake()
     for number in 1...100 { talk.client(1 + 3 * number, "abc", ack: 1) }
@@ -176,7 +179,8 @@ struct ReassemblyTests {
     #expect(talk.connections[0].limits.isEmpty)
   }
 
-  @Test func bytesMissingAtTheEndAreShownByTheFINOrByThePeer() {
+  @Test("Bytes missing at the end are shown by the FIN or by the peer")
+  func bytesMissingAtTheEndAreShownByTheFINOrByThePeer() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -188,7 +192,8 @@ struct ReassemblyTests {
     #expect(talk.connections[0].high.gaps == [Gap(offset: 0, length: 20, reason: .lost)])
   }
 
-  @Test func oneDirectionAloneIsReadAndItsAcknowledgementsTellOfTheOther() {
+  @Test("One direction alone is read and its acknowledgements tell of the other")
+  func oneDirectionAloneIsReadAndItsAcknowledgementsTellOfTheOther() {
     var talk = Conversation()
     talk.client(1, "abc", ack: 1)
     talk.client(4, "def", ack: 101)
@@ -199,7 +204,8 @@ struct ReassemblyTests {
     #expect(talk.connections[0].high.gaps == [Gap(offset: 0, length: 300, reason: .lost)])
   }
 
-  @Test func anAcknowledgedFINThatWasNotCapturedIsNoMissingByte() {
+  @Test("An acknowledged FIN that was not captured is no missing byte")
+  func anAcknowledgedFINThatWasNotCapturedIsNoMissingByte() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1)
@@ -210,7 +216,7 @@ struct ReassemblyTests {
 
   // MARK: snap length
 
-  @Test func bytesThatTheSnapLengthCutAreTruncatedNotLost() {
+  @Test("Bytes that the snap length cut are truncated not lost") func bytesThatTheSnapLengthCutAreTruncatedNotLost() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "abc", ack: 1, wireLength: 10)
@@ -219,7 +225,7 @@ struct ReassemblyTests {
     #expect(talk.connections[0].low.gaps == [Gap(offset: 3, length: 7, reason: .truncated)])
   }
 
-  @Test func aCutSegmentOutOfOrderTruncatesOnlyItself() {
+  @Test("A cut segment out of order truncates only itself") func aCutSegmentOutOfOrderTruncatesOnlyItself() {
     var talk = Conversation()
     talk.handshake()
     talk.client(21, "uvw", ack: 1, wireLength: 10)
@@ -236,7 +242,7 @@ struct ReassemblyTests {
       ])
   }
 
-  @Test func aCaptureOfHeadersAlone() {
+  @Test("A capture of headers alone") func aCaptureOfHeadersAlone() {
     var talk = Conversation()
     talk.handshake()
     talk.client(1, "", ack: 1, wireLength: 100)
@@ -253,7 +259,7 @@ struct ReassemblyTests {
 
   // MARK: limits
 
-  @Test func theLimitOfAConnectionEndsTheWaiting() {
+  @Test("The limit of a connection ends the waiting") func theLimitOfAConnectionEndsTheWaiting() {
     var talk = Conversation(ReassemblyOptions(maximumBufferedBytes: 1_000))
     talk.handshake()
     for number in 1...4 { talk.client(1 + 300 * number, [UInt8](repeating: 1, count: 300), ack: 1) }

@@ -7,6 +7,7 @@ struct TextFormTests {
   private static let day: Int64 = 86_400_000_000_000
 
   @Test(
+    "Known instants",
     arguments: [
       (0, "1970-01-01T00:00:00.000000000Z"), (1, "1970-01-01T00:00:00.000000001Z"),
       (-1, "1969-12-31T23:59:59.999999999Z"), (-day, "1969-12-31T00:00:00.000000000Z"),
@@ -27,7 +28,7 @@ struct TextFormTests {
     #expect(TimestampFormatter.text(Timestamp(nanoseconds: nanoseconds)) == text)
   }
 
-  @Test func everyDayOfFourCenturiesFollowsTheOneBefore() {
+  @Test("Every day of four centuries follows the one before") func everyDayOfFourCenturiesFollowsTheOneBefore() {
     let lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
     var (year, month, dayOfMonth) = (1_800, 1, 1)
     // 1800-01-01 is 62,091 days before 1970.
@@ -46,7 +47,7 @@ struct TextFormTests {
     #expect(year == 2_200)
   }
 
-  @Test func differencesAreKnownWhenBothTimesAre() {
+  @Test("Differences are known when both times are") func differencesAreKnownWhenBothTimesAre() {
     let (a, b) = (Timestamp(nanoseconds: 5), Timestamp(nanoseconds: 12))
     #expect(b.nanoseconds(since: a) == 7)
     #expect(a.nanoseconds(since: b) == -7)
@@ -57,6 +58,7 @@ struct TextFormTests {
 
   /// The forms of RFC 5952.
   @Test(
+    "Addresses",
     arguments: [
       ([0, 0, 0, 0, 0, 0, 0, 1], "::1"), ([0, 0, 0, 0, 0, 0, 0, 0], "::"), ([0xfe80, 0, 0, 0, 0, 0, 0, 1], "fe80::1"),
       ([0x2001, 0xdb8, 0, 0, 1, 0, 0, 1], "2001:db8::1:0:0:1"),
@@ -73,14 +75,14 @@ struct TextFormTests {
     #expect("\(port)" == (address.isV4 ? "\(text):2195" : "[\(text)]:2195"))
   }
 
-  @Test func bothDirectionsHaveTheSameFlow() {
+  @Test("Both directions have the same flow") func bothDirectionsHaveTheSameFlow() {
     let (there, fromHigh) = Flow.of(source: Conversation.client, destination: Conversation.server)
     let (back, backFromHigh) = Flow.of(source: Conversation.server, destination: Conversation.client)
     #expect(there == back)
     #expect(fromHigh != backFromHigh)
   }
 
-  @Test func sequenceNumbersGoRound() {
+  @Test("Sequence numbers go round") func sequenceNumbersGoRound() {
     let last = SequenceNumber(rawValue: .max)
     #expect(last.advanced(by: 1).rawValue == 0)
     #expect(last.advanced(by: 11).distance(from: last) == 11)

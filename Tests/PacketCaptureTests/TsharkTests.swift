@@ -4,7 +4,9 @@ import Testing
 
 /// tshark reads the same bytes from the project's own recordings.
 @Suite(.enabled(if: ExternalTool.isInstalled("tshark"))) struct TsharkTests {
-  @Test(arguments: OwnTraces.captures) func tsharkFollowsTheSameBytes(capture: String) throws {
+  @Test("Tshark follows the same bytes", arguments: OwnTraces.captures) func tsharkFollowsTheSameBytes(capture: String)
+    throws
+  {
     let path = OwnTraces.folder + "/" + capture
     let contents = try CaptureContents(of: path)
     #expect(contents.streams.violations.isEmpty)

@@ -10,7 +10,7 @@ import Testing
   private let sequence: UInt64 = 0x0102_0304_0506_0708
 
   /// RFC 8439, section 2.8.2.
-  @Test func `ChaCha20-Poly1305 gives the published plaintext`() throws {
+  @Test("ChaCha20-Poly1305 gives the published plaintext") func chacha20Poly1305GivesThePublishedPlaintext() throws {
     let cipher = try #require(Cipher("ChaCha20-Poly1305", key: [UInt8](0x80...0x9f)))
     let sealed = hex(
       """
@@ -32,11 +32,12 @@ import Testing
   /// RFC 5288, section 3, and RFC 6655, section 3: salt from the key block | 8 bytes that the record begins with. The
   /// sequence number stands in what is authenticated alone (RFC 5246, section 6.2.3.3).
   @Test(
+    "In TLS 1.2 the nonce is a salt and what the record brings",
     arguments: [
       (0xc02f, "AES-128-GCM", 16, 16), (0xc030, "AES-256-GCM", 32, 16), (0xc09c, "AES-128-CCM", 16, 16),
       (0xc0a0, "AES-128-CCM", 16, 8), (0xc051, "ARIA-256-GCM", 32, 16),
     ] as [(UInt16, String, Int, Int)])
-  func `in TLS 1_2 the nonce is a salt and what the record brings`(
+  func inTLS12TheNonceIsASaltAndWhatTheRecordBrings(
     code: UInt16, cipher: String, keyLength: Int, tagLength: Int
   ) throws {
     let key = [UInt8](0..<UInt8(keyLength))
@@ -53,7 +54,7 @@ import Testing
   }
 
   /// RFC 7905, section 2: the vector from the key block xor the sequence number, and nothing on the wire.
-  @Test func `ChaCha20 in TLS 1_2 has the number in its nonce`() throws {
+  @Test("ChaCha20 in TLS 1.2 has the number in its nonce") func chacha20InTLS12HasTheNumberInItsNonce() throws {
     let (key, vector) = ([UInt8](0..<32), [UInt8](0xa0..<0xac))
     let nonce: [UInt8] = [
       0xa0, 0xa1, 0xa2, 0xa3, 0xa4 ^ 1, 0xa5 ^ 2, 0xa6 ^ 3, 0xa7 ^ 4, 0xa8 ^ 5, 0xa9 ^ 6, 0xaa ^ 7, 0xab ^ 8,
@@ -71,11 +72,12 @@ import Testing
   /// RFC 8446, sections 5.2 and 5.3: the same nonce for every suite; authenticated is the header, and the type stands
   /// behind the content, before as many zeros as the sender likes.
   @Test(
+    "In TLS 1.3 every suite has the number in its nonce",
     arguments: [
       (0x1301, "AES-128-GCM", 16, 16), (0x1302, "AES-256-GCM", 32, 16), (0x1303, "ChaCha20-Poly1305", 32, 16),
       (0x1304, "AES-128-CCM", 16, 16), (0x1305, "AES-128-CCM", 16, 8),
     ] as [(UInt16, String, Int, Int)])
-  func `in TLS 1_3 every suite has the number in its nonce`(
+  func inTLS13EverySuiteHasTheNumberInItsNonce(
     code: UInt16, cipher: String, keyLength: Int, tagLength: Int
   ) throws {
     let (key, vector) = ([UInt8](0..<UInt8(keyLength)), [UInt8](0xa0..<0xac))
@@ -104,7 +106,7 @@ import Testing
     #expect(decryptor.open(header + zeros, sequence: sequence, into: &output) == nil)
   }
 
-  @Test func `a record shorter than nonce and tag is none`() throws {
+  @Test("A record shorter than nonce and tag is none") func aRecordShorterThanNonceAndTagIsNone() throws {
     for (code, version) in [(0xc02f, TLSVersion.tls12), (0xcca8, .tls12), (0x1301, .tls13), (0xc0a0, .tls12)] {
       let suite = CipherSuite(code: UInt16(code))
       let keys = DirectionKeys(

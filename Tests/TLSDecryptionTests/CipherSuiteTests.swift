@@ -100,7 +100,8 @@ import Testing
       derivation: .sha256),
   ]
 
-  @Test(arguments: rows) func `name, key exchange, cipher and hashes are the registered ones`(row: Row) {
+  @Test("Name, key exchange, cipher and hashes are the registered ones", arguments: rows)
+  func nameKeyExchangeCipherAndHashesAreThe(row: Row) {
     let suite = CipherSuite(code: row.code)
     #expect(suite.name == row.name)
     #expect(suite.keyExchange == row.keyExchange)
@@ -111,7 +112,8 @@ import Testing
   }
 
   /// Whatever a suite's name says, older versions derive with MD5 and SHA-1.
-  @Test(arguments: rows) func `before TLS 1_2 keys are derived with MD5 and SHA-1`(row: Row) {
+  @Test("Before TLS 1.2 keys are derived with MD5 and SHA-1", arguments: rows)
+  func beforeTLS12KeysAreDerivedWithMD5AndSHA1(row: Row) {
     for version in [TLSVersion.tls10, .tls11] {
       #expect(CipherSuite(code: row.code).derivationHash(version) == .md5sha1)
     }
@@ -119,21 +121,23 @@ import Testing
 
   /// Export ciphers derive other keys; RC2, GOST's ciphers and MACs, and the drafts of ChaCha20 seal otherwise.
   @Test(
+    "What cannot be opened is not attempted",
     arguments: [
       0x0003, 0x0006, 0x0008, 0x0017, 0x0028, 0x0081, 0x0083, 0xcc13, 0xcc14, 0xc103, 0x00ff, 0x5600, 0x1306, 0xfefe,
     ] as [UInt16])
-  func `what cannot be opened is not attempted`(code: UInt16) {
+  func whatCannotBeOpenedIsNotAttempted(code: UInt16) {
     let suite = CipherSuite(code: code)
     #expect(suite.protection == nil, "\(suite.name)")
   }
 
-  @Test func `a number that nobody registered is its name`() {
+  @Test("A number that nobody registered is its name") func aNumberThatNobodyRegisteredIsItsName() {
     #expect(CipherSuite(code: 0x0afe).name == "unknown suite 0x0afe")
     #expect(CipherSuite(code: 0x0afe).keyExchange == nil)
   }
 
   /// What the registry says can be opened must be known to OpenSSL under the name given here.
-  @Test func `every suite that is opened has its cipher in OpenSSL, with that key`() {
+  @Test("Every suite that is opened has its cipher in OpenSSL, with that key")
+  func everySuiteThatIsOpenedHasItsCipherInOpenSSL() {
     for (code, name) in CipherSuiteRegistry.names {
       guard let protection = CipherSuite(code: code).protection else { continue }
       guard let cipher = protection.cipher else { continue }
@@ -148,7 +152,8 @@ import Testing
   }
 
   /// The suite's name alone would not tell why its key log opens nothing.
-  @Test func `a cipher that OpenSSL lacks is named as the problem`() throws {
+  @Test("A cipher that OpenSSL lacks is named as the problem") func aCipherThatOpenSSLLacksIsNamedAsTheProblem() throws
+  {
     let lacking = CipherSuite(code: 0x0007)
     guard case .block(let cipher, _, _)? = lacking.protection,
       Cipher(cipher, key: [UInt8](repeating: 0, count: 16)) == nil
@@ -170,7 +175,7 @@ import Testing
   }
 
   /// A stream or block cipher without a MAC would make every record genuine.
-  @Test func `every suite that is opened verifies its records`() {
+  @Test("Every suite that is opened verifies its records") func everySuiteThatIsOpenedVerifiesItsRecords() {
     for (code, name) in CipherSuiteRegistry.names {
       switch CipherSuite(code: code).protection {
       case .null?, .rc4?, .block?: #expect(CipherSuite(code: code).macHash != nil, "\(name)")
@@ -179,7 +184,7 @@ import Testing
     }
   }
 
-  @Test func `secrets of a length that no suite has fit none`() {
+  @Test("Secrets of a length that no suite has fit none") func secretsOfALengthThatNoSuiteHasFitNone() {
     #expect(CipherSuite.modern(secretLength: 32).map(\.name).first == "TLS_AES_128_GCM_SHA256")
     #expect(CipherSuite.modern(secretLength: 32).allSatisfy { $0.derivationHash(.tls13).length == 32 })
     #expect(CipherSuite.modern(secretLength: 48).allSatisfy { $0.derivationHash(.tls13).length == 48 })

@@ -14,7 +14,7 @@ import Testing
     ).second
   }
 
-  @Test func `early data is part of what the client said`() throws {
+  @Test("Early data is part of what the client said") func earlyDataIsPartOfWhatTheClientSaid() throws {
     let recorded = try conversation(rejects: false)
     #expect(recorded.isEarlyDataAccepted == true)
     for pieceLength in [Int.max, 1] {
@@ -25,7 +25,8 @@ import Testing
     }
   }
 
-  @Test func `early data without its secret is a gap of its length, and the rest is opened`() throws {
+  @Test("Early data without its secret is a gap of its length, and the rest is opened")
+  func earlyDataWithoutItsSecretIsAGapOfItsLength() throws {
     let recorded = try conversation(rejects: false)
     let keyLog = recorded.keyLog.filter { !$0.hasPrefix("CLIENT_EARLY") }.map { $0 + "\n" }.joined()
     let run = StreamRun(recorded.arrivals, secrets: Secrets(keyLog: keyLog))
@@ -33,7 +34,8 @@ import Testing
     #expect(run.server.plaintext == recorded.serverPlaintext)
   }
 
-  @Test func `early data that the server did not take was not said`() throws {
+  @Test("Early data that the server did not take was not said") func earlyDataThatTheServerDidNotTakeWasNotSaid() throws
+  {
     let recorded = try conversation(rejects: true)
     #expect(recorded.isEarlyDataAccepted == false)
     let run = StreamRun(recorded)

@@ -32,7 +32,8 @@ import Testing
     return try conversation.record()
   }
 
-  @Test(arguments: kinds) func `data is opened whichever record of the handshake is missing`(kind: LossTests.Kind)
+  @Test("Data is opened whichever record of the handshake is missing", arguments: kinds)
+  func dataIsOpenedWhicheverRecordOfTheHandshakeIs(kind: LossTests.Kind)
     throws
   {
     let recorded = try Self.recorded(kind)
@@ -68,7 +69,8 @@ import Testing
     }
   }
 
-  @Test(arguments: kinds) func `a direction of which the beginning is missing says what it lacks, or opens`(
+  @Test("A direction of which the beginning is missing says what it lacks, or opens", arguments: kinds)
+  func aDirectionOfWhichTheBeginningIsMissingSays(
     kind: LossTests.Kind
   ) throws {
     let recorded = try Self.recorded(kind)
@@ -91,7 +93,8 @@ import Testing
     }
   }
 
-  @Test func `TLS 1.3 is opened far inside a connection, also after key updates`() throws {
+  @Test("TLS 1.3 is opened far inside a connection, also after key updates")
+  func tls13IsOpenedFarInsideAConnectionAlsoAfter() throws {
     var conversation = TLSConversation(version: .tls13)
     conversation.script = (0..<300).map { .write(.client, [UInt8(truncatingIfNeeded: $0), 1, 2]) }
     let long = try conversation.record()
@@ -118,8 +121,8 @@ import Testing
     #expect(healed.client.plaintext == [1, 2, 2, 3, 3, 3])
   }
 
-  @Test(arguments: kinds.filter { $0.version != .tls13 })
-  func `a handshake inside the connection may be missing in part`(kind: LossTests.Kind) throws {
+  @Test("A handshake inside the connection may be missing in part", arguments: kinds.filter { $0.version != .tls13 })
+  func aHandshakeInsideTheConnectionMayBeMissingIn(kind: LossTests.Kind) throws {
     var conversation = TLSConversation(version: kind.version, suite: kind.suite)
     conversation.usesEncryptThenMAC = kind.usesEncryptThenMAC
     conversation.insertsEmptyFragments = false

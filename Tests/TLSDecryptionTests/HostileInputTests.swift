@@ -11,7 +11,8 @@ import Testing
 
   // MARK: lengths that are claimed
 
-  @Test(arguments: [1, 7, 1_448, 1 << 20]) func `headers that claim 64 KB are passed over`(pieces: Int) {
+  @Test("Headers that claim 64 KB are passed over", arguments: [1, 7, 1_448, 1 << 20])
+  func headersThatClaim64KBArePassedOver(pieces: Int) {
     let conversation = Conversation()
     conversation.beginModern()
     let sealer = Conversation.modernSealer(.client)
@@ -28,7 +29,8 @@ import Testing
     check(conversation)
   }
 
-  @Test(arguments: [1, 1_448]) func `of a record that never ends only its longest length is kept`(pieces: Int) {
+  @Test("Of a record that never ends only its longest length is kept", arguments: [1, 1_448])
+  func ofARecordThatNeverEndsOnlyItsLongestLengthIs(pieces: Int) {
     let conversation = Conversation()
     conversation.beginModern()
     conversation.lose(10, from: .client)
@@ -42,7 +44,8 @@ import Testing
   }
 
   /// Every fifth byte may begin a record of 16 KB, and each is tried.
-  @Test(.timeLimit(.minutes(1))) func `overlapping records after a gap are given up`() {
+  @Test("Overlapping records after a gap are given up", .timeLimit(.minutes(1)))
+  func overlappingRecordsAfterAGapAreGivenUp() {
     let limits = TLSLimits(maximumAttempts: 1 << 12)
     let conversation = Conversation(limits: limits)
     conversation.beginModern()
@@ -58,7 +61,9 @@ import Testing
     check(conversation)
   }
 
-  @Test func `a handshake message that claims 16 MB is passed over`() throws {
+  @Test("A handshake message that claims 16 MB is passed over") func aHandshakeMessageThatClaims16MBIsPassedOver()
+    throws
+  {
     let conversation = Conversation()
     let claim: [UInt8] = [1, 0xff, 0xff, 0xff]
     conversation.send(Conversation.record(22, claim), from: .client)
@@ -77,7 +82,7 @@ import Testing
     check(conversation)
   }
 
-  @Test func `of a handshake no more is kept than its limit`() throws {
+  @Test("Of a handshake no more is kept than its limit") func ofAHandshakeNoMoreIsKeptThanItsLimit() throws {
     let limits = TLSLimits(maximumHandshakeLength: 20_000)
     let conversation = Conversation(limits: limits)
     conversation.send(Conversation.record(22, Conversation.clientHello()), from: .client)
@@ -104,7 +109,7 @@ import Testing
 
   // MARK: changes of keys
 
-  @Test func `thousands of ChangeCipherSpec change nothing`() {
+  @Test("Thousands of ChangeCipherSpec change nothing") func thousandsOfChangeCipherSpecChangeNothing() {
     let conversation = Conversation()
     conversation.begin12()
     for side in [TLSSide.client, .server] {
@@ -117,7 +122,7 @@ import Testing
     check(conversation)
   }
 
-  @Test func `endless renegotiation is followed`() {
+  @Test("Endless renegotiation is followed") func endlessRenegotiationIsFollowed() {
     let conversation = Conversation()
     var proved = 0
     conversation.stream.secrets.onUse = { _ in proved += 1 }
@@ -140,7 +145,7 @@ import Testing
     check(conversation)
   }
 
-  @Test func `every KeyUpdate in a record is followed`() throws {
+  @Test("Every KeyUpdate in a record is followed") func everyKeyUpdateInARecordIsFollowed() throws {
     let conversation = Conversation()
     conversation.beginModern()
     let updates = Array(repeatElement(Conversation.message(24, [0]), count: 3_000).joined())
@@ -159,7 +164,8 @@ import Testing
   // MARK: numbers
 
   /// An explicit nonce says any number, and whoever knows the keys can seal with it.
-  @Test(arguments: [1 << 20, 1 << 40, 1 << 62, UInt64.max - 10]) func `a record's number may be any`(number: UInt64) {
+  @Test("A record's number may be any", arguments: [1 << 20, 1 << 40, 1 << 62, UInt64.max - 10])
+  func aRecordNumberMayBeAny(number: UInt64) {
     let conversation = Conversation()
     conversation.begin12()
     let sealer = Conversation.sealer12(.client)
@@ -174,7 +180,9 @@ import Testing
     check(conversation)
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: [1, 30, 2_000, 1 << 30]) func `gaps and bytes in turn`(length: Int) {
+  @Test("Gaps and bytes in turn", .timeLimit(.minutes(1)), arguments: [1, 30, 2_000, 1 << 30]) func gapsAndBytesInTurn(
+    length: Int
+  ) {
     let conversation = Conversation(limits: TLSLimits(maximumAttempts: 1 << 16))
     conversation.beginModern()
     let sealer = Conversation.modernSealer(.client)
@@ -192,7 +200,8 @@ import Testing
   }
 
   /// Garbage that costs attempts, and a record that opens, in turn.
-  @Test(.timeLimit(.minutes(1))) func `a record that opens forgives some attempts and does not buy endless ones`() {
+  @Test("A record that opens forgives some attempts and does not buy endless ones", .timeLimit(.minutes(1)))
+  func aRecordThatOpensForgivesSomeAttemptsAndDoes() {
     let limits = TLSLimits(maximumAttempts: 1 << 14)
     let conversation = Conversation(limits: limits)
     conversation.beginModern()
@@ -215,7 +224,7 @@ import Testing
 
   // MARK: waiting
 
-  @Test func `what waits is bounded`() {
+  @Test("What waits is bounded") func whatWaitsIsBounded() {
     let limits = TLSLimits(maximumHeldBytes: 10_000)
     let conversation = Conversation(limits: limits)
     conversation.send(Conversation.record(22, Conversation.clientHello()), from: .client)
@@ -231,7 +240,8 @@ import Testing
   }
 
   /// Whether waiting is over is asked often; what waits is read once.
-  @Test(.timeLimit(.minutes(1))) func `thousands of pieces wait while the other direction says nothing`() {
+  @Test("Thousands of pieces wait while the other direction says nothing", .timeLimit(.minutes(1)))
+  func thousandsOfPiecesWaitWhileTheOtherDirection() {
     let conversation = Conversation()
     conversation.send(Conversation.record(22, Conversation.clientHello()), from: .client)
     let sealer = Conversation.modernSealer(.client)
@@ -246,7 +256,7 @@ import Testing
     check(conversation)
   }
 
-  @Test func `gaps that wait keep their places`() {
+  @Test("Gaps that wait keep their places") func gapsThatWaitKeepTheirPlaces() {
     let conversation = Conversation()
     conversation.send(Conversation.record(22, Conversation.clientHello()), from: .client)
     let sealer = Conversation.modernSealer(.client)
@@ -268,7 +278,8 @@ import Testing
 
   // MARK: order and pieces
 
-  @Test(arguments: [1, 3, .max]) func `the server's bytes may come before the client's`(pieces: Int) {
+  @Test("The server's bytes may come before the client's", arguments: [1, 3, .max])
+  func theServerBytesMayComeBeforeTheClient(pieces: Int) {
     let conversation = Conversation()
     let server =
       Conversation.record(22, Conversation.serverHello(0x009c)) + Conversation.changeCipherSpec
@@ -285,7 +296,8 @@ import Testing
   }
 
   /// Length, type, version, lengths of suites, session and challenge, a suite, the challenge.
-  @Test(arguments: [1, 2, 4, 5, 6, .max]) func `a hello in the form of SSL 2.0 may come in pieces`(pieces: Int) {
+  @Test("A hello in the form of SSL 2.0 may come in pieces", arguments: [1, 2, 4, 5, 6, .max])
+  func aHelloInTheFormOfSSL20MayComeInPieces(pieces: Int) {
     let conversation = Conversation()
     conversation.send(
       [0x80, 44, 1, 3, 3, 0, 3, 0, 0, 0, 32, 0, 0, 0x9c] + Conversation.clientRandom, from: .client, pieces: pieces)
@@ -298,7 +310,8 @@ import Testing
   }
 
   /// The last place that is tried may stand behind others.
-  @Test(arguments: [1, 100, .max]) func `a direction that is given up while searching loses no byte`(pieces: Int) {
+  @Test("A direction that is given up while searching loses no byte", arguments: [1, 100, .max])
+  func aDirectionThatIsGivenUpWhileSearchingLosesNo(pieces: Int) {
     let conversation = Conversation(limits: TLSLimits(maximumAttempts: 600))
     conversation.beginModern()
     conversation.send(Conversation.modernSealer(.client).seal(type: 23, [1]), from: .client)
@@ -314,8 +327,8 @@ import Testing
   }
 
   /// What is found leads nowhere, a hundred thousand times in one piece.
-  @Test(.timeLimit(.minutes(1)), arguments: [1_448, .max])
-  func `a record is found and lost again behind every byte`(pieces: Int) {
+  @Test("A record is found and lost again behind every byte", .timeLimit(.minutes(1)), arguments: [1_448, .max])
+  func aRecordIsFoundAndLostAgainBehindEveryByte(pieces: Int) {
     let conversation = Conversation()
     let noise = (0..<131_072).flatMap { _ in [0, 21, 3, 3, 0, 2, 1, 100] as [UInt8] }
     conversation.send([22, 3, 1, 0, 1, 0] + noise, from: .client, pieces: pieces)
@@ -327,7 +340,8 @@ import Testing
 
   // MARK: key logs
 
-  @Test(.timeLimit(.minutes(1))) func `a key log that says one secret a million times is looked through once`() {
+  @Test("A key log that says one secret a million times is looked through once", .timeLimit(.minutes(1)))
+  func aKeyLogThatSaysOneSecretAMillionTimesIs() {
     let line = Array(KeyLogLine(.clientRandom, key: Conversation.clientRandom, secret: Conversation.master).text.utf8)
     var text: [UInt8] = []
     for _ in 0..<50_000 { text += line }

@@ -7,7 +7,8 @@ import Testing
   // MARK: TLS 1.2
 
   /// Vectors posted to the IETF's TLS list, https://www.ietf.org/mail-archive/web/tls/current/msg03416.html
-  @Test func `the pseudo-random function of TLS 1.2 gives the published values`() {
+  @Test("The pseudo-random function of TLS 1.2 gives the published values")
+  func thePseudoRandomFunctionOfTLS12GivesThe() {
     let sha256 = KeyDerivation.prf(
       .sha256, secret: hex("9bbe436ba940f017b17652849a71db35"), label: "test label",
       seed: hex("a0ba9f936cda311827a6f796ffd5198c"), length: 100)
@@ -34,7 +35,7 @@ import Testing
   /// NIST CAVP, SP 800-135 TLS 1.2 with SHA-256, as in OpenSSL's test/recipes/30-test_evp_data/evpkdf_tls12_prf.txt.
   /// The 128 bytes of the key block are those of AES-256-CBC with SHA-256 but for its MAC keys' length; so here they
   /// are taken apart as AES-128-CBC-SHA256 needs them: 2 × (32 + 16) bytes.
-  @Test func `master secret and keys of TLS 1.2 are NIST's`() throws {
+  @Test("Master secret and keys of TLS 1.2 are NIST's") func masterSecretAndKeysOfTLS12AreNIST() throws {
     let suite = CipherSuite(code: 0x003c)
     let master = KeySchedule.master(
       premaster: hex(
@@ -58,7 +59,8 @@ import Testing
   }
 
   /// The self-test of Go's FIPS module, crypto/internal/fips140/tls12/cast.go; RFC 7627 itself has no vectors.
-  @Test func `the extended master secret depends on the session hash alone`() {
+  @Test("The extended master secret depends on the session hash alone")
+  func theExtendedMasterSecretDependsOnTheSession() {
     let master = KeySchedule.master(
       premaster: [UInt8](0x01...0x10), CipherSuite(code: 0x003c), .tls12, clientRandom: [1], serverRandom: [2],
       sessionHash: [UInt8](0x11...0x20))
@@ -68,7 +70,7 @@ import Testing
   }
 
   /// By Python's hmac module: P_SHA384(0303 ab…, "extended master secret" ‖ 00 01 …).
-  @Test func `a suite with SHA-384 derives with it`() {
+  @Test("A suite with SHA-384 derives with it") func aSuiteWithSHA384DerivesWithIt() {
     let master = KeySchedule.master(
       premaster: [3, 3] + [UInt8](repeating: 0xab, count: 46), CipherSuite(code: 0xc030), .tls12, clientRandom: [],
       serverRandom: [], sessionHash: [UInt8](0..<48))
@@ -80,7 +82,7 @@ import Testing
   // MARK: TLS 1.0 and 1.1
 
   /// NIST CAVP, SP 800-135 TLS 1.0/1.1, count 0. Its 104 bytes are what AES-128-CBC-SHA needs in TLS 1.0.
-  @Test func `master secret and keys of TLS 1.0 are NIST's`() throws {
+  @Test("Master secret and keys of TLS 1.0 are NIST's") func masterSecretAndKeysOfTLS10AreNIST() throws {
     let suite = CipherSuite(code: 0x002f)
     let master = KeySchedule.master(
       premaster: hex(
@@ -112,7 +114,7 @@ import Testing
   // MARK: SSL 3.0
 
   /// RFC 6101 has no vectors; these follow its section 6 by Python's hashlib.
-  @Test func `SSL 3_0 derives with MD5 and SHA-1`() throws {
+  @Test("SSL 3.0 derives with MD5 and SHA-1") func ssl30DerivesWithMD5AndSHA1() throws {
     let suite = CipherSuite(code: 0x002f)
     let (client, server) = ([UInt8](repeating: 0x11, count: 32), [UInt8](repeating: 0x22, count: 32))
     let master = KeySchedule.master(
@@ -136,7 +138,8 @@ import Testing
   }
 
   /// "A" to "Z" is as far as the construction goes: 26 rounds of 16 bytes.
-  @Test func `SSL 3_0 does not derive more than its letters suffice for`() {
+  @Test("SSL 3.0 does not derive more than its letters suffice for") func ssl30DoesNotDeriveMoreThanItsLettersSuffice()
+  {
     #expect(KeyDerivation.ssl3(secret: [1], seed: [2], length: 400).count == 400)
     #expect(KeyDerivation.ssl3(secret: [1], seed: [2], length: 417).isEmpty)
   }
@@ -144,7 +147,7 @@ import Testing
   // MARK: TLS 1.3
 
   /// RFC 8448, section 3: the secret "derived" from the early secret, with the hash of nothing as context.
-  @Test func `labels are expanded with their context`() {
+  @Test("Labels are expanded with their context") func labelsAreExpandedWithTheirContext() {
     let derived = KeyDerivation.expandLabel(
       .sha256, secret: hex("33ad0a1c607ec03b09e6cd9893680ce210adf300aa1f2660e1b22e10f170f92a"), label: "derived",
       context: hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"), length: 32)
@@ -152,7 +155,7 @@ import Testing
   }
 
   /// By Python's hmac module: HKDF-Expand-Label of RFC 8446, section 7.1, with SHA-384.
-  @Test func `a suite with SHA-384 has longer secrets and keys`() {
+  @Test("A suite with SHA-384 has longer secrets and keys") func aSuiteWithSHA384HasLongerSecretsAndKeys() {
     let suite = CipherSuite(code: 0x1302)
     let keys = KeySchedule.keys(trafficSecret: [UInt8](0..<48), suite)
     #expect(
@@ -166,7 +169,7 @@ import Testing
   }
 
   /// By Python's hmac module, with the labels of draft-ietf-tls-tls13-19, section 7.1.
-  @Test func `drafts before the 20th have other labels`() {
+  @Test("Drafts before the 20th have other labels") func draftsBeforeThe20thHaveOtherLabels() {
     let suite = CipherSuite(code: 0x1301)
     let keys = KeySchedule.keys(trafficSecret: [UInt8](0..<32), suite, draft: 19)
     #expect(
@@ -181,7 +184,7 @@ import Testing
 
   // MARK: what cannot be derived
 
-  @Test func `a suite that cannot be opened has no keys`() {
+  @Test("A suite that cannot be opened has no keys") func aSuiteThatCannotBeOpenedHasNoKeys() {
     let (random, secret) = ([UInt8](repeating: 0, count: 32), [UInt8](repeating: 0, count: 48))
     // RC2-CBC-40, and a number that nobody registered.
     for code: UInt16 in [0x0006, 0xfefe] {

@@ -23,14 +23,16 @@ import Testing
 
   // MARK: labels
 
-  @Test(arguments: [
-    (KeyLogLabel.clientRandom, "CLIENT_RANDOM", 48), (.premaster, "PMS_CLIENT_RANDOM", 66),
-    (.clientEarlyTraffic, "CLIENT_EARLY_TRAFFIC_SECRET", 32),
-    (.clientHandshakeTraffic, "CLIENT_HANDSHAKE_TRAFFIC_SECRET", 48),
-    (.serverHandshakeTraffic, "SERVER_HANDSHAKE_TRAFFIC_SECRET", 32),
-    (.clientTraffic, "CLIENT_TRAFFIC_SECRET_0", 48), (.serverTraffic, "SERVER_TRAFFIC_SECRET_0", 64),
-  ])
-  func `each label's secret is found under its client random, and under no other label`(
+  @Test(
+    "Each label's secret is found under its client random, and under no other label",
+    arguments: [
+      (KeyLogLabel.clientRandom, "CLIENT_RANDOM", 48), (.premaster, "PMS_CLIENT_RANDOM", 66),
+      (.clientEarlyTraffic, "CLIENT_EARLY_TRAFFIC_SECRET", 32),
+      (.clientHandshakeTraffic, "CLIENT_HANDSHAKE_TRAFFIC_SECRET", 48),
+      (.serverHandshakeTraffic, "SERVER_HANDSHAKE_TRAFFIC_SECRET", 32),
+      (.clientTraffic, "CLIENT_TRAFFIC_SECRET_0", 48), (.serverTraffic, "SERVER_TRAFFIC_SECRET_0", 64),
+    ])
+  func eachLabelSecretIsFoundUnderItsClientRandom(
     label: KeyLogLabel, name: String, length: Int
   ) {
     let secret = [UInt8](repeating: 5, count: length)
@@ -44,7 +46,8 @@ import Testing
     #expect(line.text == "\(name) \(text(random)) \(text(secret))\n")
   }
 
-  @Test func `premaster secrets are found by the first eight bytes they were encrypted to`() {
+  @Test("Premaster secrets are found by the first eight bytes they were encrypted to")
+  func premasterSecretsAreFoundByTheFirstEightBytes() {
     let key = Array(random.prefix(8))
     let keyLog = keyLog("RSA \(text(key)) \(text(master))\n")
     #expect(keyLog.secrets(.rsa, for: key, limit: 10) == [master])
@@ -53,7 +56,8 @@ import Testing
   }
 
   /// As `openssl s_client` prints a session, in one line; session ids have up to 32 bytes.
-  @Test(arguments: [1, 16, 32]) func `master secrets are found by their session's id`(length: Int) {
+  @Test("Master secrets are found by their session's id", arguments: [1, 16, 32])
+  func masterSecretsAreFoundByTheirSessionId(length: Int) {
     let identifier = Array(random.prefix(length))
     let line = "RSA Session-ID:\(text(identifier)) Master-Key:\(text(master))\n"
     let keyLog = keyLog(line.replacing("ab", with: "AB"))
@@ -64,7 +68,7 @@ import Testing
 
   // MARK: forms
 
-  @Test func `comments, blank lines and other labels are passed over`() {
+  @Test("Comments, blank lines and other labels are passed over") func commentsBlankLinesAndOtherLabelsArePassed() {
     let log = """
       # a comment
       #\(line)
@@ -81,23 +85,25 @@ import Testing
     #expect(found(log) == [master])
   }
 
-  @Test func `lines end with a line feed, with carriage return and line feed, or with the file`() {
+  @Test("Lines end with a line feed, with carriage return and line feed, or with the file")
+  func linesEndWithALineFeedWithCarriageReturnAnd() {
     for end in ["\n", "\r\n", "", "\r", " \n", "\t\r\n"] {
       #expect(found(line + end) == [master], "\(end.debugDescription)")
     }
     #expect(found("# first\r\n\r\n\(line)\r\n# last\r\n") == [master])
   }
 
-  @Test func `digits in upper case are digits`() {
+  @Test("Digits in upper case are digits") func digitsInUpperCaseAreDigits() {
     #expect(found("CLIENT_RANDOM \(text(random).uppercased()) \(text(master).uppercased())\n") == [master])
   }
 
-  @Test func `blanks before the label and between the fields do not matter`() {
+  @Test("Blanks before the label and between the fields do not matter")
+  func blanksBeforeTheLabelAndBetweenTheFieldsDoNot() {
     #expect(found("  \t \(line)\n") == [master])
     #expect(found("CLIENT_RANDOM   \(text(random))    \(text(master))\n") == [master])
   }
 
-  @Test func `a secret of zeros is a secret`() {
+  @Test("A secret of zeros is a secret") func aSecretOfZerosIsASecret() {
     let zeros = [UInt8](repeating: 0, count: 48)
     #expect(found("CLIENT_RANDOM \(text(random)) \(text(zeros))\n") == [zeros])
     let keyLog = keyLog("CLIENT_RANDOM \(text([UInt8](repeating: 0, count: 32))) \(text(master))\n")
@@ -107,16 +113,18 @@ import Testing
   // MARK: damage
 
   /// `R` stands for the client random's digits, `S` for those of another secret, `r` and `s` for them without the last.
-  @Test(arguments: [
-    "CLIENT_RANDOM", "CLIENT_RANDOM ", "CLIENT_RANDOM R", "CLIENT_RANDOM R ", "CLIENT_RANDOM R s",
-    "CLIENT_RANDOM R S0", "CLIENT_RANDOM R S00", "CLIENT_RANDOM R Sxx", "CLIENT_RANDOM R S 00",
-    "CLIENT_RANDOM R S S", "CLIENT_RANDOM R S # comment", "CLIENT_RANDOM R00 S", "CLIENT_RANDOM r S",
-    "CLIENT_RANDOM r0 s", "CLIENT_RANDOM RS", "CLIENT_RANDOM R\tS", "CLIENT_RANDOM R-S", "CLIENT_RANDOM R,S",
-    "CLIENT_RANDOM S R", "R S", "CLIENT_RANDOM:R S", "xCLIENT_RANDOM R S", "CLIENT_RANDO R S", "CLIENT_RANDOMR S",
-    "CLIENT_RANDOM \u{fffd}R S", "CLIENT_RANDOM R \u{0}S", "CLIENT_RANDOM R S\u{0}", "CLIENT_RANDOM 0xR 0xS",
-    "CLIENT_RANDOM \"R\" S",
-  ])
-  func `damaged lines give nothing and hide nothing`(pattern: String) {
+  @Test(
+    "Damaged lines give nothing and hide nothing",
+    arguments: [
+      "CLIENT_RANDOM", "CLIENT_RANDOM ", "CLIENT_RANDOM R", "CLIENT_RANDOM R ", "CLIENT_RANDOM R s",
+      "CLIENT_RANDOM R S0", "CLIENT_RANDOM R S00", "CLIENT_RANDOM R Sxx", "CLIENT_RANDOM R S 00",
+      "CLIENT_RANDOM R S S", "CLIENT_RANDOM R S # comment", "CLIENT_RANDOM R00 S", "CLIENT_RANDOM r S",
+      "CLIENT_RANDOM r0 s", "CLIENT_RANDOM RS", "CLIENT_RANDOM R\tS", "CLIENT_RANDOM R-S", "CLIENT_RANDOM R,S",
+      "CLIENT_RANDOM S R", "R S", "CLIENT_RANDOM:R S", "xCLIENT_RANDOM R S", "CLIENT_RANDO R S", "CLIENT_RANDOMR S",
+      "CLIENT_RANDOM \u{fffd}R S", "CLIENT_RANDOM R \u{0}S", "CLIENT_RANDOM R S\u{0}", "CLIENT_RANDOM 0xR 0xS",
+      "CLIENT_RANDOM \"R\" S",
+    ])
+  func damagedLinesGiveNothingAndHideNothing(pattern: String) {
     let other = text([UInt8](repeating: 0x11, count: 48))
     let label = pattern.contains("CLIENT_RANDO") ? pattern.firstRange(of: "CLIENT_RANDOM")?.upperBound : nil
     let start = label ?? pattern.firstRange(of: "CLIENT_RANDO")?.upperBound ?? pattern.startIndex
@@ -135,11 +143,11 @@ import Testing
     #expect(found("\(line)\n\(damaged)") == [master])
   }
 
-  @Test func `any cut of a line gives nothing`() {
+  @Test("Any cut of a line gives nothing") func anyCutOfALineGivesNothing() {
     for length in 0..<line.utf8.count { #expect(found(String(line.prefix(length))) == [], "\(length) characters") }
   }
 
-  @Test func `secrets of a length that their label never has are damage`() {
+  @Test("Secrets of a length that their label never has are damage") func secretsOfALengthThatTheirLabelNeverHasAre() {
     for length in [0, 16, 31, 33, 47, 49, 64, 65] {
       let secret = text([UInt8](repeating: 1, count: length))
       #expect(found("CLIENT_RANDOM \(text(random)) \(secret)\n") == [])
@@ -149,7 +157,7 @@ import Testing
     }
   }
 
-  @Test func `bytes that are no text give nothing`() {
+  @Test("Bytes that are no text give nothing") func bytesThatAreNoTextGiveNothing() {
     var generator = SeededGenerator(seed: 8)
     for _ in 0..<100 {
       let keyLog = KeyLog(generator.bytes(5_000), maximumLines: 1_000)
@@ -160,7 +168,7 @@ import Testing
 
   // MARK: several lines
 
-  @Test func `the last line for a key comes first, and each secret once`() {
+  @Test("The last line for a key comes first, and each secret once") func theLastLineForAKeyComesFirstAndEachSecret() {
     let secrets = (1...4).map { [UInt8](repeating: $0, count: 48) }
     let log = [0, 1, 0, 2, 1, 3, 2].map { "CLIENT_RANDOM \(text(random)) \(text(secrets[$0]))\n" }.joined()
     #expect(keyLog(log).count == 7)
@@ -168,7 +176,8 @@ import Testing
     #expect(keyLog(log).secrets(.clientRandom, for: random, limit: 2) == [secrets[2], secrets[3]])
   }
 
-  @Test func `keys that differ behind the part that is indexed are told apart`() {
+  @Test("Keys that differ behind the part that is indexed are told apart")
+  func keysThatDifferBehindThePartThatIsIndexedAre() {
     // The index knows 20 bits of a hash over 16 bytes.
     var other = random
     other[31] ^= 1
@@ -177,7 +186,7 @@ import Testing
     #expect(keyLog(log).secrets(.clientRandom, for: other, limit: 9) == [traffic + traffic.prefix(16)])
   }
 
-  @Test func `among many lines each key finds its own`() {
+  @Test("Among many lines each key finds its own") func amongManyLinesEachKeyFindsItsOwn() {
     var generator = SeededGenerator(seed: 3)
     let lines = (0..<3_000).map { _ in (random: generator.bytes(32), secret: generator.bytes(48)) }
     let log = lines.map { "CLIENT_RANDOM \(text($0.random)) \(text($0.secret))\n" }.joined()
@@ -192,7 +201,7 @@ import Testing
     #expect(seen == 100)
   }
 
-  @Test func `lines beyond the limit are not used, and that is said`() {
+  @Test("Lines beyond the limit are not used, and that is said") func linesBeyondTheLimitAreNotUsedAndThatIsSaid() {
     let lines = (0..<5).map { "CLIENT_RANDOM \(text([UInt8](repeating: UInt8($0), count: 32))) \(text(master))\n" }
     let cut = keyLog("# comments do not count\n" + lines.joined(), maximumLines: 3)
     #expect(cut.count == 3 && cut.isCut)
@@ -204,7 +213,7 @@ import Testing
 
   // MARK: files
 
-  @Test func `a file is read again when its secrets are wanted`() throws {
+  @Test("A file is read again when its secrets are wanted") func aFileIsReadAgainWhenItsSecretsAreWanted() throws {
     try withFile(Array("# comment\n\(line)\r\n".utf8)) { path in
       let keyLog = try KeyLog(contentsOf: path, maximumLength: 0, maximumLines: 10)
       #expect(keyLog.count == 1 && !keyLog.isCut)
@@ -216,7 +225,9 @@ import Testing
   }
 
   /// Files are read in blocks of 1 MiB.
-  @Test(arguments: [-100, -13, -1, 0]) func `a line may cross the border of blocks`(place: Int) throws {
+  @Test("A line may cross the border of blocks", arguments: [-100, -13, -1, 0]) func aLineMayCrossTheBorderOfBlocks(
+    place: Int
+  ) throws {
     let filler = String(repeating: "#" + String(repeating: "x", count: 62) + "\n", count: 1 << 14)
     let start = (1 << 20) + place
     let before = filler.prefix(start - 64) + "#" + String(repeating: "y", count: 62) + "\n"
@@ -230,7 +241,7 @@ import Testing
     }
   }
 
-  @Test func `lines before and behind an endless one are found`() throws {
+  @Test("Lines before and behind an endless one are found") func linesBeforeAndBehindAnEndlessOneAreFound() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("log").path
       // Zeros, which take no room on disk.
@@ -246,7 +257,7 @@ import Testing
     }
   }
 
-  @Test func `the tail of an endless line is no line`() throws {
+  @Test("The tail of an endless line is no line") func theTailOfAnEndlessLineIsNoLine() throws {
     let endless = String(repeating: "x", count: 1 << 20) + line
     #expect(found("\(endless)\n") == [])
     try withFile(Array("\(endless)\n".utf8)) { path in
@@ -255,21 +266,21 @@ import Testing
     }
   }
 
-  @Test func `a pipe is a key log`() throws {
+  @Test("A pipe is a key log") func aPipeIsAKeyLog() throws {
     let reader = try fromPipe(Array("# comment\n\(line)\n".utf8), maximumLength: 1 << 20)
     let keyLog = try reader.get()
     #expect(keyLog.count == 1)
     #expect(keyLog.secrets(.clientRandom, for: random, limit: 10) == [master])
   }
 
-  @Test func `a pipe that brings more than the limit is refused`() throws {
+  @Test("A pipe that brings more than the limit is refused") func aPipeThatBringsMoreThanTheLimitIsRefused() throws {
     let reader = try fromPipe([UInt8](repeating: 0x23, count: 5_000), maximumLength: 4_999)
     #expect(throws: SecretsError("is not a plain file and holds more than 4999 bytes")) { try reader.get() }
     let whole = try fromPipe([UInt8](repeating: 0x23, count: 5_000), maximumLength: 5_000).get()
     #expect(whole.count == 0)
   }
 
-  @Test func `a file that is missing, and a folder, say so`() throws {
+  @Test("A file that is missing, and a folder, say so") func aFileThatIsMissingAndAFolderSaySo() throws {
     #expect(throws: SecretsError("No such file or directory", kind: .cannotOpen)) {
       try KeyLog(contentsOf: "/nonexistent/keys", maximumLength: 0, maximumLines: 1)
     }
@@ -278,7 +289,7 @@ import Testing
     }
   }
 
-  @Test func `an empty file holds nothing`() throws {
+  @Test("An empty file holds nothing") func anEmptyFileHoldsNothing() throws {
     try withFile([]) { path in
       let keyLog = try KeyLog(contentsOf: path, maximumLength: 0, maximumLines: 1)
       #expect(keyLog.count == 0)

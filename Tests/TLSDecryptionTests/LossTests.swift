@@ -96,7 +96,8 @@ import Testing
     return arrivals
   }
 
-  @Test(arguments: kinds, 0..<12) func `every whole record behind a loss is opened, at its place`(kind: Kind, seed: Int)
+  @Test("Every whole record behind a loss is opened, at its place", arguments: kinds, 0..<12)
+  func everyWholeRecordBehindALossIsOpenedAtIts(kind: Kind, seed: Int)
     throws
   {
     var generator = SeededGenerator(seed: UInt64(seed) &* 7_919 &+ 11)
@@ -167,8 +168,8 @@ import Testing
   }
 
   /// What is left of a cut record is random, so it may look like the header of a long one.
-  @Test(arguments: kinds, [false, true])
-  func `what only looks like a record hides none`(kind: Kind, isEnded: Bool) throws {
+  @Test("What only looks like a record hides none", arguments: kinds, [false, true])
+  func whatOnlyLooksLikeARecordHidesNone(kind: Kind, isEnded: Bool) throws {
     var conversation = TLSConversation(version: kind.version, suite: kind.suite)
     conversation.usesEncryptThenMAC = kind.usesEncryptThenMAC
     conversation.insertsEmptyFragments = false

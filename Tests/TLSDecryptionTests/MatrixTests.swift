@@ -117,7 +117,8 @@ import Testing
 
   static let all = suites + features
 
-  @Test(arguments: all) func `every byte of both sides is given out, in any pieces`(cell: Cell) throws {
+  @Test("Every byte of both sides is given out, in any pieces", arguments: all)
+  func everyByteOfBothSidesIsGivenOutInAnyPieces(cell: Cell) throws {
     let recorded = try cell.conversation.record()
     for pieceLength in [Int.max, 1, 1_448] {
       let run = StreamRun(recorded, pieceLength: pieceLength)
@@ -141,7 +142,7 @@ import Testing
     }
   }
 
-  @Test(arguments: all) func `the secrets that were used suffice`(cell: Cell) throws {
+  @Test("The secrets that were used suffice", arguments: all) func theSecretsThatWereUsedSuffice(cell: Cell) throws {
     let recorded = try cell.conversation.record()
     let exported = StreamRun(recorded).exportedKeys
     #expect(Set(exported).count == exported.count)
@@ -150,7 +151,8 @@ import Testing
     #expect(again.server.plaintext == recorded.serverPlaintext)
   }
 
-  @Test(arguments: all) func `captures record one side's packets long before the other's`(cell: Cell) throws {
+  @Test("Captures record one side's packets long before the other's", arguments: all)
+  func capturesRecordOneSidePacketsLongBeforeThe(cell: Cell) throws {
     let recorded = try cell.conversation.record()
     for first in RecordedConversation.Side.allCases {
       let arrivals: [Arrival] = [
@@ -162,7 +164,8 @@ import Testing
     }
   }
 
-  @Test(arguments: all) func `without the connection's secrets nothing is given out, and the reason is`(cell: Cell)
+  @Test("Without the connection's secrets nothing is given out, and the reason is", arguments: all)
+  func withoutTheConnectionSecretsNothingIsGivenOut(cell: Cell)
     throws
   {
     let recorded = try cell.conversation.record()

@@ -25,7 +25,8 @@ import Testing
     #expect(run.summary.suite?.code == recorded.suite)
   }
 
-  @Test(arguments: kinds) func `a key log opens them, by client random or by encrypted premaster`(kind: Kind) throws {
+  @Test("A key log opens them, by client random or by encrypted premaster", arguments: kinds)
+  func aKeyLogOpensThemByClientRandomOrByEncrypted(kind: Kind) throws {
     let recorded = try kind.conversation.record()
     #expect(recorded.keyLog.count == 2)
     for line in recorded.keyLog {
@@ -36,7 +37,7 @@ import Testing
     }
   }
 
-  @Test(arguments: kinds) func `the server's key opens them`(kind: Kind) throws {
+  @Test("The server's key opens them", arguments: kinds) func theServerKeyOpensThem(kind: Kind) throws {
     var conversation = kind.conversation
     conversation.givesClientCertificate = true
     let recorded = try conversation.record()
@@ -54,7 +55,8 @@ import Testing
     #expect(!run.summary.isDecrypted)
   }
 
-  @Test(arguments: kinds) func `resumed sessions, hellos of SSL 2.0, fragments and long paddings`(kind: Kind) throws {
+  @Test("Resumed sessions, hellos of SSL 2.0, fragments and long paddings", arguments: kinds)
+  func resumedSessionsHellosOfSSL20FragmentsAndLong(kind: Kind) throws {
     var conversation = kind.conversation
     conversation.maxFragment = 100
     conversation.extraPaddingBlocks = kind.version > .ssl30 && !kind.isRC4 ? 3 : 0
@@ -75,7 +77,7 @@ import Testing
     }
   }
 
-  @Test(arguments: kinds) func `a gap ends RC4, and nothing else`(kind: Kind) throws {
+  @Test("A gap ends RC4, and nothing else", arguments: kinds) func aGapEndsRC4AndNothingElse(kind: Kind) throws {
     var conversation = kind.conversation
     conversation.script = (1...20).map { .write(.client, [UInt8](repeating: $0, count: 100)) }
     let recorded = try conversation.record()

@@ -51,17 +51,20 @@ import Testing
     #expect(key.decrypt([UInt8](encrypted.dropLast())) != premaster)
   }
 
-  @Test(arguments: forms.map(\.name)) func `every form of a key opens premaster secrets`(name: String) throws {
+  @Test("Every form of a key opens premaster secrets", arguments: forms.map(\.name))
+  func everyFormOfAKeyOpensPremasterSecrets(name: String) throws {
     try expectOpens(PrivateKey(pem: try Self.pem(name), passPhrase: Array(Self.phrase.utf8)))
   }
 
-  @Test(arguments: forms.filter { !$0.isEncrypted }.map(\.name))
-  func `a key that is not encrypted needs no pass phrase`(name: String) throws {
+  @Test("A key that is not encrypted needs no pass phrase", arguments: forms.filter { !$0.isEncrypted }.map(\.name))
+  func aKeyThatIsNotEncryptedNeedsNoPassPhrase(name: String) throws {
     try expectOpens(PrivateKey(pem: try Self.pem(name), passPhrase: nil))
   }
 
-  @Test(arguments: forms.filter(\.isEncrypted).map(\.name))
-  func `an encrypted key says whether its pass phrase is missing or wrong`(name: String) throws {
+  @Test(
+    "An encrypted key says whether its pass phrase is missing or wrong",
+    arguments: forms.filter(\.isEncrypted).map(\.name))
+  func anEncryptedKeySaysWhetherItsPassPhraseIs(name: String) throws {
     let pem = try Self.pem(name)
     #expect(throws: SecretsError("is encrypted, and no pass phrase was given")) {
       try PrivateKey(pem: pem, passPhrase: nil)
@@ -73,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `text around a key does not matter`() throws {
+  @Test("Text around a key does not matter") func textAroundAKeyDoesNotMatter() throws {
     let before = Array("Bag Attributes\n    friendlyName: gateway\n".utf8)
     try expectOpens(PrivateKey(pem: before + (try Self.pem("PKCS#8")) + Array("\nrest".utf8), passPhrase: nil))
     let windows = String(decoding: try Self.pem("PKCS#1"), as: UTF8.self).replacing("\n", with: "\r\n")
@@ -81,7 +84,8 @@ import Testing
   }
 
   /// Certificate and key in one file, as servers keep them.
-  @Test func `a key behind its certificate is found, and is that certificate's`() throws {
+  @Test("A key behind its certificate is found, and is that certificate's")
+  func aKeyBehindItsCertificateIsFoundAndIsThat() throws {
     let (pem, der) = try withFile(try Self.key.get()) { path in
       let certificate = try Self.openssl([
         "req", "-x509", "-new", "-key", path, "-days", "1", "-subj", "/CN=gateway.example/UID=com.example.app",
@@ -101,7 +105,7 @@ import Testing
   }
 
   /// What was encrypted to another key, or holds no premaster secret, opens nothing.
-  @Test func `what is no premaster secret is none`() throws {
+  @Test("What is no premaster secret is none") func whatIsNoPremasterSecretIsNone() throws {
     let key = try PrivateKey(pem: try Self.key.get(), passPhrase: nil)
     try withFile(try Self.key.get()) { path in
       for length in [0, 47, 49, 200] {
@@ -114,18 +118,22 @@ import Testing
     #expect(key.decrypt([UInt8](repeating: 0xff, count: 5_000)) == nil)
   }
 
-  @Test(arguments: [
-    ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"], ["genpkey", "-algorithm", "ED25519"],
-    ["ecparam", "-name", "prime256v1", "-genkey", "-noout"],
-  ])
-  func `a key that is not RSA is refused with the reason`(arguments: [String]) throws {
+  @Test(
+    "A key that is not RSA is refused with the reason",
+    arguments: [
+      ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"], ["genpkey", "-algorithm", "ED25519"],
+      ["ecparam", "-name", "prime256v1", "-genkey", "-noout"],
+    ])
+  func aKeyThatIsNotRSAIsRefusedWithTheReason(arguments: [String]) throws {
     let pem = try Self.openssl(arguments)
     #expect(
       throws: SecretsError("is not an RSA key; only RSA key exchange can be opened with the server's key")
     ) { try PrivateKey(pem: pem, passPhrase: nil) }
   }
 
-  @Test func `what is no private key is refused with OpenSSL's reason`() throws {
+  @Test("What is no private key is refused with OpenSSL's reason") func whatIsNoPrivateKeyIsRefusedWithOpenSSLReason()
+    throws
+  {
     let key = try Self.key.get()
     let publicKey = try Self.openssl(["pkey", "-pubout"], input: key)
     let der = try Self.openssl(["pkey", "-outform", "DER"], input: key)
@@ -146,7 +154,9 @@ import Testing
 
   // MARK: files
 
-  @Test func `a secrets file is read whole, and not beyond its limit`() throws {
+  @Test("A secrets file is read whole, and not beyond its limit") func aSecretsFileIsReadWholeAndNotBeyondItsLimit()
+    throws
+  {
     let bytes = [UInt8](repeating: 0x61, count: 200_000)
     try withFile(bytes) { path in
       let whole = try SecretsFile.read(path, maximumLength: 200_000)
@@ -159,7 +169,7 @@ import Testing
     #expect(nothing == [])
   }
 
-  @Test func `a secrets file that cannot be read says why`() {
+  @Test("A secrets file that cannot be read says why") func aSecretsFileThatCannotBeReadSaysWhy() {
     #expect(throws: SecretsError("No such file or directory", kind: .cannotOpen)) {
       try SecretsFile.read("/nonexistent/key.pem", maximumLength: 1)
     }

@@ -7,7 +7,9 @@ import Testing
 @Suite struct RFC8448Tests {
   private let suite = CipherSuite(code: 0x1301)
 
-  @Test(arguments: RFC8448.all) func `keys follow from traffic secrets`(trace: RFC8448.Trace) {
+  @Test("Keys follow from traffic secrets", arguments: RFC8448.all) func keysFollowFromTrafficSecrets(
+    trace: RFC8448.Trace
+  ) {
     for secret in trace.secrets {
       let keys = KeySchedule.keys(trafficSecret: secret.secret, suite)
       #expect(keys == DirectionKeys(key: secret.key, vector: secret.vector), "\(secret.label)")
@@ -15,7 +17,7 @@ import Testing
   }
 
   /// The RFC has no KeyUpdate; the values are HKDF-Expand-Label(secret, "traffic upd", "", 32) by Python's hmac module.
-  @Test func `each generation follows from the one before`() throws {
+  @Test("Each generation follows from the one before") func eachGenerationFollowsFromTheOneBefore() throws {
     let client = RFC8448.simple.secret("CLIENT_TRAFFIC_SECRET_0")
     let server = RFC8448.simple.secret("SERVER_TRAFFIC_SECRET_0")
     #expect(
@@ -26,7 +28,8 @@ import Testing
         == "51921b8aa3001976eb401d0a4319a8516416a6c56001a357e5d162031e84f916")
   }
 
-  @Test(arguments: RFC8448.all) func `records open with their key and number only`(trace: RFC8448.Trace) throws {
+  @Test("Records open with their key and number only", arguments: RFC8448.all)
+  func recordsOpenWithTheirKeyAndNumberOnly(trace: RFC8448.Trace) throws {
     var output = [UInt8](repeating: 0, count: 1 << 15)
     var next: [String: UInt64] = [:]
     for record in trace.records where record.bytes[0] == 23 {
@@ -51,8 +54,8 @@ import Testing
     }
   }
 
-  @Test(arguments: RFC8448.all, RFC8448.Order.allCases)
-  func `connections open in whatever order their directions come`(trace: RFC8448.Trace, order: RFC8448.Order) {
+  @Test("Connections open in whatever order their directions come", arguments: RFC8448.all, RFC8448.Order.allCases)
+  func connectionsOpenInWhateverOrderTheir(trace: RFC8448.Trace, order: RFC8448.Order) {
     for pieceLength in [Int.max, 7, 1] {
       let run = TraceRun(trace, order, trace.secrets, pieceLength: pieceLength)
       #expect(run.plaintext(of: .client) == trace.data(from: .client))
@@ -71,7 +74,8 @@ import Testing
     }
   }
 
-  @Test func `early data whose secret is missing leave a gap of their length`() {
+  @Test("Early data whose secret is missing leave a gap of their length")
+  func earlyDataWhoseSecretIsMissingLeaveAGapOf() {
     let trace = RFC8448.resumed
     for order in RFC8448.Order.allCases {
       let run = TraceRun(trace, order, trace.secrets.filter { $0.label != "CLIENT_EARLY_TRAFFIC_SECRET" })
@@ -81,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `one direction's secrets open that direction`() {
+  @Test("One direction's secrets open that direction") func oneDirectionSecretsOpenThatDirection() {
     let trace = RFC8448.simple
     for order in RFC8448.Order.allCases {
       let run = TraceRun(trace, order, trace.secrets.filter { $0.label.hasPrefix("CLIENT") })
@@ -91,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func `traffic secrets are enough without those of the handshake`() {
+  @Test("Traffic secrets are enough without those of the handshake") func trafficSecretsAreEnoughWithoutThoseOfThe() {
     let trace = RFC8448.simple
     for order in RFC8448.Order.allCases {
       let run = TraceRun(trace, order, trace.secrets.filter { $0.label.hasSuffix("TRAFFIC_SECRET_0") })
@@ -100,7 +104,8 @@ import Testing
     }
   }
 
-  @Test func `secrets of another connection open nothing, and the problem names the client random`() {
+  @Test("Secrets of another connection open nothing, and the problem names the client random")
+  func secretsOfAnotherConnectionOpenNothingAndThe() {
     let other = RFC8448.compatible
     let line = other.secrets[0].line(other.clientRandom)
     let run = TraceRun(RFC8448.simple, .conversation, keyLog: line)
@@ -109,7 +114,7 @@ import Testing
     #expect(run.summary.problem == "client random cb34ecb1… is not in the key log (1 line)")
   }
 
-  @Test func `wrong secrets under the right client random open nothing`() {
+  @Test("Wrong secrets under the right client random open nothing") func wrongSecretsUnderTheRightClientRandomOpen() {
     let trace = RFC8448.simple
     let wrong = trace.secrets.map { secret in
       var wrong = secret
@@ -124,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func `the right secret is found among wrong ones`() {
+  @Test("The right secret is found among wrong ones") func theRightSecretIsFoundAmongWrongOnes() {
     let trace = RFC8448.simple
     var wrong = trace.secrets
     for index in wrong.indices { wrong[index].secret[0] ^= 1 }

@@ -4,9 +4,10 @@ import Testing
 
 /// What is said in words: alerts, and why a connection stays closed.
 @Suite struct ReasonTests {
-  @Test(arguments: [TLSConversation.Version.tls12, .tls13])
-  func `a handshake that is refused shows its alert, and nothing stays closed`(version: TLSConversation.Version) throws
-  {
+  @Test(
+    "A handshake that is refused shows its alert, and nothing stays closed",
+    arguments: [TLSConversation.Version.tls12, .tls13])
+  func aHandshakeThatIsRefusedShowsItsAlertAnd(version: TLSConversation.Version) throws {
     var conversation = TLSConversation(version: version)
     conversation.clientAuthentication = .missing
     conversation.mayFail = true
@@ -20,7 +21,8 @@ import Testing
     #expect(run.summary.clientSubject == nil)
   }
 
-  @Test func `an alert in the middle of the data is shown, and the data before it`() throws {
+  @Test("An alert in the middle of the data is shown, and the data before it")
+  func anAlertInTheMiddleOfTheDataIsShownAndTheData() throws {
     var conversation = TLSConversation(version: .tls12, suite: "ECDHE-RSA-AES128-GCM-SHA256")
     conversation.mayFail = true
     conversation.script = [.write(.client, [1, 2, 3]), .writeTampered(.client, [4, 5, 6])]
@@ -34,12 +36,13 @@ import Testing
 
   /// A ServerHello that names something else, and what is said of the connection.
   @Test(
+    "What the server chose may be out of reach",
     arguments: [
       (0, [0xc0, 0x86], "cipher suite not supported: TLS_ECDHE_ECDSA_WITH_CAMELLIA_128_GCM_SHA256"),
       (0, [0xab, 0xcd], "cipher suite not supported: unknown suite 0xabcd"),
       (2, [0x01], "TLS compression (DEFLATE) is not supported"),
     ] as [(Int, [UInt8], String)])
-  func `what the server chose may be out of reach`(offset: Int, bytes: [UInt8], problem: String) throws {
+  func whatTheServerChoseMayBeOutOfReach(offset: Int, bytes: [UInt8], problem: String) throws {
     let recorded = try TLSConversation(version: .tls12, suite: "AES128-SHA").record()
     var arrivals: [Arrival] = []
     for record in HandshakeLossTests.records(recorded) {
@@ -57,7 +60,7 @@ import Testing
     #expect(run.client.plaintext.isEmpty)
   }
 
-  @Test func `a server's key is told what it cannot do`() throws {
+  @Test("A server's key is told what it cannot do") func aServerKeyIsToldWhatItCannotDo() throws {
     let key = try PrivateKey(pem: Array(TLSIdentity.rsaServer.pkcs8KeyPEM.utf8), passPhrase: nil)
     for (version, suite, problem) in [
       (
@@ -73,7 +76,8 @@ import Testing
     }
   }
 
-  @Test func `the last line for a client random is tried first, and all are`() throws {
+  @Test("The last line for a client random is tried first, and all are")
+  func theLastLineForAClientRandomIsTriedFirstAnd() throws {
     let recorded = try TLSConversation(version: .tls12, suite: "AES128-SHA").record()
     let line = recorded.keyLogText
     let wrong = String(line.prefix(14 + 64 + 1)) + String(repeating: "00", count: 48) + "\n"

@@ -31,7 +31,8 @@ import Testing
     ])
   }
 
-  @Test(arguments: ways) func `a resumed session is opened, and known as resumed`(way: Way) throws {
+  @Test("A resumed session is opened, and known as resumed", arguments: ways)
+  func aResumedSessionIsOpenedAndKnownAsResumed(way: Way) throws {
     let (first, second) = try conversations(way)
     #expect(second.isResumed)
     let secrets = Secrets(keyLog: first.keyLogText + second.keyLogText)
@@ -46,7 +47,8 @@ import Testing
     #expect(runs[1].summary.clientSubject?.hasPrefix("UID=com.example.app") == true)
   }
 
-  @Test(arguments: ways) func `without secrets the session's client is known where it stands in the clear`(way: Way)
+  @Test("Without secrets the session's client is known where it stands in the clear", arguments: ways)
+  func withoutSecretsTheSessionClientIsKnownWhereIt(way: Way)
     throws
   {
     let (first, second) = try conversations(way)
@@ -60,8 +62,10 @@ import Testing
     }
   }
 
-  @Test(arguments: ways.filter { $0.version != .tls13 && $0.suite?.hasPrefix("ECDHE") != true })
-  func `the server's key opens the first connection, and what it taught the resumed one`(way: Way) throws {
+  @Test(
+    "The server's key opens the first connection, and what it taught the resumed one",
+    arguments: ways.filter { $0.version != .tls13 && $0.suite?.hasPrefix("ECDHE") != true })
+  func theServerKeyOpensTheFirstConnectionAndWhatIt(way: Way) throws {
     let (first, second) = try conversations(way)
     let secrets = Secrets()
     secrets.add(try PrivateKey(pem: Array(TLSIdentity.rsaServer.pkcs8KeyPEM.utf8), passPhrase: nil))
