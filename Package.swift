@@ -113,13 +113,15 @@ let package = Package(
       name: "TLSDecryptionTests", dependencies: ["TLSDecryption", "Bytes", "COpenSSL", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "DissectionTests", dependencies: ["Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes", "TestSupport"],
+      name: "DissectionTests",
+      dependencies: ["Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes", "TestSupport"],
       exclude: ["Truth"], swiftSettings: settings),
     .testTarget(
       name: "TLSTransportTests",
       dependencies: [
-        "TLSTransport", "TLSDecryption", "Bytes", "COpenSSL", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+        "TLSTransport", "TLSDecryption", "Bytes", "COpenSSL", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
       name: "MetricsEndpointTests",

@@ -19,6 +19,8 @@ public struct FrameItem: Sendable, Equatable {
     public static let deviceToken = Identifier(rawValue: 1)
     /// JSON, not NUL-terminated.
     public static let payload = Identifier(rawValue: 2)
+    // Apple's name of the item, which the rule would cut to "notification".
+    // swift-format-ignore: DontRepeatTypeInStaticProperties
     /// Four opaque bytes that an error response gives back.
     public static let notificationIdentifier = Identifier(rawValue: 3)
     /// UNIX seconds UTC, four bytes.

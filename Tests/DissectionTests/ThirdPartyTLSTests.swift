@@ -15,7 +15,7 @@ import Testing
   @Test("Plaintext is the one that others read", arguments: try ThirdPartyTLS.captures())
   func plaintextIsTheOneThatOthersRead(capture: String) throws {
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture))
-    try ThirdPartyTLS.expect(run, of: capture, \.follow_tls)
+    try ThirdPartyTLS.expect(run, of: capture, \.followTls)
     for connection in run.connections {
       #expect(connection.summary.isDecrypted)
       #expect(connection.summary.problem == nil)
@@ -47,7 +47,7 @@ import Testing
   func bytesThatComeOneByOneCarryTheSame(capture: String) throws {
     let run = try TLSCaptureRun(
       of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture), pieceLength: 1)
-    try ThirdPartyTLS.expect(run, of: capture, \.follow_tls)
+    try ThirdPartyTLS.expect(run, of: capture, \.followTls)
   }
 
   @Test("Early data without its secret stay closed, and what follows them opens")
@@ -55,7 +55,7 @@ import Testing
     let secrets = Secrets()
     secrets.add(try ThirdPartyTLS.keyLog("tls13-rfc8446-noearly.keys"))
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path("tls13-rfc8446.pcap"), secrets: secrets)
-    try ThirdPartyTLS.expect(run, of: "tls13-rfc8446.pcap", \.follow_tls_noearly)
+    try ThirdPartyTLS.expect(run, of: "tls13-rfc8446.pcap", \.followTlsNoearly)
     let resumed = try #require(run.connections.last)
     // 47 bytes with the secret: 23 of early data, 24 behind them.
     #expect(resumed.ways[.client]?.missing == 23)
@@ -79,7 +79,7 @@ import Testing
     guard let run = try? TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.allSecrets()) else {
       // No capture file: then others refuse it too, or it is a key.
       let expected = try ThirdPartyTLS.expected()[capture]
-      #expect(expected?.packets ?? 0 == 0 || expected?.tshark_exit != 0)
+      #expect(expected?.packets ?? 0 == 0 || expected?.tsharkExit != 0)
       return
     }
     #expect(run.violations.isEmpty)
@@ -97,7 +97,7 @@ import Testing
     for (number, connection) in read.enumerated() {
       let tls = try #require(connection.tls)
       #expect(tls.isDecrypted && tls.problem == nil)
-      #expect(tls.plaintextBytes == streams["\(number)"]?.follow_tls?.reduce(0) { $0 + $1.bytes })
+      #expect(tls.plaintextBytes == streams["\(number)"]?.followTls?.reduce(0) { $0 + $1.bytes })
     }
   }
 
@@ -121,7 +121,7 @@ import Testing
         let tls = try #require(connection.tls)
         let stream = streams.values.first { $0.directions.contains { $0.node == connection.client?.description } }
         #expect(tls.isDecrypted && tls.problem == nil)
-        #expect(tls.plaintextBytes == stream?.follow_tls?.reduce(0) { $0 + $1.bytes })
+        #expect(tls.plaintextBytes == stream?.followTls?.reduce(0) { $0 + $1.bytes })
       }
     }
   }
@@ -130,15 +130,15 @@ import Testing
 /// The folder's captures with TLS, and what opens them.
 enum ThirdPartyTLS {
   struct Capture: Decodable {
-    var tshark_exit: Int
+    var tsharkExit: Int
     var packets: Int
     var streams: [String: Stream]?
   }
 
   struct Stream: Decodable {
     var directions: [Direction]
-    var follow_tls: [Followed]?
-    var follow_tls_noearly: [Followed]?
+    var followTls: [Followed]?
+    var followTlsNoearly: [Followed]?
   }
 
   struct Direction: Decodable { var node: String }
@@ -147,7 +147,7 @@ enum ThirdPartyTLS {
   struct Followed: Decodable {
     var node: String
     var bytes: Int
-    var sha256_no_placeholders: String
+    var sha256NoPlaceholders: String
   }
 
   static let folder = ProcessInfo.processInfo.environment["APNSCOPE_THIRD_PARTY"]
@@ -156,14 +156,16 @@ enum ThirdPartyTLS {
 
   private static let contents = Result {
     guard let folder else { return [String: Capture]() }
-    return try JSONDecoder().decode(
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(
       [String: Capture].self, from: Data(contentsOf: URL(filePath: folder + "/expected.json")))
   }
 
   static func expected() throws -> [String: Capture] { try contents.get() }
 
   static func captures() throws -> [String] {
-    try expected().filter { $0.value.streams?.values.contains { $0.follow_tls != nil } == true }.keys.sorted()
+    try expected().filter { $0.value.streams?.values.contains { $0.followTls != nil } == true }.keys.sorted()
   }
 
   /// Captures with secrets blocks of which `expected.json` says nothing; both their streams open.
@@ -287,7 +289,7 @@ enum ThirdPartyTLS {
         let count = connection.plaintext(from: end).count
         digests.append(
           (
-            node.sha256_no_placeholders,
+            node.sha256NoPlaceholders,
             "stream \(number) from \(end): \(count) bytes, \(node.bytes) expected; \(connection.summary)"
           ))
       }

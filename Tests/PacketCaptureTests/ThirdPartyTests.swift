@@ -6,7 +6,7 @@ import Testing
 /// Compares with what others read from captures of other projects.
 ///
 /// The environment variable APNSCOPE_THIRD_PARTY names a folder with captures and `expected.json`. That holds, for
-/// every capture, the packet count and for every TCP stream and direction what tshark follows (`follow_tcp`) and what a
+/// every capture, the packet count and for every TCP stream and direction what tshark follows (`followTcp`) and what a
 /// second, independent reassembly makes of it (`own`: the first bytes win, with a list of gaps). Where the two differ
 /// `own` counts: tshark gives up on streams whose first packet is not the first in the capture.
 @Suite(.enabled(if: ThirdParty.folder != nil)) struct ThirdPartyTests {
@@ -14,7 +14,7 @@ import Testing
   func packetsAndStreamsAreTheOnesOthersRead(capture: String) throws {
     let expected = try #require(ThirdParty.expected()[capture])
     let path = try #require(ThirdParty.folder) + "/" + capture
-    guard expected.tshark_exit == 0 || expected.packets > 0 || ThirdParty.readByUsAlone[capture] != nil else {
+    guard expected.tsharkExit == 0 || expected.packets > 0 || ThirdParty.readByUsAlone[capture] != nil else {
       // tshark refuses the file: so do we, or there is nothing in it.
       let contents = try? CaptureContents(of: path)
       #expect(contents?.packets.isEmpty ?? true)
@@ -25,7 +25,7 @@ import Testing
     #expect(packets == ThirdParty.readByUsAlone[capture] ?? expected.packets)
     #expect(contents.streams.violations.isEmpty)
     var ours = contents.streams.connectionsByEnds
-    #expect(contents.streams.connections.count == expected.tcp_streams - (ThirdParty.splitByOthers[capture] ?? 0))
+    #expect(contents.streams.connections.count == expected.tcpStreams - (ThirdParty.splitByOthers[capture] ?? 0))
     var directions: [(name: String, ours: StreamLog.Direction, theirs: ThirdParty.Direction)] = []
     for (number, stream) in (expected.streams ?? [:]).sorted(by: { Int($0.key) ?? 0 < Int($1.key) ?? 0 }) {
       let ends = Set(stream.directions.map(\.node))
@@ -43,7 +43,7 @@ import Testing
     let digests = directions.isEmpty ? [] : try sha256(directions.map(\.ours.bytes))
     for (direction, digest) in zip(directions, digests) {
       let name = Comment(rawValue: "stream \(direction.name), \(direction.ours.bytes.count) bytes")
-      #expect(digest == direction.theirs.own?.first_wins ?? direction.theirs.follow_tcp.sha256_no_placeholders, name)
+      #expect(digest == direction.theirs.own?.firstWins ?? direction.theirs.followTcp.sha256NoPlaceholders, name)
       if let gaps = direction.theirs.own?.gaps {
         // `own` knows no gap behind the last bytes; we see it from what the snap length cut, the FIN, or the peer.
         var inner = direction.ours.gaps
@@ -61,9 +61,9 @@ import Testing
 /// The folder's `expected.json`.
 enum ThirdParty {
   struct Capture: Decodable {
-    var tshark_exit: Int
+    var tsharkExit: Int
     var packets: Int
-    var tcp_streams: Int
+    var tcpStreams: Int
     var streams: [String: Stream]?
   }
 
@@ -71,15 +71,15 @@ enum ThirdParty {
 
   struct Direction: Decodable {
     var node: String
-    var follow_tcp: Followed
+    var followTcp: Followed
     var own: Own?
   }
 
-  struct Followed: Decodable { var sha256_no_placeholders: String }
+  struct Followed: Decodable { var sha256NoPlaceholders: String }
 
   struct Own: Decodable {
     var gaps: [[Int]]
-    var first_wins: String
+    var firstWins: String
   }
 
   /// Files that tshark refuses and we read, with the number of packets: an option that overruns its section header, and
@@ -99,7 +99,9 @@ enum ThirdParty {
 
   private static let contents = Result {
     guard let folder else { return [String: Capture]() }
-    return try JSONDecoder().decode(
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(
       [String: Capture].self, from: Data(contentsOf: URL(filePath: folder + "/expected.json")))
   }
 

@@ -10,22 +10,24 @@ struct IdentityDirectoryTests {
 
   /// A directory with one topic, and `openssl` in it.
   private func inDirectory(
-    _ change: (inout IdentityDirectory.Order) -> Void = { _ in },
+    _ order: IdentityDirectory.Order = .init(topics: [topic]),
     _ body: (IdentityDirectory, URL, OpenSSLCommand) throws -> Void
   ) throws {
     try withTemporaryFolder { folder in
       let url = folder.appending(path: "ids")
-      var order = IdentityDirectory.Order(topics: [Self.topic])
-      change(&order)
       let directory = IdentityDirectory(url.path)
       _ = try directory.issue(order)
       try body(directory, url, OpenSSLCommand(folder: url))
     }
   }
 
-  private static func everything(_ order: inout IdentityDirectory.Order) {
-    order.states = Set(IdentityDirectory.ProviderState.allCases)
+  private static func order(_ change: (inout IdentityDirectory.Order) -> Void) -> IdentityDirectory.Order {
+    var order = IdentityDirectory.Order(topics: [topic])
+    change(&order)
+    return order
   }
+
+  private static let everything = order { $0.states = Set(IdentityDirectory.ProviderState.allCases) }
 
   static let verify = ["verify", "-x509_strict", "-CAfile", "ca.pem", "-crl_check", "-CRLfile", "crl.pem"]
 
@@ -33,7 +35,7 @@ struct IdentityDirectoryTests {
 
   @Test("A strict verifier takes what is right, for its own purpose only", arguments: KeyKind.allCases)
   func verifies(kind: KeyKind) throws {
-    try inDirectory({ $0.keyKind = kind }) { _, _, openssl in
+    try inDirectory(Self.order { $0.keyKind = kind }) { _, _, openssl in
       let (gateway, provider) = ("gateway.pem", "\(Self.topic).pem")
       for arguments in [
         ["-purpose", "sslserver", "-verify_hostname", "localhost", gateway],
@@ -102,7 +104,7 @@ struct IdentityDirectoryTests {
   @Test("A certificate is good for the days asked for, from a day ago", arguments: [1, 824, 3_650]) func days(days: Int)
     throws
   {
-    try inDirectory({ $0.days = days }) { directory, _, openssl in
+    try inDirectory(Self.order { $0.days = days }) { directory, _, openssl in
       let now = Int(Date().timeIntervalSince1970)
       for name in ["gateway.pem", "\(Self.topic).pem"] {
         for (day, isGood) in [(-2, false), (0, true), (days - 1, true), (days + 1, false)] {
@@ -134,7 +136,7 @@ struct IdentityDirectoryTests {
     try inDirectory(Self.everything) { directory, url, openssl in
       let before = try Self.contents(of: url)
       var order = IdentityDirectory.Order(topics: ["com.example.other", Self.topic, Self.topic])
-      Self.everything(&order)
+      order.states = Set(IdentityDirectory.ProviderState.allCases)
       let entries = try directory.issue(order)
       let after = try Self.contents(of: url)
       for (name, text) in before where name != "crl.pem" { #expect(after[name] == text, "\(name)") }
@@ -161,7 +163,7 @@ struct IdentityDirectoryTests {
         at: url.appending(path: "\(Self.topic).revoked.pem"), to: url.appending(path: "old.pem"))
       let before = try Self.contents(of: url)
       var order = IdentityDirectory.Order(topics: [Self.topic])
-      Self.everything(&order)
+      order.states = Set(IdentityDirectory.ProviderState.allCases)
       order.replacesExisting = true
       let entries = try directory.issue(order)
       #expect(entries.filter { !$0.isNew }.map(\.subject) == [.authority])
@@ -201,7 +203,7 @@ struct IdentityDirectoryTests {
       try url.write("-----BEGIN PRIV", ".gateway.key.new")
       try url.write("-----BEGIN PRIV", ".com.example.app.key.new")
       var order = IdentityDirectory.Order(topics: [Self.topic])
-      Self.everything(&order)
+      order.states = Set(IdentityDirectory.ProviderState.allCases)
       order.replacesExisting = missing == ["crl.pem"]
       _ = try directory.issue(order)
       #expect(try directory.gateway().subject == "CN=apnscope gateway")
@@ -294,7 +296,7 @@ struct IdentityDirectoryTests {
   @Test("The longest topic: whole in the UID, and a common name of the 64 characters that may be")
   func longTopic() throws {
     let topic = "com.example." + String(repeating: "x", count: 115) + "z"
-    try inDirectory({ $0.topics = [topic, "CA", "gateway.x", "_"] }) { directory, _, openssl in
+    try inDirectory(Self.order { $0.topics = [topic, "CA", "gateway.x", "_"] }) { directory, _, openssl in
       let identity = try directory.provider(topic: topic)
       #expect(identity.topic == topic)
       #expect(identity.topic?.count == CertificateAuthority.maximumTopicLength)
