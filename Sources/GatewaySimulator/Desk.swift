@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import NIOCore
 import Synchronization
 import TLSTransport
@@ -13,10 +14,12 @@ final class Desk: Sendable {
   let feedbackList: FeedbackList
   let log: EventLog?
   let list: ConnectionList
+  let wallClock: WallClock
+  private let started: Int64
   private let numbers = Atomic<UInt64>(0)
   private let open = Atomic<Int>(0)
 
-  init(_ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?) {
+  init(_ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, wallClock: WallClock = .system) {
     self.options = options
     behavior = options.behavior
     jury = Jury(options)
@@ -24,6 +27,8 @@ final class Desk: Sendable {
     self.feedbackList = feedbackList
     self.log = log
     list = ConnectionList(maximum: options.maximumListedConnections)
+    self.wallClock = wallClock
+    started = wallClock.nanoseconds()
   }
 
   /// A number for a new connection, from 1; `nil` when there are too many already. Given back with `ended`.
@@ -77,6 +82,44 @@ final class Desk: Sendable {
       return failures
     }
   }
+
+  // MARK: the ledger
+
+  /// The books as they stand, without the list of connections.
+  func ledger(_ tally: Tally) -> Ledger {
+    var ledger = Ledger()
+    ledger.started = rfc3339(started)
+    ledger.gateway = tally.gateway
+    let stored = jury.store.withLock { store in
+      store.advance(to: milliseconds)
+      return store.counts
+    }
+    ledger.devices.delivered = tally.accepted - tally.offline - tally.uninstalled + stored.delivered
+    ledger.devices.coalesced = stored.coalesced
+    ledger.devices.expired = stored.expired
+    ledger.devices.dropped = stored.dropped
+    ledger.devices.stored = stored.stored
+    ledger.devices.uninstalled = tally.uninstalled
+    ledger.feedback.connections = tally.feedbackConnections
+    ledger.feedback.handshakeFailures = tally.feedbackHandshakeFailures
+    ledger.feedback.completed = tally.feedbackCompleted
+    ledger.feedback.tuplesSent = tally.tuplesSent
+    ledger.feedback.waiting = feedbackList.waiting
+    return ledger
+  }
+
+  /// The books when everything has ended.
+  func closedLedger(_ tally: Tally) -> Ledger {
+    var ledger = ledger(tally)
+    (ledger.connections, ledger.connectionsOmitted) = list.all
+    ledger.ended = rfc3339(wallClock.nanoseconds())
+    return ledger
+  }
+
+  /// UNIX time in ms, as expirations are compared with.
+  var milliseconds: Int64 { wallClock.nanoseconds() / 1_000_000 }
+
+  // MARK: chance
 
   /// What chance has in store for a connection.
   func generator(_ connection: UInt64) -> SplitMix64 {

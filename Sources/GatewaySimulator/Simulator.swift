@@ -19,7 +19,6 @@ public final class Simulator: Sendable {
   private let channels: [any Channel]
   private let sweeps: [RepeatedTask]
   private let ending = Mutex<Task<Ledger, Never>?>(nil)
-  private let started = WallClock.nanoseconds()
   /// Where the gateway and the feedback service listen; `nil` where there is none.
   public let gateway: SimulatorOptions.Address?
   public let feedback: SimulatorOptions.Address?
@@ -43,13 +42,13 @@ public final class Simulator: Sendable {
     var books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)] = []
     var sweeps: [RepeatedTask] = []
     for loop in group.makeIterator() {
-      let bound = try await loop.submit {
+      let (bound, sweep) = try await loop.submit {
         desk.options.scheduling.apply()
-        return NIOLoopBound(LoopBooks(loop), eventLoop: loop)
+        let books = LoopBooks(loop)
+        return (NIOLoopBound(books, eventLoop: loop), books.startSweeping())
       }.get()
       books.append((loop, bound))
-      sweeps.append(
-        loop.scheduleRepeatedTask(initialDelay: LoopBooks.period, delay: LoopBooks.period) { _ in bound.value.sweep() })
+      sweeps.append(sweep)
     }
     self.books = books
     self.sweeps = sweeps
@@ -119,7 +118,7 @@ public final class Simulator: Sendable {
   }
 
   /// Sets up a connection that was accepted, on its loop.
-  private static func accept(_ channel: any Channel, _ service: Service, _ desk: Desk, _ books: LoopBooks) throws {
+  static func accept(_ channel: any Channel, _ service: Service, _ desk: Desk, _ books: LoopBooks) throws {
     let pipeline = channel.pipeline.syncOperations
     guard let number = desk.begin() else {
       books.turnAway(from: service, client: channel.remoteAddress?.text ?? "unknown", desk)
@@ -148,12 +147,14 @@ public final class Simulator: Sendable {
   // MARK: while it runs
 
   /// The books as they stand, without the list of connections.
-  public func snapshot() async -> Ledger {
+  public func snapshot() async -> Ledger { desk.ledger(await tally()) }
+
+  private func tally() async -> Tally {
     var tally = Tally()
     for (loop, books) in books {
       if let part = try? await loop.submit({ books.value.tally }).get() { tally += part }
     }
-    return ledger(tally)
+    return tally
   }
 
   /// Connections that are open now.
@@ -181,7 +182,7 @@ public final class Simulator: Sendable {
 
   /// All devices that are offline come online, get what waits for them, and go offline again.
   public func bringDevicesOnline() {
-    desk.jury.store.withLock { $0.comeOnline(now: WallClock.nanoseconds() / 1_000_000) }
+    desk.jury.store.withLock { $0.comeOnline(now: desk.milliseconds) }
   }
 
   // MARK: the end
@@ -209,9 +210,7 @@ public final class Simulator: Sendable {
     await settle(for: .seconds(30))
     await desk.settle()
     await desk.feedbackList.flush()
-    var ledger = await snapshot()
-    (ledger.connections, ledger.connectionsOmitted) = desk.list.all
-    ledger.ended = rfc3339(WallClock.nanoseconds())
+    let ledger = desk.closedLedger(await tally())
     for sweep in sweeps { sweep.cancel() }
     try? await group.shutdownGracefully()
     return ledger
@@ -219,8 +218,8 @@ public final class Simulator: Sendable {
 
   /// Waits until nothing more happens.
   private func settle(for limit: Duration) async {
-    let deadline = NIODeadline.now() + limit.timeAmount
-    while NIODeadline.now() < deadline, await !isSettled() { try? await Task.sleep(for: .milliseconds(5)) }
+    let deadline = ContinuousClock.now + limit
+    while ContinuousClock.now < deadline, await !isSettled() { try? await Task.sleep(for: .milliseconds(5)) }
   }
 
   private func isSettled() async -> Bool {
@@ -228,28 +227,6 @@ public final class Simulator: Sendable {
       if (try? await loop.submit { books.value.isSettled }.get()) != true { return false }
     }
     return true
-  }
-
-  private func ledger(_ tally: Tally) -> Ledger {
-    var ledger = Ledger()
-    ledger.started = rfc3339(started)
-    ledger.gateway = tally.gateway
-    let stored = desk.jury.store.withLock { store in
-      store.advance(to: WallClock.nanoseconds() / 1_000_000)
-      return store.counts
-    }
-    ledger.devices.delivered = tally.accepted - tally.offline - tally.uninstalled + stored.delivered
-    ledger.devices.coalesced = stored.coalesced
-    ledger.devices.expired = stored.expired
-    ledger.devices.dropped = stored.dropped
-    ledger.devices.stored = stored.stored
-    ledger.devices.uninstalled = tally.uninstalled
-    ledger.feedback.connections = tally.feedbackConnections
-    ledger.feedback.handshakeFailures = tally.feedbackHandshakeFailures
-    ledger.feedback.completed = tally.feedbackCompleted
-    ledger.feedback.tuplesSent = tally.tuplesSent
-    ledger.feedback.waiting = desk.feedbackList.waiting
-    return ledger
   }
 }
 

@@ -1,10 +1,12 @@
 import Glibc
 import NIOCore
 
-/// Wall-clock time as records show it.
-enum WallClock {
+/// Wall-clock time as records show it. What has to be waited for is measured on the event loop's clock instead.
+struct WallClock: Sendable {
   /// UNIX nanoseconds UTC.
-  static func nanoseconds() -> Int64 {
+  let nanoseconds: @Sendable () -> Int64
+
+  static let system = WallClock {
     var time = timespec()
     // Safe: the structure lives through the call.
     _ = unsafe clock_gettime(CLOCK_REALTIME, &time)

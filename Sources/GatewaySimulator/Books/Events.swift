@@ -6,7 +6,7 @@ extension Desk {
   func event(
     _ name: String, _ connection: UInt64, client: String, topic: String?, reason: String?, _ info: TLSConnectionInfo?
   ) -> EventLog.Event {
-    var event = EventLog.Event(name, time: WallClock.nanoseconds())
+    var event = EventLog.Event(name, time: wallClock.nanoseconds())
     event.connection = Int(connection)
     event.client = client
     event.topic = topic

@@ -26,7 +26,7 @@ final class LoopBooks {
 
   /// Counts a connection that is closed at once because there are too many.
   func turnAway(from service: Service, client: String, _ desk: Desk) {
-    var event = EventLog.Event(service == .gateway ? "refused" : "feedback_refused", time: WallClock.nanoseconds())
+    var event = EventLog.Event(service == .gateway ? "refused" : "feedback_refused", time: desk.wallClock.nanoseconds())
     event.client = client
     event.reason = "too_many_connections"
     desk.log?.write(event)
@@ -44,9 +44,15 @@ final class LoopBooks {
     }
   }
 
+  /// Sweeps from now on, a period apart.
+  func startSweeping() -> RepeatedTask {
+    let books = NIOLoopBound(self, eventLoop: loop)
+    return loop.scheduleRepeatedTask(initialDelay: Self.period, delay: Self.period) { _ in books.value.sweep() }
+  }
+
   /// Lets every connection look at its deadlines.
   func sweep() {
-    let now = NIODeadline.now()
+    let now = loop.now
     for connection in Array(connections.values) { connection.check(now) }
   }
 

@@ -42,7 +42,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     self.books = books
     self.number = number
     generator = desk.generator(number)
-    progress = .now()
+    progress = books.loop.now
   }
 
   // MARK: events
@@ -117,7 +117,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func begin(topic: String?, _ info: TLSConnectionInfo?) {
     guard phase == .handshake, let context else { return }
     phase = .sending
-    progress = .now()
+    progress = books.loop.now
     desk.log?.write(event("feedback_accepted", topic: topic, info))
     // A certificate without a topic has no list.
     guard let topic else { return sent() }
@@ -172,7 +172,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       guard case .success = result else { return handler.leave() }
       handler.tuples += count
       handler.books.tally.tuplesSent += count
-      handler.progress = .now()
+      handler.progress = handler.books.loop.now
       handler.sendNext()
     }
   }
@@ -200,7 +200,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func sent() {
     guard phase == .sending, let context else { return }
     phase = .sent
-    progress = .now()
+    progress = books.loop.now
     if hasPeerEnded {
       conclude(context)
     } else if !desk.behavior.feedback.neverCloses {
@@ -216,7 +216,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     guard tls?.sawCloseNotify == true else { return finishWhenAcknowledged() }
     // How its TCP connection ends is still to come, and is waited for: a close_notify of ours could meet a socket that
     // is closed already, and the reset it draws would hide the FIN.
-    awaitFIN(until: .now() + Self.patience)
+    awaitFIN(until: books.loop.now + Self.patience)
   }
 
   /// How long a peer that said close_notify may take to end its TCP connection by itself.
@@ -225,7 +225,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func awaitFIN(until deadline: NIODeadline) {
     inspectSocket { handler, context, info in
       if info.hasPeerEnded { return handler.finishWhenAcknowledged() }
-      if NIODeadline.now() >= deadline {
+      if handler.books.loop.now >= deadline {
         // It waits for ours.
         handler.isOutputClosed = true
         context.close(mode: .output, promise: nil)

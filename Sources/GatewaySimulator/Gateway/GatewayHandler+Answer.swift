@@ -80,7 +80,7 @@ extension GatewayHandler {
     // The answer may have met a reset, which closes at once.
     guard phase == .answering else { return }
     phase = .lingering
-    lingerUntil = .now() + desk.options.linger.timeAmount
+    lingerUntil = books.loop.now + desk.options.linger.timeAmount
     if hasPeerEnded { leave() } else { context.close(mode: .output, promise: nil) }
   }
 

@@ -50,7 +50,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   private(set) var topic: String?
   private(set) var client = "unknown"
-  let openedAt = WallClock.nanoseconds()
+  let openedAt: Int64
   private let openedTick: NIODeadline
   /// When it last brought something, or was read without bringing anything; a check later than that.
   private var lastRead: NIODeadline
@@ -73,7 +73,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     self.number = number
     generator = desk.generator(number)
     session = GatewaySession(rules: desk.options.rules)
-    openedTick = .now()
+    openedAt = desk.wallClock.nanoseconds()
+    openedTick = books.loop.now
     lastRead = openedTick
     lastCheck = openedTick
   }
@@ -127,7 +128,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   private func refusal(_ topic: String?) -> String? {
     let name = topic ?? ""
-    if let refusal = desk.admission.admit(name, now: Int64(clamping: NIODeadline.now().uptimeNanoseconds)) {
+    if let refusal = desk.admission.admit(name, now: Int64(clamping: books.loop.now.uptimeNanoseconds)) {
       return refusal.rawValue
     }
     isAdmitted = true
@@ -150,7 +151,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
         // A buffer of its own: the one that was read is 64 KB, and this may wait for long.
         partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
         partial.writeImmutableBuffer(bytes)
-        partialSince = .now()
+        partialSince = books.loop.now
       }
     }
     // Only now that everything that was read is in the books: a write that fails, or a RST, closes them at once.
@@ -187,7 +188,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard bytes.readableBytes > 0, var judge else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
     let (offline, uninstalled) = (judge.offline, judge.uninstalled)
-    if !desk.jury.isQuiet { judge.now = WallClock.nanoseconds() / 1_000_000 }
+    if !desk.jury.isQuiet { judge.now = desk.milliseconds }
     // The value moves out of the object and back: its counters are then not looked up for every notification.
     self.judge = nil
     let consumed = session.receive(bytes.readableBytesSpan) { judge.decide($0) }
@@ -310,7 +311,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if isAdmitted { desk.admission.release(topic ?? "") }
     desk.ended()
     let end = end ?? .peerRst
-    let closedAt = WallClock.nanoseconds()
+    let closedAt = desk.wallClock.nanoseconds()
     if let log = desk.log {
       var event = event("closed", reason: end.rawValue)
       event.accepted = session.accepted
