@@ -27,7 +27,7 @@ struct DevicePopulationTests {
 
   @Test(
     "Shares are right within 5 sigma, for tokens that differ in few bits too", arguments: Counting.allCases,
-    [1, 2, 3, 0, UInt64.max])
+    TestRun.isWhole ? [1, 2, 3, 0, UInt64.max] : [1])
   func shares(counting: Counting, seed: UInt64) throws {
     let total = 40_000
     var random = SeededGenerator(seed: seed)

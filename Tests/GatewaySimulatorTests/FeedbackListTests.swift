@@ -153,15 +153,16 @@ struct FeedbackListTests {
     }
   }
 
-  @Test("100,000 tokens from four threads, read, half of them failing again, removed")
+  @Test("Many tokens from four tasks, read, half of them failing again, removed")
   func many() async throws {
+    let count = TestRun.isWhole ? 100_000 : 20_000
     try await inTemporaryFolder { folder in
       let path = folder.appendingPathComponent("list").path
       var list = try FeedbackList(path: path)
       try await withThrowingTaskGroup { group in
         for part in 0..<4 {
           group.addTask { [list] in
-            for first in stride(from: part * 25_000, to: (part + 1) * 25_000, by: 50) {
+            for first in stride(from: part * count / 4, to: (part + 1) * count / 4, by: 50) {
               try list.add((first..<first + 50).map { Failure(topic: "a", token: token($0), time: 1) })
             }
           }
@@ -170,22 +171,22 @@ struct FeedbackListTests {
       }
       try await list.close()
       list = try FeedbackList(path: path)
-      #expect(list.waiting == 100_000)
+      #expect(list.waiting == count)
       let entries = try await list.all("a", chunk: 10_000)
-      #expect(Set(entries.map(\.token)) == Set((0..<100_000).map(token)))
+      #expect(Set(entries.map(\.token)) == Set((0..<count).map(token)))
       #expect(zip(entries, entries.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
       let end = try await list.snapshot(topic: "a")
-      #expect(end.count == 100_000)
-      try await list.put((0..<50_000).map { Failure(topic: "a", token: token($0 * 2), time: 2) })
-      #expect(try await list.remove(topic: "a", through: end.sequence) == 50_000)
-      #expect(list.waiting == 50_000)
+      #expect(end.count == count)
+      try await list.put((0..<count / 2).map { Failure(topic: "a", token: token($0 * 2), time: 2) })
+      #expect(try await list.remove(topic: "a", through: end.sequence) == count / 2)
+      #expect(list.waiting == count / 2)
       let left = try await list.all("a", chunk: 10_000)
-      #expect(left.map(\.token) == (0..<50_000).map { token($0 * 2) })
+      #expect(left.map(\.token) == (0..<count / 2).map { token($0 * 2) })
       try await list.close()
     }
   }
 
-  @Test("The model and the list agree, across closing and opening", arguments: 1...12 as ClosedRange<UInt64>)
+  @Test("The model and the list agree, across closing and opening", arguments: seeds(4, of: 12))
   func law(seed: UInt64) async throws {
     try await inTemporaryFolder { folder in
       var random = SeededGenerator(seed: seed)
@@ -336,7 +337,7 @@ struct FeedbackListTests {
     }
   }
 
-  @Test("Another program's database is refused", .enabled(if: ExternalTool.isInstalled("sqlite3")))
+  @Test("Another program's database is refused", .waiting, .enabled(if: ExternalTool.isInstalled("sqlite3")))
   func foreignDatabase() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("list").path
@@ -348,7 +349,8 @@ struct FeedbackListTests {
     }
   }
 
-  @Test("A list of a later version, and one that is damaged", .enabled(if: ExternalTool.isInstalled("sqlite3")))
+  @Test(
+    "A list of a later version, and one that is damaged", .waiting, .enabled(if: ExternalTool.isInstalled("sqlite3")))
   func otherVersion() async throws {
     try await inTemporaryFolder { folder in
       let path = folder.appendingPathComponent("list").path

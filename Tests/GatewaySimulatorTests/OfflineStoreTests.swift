@@ -197,7 +197,7 @@ struct OfflineStoreTests {
     #expect(store.counts.delivered == 91 && store.counts.stored == 0)
   }
 
-  @Test("The model and the store agree after every step", arguments: 1...60 as ClosedRange<UInt64>)
+  @Test("The model and the store agree after every step", arguments: seeds(10, of: 60))
   func law(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let options = OfflineStore.Options(
