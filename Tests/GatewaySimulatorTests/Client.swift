@@ -12,9 +12,9 @@ struct ClientError: Error, Equatable {
   static let tls = ClientError(code: EPROTO)
 }
 
-/// A provider in the hands of a test: one socket, plain or with TLS, that blocks for `patience` seconds at most.
+/// A provider in the hands of a test: one socket, plain or with TLS, that blocks for `patience` at most.
 ///
-/// Used on one thread at a time, which may block: not on one of Swift's tasks.
+/// Used on one thread at a time, which may block: in tests that are `.waiting`.
 @safe final class Client {
   private var file: Int32
   private var ssl: OpaquePointer?
@@ -29,12 +29,15 @@ struct ClientError: Error, Equatable {
   }
 
   init(
-    _ port: Int, tls: TLS? = nil, patience: Int = 10, receiveBuffer: Int32? = nil, sendBuffer: Int32? = nil
+    _ port: Int, tls: TLS? = nil, patience: Duration = .seconds(60), receiveBuffer: Int32? = nil,
+    sendBuffer: Int32? = nil
   ) throws {
     file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard file >= 0 else { throw ClientError(code: errno) }
-    set(SO_RCVTIMEO, timeval(tv_sec: patience, tv_usec: 0))
-    set(SO_SNDTIMEO, timeval(tv_sec: patience, tv_usec: 0))
+    let (seconds, attoseconds) = patience.components
+    let timeout = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
+    set(SO_RCVTIMEO, timeout)
+    set(SO_SNDTIMEO, timeout)
     // Every write a segment: tests say how bytes are cut.
     set(TCP_NODELAY, Int32(1), level: Int32(IPPROTO_TCP))
     if let receiveBuffer { set(SO_RCVBUF, receiveBuffer) }
@@ -167,6 +170,16 @@ struct ClientError: Error, Equatable {
       let bytes = try receive()
       if bytes.isEmpty { return all }
       all += bytes
+    }
+  }
+
+  /// Waits for the end of the connection, which is a reset too; `false` when it does not come.
+  func hasEnded() throws -> Bool {
+    do {
+      _ = try receiveAll()
+      return true
+    } catch let error as ClientError {
+      return error != .late
     }
   }
 

@@ -8,295 +8,294 @@ import Testing
 
 @testable import GatewaySimulator
 
-extension Loopback {
-  /// From the notification for an app that is gone to the tuple a provider reads, and when the list forgets it.
-  @Suite("Feedback transfers")
-  struct FeedbackTransferTests {
-    private static func tokens(_ bytes: [UInt8]) throws -> [[UInt8]] {
+/// From the notification for an app that is gone to the tuple a provider reads, and when the list forgets it.
+@Suite("Feedback transfers", .waiting)
+struct FeedbackTransferTests {
+  private static func tokens(_ bytes: [UInt8]) throws -> [[UInt8]] {
+    var offset = 0
+    var tokens: [[UInt8]] = []
+    while offset < bytes.count {
+      tokens.append(Array(copying: try FeedbackTuple(parsing: bytes.rawBytes, at: &offset).token))
+    }
+    return tokens
+  }
+
+  private static func list(_ count: Int, topic: String = Simulation.topic) async throws -> FeedbackList {
+    let list = try FeedbackList(path: nil)
+    try await list.put((0..<count).map { Failure(topic: topic, token: token($0), time: UInt32($0)) })
+    return list
+  }
+
+  @Test("Uninstalled, listed, read, cleared", arguments: [false, true])
+  func wholeWay(tls: Bool) async throws {
+    let (result, ledger) = try await Simulation.run(tls: tls) {
+      $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
+      $0.behavior.rejections = [.init(.prefix([4]))]
+    } body: { simulation in
+      let start = UInt32(time(nil))
+      // The answer comes when what was accepted before it is on the list for certain.
+      #expect(try simulation.client().exchange(frames(1...5)) == response(.invalidToken, 4))
+      #expect(simulation.list.waiting == 3)
+      let client = try simulation.feedbackClient()
+      let bytes = try client.receiveAll()
+      client.close()
+      #expect(await simulation.wait { $0.feedback.waiting == 0 })
+      #expect(try simulation.feedbackClient().receiveAll() == [])
       var offset = 0
-      var tokens: [[UInt8]] = []
-      while offset < bytes.count {
-        tokens.append(Array(copying: try FeedbackTuple(parsing: bytes.rawBytes, at: &offset).token))
-      }
-      return tokens
+      let first = try FeedbackTuple(parsing: bytes.rawBytes, at: &offset).timestamp
+      return (tokens: try Self.tokens(bytes), isInTime: (start...UInt32(time(nil))).contains(first))
     }
+    #expect(result.tokens == (1...3).map(token))
+    #expect(result.isInTime)
+    #expect(ledger.devices.uninstalled == 3)
+    #expect(ledger.feedback.connections == 2)
+    #expect(ledger.feedback.tuplesSent == 3)
+    #expect(ledger.feedback.completed >= 1)
+  }
 
-    private static func list(_ count: Int, topic: String = Simulation.topic) async throws -> FeedbackList {
-      let list = try FeedbackList(path: nil)
-      try await list.put((0..<count).map { Failure(topic: topic, token: token($0), time: UInt32($0)) })
-      return list
-    }
+  enum Reader: CaseIterable {
+    /// Reads all, then closes: with close_notify, without, after ending its half.
+    case closes, closesBare, endsItsHalf
+    /// Ends its half before it reads anything.
+    case halfClosed
+    /// Does not read all.
+    case leavesAtOnce, leavesWithoutReading, resets, readsHalf
 
-    @Test("Uninstalled, listed, read, cleared", arguments: [false, true])
-    func wholeWay(tls: Bool) async throws {
-      let (result, ledger) = try await Simulation.run(tls: tls) {
-        $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
-        $0.behavior.rejections = [.init(.prefix([4]))]
-      } body: { simulation in
-        let start = UInt32(time(nil))
-        // The answer comes when what was accepted before it is on the list for certain.
-        #expect(try simulation.client().exchange(frames(1...5)) == response(.invalidToken, 4))
-        #expect(simulation.list.waiting == 3)
-        let client = try simulation.feedbackClient()
-        let bytes = try client.receiveAll()
-        client.close()
-        #expect(simulation.wait { $0.feedback.waiting == 0 })
-        #expect(try simulation.feedbackClient().receiveAll() == [])
-        var offset = 0
-        let first = try FeedbackTuple(parsing: bytes.rawBytes, at: &offset).timestamp
-        return (tokens: try Self.tokens(bytes), isInTime: (start...UInt32(time(nil))).contains(first))
-      }
-      #expect(result.tokens == (1...3).map(token))
-      #expect(result.isInTime)
-      #expect(ledger.devices.uninstalled == 3)
-      #expect(ledger.feedback.connections == 2)
-      #expect(ledger.feedback.tuplesSent == 3)
-      #expect(ledger.feedback.completed >= 1)
-    }
-
-    enum Reader: CaseIterable {
-      /// Reads all, then closes: with close_notify, without, after ending its half.
-      case closes, closesBare, endsItsHalf
-      /// Ends its half before it reads anything.
-      case halfClosed
-      /// Does not read all.
-      case leavesAtOnce, leavesWithoutReading, resets, readsHalf
-
-      var readsAll: Bool {
-        switch self {
-        case .closes, .closesBare, .endsItsHalf, .halfClosed: true
-        case .leavesAtOnce, .leavesWithoutReading, .resets, .readsHalf: false
-        }
+    var readsAll: Bool {
+      switch self {
+      case .closes, .closesBare, .endsItsHalf, .halfClosed: true
+      case .leavesAtOnce, .leavesWithoutReading, .resets, .readsHalf: false
       }
     }
+  }
 
-    @Test("The list is cleared when it was read to its end, and only then", arguments: Reader.allCases, [false, true])
-    func reader(reader: Reader, tls: Bool) async throws {
-      // The larger one does not fit into buffers.
-      // A client's TLS library may have read what the client did not, so half of one record cannot be told from all of it.
-      for count in reader == .readsHalf && tls ? [20_000] : [3, 20_000] {
-        let list = try await Self.list(count)
-        let (_, ledger) = try await Simulation.run(tls: tls, list: list) {
-          $0.feedbackTimeout = .seconds(5)
-        } body: { simulation in
-          let client = try simulation.feedbackClient(receiveBuffer: 4_096)
-          func readAll() throws {
-            let bytes = try client.receiveAll()
-            #expect(bytes.count == count * 38)
-          }
-          switch reader {
-          case .closes:
-            try readAll()
-            client.close()
-          case .closesBare:
-            try readAll()
-            client.close(notifies: false)
-          case .endsItsHalf:
-            try readAll()
-            client.finishWriting()
-            usleep(100_000)
-            client.close()
-          case .halfClosed:
-            client.finishWriting()
-            try readAll()
-            client.close()
-          case .leavesAtOnce: client.close()
-          case .leavesWithoutReading:
-            usleep(200_000)
-            client.close()
-          case .resets:
-            _ = try client.receive(10)
-            client.reset()
-          case .readsHalf:
-            _ = try client.receive(count * 19)
-            client.close()
-          }
-          if reader.readsAll {
-            #expect(simulation.wait { $0.feedback.waiting == 0 }, "\(count) tokens")
-          } else {
-            #expect(simulation.wait { _ in result { await simulation.simulator.openConnections().feedback == 0 } })
-          }
-        }
-        #expect(ledger.feedback.waiting == (reader.readsAll ? 0 : count), "\(count) tokens")
-        #expect(ledger.feedback.completed == (reader.readsAll ? 1 : 0), "\(count) tokens")
-      }
-    }
-
-    @Test("A service that does not close leaves that to the client", arguments: [false, true])
-    func neverCloses(tls: Bool) async throws {
-      let list = try await Self.list(5)
-      let (tokens, ledger) = try await Simulation.run(tls: tls, list: list) {
-        $0.behavior.feedback.neverCloses = true
-      } body: { simulation in
-        let client = try simulation.feedbackClient()
-        var bytes: [UInt8] = []
-        while bytes.count < 5 * 38 { bytes += try client.receive() }
-        usleep(300_000)
-        #expect(simulation.snapshot().feedback.completed == 0)
-        client.close()
-        #expect(simulation.wait { $0.feedback.waiting == 0 })
-        return try Self.tokens(bytes)
-      }
-      #expect(tokens == (0..<5).map(token))
-      #expect(ledger.feedback.completed == 1)
-    }
-
-    @Test("A client that goes on waiting is given up, and its list stays", arguments: [false, true])
-    func timeout(neverCloses: Bool) async throws {
-      let list = try await Self.list(5)
-      let (_, ledger) = try await Simulation.run(list: list) {
-        $0.behavior.feedback.neverCloses = neverCloses
-        $0.feedbackTimeout = .milliseconds(1_500)
-      } body: { simulation in
-        let client = try simulation.feedbackClient()
-        #expect(try client.receiveAll().count == 5 * 38)
-        #expect(simulation.wait { _ in result { await simulation.simulator.openConnections().feedback == 0 } })
-      }
-      #expect(ledger.feedback.waiting == 5)
-      #expect(ledger.feedback.completed == 0)
-    }
-
-    @Test("Failures during a transfer stay for the next one", arguments: [false, true])
-    func failuresMeanwhile(tls: Bool) async throws {
-      let list = try await Self.list(20_000)
-      let (second, ledger) = try await Simulation.run(tls: tls, list: list) {
-        $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
-        $0.behavior.rejections = [.init(.prefix([0xff, 0xff]))]
-      } body: { simulation in
-        let client = try simulation.feedbackClient(receiveBuffer: 4_096)
-        var bytes = try client.receive(100)
-        // One is new, one is on the list already.
-        let provider = try simulation.client()
-        let answer = try provider.exchange(frame(70_000) + frame(15_000) + frame(0xffff))
-        #expect(answer == response(.invalidToken, 0xffff))
-        bytes += try client.receiveAll()
-        client.close()
-        let count = bytes.count / 38
-        #expect(count == 20_000 || count == 19_999)
-        #expect(simulation.wait { $0.feedback.completed == 1 && $0.feedback.waiting == 2 })
-        let next = try simulation.feedbackClient()
-        let second = try Self.tokens(try next.receiveAll())
-        next.close()
-        #expect(simulation.wait { $0.feedback.waiting == 0 })
-        return second
-      }
-      #expect(second == [token(70_000), token(15_000)])
-      #expect(ledger.feedback.completed == 2)
-    }
-
-    @Test("Ragged writes", arguments: [false, true])
-    func ragged(tls: Bool) async throws {
-      let list = try await Self.list(20)
-      let (read, ledger) = try await Simulation.run(tls: tls, list: list) {
-        $0.behavior.feedback.isRagged = true
-      } body: { simulation in
-        let client = try simulation.feedbackClient()
-        var (bytes, longest, reads): ([UInt8], Int, Int) = ([], 0, 0)
-        while true {
-          let piece = try client.receive()
-          if piece.isEmpty { break }
-          bytes += piece
-          longest = max(longest, piece.count)
-          reads += 1
-        }
-        client.close()
-        #expect(simulation.wait { $0.feedback.waiting == 0 })
-        return (tokens: try Self.tokens(bytes), longest: longest, reads: reads)
-      }
-      #expect(read.tokens == (0..<20).map(token))
-      // A record is a piece; without TLS the kernel may join some.
-      if tls { #expect(read.longest <= 7 && read.reads > 100) }
-      #expect(ledger.feedback.tuplesSent == 20)
-    }
-
-    @Test("100,000 tokens and a slow reader: memory does not grow with the list")
-    func slowReader() async throws {
-      let count = 100_000
+  @Test("The list is cleared when it was read to its end, and only then", arguments: Reader.allCases, [false, true])
+  func reader(reader: Reader, tls: Bool) async throws {
+    // The larger one does not fit into buffers.
+    // A client's TLS library may have read what the client did not, so half of one record cannot be told from all of it.
+    let many = TestRun.isWhole ? 20_000 : 5_000
+    for count in reader == .readsHalf && tls ? [many] : [3, many] {
       let list = try await Self.list(count)
-      let (grown, ledger) = try await Simulation.run(list: list) { simulation in
+      let (_, ledger) = try await Simulation.run(tls: tls, list: list) { simulation in
         let client = try simulation.feedbackClient(receiveBuffer: 4_096)
-        _ = try client.receive(1)
-        usleep(300_000)
-        // Only what fits into the kernel's buffers, and a piece, was read from the list.
-        let sent = simulation.snapshot().feedback.tuplesSent
-        var received = 1
-        while received < count * 38 {
-          received += try client.receive(65_536).count
-          if received % 7 == 0 { usleep(200) }
+        func readAll() throws {
+          let bytes = try client.receiveAll()
+          #expect(bytes.count == count * 38)
         }
-        let end = try client.receive()
-        #expect(end == [] && received == count * 38)
-        client.close()
-        #expect(simulation.wait(seconds: 60) { $0.feedback.waiting == 0 })
-        return sent
-      }
-      #expect(grown < count)
-      #expect(ledger.feedback.tuplesSent == count)
-      #expect(ledger.feedback.completed == 1)
-    }
-
-    @Test("Two topics have lists of their own")
-    func topics() async throws {
-      let (lists, ledger) = try await Simulation.run(tls: true) {
-        $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
-      } body: { simulation in
-        for (topic, numbers) in [(Simulation.topic, 1...3), (Simulation.otherTopic, 3...4)]
-          as [(String, ClosedRange<UInt32>)]
-        {
-          let client = try simulation.client(topic: topic)
-          _ = try client.exchange(frames(numbers))
-        }
-        #expect(simulation.wait { $0.feedback.waiting == 5 })
-        let client = try simulation.feedbackClient(topic: Simulation.otherTopic)
-        let other = try Self.tokens(try client.receiveAll())
-        client.close()
-        #expect(simulation.wait { $0.feedback.waiting == 3 })
-        return [other, try Self.tokens(try simulation.feedbackClient(version: .tls13).receiveAll())]
-      }
-      #expect(lists == [[token(3), token(4)], [token(1), token(2), token(3)]])
-      #expect(ledger.feedback.connections == 2)
-    }
-
-    @Test("Failures that the list has no room for yet are put on it later, though their connection is gone")
-    func noRoom() async throws {
-      // Room for 7 failures at a time.
-      let list = try FeedbackList(path: nil, limits: .init(maximumPendingBytes: 900))
-      let (_, ledger) = try await Simulation.run(list: list) {
-        $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
-      } body: { simulation in
-        let clients = try (0..<20).map { _ in try simulation.client() }
-        for (number, client) in clients.enumerated() {
-          let first = UInt32(number) * 6 + 1
-          try client.send(frames(first...first + 5))
+        switch reader {
+        case .closes:
+          try readAll()
+          client.close()
+        case .closesBare:
+          try readAll()
+          client.close(notifies: false)
+        case .endsItsHalf:
+          try readAll()
+          client.finishWriting()
+          // Taken off before the client has closed.
+          #expect(await simulation.wait { $0.feedback.completed == 1 })
+          client.close()
+        case .halfClosed:
+          client.finishWriting()
+          try readAll()
+          client.close()
+        case .leavesAtOnce: client.close()
+        case .leavesWithoutReading:
+          #expect(await simulation.wait { $0.feedback.tuplesSent > 0 })
+          client.close()
+        case .resets:
+          _ = try client.receive(10)
+          client.reset()
+        case .readsHalf:
+          _ = try client.receive(count * 19)
           client.close()
         }
-        #expect(simulation.wait { $0.gateway.accepted == 120 })
+        if reader.readsAll {
+          #expect(await simulation.wait { $0.feedback.waiting == 0 }, "\(count) tokens")
+        }
       }
-      #expect(ledger.devices.uninstalled == 120)
-      #expect(ledger.feedback.waiting == 120)
+      #expect(ledger.feedback.waiting == (reader.readsAll ? 0 : count), "\(count) tokens")
+      #expect(ledger.feedback.completed == (reader.readsAll ? 1 : 0), "\(count) tokens")
     }
+  }
 
-    @Test("The device store shows in the ledger: coalesced, expired, dropped, delivered when devices come online")
-    func offline() async throws {
-      let (_, ledger) = try await Simulation.run {
-        $0.devices = try DevicePopulation(shares: .init(offline: 1))
-        $0.offline = .init(maximumNotifications: 3)
-      } body: { simulation in
-        let past = UInt32(time(nil)) - 100
-        let client = try simulation.client()
-        // Three for one device, one that is not to be stored, one that has expired.
-        try client.send(frame(1) + frame(1) + frame(1) + frame(2, expiration: 0) + frame(3, expiration: past))
-        #expect(simulation.wait { $0.gateway.accepted == 5 })
-        let first = simulation.snapshot().devices
-        #expect(first.coalesced == 2 && first.expired == 2 && first.stored == 1)
-        simulation.simulator.bringDevicesOnline()
-        #expect(simulation.snapshot().devices.delivered == 1)
-        try client.send(frames(4...8))
-        #expect(simulation.wait { $0.gateway.accepted == 10 })
-      }
-      let devices = ledger.devices
-      #expect(devices.delivered == 1 && devices.coalesced == 2 && devices.expired == 2)
-      #expect(devices.stored == 3 && devices.dropped == 2)
+  @Test("A service that does not close leaves that to the client", arguments: [false, true])
+  func neverCloses(tls: Bool) async throws {
+    let list = try await Self.list(5)
+    let (tokens, ledger) = try await Simulation.run(tls: tls, list: list) {
+      $0.behavior.feedback.neverCloses = true
+    } body: { simulation in
+      let client = try simulation.feedbackClient()
+      var bytes: [UInt8] = []
+      while bytes.count < 5 * 38 { bytes += try client.receive() }
+      #expect(await simulation.snapshot().feedback.completed == 0)
+      client.close()
+      #expect(await simulation.wait { $0.feedback.waiting == 0 })
+      return try Self.tokens(bytes)
     }
+    #expect(tokens == (0..<5).map(token))
+    #expect(ledger.feedback.completed == 1)
+  }
+
+  @Test("A client that goes on waiting is given up, and not before its time; its list stays", arguments: [false, true])
+  func timeout(neverCloses: Bool) async throws {
+    let list = try await Self.list(5)
+    let (taken, ledger) = try await Simulation.run(list: list) {
+      $0.behavior.feedback.neverCloses = neverCloses
+      $0.feedbackTimeout = .milliseconds(700)
+    } body: { simulation in
+      let start = ContinuousClock.now
+      let client = try simulation.feedbackClient()
+      #expect(try client.hasEnded())
+      #expect(
+        await simulation.wait { _ in
+          let open = await simulation.openConnections()
+          return open.feedback == 0
+        })
+      let taken = ContinuousClock.now - start
+      client.close()
+      return taken
+    }
+    #expect(taken >= .milliseconds(700))
+    #expect(ledger.feedback.waiting == 5)
+    #expect(ledger.feedback.completed == 0)
+  }
+
+  @Test("Failures during a transfer stay for the next one", arguments: [false, true])
+  func failuresMeanwhile(tls: Bool) async throws {
+    let list = try await Self.list(5_000)
+    let (second, ledger) = try await Simulation.run(tls: tls, list: list) {
+      $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
+      $0.behavior.rejections = [.init(.prefix([0xff, 0xff]))]
+    } body: { simulation in
+      let client = try simulation.feedbackClient(receiveBuffer: 4_096)
+      var bytes = try client.receive(100)
+      // One is new, one is on the list already.
+      let provider = try simulation.client()
+      let answer = try provider.exchange(frame(70_000) + frame(3_000) + frame(0xffff))
+      #expect(answer == response(.invalidToken, 0xffff))
+      bytes += try client.receiveAll()
+      client.close()
+      let count = bytes.count / 38
+      #expect(count == 5_000 || count == 4_999)
+      #expect(await simulation.wait { $0.feedback.completed == 1 && $0.feedback.waiting == 2 })
+      let next = try simulation.feedbackClient()
+      let second = try Self.tokens(try next.receiveAll())
+      next.close()
+      #expect(await simulation.wait { $0.feedback.waiting == 0 })
+      return second
+    }
+    #expect(second == [token(70_000), token(3_000)])
+    #expect(ledger.feedback.completed == 2)
+  }
+
+  @Test("Ragged writes", arguments: [false, true])
+  func ragged(tls: Bool) async throws {
+    let list = try await Self.list(20)
+    let (read, ledger) = try await Simulation.run(tls: tls, list: list) {
+      $0.behavior.feedback.isRagged = true
+    } body: { simulation in
+      let client = try simulation.feedbackClient()
+      var (bytes, longest, reads): ([UInt8], Int, Int) = ([], 0, 0)
+      while true {
+        let piece = try client.receive()
+        if piece.isEmpty { break }
+        bytes += piece
+        longest = max(longest, piece.count)
+        reads += 1
+      }
+      client.close()
+      #expect(await simulation.wait { $0.feedback.waiting == 0 })
+      return (tokens: try Self.tokens(bytes), longest: longest, reads: reads)
+    }
+    #expect(read.tokens == (0..<20).map(token))
+    // A record is a piece; without TLS the kernel may join some.
+    if tls { #expect(read.longest <= 7 && read.reads > 100) }
+    #expect(ledger.feedback.tuplesSent == 20)
+  }
+
+  @Test("A list of any length reaches a slow reader")
+  func slowReader() async throws {
+    let count = TestRun.isWhole ? 100_000 : 20_000
+    let list = try await Self.list(count)
+    let (_, ledger) = try await Simulation.run(list: list) { simulation in
+      let client = try simulation.feedbackClient(receiveBuffer: 4_096)
+      var received: [UInt8] = []
+      while received.count < count * 38 {
+        received += try client.receive(65_536)
+        if received.count % 7 == 0 { usleep(200) }
+      }
+      let end = try client.receive()
+      #expect(end == [])
+      #expect(try Self.tokens(received) == (0..<count).map(token))
+      client.close()
+      #expect(await simulation.wait { $0.feedback.waiting == 0 })
+    }
+    #expect(ledger.feedback.tuplesSent == count)
+    #expect(ledger.feedback.completed == 1)
+  }
+
+  @Test("Two topics have lists of their own")
+  func topics() async throws {
+    let (lists, ledger) = try await Simulation.run(tls: true) {
+      $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
+    } body: { simulation in
+      for (topic, numbers) in [(Simulation.topic, 1...3), (Simulation.otherTopic, 3...4)]
+        as [(String, ClosedRange<UInt32>)]
+      {
+        let client = try simulation.client(topic: topic)
+        _ = try client.exchange(frames(numbers))
+      }
+      #expect(await simulation.wait { $0.feedback.waiting == 5 })
+      let client = try simulation.feedbackClient(topic: Simulation.otherTopic)
+      let other = try Self.tokens(try client.receiveAll())
+      client.close()
+      #expect(await simulation.wait { $0.feedback.waiting == 3 })
+      return [other, try Self.tokens(try simulation.feedbackClient(version: .tls13).receiveAll())]
+    }
+    #expect(lists == [[token(3), token(4)], [token(1), token(2), token(3)]])
+    #expect(ledger.feedback.connections == 2)
+  }
+
+  @Test("Failures that the list has no room for yet are put on it later, though their connection is gone")
+  func noRoom() async throws {
+    // Room for 7 failures at a time.
+    let list = try FeedbackList(path: nil, limits: .init(maximumPendingBytes: 900))
+    let (_, ledger) = try await Simulation.run(list: list) {
+      $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
+    } body: { simulation in
+      let clients = try (0..<20).map { _ in try simulation.client() }
+      for (number, client) in clients.enumerated() {
+        let first = UInt32(number) * 6 + 1
+        try client.send(frames(first...first + 5))
+        client.close()
+      }
+      #expect(await simulation.wait { $0.gateway.accepted == 120 })
+    }
+    #expect(ledger.devices.uninstalled == 120)
+    #expect(ledger.feedback.waiting == 120)
+  }
+
+  @Test("The device store shows in the ledger: coalesced, expired, dropped, delivered when devices come online")
+  func offline() async throws {
+    let (_, ledger) = try await Simulation.run {
+      $0.devices = try DevicePopulation(shares: .init(offline: 1))
+      $0.offline = .init(maximumNotifications: 3)
+    } body: { simulation in
+      let past = UInt32(time(nil)) - 100
+      let client = try simulation.client()
+      // Three for one device, one that is not to be stored, one that has expired.
+      try client.send(frame(1) + frame(1) + frame(1) + frame(2, expiration: 0) + frame(3, expiration: past))
+      #expect(await simulation.wait { $0.gateway.accepted == 5 })
+      let first = await simulation.snapshot().devices
+      #expect(first.coalesced == 2 && first.expired == 2 && first.stored == 1)
+      simulation.simulator.bringDevicesOnline()
+      #expect(await simulation.snapshot().devices.delivered == 1)
+      try client.send(frames(4...8))
+      #expect(await simulation.wait { $0.gateway.accepted == 10 })
+    }
+    let devices = ledger.devices
+    #expect(devices.delivered == 1 && devices.coalesced == 2 && devices.expired == 2)
+    #expect(devices.stored == 3 && devices.dropped == 2)
   }
 }

@@ -1,33 +1,42 @@
 import APNSProtocol
 import Bytes
-import Foundation
 import Measurement
+import Synchronization
 import TLSTransport
 import Testing
 
 @testable import GatewaySimulator
 
-/// Tests over real sockets, one at a time: they look at the clock.
-@Suite("Loopback", .serialized)
-struct Loopback {}
-
-/// A simulator that runs while a test's body does.
+/// A simulator on real sockets that runs while a test's body does.
 struct Simulation: Sendable {
   let simulator: Simulator
   let list: FeedbackList
-  let directory: IdentityDirectory?
+  private let directory: IdentityDirectory?
+  private let progress = Progress()
 
   static let topic = "com.example.app"
   static let otherTopic = "com.example.other"
 
-  /// Runs the body on a thread of its own, where it may block, then ends the simulator; its books have to balance.
+  /// What tests wait for comes, however slow the machine is, or the test fails.
+  static let patience = Duration.seconds(60)
+
+  private final class Progress: Sendable {
+    let clients = Atomic<Int>(0)
+    let isStopped = Atomic<Bool>(false)
+  }
+
+  /// Runs the body, which may block its thread, then ends the simulator; its books have to balance.
   ///
-  /// - Parameter tls: speak TLS; without, connections are plain TCP.
+  /// The simulator waits longer for its clients than any test takes, unless it is told not to. When the body has ended
+  /// and let go its clients, every connection has to end by itself, with all that was sent in the books.
+  ///
+  /// - Parameters:
+  ///   - tls: speak TLS; without, connections are plain TCP.
+  ///   - endsAll: connections end when their clients have gone; not so where the gateway does not read.
   @discardableResult
-  static func run<Result: Sendable>(
-    tls: Bool = false, list: FeedbackList? = nil, log: EventLog? = nil,
-    _ configure: (inout SimulatorOptions) throws -> Void = { _ in },
-    body: @escaping @Sendable (Simulation) throws -> Result
+  static func run<Result>(
+    tls: Bool = false, list: FeedbackList? = nil, log: EventLog? = nil, endsAll: Bool = true,
+    _ configure: (inout SimulatorOptions) throws -> Void = { _ in }, body: (Simulation) async throws -> Result
   ) async throws -> (result: Result, ledger: Ledger) {
     try await inTemporaryFolder { folder in
       let list = try list ?? FeedbackList(path: nil)
@@ -35,7 +44,8 @@ struct Simulation: Sendable {
       options.gateway = .init(host: "127.0.0.1", port: 0)
       options.feedback = .init(host: "127.0.0.1", port: 0)
       options.threads = 2
-      options.linger = .seconds(2)
+      (options.handshakeTimeout, options.frameTimeout) = (.seconds(600), .seconds(600))
+      (options.linger, options.feedbackTimeout) = (.seconds(600), .seconds(600))
       var directory: IdentityDirectory?
       if tls {
         let made = IdentityDirectory(folder.path)
@@ -48,70 +58,85 @@ struct Simulation: Sendable {
       try configure(&options)
       let simulator = try await Simulator.start(options, feedbackList: list, log: log)
       let simulation = Simulation(simulator: simulator, list: list, directory: directory)
-      let outcome: Swift.Result<Result, any Error> = await onThread { try body(simulation) }
+      let result: Result
+      do {
+        result = try await body(simulation)
+      } catch {
+        _ = await simulator.stop()
+        throw error
+      }
+      if endsAll { await simulation.expectEnds() }
       let ledger = await simulator.stop()
-      let result = try outcome.get()
       #expect(simulator.takeFailures() == [])
       expectBalance(ledger)
       return (result, ledger)
     }
   }
 
-  func client(
-    topic: String = topic, version: TLSVersion = .tls12, receiveBuffer: Int32? = nil, sendBuffer: Int32? = nil
-  ) throws -> Client {
-    try Client(
-      simulator.gateway?.port ?? 0, tls: directory.map { .init(directory: $0, topic: topic, version: version) },
-      receiveBuffer: receiveBuffer, sendBuffer: sendBuffer)
+  private init(simulator: Simulator, list: FeedbackList, directory: IdentityDirectory?) {
+    (self.simulator, self.list, self.directory) = (simulator, list, directory)
   }
 
-  func feedbackClient(topic: String = topic, version: TLSVersion = .tls12, receiveBuffer: Int32? = nil) throws -> Client
-  {
-    try Client(
-      simulator.feedback?.port ?? 0, tls: directory.map { .init(directory: $0, topic: topic, version: version) },
-      receiveBuffer: receiveBuffer)
+  private func expectEnds() async {
+    guard !progress.isStopped.load(ordering: .relaxed) else { return }
+    let clients = progress.clients.load(ordering: .relaxed)
+    let haveEnded = await wait {
+      let open = await openConnections()
+      return $0.gateway.connections + $0.feedback.connections == clients && open == (0, 0)
+    }
+    #expect(haveEnded, "\(clients) clients have gone, and not all connections are counted and ended")
   }
+
+  // MARK: clients
+
+  /// - Parameter raw: its bytes are those of the socket, also where TLS is expected.
+  func client(
+    topic: String = topic, version: TLSVersion = .tls12, raw: Bool = false, patience: Duration = patience,
+    receiveBuffer: Int32? = nil, sendBuffer: Int32? = nil
+  ) throws -> Client {
+    try connect(simulator.gateway, topic, version, raw, patience, receiveBuffer, sendBuffer)
+  }
+
+  func feedbackClient(
+    topic: String = topic, version: TLSVersion = .tls12, raw: Bool = false, receiveBuffer: Int32? = nil
+  ) throws -> Client {
+    try connect(simulator.feedback, topic, version, raw, Self.patience, receiveBuffer, nil)
+  }
+
+  private func connect(
+    _ address: SimulatorOptions.Address?, _ topic: String, _ version: TLSVersion, _ raw: Bool, _ patience: Duration,
+    _ receiveBuffer: Int32?, _ sendBuffer: Int32?
+  ) throws -> Client {
+    progress.clients.add(1, ordering: .relaxed)
+    return try Client(
+      address?.port ?? 0, tls: raw ? nil : directory.map { .init(directory: $0, topic: topic, version: version) },
+      patience: patience, receiveBuffer: receiveBuffer, sendBuffer: sendBuffer)
+  }
+
+  // MARK: the simulator
 
   /// The books as they stand.
-  func snapshot() -> Ledger { result { await simulator.snapshot() } }
+  func snapshot() async -> Ledger { await simulator.snapshot() }
 
-  /// Waits until the books say so, at most some seconds.
+  func openConnections() async -> (gateway: Int, feedback: Int) { await simulator.openConnections() }
+
+  /// Waits until the books say so.
   @discardableResult
-  func wait(seconds: Double = 10, until isReached: (Ledger) throws -> Bool) rethrows -> Bool {
-    let clock = ContinuousClock()
-    let end = clock.now + .seconds(seconds)
-    while clock.now < end {
-      if try isReached(snapshot()) { return true }
-      usleep(1_000)
+  func wait(until isReached: (Ledger) async throws -> Bool) async rethrows -> Bool {
+    let end = ContinuousClock.now + Self.patience
+    while ContinuousClock.now < end {
+      if try await isReached(snapshot()) { return true }
+      try? await Task.sleep(for: .milliseconds(1))
     }
-    return try isReached(snapshot())
+    return try await isReached(snapshot())
   }
 
-  func openConnections() -> Int { result { await simulator.openConnections().gateway } }
-}
-
-/// Does something that blocks on a thread of its own.
-func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async -> Result<T, any Error> {
-  await withCheckedContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(returning: Result { try body() }) }
+  /// Ends the simulator before the body does.
+  @discardableResult
+  func stop() async -> Ledger {
+    progress.isStopped.store(true, ordering: .relaxed)
+    return await simulator.stop()
   }
-}
-
-private final class Box<T: Sendable>: @unchecked Sendable {
-  // Safe: written before the semaphore is signalled, read after.
-  var value: T?
-}
-
-/// Blocks this thread, which is not one of Swift's tasks.
-func result<T: Sendable>(_ body: @escaping @Sendable () async -> T) -> T {
-  let done = DispatchSemaphore(value: 0)
-  let box = Box<T>()
-  Task {
-    box.value = await body()
-    done.signal()
-  }
-  done.wait()
-  return box.value!
 }
 
 /// The laws that hold for every ledger.
