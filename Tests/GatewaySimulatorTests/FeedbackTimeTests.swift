@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Glibc
 import NIOCore
 import NIOEmbedded
 import TestSupport
@@ -47,6 +48,27 @@ struct FeedbackTimeTests {
     #expect(feedback.list.waiting == 2_500)
   }
 
+  enum Leaving: CaseIterable { case client, service }
+
+  @Test("A transfer that breaks off in the middle leaves the list as it was", arguments: Leaving.allCases)
+  func breaksOff(leaving: Leaving) async throws {
+    let feedback = try await SimulatedFeedback(tuples: 2_500, holdsWrites: true)
+    try await feedback.wait { $0.sent == 1_000 * 38 }
+    switch leaving {
+    case .client: try await feedback.reset()
+    case .service:
+      // It ends its transfers in good order if it can, and breaks them off when its patience is at its end.
+      try await feedback.shutDown()
+      #expect(try await !feedback.state.isClosed)
+      try await feedback.release()
+      try await feedback.wait { $0.sent == 2_000 * 38 }
+    }
+    let tally = try await feedback.end()
+    #expect(try await feedback.state.isClosed)
+    #expect(tally.tuplesSent == (leaving == .client ? 0 : 1_000) && tally.feedbackCompleted == 0)
+    #expect(feedback.list.waiting == 2_500)
+  }
+
   @Test("A client that stops reading is given up, and not before its time; its list stays")
   func stopsReading() async throws {
     let feedback = try await SimulatedFeedback(tuples: 2_500, holdsWrites: true) { $0.feedbackTimeout = .seconds(60) }
@@ -79,7 +101,7 @@ private final class SimulatedFeedback: Sendable {
   private let channel: NIOAsyncTestingChannel
   private let parts: NIOLoopBound<(books: LoopBooks, sweeps: RepeatedTask, socket: SimulatedSocket)>
 
-  init(tuples: Int, holdsWrites: Bool = false, _ configure: (inout SimulatorOptions) -> Void) async throws {
+  init(tuples: Int, holdsWrites: Bool = false, _ configure: (inout SimulatorOptions) -> Void = { _ in }) async throws {
     list = try FeedbackList(path: nil)
     try await list.put((0..<tuples).map { Failure(topic: Simulation.topic, token: token($0), time: 1) })
     var options = SimulatorOptions()
@@ -115,6 +137,7 @@ private final class SimulatedFeedback: Sendable {
     while try await !isReached(state) {
       let state = try await state
       try #require(ContinuousClock.now < deadline, "it does not come to that: \(state)")
+      try await Task.sleep(for: .milliseconds(1))
       await settle()
     }
   }
@@ -129,6 +152,16 @@ private final class SimulatedFeedback: Sendable {
 
   /// The client reads.
   func release() async throws { try await loop.executeInContext { [parts] in parts.value.socket.release() } }
+
+  func reset() async throws {
+    try await loop.executeInContext { [channel] in
+      channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
+    }
+  }
+
+  func shutDown() async throws {
+    try await loop.executeInContext { [parts] in parts.value.books.shutDownConnections(forGood: true) }
+  }
 
   func end() async throws -> Tally {
     try await loop.executeInContext { [parts] in
