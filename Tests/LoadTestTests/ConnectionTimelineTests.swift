@@ -1,5 +1,6 @@
 import GatewaySimulator
 import Measurement
+import Synchronization
 import Testing
 
 @testable import LoadTest
@@ -47,84 +48,50 @@ struct ConnectionTimelineTests {
   }
 }
 
-extension Loopback {
-  @Suite("Series of runs")
-  struct SeriesOfRunTests {
-    @Test(
-      "Spans are the connections that were opened; handshakes are counted as full or resumed", .timeLimit(.minutes(1)))
-    func connections() async throws {
-      let simulation = try await LoadSimulation(tls: true)
-      let plan = simulation.plan {
-        $0.count = 600
-        $0.connections.count = 3
-        $0.connections.notifications = 50
-        $0.threads = 2
-      }
-      let outcome = try await simulation.runner(plan).run()
-      expectBalance(outcome, await simulation.books())
-      let result = outcome.result(Environment())
-      #expect(result.timeline.spans.count { $0.state == .up } == result.connections.opened)
-      #expect(result.timeline.spans.count { $0.state == .handshake } == result.connections.attempted)
-      #expect(Set(result.timeline.spans.map(\.connection)) == [0, 1, 2])
-      #expect(result.timeline.spans.map(\.fromS) == result.timeline.spans.map(\.fromS).sorted())
-      #expect(result.latency.tlsResumedMs.count == result.connections.resumed)
-      #expect(result.latency.tlsHandshakeMs.count == result.connections.opened - result.connections.resumed)
-      #expect(result.connections.resumed > 0)
+@Suite("Series of runs")
+struct SeriesOfRunTests {
+  @Test("Spans are the connections that were opened; handshakes are counted as full or resumed")
+  func connections() async throws {
+    let simulation = try await LoadSimulation(tls: true)
+    let plan = simulation.plan {
+      $0.count = 600
+      $0.connections.count = 3
+      $0.connections.notifications = 50
+      $0.threads = 2
     }
+    let outcome = try await simulation.runner(plan).run()
+    expectBalance(outcome, await simulation.books())
+    let result = outcome.result(Environment())
+    #expect(result.timeline.spans.count { $0.state == .up } == result.connections.opened)
+    #expect(result.timeline.spans.count { $0.state == .handshake } == result.connections.attempted)
+    #expect(Set(result.timeline.spans.map(\.connection)) == [0, 1, 2])
+    #expect(result.timeline.spans.map(\.fromS) == result.timeline.spans.map(\.fromS).sorted())
+    #expect(result.latency.tlsResumedMs.count == result.connections.resumed)
+    #expect(result.latency.tlsHandshakeMs.count == result.connections.opened - result.connections.resumed)
+    #expect(result.connections.resumed > 0)
+  }
 
-    @Test(
-      "Seconds' writes and causes of closing are parts of the run's; what is missing is of the last part of a second",
-      .timeLimit(.minutes(1)))
-    func writesAndCauses() async throws {
-      let simulation = try await LoadSimulation()
-      let plan = simulation.plan {
-        $0.count = nil
-        $0.duration = .milliseconds(2_500)
-        $0.pace = .scheduled(.constant(2_000), isPoisson: false)
-        $0.connections.count = 2
-        $0.connections.notifications = 500
-      }
-      let outcome = try await simulation.runner(plan).run()
-      expectBalance(outcome, await simulation.books())
-      let result = outcome.result(Environment())
-      #expect(result.series.count >= 2)
-      for sample in result.series {
-        let (causes, writes) = try (#require(sample.closedByCause), #require(sample.writes))
-        #expect(causes.values.reduce(0, +) == sample.closed)
-        #expect(!causes.values.contains { $0 <= 0 })
-        #expect((0...sample.written).contains(writes) && (writes > 0) == (sample.written > 0))
-      }
-      #expect(result.series.contains { $0.closedByCause?["lifetime"] != nil })
-      let flushes = result.batches.flushReasons.values.reduce(0, +)
-      let writes = result.series.reduce(0) { $0 + ($1.writes ?? 0) }
-      let missing = result.sendings.written - result.series.reduce(0) { $0 + $1.written }
-      // A write holds one notification at least.
-      #expect(writes <= flushes && flushes - writes <= missing)
-      for (cause, count) in result.connections.closed {
-        #expect(result.series.reduce(0) { $0 + ($1.closedByCause?[cause] ?? 0) } <= count)
-      }
+  /// What the samples say is for `SimulatedRunTests`.
+  @Test("Progress is told with each sample, and samples have the process's memory")
+  func progress() async throws {
+    let simulation = try await LoadSimulation()
+    let plan = simulation.plan {
+      $0.count = nil
+      $0.pace = .scheduled(.constant(2_000), isPoisson: false)
     }
-
-    @Test("Seconds add up to the run; a gateway that does not read leaves a backlog", .timeLimit(.minutes(1)))
-    func seconds() async throws {
-      let simulation = try await LoadSimulation { $0.behavior.reading.bytesPerSecond = 20_000 }
-      let plan = simulation.plan {
-        $0.count = nil
-        $0.duration = .milliseconds(2_500)
-        $0.drain = .zero
-        $0.pace = .scheduled(.constant(20_000), isPoisson: false)
-        $0.connections.count = 2
+    let runner = try simulation.runner(plan)
+    let told = Mutex<[LoadProgress]>([])
+    let outcome = try await runner.run { progress in
+      let count = told.withLock { told in
+        told.append(progress)
+        return told.count
       }
-      let outcome = try await simulation.runner(plan).run()
-      let result = outcome.result(Environment())
-      #expect(result.series.count >= 2)
-      #expect(result.series.reduce(0) { $0 + $1.written } <= result.sendings.written)
-      #expect((result.series.last?.backlog ?? 0) > 1_000)
-      // What was due and never went is told, and is not the schedule's doing.
-      #expect(result.schedule.unsent > 1_000)
-      #expect(result.verdict.limitedBy != .schedule)
-      for sample in result.series { #expect(sample.rssBytes > 1 << 20 && sample.errorsByStatus.isEmpty) }
-      await simulation.stop()
+      if count == 2 { runner.stop() }
     }
+    expectBalance(outcome, await simulation.books())
+    let (series, shown) = (outcome.series, told.withLock { $0 })
+    #expect(series.count >= 2 && shown.count == series.count)
+    #expect(shown.map(\.written).last == series.reduce(0) { $0 + $1.written })
+    for sample in series { #expect(sample.rssBytes > 1 << 20 && sample.errorsByStatus.isEmpty) }
   }
 }

@@ -2,13 +2,20 @@ import Foundation
 import GatewaySimulator
 import Measurement
 import TLSTransport
+import TestSupport
 import Testing
 
 @testable import LoadTest
 
-/// Tests over real sockets, one at a time: they look at the clock, and at what the whole process has open.
-@Suite("Loopback", .serialized)
-struct Loopback {}
+/// Waits until that is so. The bound is for what hangs, and no measure of how fast a machine is.
+func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
+  let end = ContinuousClock.now + .seconds(120)
+  while ContinuousClock.now < end {
+    if try await condition() { return true }
+    try? await Task.sleep(for: .milliseconds(5))
+  }
+  return false
+}
 
 /// A gateway to send loads to, which can go away and come back on the same port.
 final class LoadSimulation {
@@ -16,17 +23,22 @@ final class LoadSimulation {
   private var options: SimulatorOptions
   private let context: TLSContext?
   private let folder: URL?
+  /// While no gateway listens, nobody else does.
+  private let reserved: ReservedPort
   /// The books of those that have ended.
   private(set) var ledgers: [Ledger] = []
 
   static let topic = "com.example.app"
 
-  init(tls: Bool = false, _ configure: (inout SimulatorOptions) -> Void = { _ in }) async throws {
+  init(
+    tls: Bool = false, isListening: Bool = true, _ configure: (inout SimulatorOptions) -> Void = { _ in }
+  ) async throws {
+    reserved = try ReservedPort()
     options = SimulatorOptions()
-    options.gateway = .init(host: "127.0.0.1", port: 0)
+    options.gateway = .init(host: "127.0.0.1", port: reserved.number)
     options.feedback = nil
     options.threads = 1
-    options.linger = .seconds(2)
+    (options.handshakeTimeout, options.frameTimeout) = (.seconds(300), .seconds(300))
     if tls {
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("load-\(UUID().uuidString)")
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -46,19 +58,16 @@ final class LoadSimulation {
       (context, folder) = (nil, nil)
     }
     configure(&options)
-    try await start()
+    if isListening { try await start() }
   }
 
   deinit { if let folder { try? FileManager.default.removeItem(at: folder) } }
 
-  var port: Int { options.gateway?.port ?? 0 }
+  var port: Int { reserved.number }
 
   func start() async throws {
     guard simulator == nil else { return }
-    let started = try await Simulator.start(options, feedbackList: try FeedbackList(path: nil))
-    // The next one listens where this one did.
-    options.gateway?.port = started.gateway?.port ?? 0
-    simulator = started
+    simulator = try await Simulator.start(options, feedbackList: try FeedbackList(path: nil))
   }
 
   func stop() async {
@@ -81,7 +90,7 @@ final class LoadSimulation {
     return sum
   }
 
-  /// Small and quick, to this gateway.
+  /// Small, to this gateway. It ends when it is done: its limits of time are for what hangs.
   func plan(_ change: (inout LoadPlan) -> Void = { _ in }) -> LoadPlan {
     var plan = LoadPlan()
     plan.gateway.host = "127.0.0.1"
@@ -89,14 +98,18 @@ final class LoadSimulation {
     plan.verifiesName = false
     plan.threads = 1
     plan.count = 2_000
-    plan.duration = .seconds(30)
-    plan.drain = .seconds(20)
+    (plan.duration, plan.drain, plan.markerTimeout) = (.seconds(300), .seconds(300), .seconds(300))
     plan.connections.stagger = .milliseconds(10)
+    (plan.connections.connectTimeout, plan.connections.handshakeTimeout) = (.seconds(300), .seconds(300))
+    plan.connections.giveUp = .seconds(300)
+    plan.connections.maximumBackoff = .milliseconds(200)
     change(&plan)
     return plan
   }
 
   func runner(_ plan: LoadPlan) throws -> LoadRunner { try LoadRunner(plan, tls: context) }
+
+  func loop(_ plan: LoadPlan) async throws -> LoopbackLoad { try await LoopbackLoad(plan, tls: context) }
 }
 
 extension LoadOutcome {

@@ -8,7 +8,7 @@ struct PacerTests {
 
   @Test(
     "Each sending is told of once, not before it is due and at the first asking after",
-    arguments: 1...100 as ClosedRange<UInt64>)
+    arguments: seeds(40, of: 100))
   func wakeUps(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let schedule = ScheduleTests.random(&random)
@@ -89,7 +89,7 @@ struct PacerTests {
     #expect(Pacer(schedule, first: .max, step: .max).time(of: .max) == nil)
   }
 
-  @Test("The same seed gives the same times, however they are asked for", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test("The same seed gives the same times, however they are asked for", arguments: seeds(3, of: 20))
   func repeatable(seed: UInt64) throws {
     let schedule = Schedule(stages: [.init(length: 3, from: 100, to: 900)])
     let times = Array(PoissonArrivals(schedule, seed: seed))
@@ -100,7 +100,7 @@ struct PacerTests {
     #expect((0...times.count).map { pacer.dueTime(ofNext: $0) } == times + [nil])
   }
 
-  @Test("Gaps are exponential: mean, variance, and no memory", arguments: 1...10 as ClosedRange<UInt64>)
+  @Test("Gaps are exponential: mean, variance, and no memory", arguments: seeds(4, of: 10))
   func gaps(seed: UInt64) {
     let count = 100_000
     var arrivals = PoissonArrivals(.constant(500), seed: seed)

@@ -74,7 +74,7 @@ struct PayloadSizesTests {
 
   @Test(
     "Many sizes share at most 1,024 parts, about as frequent, in which nothing is lost",
-    arguments: 1...5 as ClosedRange<UInt64>)
+    arguments: seeds(1, of: 5))
   func parts(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let lengths = (0..<8_000).map { _ in random.number(20...random.number(21...20_000)) }

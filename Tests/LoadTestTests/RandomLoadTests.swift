@@ -4,34 +4,32 @@ import Testing
 
 @testable import LoadTest
 
-extension Loopback {
-  @Suite("Random loads")
-  struct RandomLoadTests {
-    @Test(
-      "The books balance, whatever the gateway does", .timeLimit(.minutes(3)), arguments: 1...24 as ClosedRange<UInt64>)
-    func random(seed: UInt64) async throws {
-      var generator = SeededGenerator(seed: seed)
-      let behavior = generator.behavior(seed)
-      let simulation = try await LoadSimulation(tls: seed.isMultiple(of: 4)) { options in
-        options.behavior = behavior
-        options.threads = 1
-      }
-      let plan = simulation.plan {
-        generator.change(&$0, seed)
-        // Then nothing is ever proven, and the run goes on until its time is over.
-        if behavior.response.ending != .response { ($0.duration, $0.drain) = (.seconds(2), .seconds(1)) }
-      }
-      let outcome = try await simulation.runner(plan).run()
-      let gateway = await simulation.books()
-      // A gateway that names another one than it means is believed.
-      expectBalance(outcome, behavior.response.identifier == .wrong ? nil : gateway)
-      #expect(outcome.books.generated <= plan.count ?? 0)
-      if behavior.response.ending == .response, behavior.response.identifier == .right {
-        #expect(outcome.books.generated == plan.count)
-        // Only those that end their connection without an answer are given up, unless the machine was too slow.
-        let silent = plan.workload.commands.parts.contains { $0.value == 0 }
-        if !silent { #expect(outcome.books.abandoned == 0, "\(outcome.books)") }
-      }
+/// As `SimulatedLoadTests`, over real sockets and with the simulator's own manners.
+@Suite("Random loads")
+struct RandomLoadTests {
+  @Test("The books balance, whatever the gateway does", arguments: seeds(8, of: 48))
+  func random(seed: UInt64) async throws {
+    var generator = SeededGenerator(seed: seed)
+    let behavior = generator.behavior(seed)
+    let simulation = try await LoadSimulation(tls: seed.isMultiple(of: 4)) { options in
+      options.behavior = behavior
+      options.threads = 1
+    }
+    let plan = simulation.plan {
+      generator.change(&$0, seed)
+      // Then nothing is ever proven, and the run goes on until its time is over.
+      if behavior.response.ending != .response { ($0.duration, $0.drain) = (.seconds(2), .seconds(1)) }
+    }
+    let outcome = try await simulation.runner(plan).run()
+    let gateway = await simulation.books()
+    // A gateway that names another one than it means is believed.
+    expectBalance(outcome, behavior.response.identifier == .wrong ? nil : gateway)
+    #expect(outcome.books.generated <= plan.count ?? 0)
+    if behavior.response.ending == .response, behavior.response.identifier == .right {
+      #expect(outcome.books.generated == plan.count)
+      // Only those that end their connection without an answer are given up.
+      let silent = plan.workload.commands.parts.contains { $0.value == 0 }
+      if !silent { #expect(outcome.books.abandoned == 0, "\(outcome.books)") }
     }
   }
 }
@@ -60,8 +58,6 @@ extension SeededGenerator {
     plan.count = number(500...4_000)
     plan.threads = number(1...2)
     plan.connections.count = number(plan.threads...5)
-    plan.connections.maximumBackoff = .milliseconds(200)
-    plan.markerTimeout = .seconds(3)
     plan.workload.seed = seed
     plan.workload.commands = pick([
       .init(2), .init(2), .init(1), .init([(0, 1), (2, 50)]), .init([(0, 1), (1, 1), (2, 1)]),

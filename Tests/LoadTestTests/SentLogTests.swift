@@ -41,7 +41,7 @@ struct SentLogTests {
     pieces.flatMap { piece in (piece.index..<piece.end).map { [$0, piece.attempt, piece.silences, piece.portion] } }
   }
 
-  @Test("What is left is what was written from there on", arguments: 0..<40 as Range<UInt64>)
+  @Test("What is left is what was written from there on", arguments: seeds(12, of: 40))
   func left(seed: UInt64) {
     // Long enough for old writes to be packed, in several blocks.
     let (log, model) = random(seed, writes: seed % 8 == 0 ? 3_000 : 200, gapOneIn: 4)

@@ -1,5 +1,7 @@
 import APNSProtocol
 import Bytes
+import Foundation
+import Measurement
 import NIOCore
 import NIOEmbedded
 import TestSupport
@@ -11,17 +13,31 @@ import TestSupport
 final class SimulatedLink {
   /// What the gateway does that is not the protocol's.
   struct Manners {
+    enum Ending { case response, fin, rst }
+    enum Identifier { case right, wrong, zero }
+
     /// One in so many notifications is refused; 0: none.
     var rejectsOneIn = 0
-    /// A refusal ends the connection without a response.
-    var isSilent = false
+    var status = ErrorResponse.Status.invalidToken
+    /// How it ends a connection after a refusal: with a response, or without one.
+    var ending = Ending.response
+    /// What a response names.
+    var identifier = Identifier.right
+    /// Nanoseconds between a refusal and its response.
+    var answerDelay: ClosedRange<Int> = 0...0
     var shutsDownAfter = Int.max
-    /// Responses name identifier 0, whichever they mean.
-    var namesNothing = false
+    /// It shuts a connection down after so many nanoseconds.
+    var lifetime = Int64.max
+    /// One in so many connections is closed as soon as it is open; 0: none.
+    var closesOneIn = 0
     /// One in so many steps the connection breaks, with all that is on its way; 0: none.
     var breaksOneIn = 0
-    /// Most bytes that the gateway reads in a step; 0 for a while is a gateway that has stopped reading.
+    /// Most bytes that the gateway reads in a step.
     var readsAtMost = 1 << 16
+    /// It reads so much in a second at most.
+    var bytesPerSecond = Int.max
+    /// Bytes that the gateway's socket holds while it is not read.
+    var receiveBuffer = Int.max
     /// Bytes that the sender's socket takes before it is full.
     var room = 1 << 15
   }
@@ -29,41 +45,67 @@ final class SimulatedLink {
   let channel: EmbeddedChannel
   private let manners: Manners
   private let socket: SenderSocket
+  private let openedAt: Int64
   private var session: GatewaySession
   private var unread: [UInt8] = []
   /// What was read of a frame that is not whole yet.
   private var frame: [UInt8] = []
-  private var answer: [UInt8]?
+  /// What is left of the answer, which is on its way from some time on.
+  private var answer: (bytes: [UInt8], from: Int64)?
   private var isOver = false
   /// Identifiers that this gateway has accepted or refused.
   private(set) var accepted: [UInt32] = []
   private(set) var refused: [UInt32] = []
-  var received: Int { session.received }
-  /// Something has arrived that the sender has not read.
-  var hasInput: Bool { answer.map { !$0.isEmpty } ?? false }
+  private(set) var books = Ledger.Gateway()
+  private var now: Int64
 
-  init(_ manners: Manners, loop: EmbeddedEventLoop) throws {
+  /// Something has arrived that the sender has not read.
+  var hasInput: Bool { answer.map { !$0.bytes.isEmpty && $0.from <= now } ?? false }
+
+  init(_ manners: Manners, loop: EmbeddedEventLoop, at time: Int64 = 0) throws {
     self.manners = manners
+    (openedAt, now) = (time, time)
     socket = SenderSocket(room: manners.room)
     channel = EmbeddedChannel(loop: loop)
     try channel.pipeline.syncOperations.addHandler(socket)
     session = GatewaySession()
     session.shutdownAfter = manners.shutsDownAfter
+    books.connections = 1
+  }
+
+  /// The gateway closes it without having read anything.
+  func closeAtOnce() {
+    isOver = true
+    channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+  }
+
+  /// What is on its way is lost, on both ways.
+  func breakOff() {
+    (unread, answer, isOver) = ([], nil, true)
+    _ = take()
+    channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "reset"))
   }
 
   /// A moment passes: some bytes arrive, some of an answer is delivered. Returns `false` when both sides are done.
-  func step(_ generator: inout SeededGenerator) throws -> Bool {
+  func step(_ generator: inout SeededGenerator, at time: Int64, isReading: Bool) throws -> Bool {
+    let passed = time - now
+    now = time
     if manners.breaksOneIn > 0, channel.isActive, generator.happens(oneIn: manners.breaksOneIn) {
-      // What was on its way is lost, on both ways.
-      (unread, isOver) = ([], true)
-      _ = take()
-      channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "reset"))
+      breakOff()
       return false
     }
-    unread += take()
-    receive(&generator)
+    let hasRoom = unread.count < manners.receiveBuffer
+    if hasRoom { unread += take() }
+    if isReading, !unread.isEmpty {
+      let most = min(Double(manners.readsAtMost), Double(manners.bytesPerSecond) * Double(passed) / 1e9)
+      receive(unread.prefix(generator.number(0...Int(most.rounded(.up)))), &generator)
+    }
+    if now - openedAt >= manners.lifetime, session.ending == nil, !isOver {
+      session.shutDown()
+      conclude(&generator)
+    }
     try deliver(&generator)
-    socket.drain()
+    if hasRoom { socket.drain() }
     return channel.isActive || !unread.isEmpty
   }
 
@@ -73,48 +115,62 @@ final class SimulatedLink {
     return bytes
   }
 
-  private func receive(_ generator: inout SeededGenerator) {
-    let length = min(unread.count, generator.number(0...manners.readsAtMost))
-    guard length > 0 else { return }
+  private func receive(_ bytes: ArraySlice<UInt8>, _ generator: inout SeededGenerator) {
+    guard !bytes.isEmpty else { return }
     let wasOpen = session.ending == nil
-    frame += unread[..<length]
-    unread.removeFirst(length)
+    frame += bytes
+    unread.removeFirst(bytes.count)
     let consumed = session.receive(frame.rawBytes) { notification in
       let identifier = notification.layout.identifier ?? 0
       if SyntheticToken.isInvalid(notification.token)
         || manners.rejectsOneIn > 0 && generator.happens(oneIn: manners.rejectsOneIn)
       {
-        return .invalidToken
+        return manners.status
       }
       accepted.append(identifier)
       return nil
     }
     frame.removeFirst(consumed)
-    guard wasOpen, let ending = session.ending else { return }
-    if ending.cause != .shutdown, let identifier = ending.identifier, identifier != ProviderConnection.markerIdentifier
-    {
-      refused.append(identifier)
+    (books.received, books.accepted, books.discarded) = (session.received, session.accepted, session.discarded)
+    if wasOpen, session.ending != nil { conclude(&generator) }
+  }
+
+  /// The session has ended: what is to be said of that.
+  private func conclude(_ generator: inout SeededGenerator) {
+    guard let ending = session.ending else { return }
+    if ending.cause != .shutdown {
+      books.rejected["\(ending.status.rawValue)", default: 0] += 1
+      if let identifier = ending.identifier, identifier != ProviderConnection.markerIdentifier {
+        refused.append(identifier)
+      }
     }
     var bytes = ByteWriter(capacity: ErrorResponse.length)
-    if !manners.isSilent, let response = ending.response {
-      let identifier = manners.namesNothing ? 0 : response.identifier
+    if manners.ending == .response, let response = ending.response {
+      let identifier =
+        switch manners.identifier {
+        case .right: response.identifier
+        case .wrong: response.identifier &+ UInt32(generator.number(1...1_000))
+        case .zero: 0 as UInt32
+        }
       ErrorResponse(status: response.status, identifier: identifier).encode(into: &bytes)
     }
-    answer = Array(copying: bytes.bytes)
+    answer = (Array(copying: bytes.bytes), now + Int64(generator.number(manners.answerDelay)))
   }
 
   private func deliver(_ generator: inout SeededGenerator) throws {
     guard channel.isActive, !isOver else { return }
     if var rest = answer {
-      let length = generator.number(0...rest.count)
+      guard rest.from <= now else { return }
+      if manners.ending == .rst { return breakOff() }
+      let length = generator.number(0...rest.bytes.count)
       if length > 0 {
-        let piece = ByteBuffer(bytes: rest[..<length])
-        rest.removeFirst(length)
+        let piece = ByteBuffer(bytes: rest.bytes[..<length])
+        rest.bytes.removeFirst(length)
         answer = rest
         try channel.writeInbound(piece)
       }
       // Its end comes with the last byte, or a while later.
-      guard rest.isEmpty, generator.happens(oneIn: 2) else { return }
+      guard rest.bytes.isEmpty, generator.happens(oneIn: 2) else { return }
     } else if !socket.isOutputClosed || !unread.isEmpty {
       return
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Turns of the sockets")
 struct SocketTurnTests {
-  @Test("Who asks for the next turn at each turn keeps no other socket waiting", .timeLimit(.minutes(1)))
+  @Test("Who asks for the next turn at each turn keeps no other socket waiting")
   func turns() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()

@@ -14,7 +14,7 @@ struct WorkloadShareTests {
 
   @Test(
     "Mixes and faults come as often as they are asked for, whatever the others are",
-    arguments: 1...4 as ClosedRange<UInt64>)
+    arguments: seeds(1, of: 4))
   func shares(seed: UInt64) throws {
     var plan = WorkloadPlan()
     plan.seed = seed

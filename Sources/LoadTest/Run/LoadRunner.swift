@@ -47,62 +47,60 @@ public final class LoadRunner: Sendable {
   public func run(_ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in }) async throws -> LoadOutcome {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
     let outcome: Result<LoadOutcome, any Error>
-    do { outcome = .success(try await run(on: group, progress)) } catch { outcome = .failure(error) }
+    do { outcome = .success(try await run(in: .real(plan, tls, group), progress)) } catch { outcome = .failure(error) }
     try await group.shutdownGracefully()
     return try outcome.get()
   }
 
-  private func run(
-    on group: MultiThreadedEventLoopGroup, _ progress: @escaping @Sendable (LoadProgress) -> Void
+  /// The same on event loops, and in a time, that may be simulated.
+  func run(
+    in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in }
   ) async throws -> LoadOutcome {
-    let loops = group.makeIterator().map { $0 }
-    let sessions = SessionCache()
     var runners: [NIOLoopBound<LoopRunner>] = []
-    for (part, loop) in loops.enumerated() {
-      let (plan, workload, tls, count) = (plan, workload, tls, loops.count)
-      let pipe = try await SocketTurn.makePipe(on: loop)
+    for (part, loop) in context.loops.enumerated() {
+      let (plan, workload, count) = (plan, workload, context.loops.count)
+      let world = try await context.makeWorld(loop)
       runners.append(
         try await loop.submit {
-          let runner = LoopRunner(
-            plan, workload, loop, part: part, of: count,
-            .real(GatewayConnector(plan, tls, sessions), try SocketTurn(pipe)))
-          return NIOLoopBound(runner, eventLoop: loop)
+          NIOLoopBound(LoopRunner(plan, workload, loop, part: part, of: count, world.value), eventLoop: loop)
         }.get())
     }
-    let crew = Crew(runners, loops)
+    let crew = Crew(runners, context.loops)
     var outcome = LoadOutcome(plan: plan)
     outcome.usesTLS = tls != nil
     let ticks = crew.startTicking()
     defer { for tick in ticks { tick.cancel() } }
     outcome.started = Clock.utc()
-    var recorder = Recorder(crew, progress) { snapshot in self.published.withLock { $0 = snapshot } }
+    var recorder = Recorder(crew, clock: context.clock, progress) { snapshot in
+      self.published.withLock { $0 = snapshot }
+    }
 
     do {
-      try await connect(crew, &recorder)
+      try await connect(crew, &recorder, context)
     } catch {
       await crew.each { $0.finish() }
       throw error
     }
     outcome.end(await recorder.endPhase("connect"), isInterrupted: isStopped.load(ordering: .relaxed))
     if outcome.interruption == nil {
-      await crew.each { $0.begin(at: Clock.nanoseconds()) }
-      if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, Clock.nanoseconds()) }
+      await crew.each { $0.begin(at: $0.clock()) }
+      if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, context.clock()) }
     }
     if plan.warmUp > .zero, outcome.interruption == nil {
       recorder.phaseName = "warm-up"
-      let isOver = await wait(plan.warmUp, crew, &recorder)
+      let isOver = await wait(plan.warmUp, crew, &recorder, context)
       outcome.end(await recorder.endPhase("warm-up"), isInterrupted: !isOver)
     }
     // What was ended before has nothing that was measured.
     if outcome.interruption == nil {
       recorder.phaseName = "measured"
-      let isOver = await wait(plan.duration, crew, &recorder)
+      let isOver = await wait(plan.duration, crew, &recorder, context)
       outcome.wasCutOff = await crew.all { $0.isCutOff }
       if outcome.wasCutOff { outcome.lastError = await crew.lastError() }
       outcome.end(await recorder.endPhase("measured"), isInterrupted: !isOver)
     }
     recorder.phaseName = "drain"
-    await drain(crew, &recorder)
+    await drain(crew, &recorder, context)
     outcome.phases.append(await recorder.endPhase("drain"))
     outcome.series = recorder.series
     outcome.timeline = await recorder.timeline()
@@ -112,30 +110,32 @@ public final class LoadRunner: Sendable {
   }
 
   /// Until all connections are up, or no more came up for a while.
-  private func connect(_ crew: Crew, _ recorder: inout Recorder) async throws {
+  private func connect(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async throws {
     let total = plan.connections.count
     await crew.each { runner in
       let numbers = stride(from: runner.part, to: total, by: runner.parts)
       runner.openAll(Array(numbers), of: total)
     }
-    let began = Clock.nanoseconds()
+    let began = context.clock()
     let most = Int64(plan.connections.giveUp / .nanoseconds(1))
     while !isStopped.load(ordering: .relaxed) {
-      try? await Task.sleep(for: .milliseconds(5))
+      await context.sleep(.milliseconds(5))
       let tally = await recorder.step()
       if tally.up >= total { return }
-      guard Clock.nanoseconds() - began > most else { continue }
+      guard context.clock() - began > most else { continue }
       if tally.up > 0 { return }
       throw Failure.unreachable(await crew.lastError())
     }
   }
 
   /// Returns whether it came to its end, and was not stopped.
-  private func wait(_ duration: Duration, _ crew: Crew, _ recorder: inout Recorder) async -> Bool {
-    let end = Clock.nanoseconds() + Int64(duration / .nanoseconds(1))
-    while Clock.nanoseconds() < end {
+  private func wait(
+    _ duration: Duration, _ crew: Crew, _ recorder: inout Recorder, _ context: RunContext
+  ) async -> Bool {
+    let end = context.clock() + Int64(duration / .nanoseconds(1))
+    while context.clock() < end {
       if isStopped.load(ordering: .relaxed) { return false }
-      try? await Task.sleep(for: .milliseconds(10))
+      await context.sleep(.milliseconds(10))
       _ = await recorder.step()
       if await crew.all({ $0.isAllSent }) { return true }
       if await crew.all({ $0.isCutOff }) { return true }
@@ -143,14 +143,14 @@ public final class LoadRunner: Sendable {
     return true
   }
 
-  private func drain(_ crew: Crew, _ recorder: inout Recorder) async {
+  private func drain(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
     await crew.each { $0.drain() }
-    let end = Clock.nanoseconds() + Int64(plan.drain / .nanoseconds(1))
-    while Clock.nanoseconds() < end {
+    let end = context.clock() + Int64(plan.drain / .nanoseconds(1))
+    while context.clock() < end {
       // Nor does anybody wait for a gateway that is gone.
       if await crew.all({ $0.drainStep() || $0.isCutOff }) { break }
       _ = await recorder.step()
-      try? await Task.sleep(for: .milliseconds(5))
+      await context.sleep(.milliseconds(5))
     }
     await crew.each { $0.finish() }
   }

@@ -8,6 +8,7 @@ struct Recorder {
   private static let second: Int64 = 1_000_000_000
 
   private let crew: Crew
+  private let clock: @Sendable () -> Int64
   private let progress: @Sendable (LoadProgress) -> Void
   /// Gets the books at each step, so that who watches asks no event loop.
   private let publish: @Sendable (LoadSnapshot) -> Void
@@ -31,20 +32,21 @@ struct Recorder {
   private(set) var series: [RunResult.Sample] = []
 
   init(
-    _ crew: Crew, _ progress: @escaping @Sendable (LoadProgress) -> Void,
+    _ crew: Crew, clock: @escaping @Sendable () -> Int64, _ progress: @escaping @Sendable (LoadProgress) -> Void,
     publish: @escaping @Sendable (LoadSnapshot) -> Void
   ) {
     self.crew = crew
+    self.clock = clock
     self.progress = progress
     self.publish = publish
-    began = Clock.nanoseconds()
+    began = clock()
     (phaseBegan, sampled, nextSample) = (began, began, began + Self.second)
   }
 
   mutating func step() async -> LoadTally {
     let tally = await tally()
     publish(LoadSnapshot(tally, phase: phaseName, sendLag99: sendLag99))
-    let now = Clock.nanoseconds()
+    let now = clock()
     if now >= nextSample { await takeSample(tally, now) }
     return tally
   }
@@ -113,7 +115,7 @@ struct Recorder {
   /// Counts stay cumulative; what was measured is that of the phase.
   mutating func endPhase(_ name: String) async -> LoadOutcome.Phase {
     await takeMeasurements()
-    let now = Clock.nanoseconds()
+    let now = clock()
     let used = Clock.processor()
     defer { (phaseBegan, phaseProcessor, ofPhase) = (now, used, LoadMeasurements()) }
     let tally = await tally()

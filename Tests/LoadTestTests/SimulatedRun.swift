@@ -1,0 +1,109 @@
+import Measurement
+import NIOCore
+import Synchronization
+import TestSupport
+
+@testable import LoadTest
+
+/// A whole run, from its plan to its books, in a time that is a number: no machine is too slow for it, and nobody waits.
+///
+/// All of it is done on the thread that calls `run()`: the event loops are one embedded loop, and what `LoadRunner` awaits
+/// comes back to a queue that is emptied between two moments. So a seed gives the same run again.
+final class SimulatedRun: @unchecked Sendable {
+  // Safe: everything is used on one thread.
+  let plan: LoadPlan
+  let world: SimulatedWorld
+  let runner: LoadRunner
+  private let jitter: UInt64
+  private var result: Result<LoadOutcome, any Error>?
+  /// When it was over.
+  private(set) var endedAt: Int64 = 0
+
+  struct Endless: Error {}
+
+  convenience init(
+    _ manners: SimulatedLink.Manners = .init(), seed: UInt64 = 1, step: ClosedRange<Int> = 10_000...1_000_000,
+    _ change: (inout LoadPlan) -> Void = { _ in }
+  ) throws {
+    var plan = LoadPlan()
+    plan.threads = 1
+    plan.count = 2_000
+    plan.connections.stagger = .milliseconds(10)
+    change(&plan)
+    try self.init(plan, SimulatedWorld(manners, SeededGenerator(seed: seed), step: step), seed: seed)
+  }
+
+  init(_ plan: LoadPlan, _ world: SimulatedWorld, seed: UInt64) throws {
+    (self.plan, self.world, jitter) = (plan, world, seed)
+    runner = try LoadRunner(plan, tls: nil)
+  }
+
+  /// Does something when so much time of the run has passed.
+  func at(_ time: Duration, _ body: @escaping (SimulatedRun) -> Void) {
+    _ = world.loop.scheduleTask(in: .nanoseconds(Int64(time / .nanoseconds(1)))) { body(self) }
+  }
+
+  /// How long the run took.
+  var length: Duration { .nanoseconds(endedAt - 1_000_000_000) }
+
+  /// - Parameters:
+  ///   - longest: the run has to be over in so much simulated time.
+  ///   - watch: called at each moment.
+  func run(
+    longest: Duration = .seconds(600), _ watch: (SimulatedRun) -> Void = { _ in }
+  ) throws -> LoadOutcome {
+    let loops = max(1, min(plan.threads, plan.connections.count))
+    let context = RunContext(
+      loops: Array(repeating: world.loop, count: loops), clock: { self.world.now },
+      sleep: { await self.sleep($0) },
+      makeWorld: { loop in NIOLoopBound(self.world.world(jitter: self.jitter), eventLoop: loop) })
+    let executor = SimulatedExecutor()
+    Task(executorPreference: executor) {
+      do { self.result = .success(try await self.runner.run(in: context)) } catch { self.result = .failure(error) }
+    }
+    let last = world.now + Int64(longest / .nanoseconds(1))
+    while true {
+      repeat {
+        executor.runAll()
+        world.loop.run()
+      } while executor.hasJobs
+      if let outcome = result {
+        endedAt = world.now
+        try world.end()
+        return try outcome.get()
+      }
+      guard world.now < last else { throw Endless() }
+      try world.pass()
+      watch(self)
+    }
+  }
+
+  private func sleep(_ duration: Duration) async {
+    await withCheckedContinuation { continuation in
+      _ = world.loop.scheduleTask(in: .nanoseconds(Int64(duration / .nanoseconds(1)))) { continuation.resume() }
+    }
+  }
+}
+
+/// What is to go on waits in a queue until somebody runs it.
+private final class SimulatedExecutor: TaskExecutor {
+  private let jobs = Mutex<[UnownedJob]>([])
+
+  var hasJobs: Bool { jobs.withLock { !$0.isEmpty } }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    jobs.withLock { $0.append(job) }
+  }
+
+  func runAll() {
+    while true {
+      let waiting = jobs.withLock { jobs in
+        defer { jobs = [] }
+        return jobs
+      }
+      guard !waiting.isEmpty else { return }
+      for job in waiting { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+  }
+}
