@@ -60,12 +60,16 @@ struct Decode: ParsableCommand {
   }
 
   @OptionGroup(title: "What is written") var records: RecordOptions
-  @OptionGroup var reading: ReadingOptions
+  @OptionGroup var recordings: RecordingsArgument
+  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var format: Format { records.format }
   private var output: String? { records.output }
   private var exportKeys: String? { records.exportKeys }
   private var strict: Bool { records.strict }
+  private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
   private var isDirectory: Bool {
     guard let output else { return false }
@@ -77,7 +81,7 @@ struct Decode: ParsableCommand {
     if isDirectory && format != .csv {
       throw ValidationError("--output names a directory; only --format csv writes several files.")
     }
-    try FilesInUse.check(reading: reading.files, writing: written + [("--export-keys", exportKeys)])
+    try FilesInUse.check(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
   }
 
   /// Where records go.
@@ -103,7 +107,7 @@ struct Decode: ParsableCommand {
   }
 
   private func decode(into writer: some RecordSink, _ outputs: Outputs, _ onUse: ((String) -> Void)?) throws {
-    var result = try Reading(reading, into: writer, onUse: onUse)
+    var result = try Reading(recordings.inputs, decoding, into: writer, onUse: onUse)
     // When nothing could be read, the files stay as they were.
     if result.hasRead {
       result.sink.pause()

@@ -38,19 +38,23 @@ struct Inspect: ParsableCommand {
   }
 
   @OptionGroup(title: "What is shown") var view: ViewOptions
-  @OptionGroup var reading: ReadingOptions
+  @OptionGroup var recordings: RecordingsArgument
+  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var format: Format { view.format }
   private var rows: Int { view.rows }
+  private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
   func validate() throws {
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
-    try FilesInUse.check(reading: reading.files, writing: [FilesInUse.standardOutput])
+    try FilesInUse.check(reading: recordings.inputs + secrets.files, writing: [FilesInUse.standardOutput])
   }
 
   func run() throws {
     Interrupt.watch()
-    var result = try Reading(reading, into: Inspection())
+    var result = try Reading(recordings.inputs, decoding, into: Inspection())
     let report = result.sink.finish()
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()

@@ -19,10 +19,6 @@ struct Reading<Sink: RecordSink> {
   /// An input that cannot be read is complained about, and the others are read all the same.
   ///
   /// - Parameter onUse: takes the secrets that opened something, as lines of a key log.
-  init(_ reading: ReadingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil) throws {
-    try self.init(reading.inputs, reading.decoding, into: sink, onUse: onUse)
-  }
-
   init(
     _ inputs: [String], _ options: DecodingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil
   ) throws {

@@ -21,18 +21,13 @@ struct PortMeaning: ExpressibleByArgument {
 
 extension DumpContents: ExpressibleByArgument {}
 
-/// What all commands that read recordings alone have in common.
-struct ReadingOptions: ParsableArguments {
+/// The recordings of a command that reads nothing else.
+struct RecordingsArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
       "Recordings: pcap, pcapng or snoop (also gzip or zstd), a raw or hex dump of one direction, or - for standard input.",
       valueName: "input"), completion: .file())
   var inputs: [String]
-
-  @OptionGroup var decoding: DecodingOptions
-
-  /// All files that are read.
-  var files: [String] { inputs + decoding.secrets.files }
 
   func validate() throws {
     if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
@@ -41,14 +36,12 @@ struct ReadingOptions: ParsableArguments {
 }
 
 /// How recordings are decoded, whatever is made of them.
-struct DecodingOptions: ParsableArguments {
-  @OptionGroup(title: "What is read")
+///
+/// Commands have the three groups side by side: a debug build of the argument parser checks a group within a group many
+/// times over, and would take seconds to start.
+struct DecodingOptions {
   var selection: SelectionOptions
-
-  @OptionGroup(title: "Decryption")
   var secrets: SecretsOptions
-
-  @OptionGroup(title: "Limits")
   var limits: LimitOptions
 
   var filter: String? { selection.filter }

@@ -74,7 +74,11 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
 
-  @OptionGroup var decoding: DecodingOptions
+  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Limits") var limits: LimitOptions
+
+  private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
   func validate() throws {
     if output.isEmpty { throw ValidationError("--output needs the name of a folder.") }
