@@ -1,10 +1,10 @@
 import Foundation
 import Reporting
+import TestSupport
 import Testing
 
-/// `apnscope capacity` against its own gateway. Trials are as short as they can be: what is tested is the way, not the
-/// machine.
-@Suite("capacity", .serialized)
+/// `apnscope capacity` against its own gateway. Trials are as short as they can be: tested is the way, not the machine.
+@Suite("capacity", .waiting)
 struct CapacityCommandTests {
   private func document(_ command: Command, _ path: String = "out/capacity.json") throws -> CapacityDocument {
     let decoder = JSONDecoder()
@@ -12,36 +12,42 @@ struct CapacityCommandTests {
     return try decoder.decode(CapacityDocument.self, from: Data(contentsOf: command.folder.appending(path: path)))
   }
 
-  @Test("A gateway that reads 100 KB a second is found at that rate")
-  func throttled() throws {
+  /// Trials of the least length without sweeps, against a gateway that reads 100 KB a second.
+  private func search(
+    _ arguments: [String], in command: Command
+  ) throws -> (outcome: Outcome, document: CapacityDocument) {
+    let simulator = try SimulatorProcess(["--read-rate", "100KB", "--no-feedback"], in: command)
+    let outcome = try RunningProcess(
+      Command.path,
+      [
+        "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--payload", "100",
+        "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--output", "out",
+      ] + LoadProcess.patience + arguments, in: command.folder
+    ).end()
+    _ = try simulator.stop()
+    return (outcome, try document(command))
+  }
+
+  @Test("A search makes its trials, tells of each, and reports the rate that passed")
+  func searches() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(["--read-rate", "100KB", "--no-feedback"], in: command)
-      let outcome = try RunningProcess(
-        Command.path,
+      // With so much patience every rate passes, on any machine.
+      let (outcome, document) = try search(
         [
-          "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "700ms",
-          "--settle",
-          "200ms", "--confirm", "1s", "--precision", "8%", "--lag-limit", "100ms", "--payload", "100",
-          "--connections-sweep", "none", "--batch-sweep", "none", "--error-sweep", "none", "--max-trials", "12",
-          "--target", "1M", "--within", "1h", "--output", "out", "--history", "runs.sqlite",
-        ], in: command.folder
-      ).end(within: 50)
-      _ = try simulator.stop()
+          "--trial", "500ms", "--settle", "100ms", "--confirm", "500ms", "--lag-limit", "10m", "--max-trials", "2",
+          "--target", "1k", "--within", "1h", "--history", "runs.sqlite",
+        ], in: command)
       #expect(outcome.status == 0, "\(outcome.errors)")
-      let document = try document(command)
       let rate = try #require(document.sustainedPerS)
       let burst = try #require(document.trials.first)
-      let each = Double(burst.writtenBytes) / Double(burst.sendings.written)
-      // The gateway's own clock is late on a busy machine, so it may be slower than it was told, but never faster.
-      #expect((0.85...1.08).contains(rate * each / 100_000), "\(rate * each) B/s\n\(outcome.errors)")
       #expect(burst.purpose == .burst && burst.offeredPerS == nil)
       #expect(document.trials.map(\.number) == Array(1...document.trials.count))
       #expect(document.trials.contains { $0.verdict == .passed && $0.offeredPerS == rate })
       // One line for each on standard error, and the answer on standard output.
       #expect(outcome.errors.split(separator: "\n").count { $0.hasPrefix("trial ") } == document.trials.count)
       #expect(outcome.output.hasPrefix("the gateway "))
-      #expect(outcome.output.contains("1,000,000 take"))
-      #expect(outcome.output.contains("within 60 min: 278/s, 1 connection"), "\(outcome.output)")
+      #expect(outcome.output.contains("1,000 take"), "\(outcome.output)")
+      #expect(outcome.output.contains("within 60 min: 0.278/s, 1 connection"), "\(outcome.output)")
       let names = try FileManager.default.contentsOfDirectory(
         atPath: command.folder.appending(path: "out").path)
       #expect(Set(names).isSuperset(of: ["capacity.json", "report.html", "report.md", "chart-1.svg"]))
@@ -60,19 +66,38 @@ struct CapacityCommandTests {
     }
   }
 
+  /// On a machine that is busy the gateway's clock is late: it is slower than it was told then, but never faster.
+  @Test("No rate is found that the gateway cannot take", .enabled(if: TestRun.isWhole))
+  func throttled() throws {
+    try SimulatorProcess.inFolder { command in
+      let (outcome, document) = try search(
+        [
+          "--trial", "700ms", "--settle", "200ms", "--confirm", "1s", "--precision", "8%", "--lag-limit", "100ms",
+          "--max-trials", "12",
+        ], in: command)
+      let burst = try #require(document.trials.first)
+      let each = Double(burst.writtenBytes) / Double(burst.sendings.written)
+      #expect(outcome.status == (document.sustainedPerS == nil ? 99 : 0), "\(outcome.errors)")
+      if document.ending == .found, let rate = document.sustainedPerS {
+        #expect(rate * each < 108_000, "\(rate * each) B/s\n\(outcome.errors)")
+      }
+    }
+  }
+
   @Test("Sweeps teach the laws, and their checks stand beside them; what is interrupted reports what it has: 130")
   func sweepsAndInterrupt() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(["--reject", "every=500", "--no-feedback"], in: command)
+      let simulator = try SimulatorProcess(
+        ["--reject", "every=50", "--no-feedback", "--read-rate", "500KB"], in: command)
       // Nothing passes with --error-limit 0, so the search ends after few trials and the sweeps begin.
       let run = try RunningProcess(
         Command.path,
         [
           "capacity", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--trial", "500ms",
           "--settle", "0s", "--max-trials", "1", "--error-limit", "0", "--connections-sweep", "1,2,3",
-          "--batch-sweep", "8", "--error-sweep", "1%,2%", "--format", "json", "--output", "out", "--drain", "3s",
-        ], in: command.folder)
-      let isNearlyDone = waitUntil(150) { run.errors.matches(of: /errors .* measured/).count >= 2 || !run.isRunning }
+          "--batch-sweep", "8", "--error-sweep", "1%,2%", "--format", "json", "--output", "out",
+        ] + LoadProcess.patience, in: command.folder)
+      let isNearlyDone = waitUntil { run.errors.matches(of: /errors .* measured/).count >= 2 || !run.isRunning }
       #expect(isNearlyDone)
       run.send(SIGINT)
       let outcome = try run.end()
@@ -93,12 +118,16 @@ struct CapacityCommandTests {
       #expect(scaling.check?.connections == 4)
       let errors = document.trials.filter { $0.purpose == .errors && $0.verdict == .measured }
       #expect(errors.count >= 2)
-      #expect(errors.contains { $0.faultShare > 0 } && errors.allSatisfy { $0.errors > 0 && $0.lossMean != nil })
-      // Every 500th is refused, and more are when some are bad on purpose.
-      #expect(errors.allSatisfy { (0.001...(0.004 + $0.faultShare)).contains($0.errorShare) })
+      #expect(errors.contains { $0.faultShare > 0 })
+      for trial in errors {
+        #expect((trial.lossMean != nil) == (trial.errors > 0))
+        // Every 50th of those that are looked at is refused, and more are when some are bad on purpose.
+        let refused = trial.errorShare * Double(trial.sendings.accepted + trial.errors)
+        let expected = (0.02 + trial.faultShare) * Double(trial.sendings.accepted + trial.errors)
+        #expect(abs(refused - expected) <= 2 + 6 * expected.squareRoot(), "\(refused) for \(expected)")
+      }
       if let law = CapacityAnalysis(document).goodput {
         #expect(law.discardedPerError >= 0 && law.downtimeMs > 0)
-        #expect((0.001...0.004).contains(law.errorShare))
       }
       #expect(try outcome.output == command.read("out/capacity.json"))
     }

@@ -36,6 +36,16 @@ struct Command {
     return try body(Command(folder: folder))
   }
 
+  /// The same for what waits for tasks.
+  static func inFolder<T>(
+    isolation: isolated (any Actor)? = #isolation, _ body: (Command) async throws -> T
+  ) async throws -> T {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "apnscope-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    return try await body(Command(folder: folder))
+  }
+
   /// Copies a trace of the project into the folder.
   func trace(_ name: String, as copy: String? = nil) throws {
     try FileManager.default.copyItem(
@@ -60,7 +70,7 @@ struct Command {
   private func run(_ executable: String, _ arguments: [String], input: String) throws -> Outcome {
     let process = try prepared(arguments, executable: executable)
     process.standardInput = FileHandle(forReadingAtPath: input)
-    try process.run()
+    try process.start()
     process.waitUntilExit()
     return try outcome(of: process)
   }

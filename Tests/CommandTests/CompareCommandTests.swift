@@ -1,9 +1,10 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 
 /// `apnscope compare`.
-@Suite("compare")
+@Suite("compare", .waiting)
 struct CompareCommandTests {
   private func write(_ rate: Double, _ name: String, in command: Command, host: String = "here") throws {
     var result = RunResult()

@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("decode")
+@Suite("decode", .waiting)
 struct DecodeCommandTests {
   @Test("Records go to standard output, and nothing else") func decodes() throws {
     try Command.inFolder { command in

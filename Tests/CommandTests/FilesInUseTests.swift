@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// No file that a command reads is written over, and none is emptied for nothing.
-@Suite("files in use")
+@Suite("files in use", .waiting)
 struct FilesInUseTests {
   private static let capture = "plain-error.pcap"
 
@@ -73,7 +74,7 @@ struct FilesInUseTests {
       try command.write(Array(text.utf8), "r.json")
       let links = "mkdir folder reports; ln r.json folder/capacity.json; ln -s ../c.pcap reports/chart-1.svg"
       #expect(try command.shell(links).status == 0)
-      let outcome = try command.shell("timeout 10 \"$apnscope\" \(line)")
+      let outcome = try command.shell("timeout 240 \"$apnscope\" \(line)")
       #expect(outcome.status == 64)
       #expect(outcome.errors.contains("would overwrite"))
       #expect(try command.read("r.json") == text)

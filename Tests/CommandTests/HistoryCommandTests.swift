@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `load --history` and `apnscope history`.
-@Suite("history")
+@Suite("history", .waiting)
 struct HistoryCommandTests {
   @Test("Runs are appended, listed, drawn, and given back")
   func runs() throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("identity")
+@Suite("identity", .waiting)
 struct IdentityCommandTests {
   private static let everything = [
     "identity", "--directory", "ids", "--topic", "com.example.app", "--revoked", "--expired",
@@ -144,7 +144,7 @@ struct IdentityCommandTests {
   func usage(arguments: [String]) throws {
     try Command.inFolder { command in
       let process = try command.prepared(arguments)
-      try process.run()
+      try process.start()
       process.waitUntilExit()
       let outcome = try command.outcome(of: process)
       #expect(outcome.status == 64)

@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("inspect")
+@Suite("inspect", .waiting)
 struct InspectCommandTests {
   @Test("Text tells the facts of the recording") func text() throws {
     try Command.inFolder { command in

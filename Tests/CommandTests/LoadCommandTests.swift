@@ -2,27 +2,18 @@ import Foundation
 import Glibc
 import LoadTest
 import Measurement
+import TestSupport
 import Testing
 
 /// `apnscope load` against `apnscope simulate`, both as processes.
-@Suite("load")
+@Suite("load", .waiting)
 struct LoadCommandTests {
   /// Runs a load to its end.
   private func load(
     _ simulator: SimulatorProcess, _ arguments: [String], in command: Command
   ) throws -> (outcome: Outcome, result: RunResult) {
-    let running = try RunningProcess(
-      Command.path,
-      ["load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", "run.json"] + arguments,
-      in: command.folder)
-    let outcome = try running.end(within: 120)
-    return (outcome, try result(in: command))
-  }
-
-  private func result(in command: Command) throws -> RunResult {
-    let decoder = JSONDecoder()
-    decoder.keyDecodingStrategy = .convertFromSnakeCase
-    return try decoder.decode(RunResult.self, from: Data(contentsOf: command.folder.appending(path: "run.json")))
+    let outcome = try LoadProcess.start(simulator, arguments, in: command).end()
+    return (outcome, try LoadProcess.result(in: command))
   }
 
   private func expectBalanced(_ result: RunResult, _ ledger: Ledger) {
@@ -70,7 +61,7 @@ struct LoadCommandTests {
       let simulator = try SimulatorProcess(in: command)
       let (outcome, result) = try load(
         simulator,
-        ["--command", "0", "--faults", "oversize=1e-4", "--connections", "2", "--for", "2s", "--warm-up", "0s"],
+        ["--command", "0", "--faults", "oversize=2e-4", "--connections", "2", "--count", "20k", "--warm-up", "0s"],
         in: command)
       let ledger = try simulator.stop()
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
@@ -104,33 +95,35 @@ struct LoadCommandTests {
 
   @Test(
     "Three books: the generator's, the gateway's and the capture's agree, to each notification",
-    .enabled(if: ExternalProgram.isInstalled("dumpcap") && getuid() == 0))
+    .enabled(if: LoopbackCapture.isPossible))
   func threeBooks() throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(["--reject", "every=900,status=7"], in: command)
-      let capture = try RunningProcess(
-        "/usr/bin/dumpcap",
-        ["-q", "-i", "lo", "-f", "tcp port \(simulator.gateway)", "-B", "64", "-w", "run.pcapng"], in: command.folder)
-      // It says so when it listens.
-      #expect(waitUntil { capture.errors.contains("File: ") || capture.errors.contains("Capturing on") })
-      usleep(500_000)
-      // Connections end because they are worn out, are refused, or are shut down.
-      let running = try RunningProcess(
-        Command.path,
+      let capture = try LoopbackCapture(port: simulator.gateway, file: "run.pcapng", in: command)
+      // Until connections have ended because they are worn out, are refused, and are shut down.
+      let running = try LoadProcess.start(
+        simulator,
         [
-          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", "run.json", "--count",
-          "10k", "--connections", "3", "--rate", "5k/s", "--connection-count", "700", "--faults", "invalid-token=1e-3",
-          "--keylog", "run.keys",
-        ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "error_response" } })
+          "--for", "10m", "--connections", "3", "--rate", "3k/s", "--connection-count", "500", "--faults",
+          "invalid-token=1e-3", "--keylog", "run.keys",
+        ], in: command)
+      func hasAnswered(_ isWanted: (_ identifier: Int, _ status: Int) -> Bool) throws -> Bool {
+        try simulator.events().contains { event in
+          guard let identifier = event["identifier"] as? Int, let status = event["status"] as? Int else { return false }
+          return isWanted(identifier, status)
+        }
+      }
+      #expect(try waitUntil { try hasAnswered { $0 != CapturedFates.marker && $1 != 10 } })
+      #expect(try waitUntil { try hasAnswered { identifier, _ in identifier == CapturedFates.marker } })
       simulator.send(SIGUSR1)
-      let outcome = try running.end(within: 120)
-      let result = try result(in: command)
-      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(try waitUntil { try hasAnswered { $1 == 10 } })
+      running.send(SIGINT)
+      let outcome = try running.end()
+      let result = try LoadProcess.result(in: command)
+      let count = result.notifications.generated
+      #expect(outcome.status == 130, "\(outcome.errors)")
       let ledger = try simulator.stop()
-      usleep(500_000)
-      capture.send(SIGINT)
-      _ = try capture.end()
+      try capture.end()
       expectBalanced(result, ledger)
       for cause in ["lifetime", "rejected", "shutdown"] { #expect((result.connections.closed[cause] ?? 0) > 0) }
 
@@ -164,7 +157,7 @@ struct LoadCommandTests {
       let decoded = try RunningProcess(Command.path, ["decode"] + arguments, in: command.folder).end()
       let seen = try CapturedFates(decoded.output)
       #expect(seen.accepted.count == result.notifications.accepted)
-      #expect((seen.accepted + seen.rejected.map(\.identifier)).sorted() == (1...10_000).map { $0 })
+      #expect((seen.accepted + seen.rejected.map(\.identifier)).sorted() == Array(1...count))
       let refused = try simulator.events().filter { $0["event"] as? String == "error_response" }.compactMap { event in
         (event["identifier"] as? Int).flatMap { identifier in
           (event["status"] as? Int).map { CapturedFates.Rejection(identifier: identifier, status: $0) }
@@ -174,7 +167,7 @@ struct LoadCommandTests {
       var plan = WorkloadPlan()
       plan.faults = [.invalidToken: 1e-3]
       let workload = try Workload(plan)
-      let bad = Set((1...10_000).filter { workload.fault(of: UInt64($0 - 1)) != nil })
+      let bad = Set((1...count).filter { workload.fault(of: UInt64($0 - 1)) != nil })
       #expect(bad.isSubset(of: seen.rejected.map(\.identifier)))
       #expect(bad.isSuperset(of: seen.rejected.filter { $0.status == 8 }.map(\.identifier)))
     }
@@ -198,20 +191,14 @@ struct LoadCommandTests {
   @Test("Ctrl-C ends a run in good order, with its result")
   func interrupt() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(in: command)
-      let running = try RunningProcess(
-        Command.path,
-        [
-          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", "run.json", "--rate",
-          "500/s", "--for", "10m",
-        ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
-      usleep(500_000)
+      let simulator = try SimulatorProcess(["--metrics", "127.0.0.1:0"], in: command)
+      let running = try LoadProcess.start(simulator, ["--rate", "500/s", "--for", "10m"], in: command)
+      #expect(simulator.hasReceived())
       running.send(SIGINT)
       let outcome = try running.end()
       let ledger = try simulator.stop()
       #expect(outcome.status == 130)
-      let result = try result(in: command)
+      let result = try LoadProcess.result(in: command)
       expectBalanced(result, ledger)
       #expect(result.notifications.accepted == ledger.gateway.accepted)
       #expect(result.notifications.generated > 0)
@@ -321,8 +308,4 @@ private struct CapturedFates {
     }
     rejected.removeAll { $0.identifier == Self.marker }
   }
-}
-
-private enum ExternalProgram {
-  static func isInstalled(_ name: String) -> Bool { FileManager.default.isExecutableFile(atPath: "/usr/bin/\(name)") }
 }

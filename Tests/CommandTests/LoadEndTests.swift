@@ -1,23 +1,18 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 
 @testable import LoadTest
 @testable import apnscope
 
 /// What `apnscope load` says while it runs and of how it ended, when something is not as it should be.
-@Suite("load: ends")
+@Suite("load: ends", .waiting)
 struct LoadEndTests {
-  private func result(in command: Command) throws -> RunResult {
-    let decoder = JSONDecoder()
-    decoder.keyDecodingStrategy = .convertFromSnakeCase
-    return try decoder.decode(RunResult.self, from: Data(contentsOf: command.folder.appending(path: "run.json")))
-  }
-
   @Test("A gateway that is lost for good is exit code 69, with the reason and the result")
   func lost() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(in: command)
+      let simulator = try SimulatorProcess(["--metrics", "127.0.0.1:0"], in: command)
       let port = simulator.gateway
       let load = try RunningProcess(
         Command.path,
@@ -25,15 +20,14 @@ struct LoadEndTests {
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(port)", "--rate", "500/s", "--for", "10m",
           "--give-up", "500ms", "--output", "run.json",
         ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
-      usleep(300_000)
+      #expect(simulator.hasReceived())
       try simulator.kill()
       let outcome = try load.end()
       #expect(outcome.status == 69)
       #expect(
-        outcome.errors
-          == "apnscope: 127.0.0.1:\(port): lost, and no connection could be made for 500ms: Connection refused\n")
-      #expect(try result(in: command).notifications.generated > 0)
+        outcome.errors.hasPrefix("apnscope: 127.0.0.1:\(port): lost, and no connection could be made for 500ms: "),
+        "\(outcome.errors)")
+      #expect(try LoadProcess.result(in: command).notifications.generated > 0)
     }
   }
 
@@ -42,20 +36,19 @@ struct LoadEndTests {
     arguments: [SIGINT, SIGHUP])
   func interrupted(signal: Int32) throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      let simulator = try SimulatorProcess(["--no-feedback", "--metrics", "127.0.0.1:0"], in: command)
       let load = try RunningProcess(
         Command.path,
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--for", "10m",
           "--output", "run.json", "--history", "runs.sqlite",
         ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
-      usleep(300_000)
+      #expect(simulator.hasReceived())
       load.send(signal)
       let outcome = try load.end()
       _ = try simulator.stop()
       #expect(outcome.status == 130)
-      let result = try result(in: command)
+      let result = try LoadProcess.result(in: command)
       #expect(result.interrupted?.phase == "measured" && result.interrupted?.afterS == result.measuredS)
       #expect(result.warnings.first?.firstMatch(of: #/^interrupted after [0-9.]+ s of 600 s$/#) != nil)
       #expect(outcome.output.contains("\n! interrupted after "))
@@ -69,15 +62,14 @@ struct LoadEndTests {
   @Test("Interrupted before anything was measured, it has no rate, and keeps no threshold on one")
   func interruptedEarly() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      let simulator = try SimulatorProcess(["--no-feedback", "--metrics", "127.0.0.1:0"], in: command)
       let load = try RunningProcess(
         Command.path,
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--warm-up",
           "10m", "--threshold", "send_lag_p99<5s", "--output", "run.json",
         ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
-      usleep(300_000)
+      #expect(simulator.hasReceived())
       load.send(SIGTERM)
       let outcome = try load.end()
       _ = try simulator.stop()
@@ -85,7 +77,7 @@ struct LoadEndTests {
       #expect(outcome.output.hasPrefix("rate           not measured\n"))
       #expect(
         outcome.output.contains("\n✗ send_lag_p99<5s  (nothing was measured)\n! interrupted in the warm-up, after "))
-      let result = try result(in: command)
+      let result = try LoadProcess.result(in: command)
       #expect(result.measuredS == 0 && result.notifications.accepted > 0)
       #expect(result.verdict.thresholds.map(\.reason) == ["nothing was measured"])
       #expect(try command.run("report", "run.json", "--output", "page").status == 0)
@@ -96,19 +88,20 @@ struct LoadEndTests {
   @Test("A terminal that is lost is no matter to what ignores it, as nohup makes it")
   func ignoredHangup() throws {
     try SimulatorProcess.inFolder { command in
-      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      let simulator = try SimulatorProcess(["--no-feedback", "--metrics", "127.0.0.1:0"], in: command)
       let load = try RunningProcess(
         "/usr/bin/env",
         [
           "--ignore-signal=HUP", Command.path, "load", "--identity", "ids", "--gateway",
-          "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--for", "2s", "--output", "run.json",
-        ], in: command.folder)
-      #expect(try waitUntil { try simulator.events().contains { $0["event"] as? String == "accepted" } })
+          "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--count", "1k", "--output", "run.json",
+        ] + LoadProcess.patience, in: command.folder)
+      #expect(simulator.hasReceived())
       load.send(SIGHUP)
       let outcome = try load.end()
       _ = try simulator.stop()
       #expect(outcome.status == 0)
-      #expect(try result(in: command).interrupted == nil)
+      let result = try LoadProcess.result(in: command)
+      #expect(result.interrupted == nil && result.notifications.accepted == 1_000)
     }
   }
 
@@ -150,7 +143,7 @@ struct LoadEndTests {
       ).end()
       #expect(good.status == 0, "\(good.errors)")
       _ = try simulator.stop()
-      #expect(try result(in: command).notifications.accepted == 10)
+      #expect(try LoadProcess.result(in: command).notifications.accepted == 10)
     }
   }
 
@@ -214,12 +207,12 @@ struct LoadEndTests {
       let outcome = try RunningProcess(
         Command.path,
         [
-          "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "1", "--max-attempts", "2", "--drain", "2s",
-          "--marker-timeout", "1s", "--output", "run.json",
-        ], in: command.folder
+          "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "1", "--max-attempts", "2", "--output",
+          "run.json",
+        ] + LoadProcess.patience, in: command.folder
       ).end()
       gateway.send(SIGKILL)
-      let answers = try result(in: command).answers
+      let answers = try LoadProcess.result(in: command).answers
       #expect(answers.unresolved >= 1, "\(outcome.errors)")
       #expect(answers.strayBytes == 2 * answers.unresolved)
       #expect(outcome.output.contains("that name nothing sent, "))
@@ -243,7 +236,7 @@ struct LoadEndTests {
       let outcome = try RunningProcess(
         Command.path,
         [
-          "load", target, "--gateway", "127.0.0.1:\(port)", "--count", "5", "--give-up", "500ms", "--drain", "1s",
+          "load", target, "--gateway", "127.0.0.1:\(port)", "--count", "5", "--give-up", "3s", "--drain", "5m",
           "--max-attempts", "3",
         ], in: command.folder
       ).end()

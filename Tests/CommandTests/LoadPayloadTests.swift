@@ -1,9 +1,10 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 
 /// `apnscope load --payload-from`.
-@Suite("load: payloads from records")
+@Suite("load: payloads from records", .waiting)
 struct LoadPayloadTests {
   private func plan(_ arguments: [String], in command: Command, input: URL? = nil) throws -> Outcome {
     try RunningProcess(

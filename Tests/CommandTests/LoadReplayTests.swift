@@ -1,9 +1,10 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 
 /// `apnscope load --replay`.
-@Suite("load: replay")
+@Suite("load: replay", .waiting)
 struct LoadReplayTests {
   /// Listens on a free port, says which, and writes what the first connection sends to standard output.
   private static let sink = """
@@ -39,7 +40,9 @@ struct LoadReplayTests {
     #expect(waitUntil { sink.errors.contains("end") })
     let port = try #require(sink.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
     let load = try RunningProcess(
-      Command.path, ["load", "--plain", "--gateway", "127.0.0.1:\(port)", "--markers", "off"] + arguments,
+      Command.path,
+      ["load", "--plain", "--gateway", "127.0.0.1:\(port)", "--markers", "off"] + LoadProcess.patience
+        + arguments,
       in: command.folder, input: input.map { command.folder.appending(path: $0) }
     ).end()
     #expect(load.status == 0, "\(load.output)\(load.errors)")
@@ -103,7 +106,7 @@ struct LoadReplayTests {
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--replay", "records.jsonl",
           "--speed", "max", "--connections", "3", "--threads", "2", "--format", "json",
-        ], in: command.folder
+        ] + LoadProcess.patience, in: command.folder
       ).end()
       let ledger = try simulator.stop()
       #expect(load.status == 0, "\(load.errors)")
@@ -124,26 +127,19 @@ struct LoadReplayTests {
 
   @Test(
     "A capture of a load, replayed and captured, has the same notifications",
-    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/dumpcap") && getuid() == 0))
+    .enabled(if: LoopbackCapture.isPossible))
   func captured() throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(in: command)
       func capture(_ name: String, _ load: [String]) throws -> String {
-        let capture = try RunningProcess(
-          "/usr/bin/dumpcap",
-          ["-q", "-i", "lo", "-f", "tcp port \(simulator.gateway)", "-B", "64", "-w", "\(name).pcapng"],
-          in: command.folder)
-        #expect(waitUntil { capture.errors.contains("File: ") || capture.errors.contains("Capturing on") })
-        usleep(500_000)
+        let capture = try LoopbackCapture(port: simulator.gateway, file: "\(name).pcapng", in: command)
         let outcome = try RunningProcess(
           Command.path,
           ["load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--keylog", "\(name).keys"]
-            + load, in: command.folder
+            + LoadProcess.patience + load, in: command.folder
         ).end()
         #expect(outcome.status == 0, "\(outcome.errors)")
-        usleep(500_000)
-        capture.send(SIGINT)
-        _ = try capture.end()
+        try capture.end()
         let decoded = try command.run(
           "decode", "--port", "\(simulator.gateway)=gateway", "--keys", "\(name).keys", "\(name).pcapng")
         #expect(decoded.status == 0)

@@ -1,9 +1,10 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 
 /// `apnscope merge`.
-@Suite("merge")
+@Suite("merge", .waiting)
 struct MergeCommandTests {
   private func result(_ name: String, in command: Command) throws -> RunResult {
     let decoder = JSONDecoder()
@@ -27,7 +28,7 @@ struct MergeCommandTests {
           [
             "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "3k", "--rate",
             "3k/s", "--segment", "\(number)/3", "--output", "\(number).json", "--threshold", "accepted_per_s>1",
-          ], in: command.folder)
+          ] + LoadProcess.patience, in: command.folder)
       }
       for run in runs { #expect(try run.end().status == 0) }
       let ledger = try simulator.stop()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The pages of `apnscope report`, as a browser shows them.
-@Suite("report: pages")
+@Suite("report: pages", .waiting)
 struct ReportPagesTests {
   /// What `report` makes a page of: the project's own results and traces. A name stands for a file in the project.
   static let inputs = [
@@ -74,7 +74,7 @@ struct ReportPagesTests {
       for width in [1_280, 800, 500] {
         let outcome = try command.shell(
           """
-          HOME="$PWD/home" timeout 60 chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
+          HOME="$PWD/home" timeout 240 chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
           --disable-background-networking --disable-component-update --user-data-dir="$PWD/profile" \
           --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr --v=0 --window-size=\(width),900 \
           --dump-dom "file://$PWD/out/inspected.html"

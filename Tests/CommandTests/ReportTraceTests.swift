@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `apnscope report` of traces: recordings, and records of `decode`.
-@Suite("report of a trace")
+@Suite("report of a trace", .waiting)
 struct ReportTraceTests {
   /// The page as Markdown, without the line that tells the command.
   private func page(_ command: Command, _ arguments: String) throws -> String {

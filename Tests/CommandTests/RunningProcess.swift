@@ -1,28 +1,33 @@
 import Foundation
+import Synchronization
 import Testing
 
 /// A process that a test has started and that ends with it: by itself, or killed at its deadline.
 final class RunningProcess {
   let process: Process
   private let files: (output: URL, errors: URL)
+  private let ended = DispatchSemaphore(value: 0)
 
   /// Output goes to files of this name in the folder, so that no pipe fills up.
+  ///
+  /// - Parameter pipe: what standard input is; else it is the file `input`, or nothing.
   init(
     _ executable: String, _ arguments: [String], in folder: URL, name: String = UUID().uuidString,
-    input: URL? = nil
+    input: URL? = nil, pipe: Pipe? = nil
   ) throws {
     files = (folder.appending(path: "\(name).output"), folder.appending(path: "\(name).errors"))
     process = Process()
-    // A test runs on a thread that blocks signals, which a process inherits; env gives them back.
+    // A test may run on a thread that blocks signals, which a process inherits; env gives them back.
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["--default-signal=HUP,INT,TERM,USR1,USR2", executable] + arguments
+    process.arguments = ["--default-signal=HUP,INT,TERM,USR1,USR2,ALRM", executable] + arguments
     process.currentDirectoryURL = folder
     process.environment = ProcessInfo.processInfo.environment.merging(["apnscope": Command.path]) { $1 }
     for file in [files.output, files.errors] { try Data().write(to: file) }
-    process.standardInput = try input.map { try FileHandle(forReadingFrom: $0) } ?? FileHandle.nullDevice
+    process.standardInput = try pipe ?? input.map { try FileHandle(forReadingFrom: $0) } ?? FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: files.output)
     process.standardError = try FileHandle(forWritingTo: files.errors)
-    try process.run()
+    process.terminationHandler = { [ended] _ in ended.signal() }
+    try process.start()
   }
 
   deinit { if process.isRunning { send(SIGKILL) } }
@@ -33,20 +38,44 @@ final class RunningProcess {
   var errors: String { (try? String(contentsOf: files.errors, encoding: .utf8)) ?? "" }
   var outputBytes: [UInt8] { (try? Data(contentsOf: files.output)).map { [UInt8]($0) } ?? [] }
 
+  /// It has dealt with all that came: every thread of it sleeps, and one does in a read of standard input.
+  var waitsForInput: Bool {
+    let tasks = "/proc/\(identifier)/task"
+    guard let threads = try? FileManager.default.contentsOfDirectory(atPath: tasks) else { return false }
+    var isReading = false
+    for thread in threads {
+      guard let stat = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8),
+        let state = stat.split(separator: ")").last?.split(separator: " ").first,
+        // The call's number, read(2) is 0 or 63 by the machine, and its arguments.
+        let call = try? String(contentsOfFile: "\(tasks)/\(thread)/syscall", encoding: .utf8)
+      else { continue }
+      if state != "S" { return false }
+      isReading = isReading || call.hasPrefix("0 0x0 ") || call.hasPrefix("63 0x0 ")
+    }
+    return isReading
+  }
+
   func send(_ signal: Int32) { if process.isRunning { kill(identifier, signal) } }
 
-  /// Waits for its end, and kills it when that takes longer.
-  func end(within seconds: Double = 60) throws -> Outcome {
-    if !(waitUntil(seconds) { !self.process.isRunning }) {
+  /// Waits for its end, and kills it when that takes longer. The bound is against a hang, and no claim.
+  func end(within seconds: Int = 240) throws -> Outcome {
+    guard ended.wait(timeout: .now() + .seconds(seconds)) == .success else {
       send(SIGKILL)
-      process.waitUntilExit()
       throw TimeoutError("\(process.arguments?.joined(separator: " ") ?? "") runs longer than \(seconds) s: \(errors)")
     }
-    process.waitUntilExit()
+    // Who asks again gets the same answer.
+    ended.signal()
     return Outcome(
       status: process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus,
       output: output, errors: errors)
   }
+}
+
+extension Process {
+  private static let starting = Mutex(())
+
+  /// Starts it while no other is started: what `run` opens for one process would stay open in another.
+  func start() throws { try Self.starting.withLock { _ in try run() } }
 }
 
 struct TimeoutError: Error, CustomStringConvertible {
@@ -54,12 +83,15 @@ struct TimeoutError: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// Whether the condition came true in time.
-func waitUntil(_ seconds: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+/// Whether the condition came true in time. The bound is against a hang, and no claim.
+func waitUntil(_ seconds: Double = 120, _ condition: () throws -> Bool) rethrows -> Bool {
   let end = ContinuousClock.now + .seconds(seconds)
+  var pause: UInt32 = 2_000
   while ContinuousClock.now < end {
     if try condition() { return true }
-    usleep(5_000)
+    usleep(pause)
+    // To look costs processor time, which what is waited for may need.
+    pause = min(2 * pause, 50_000)
   }
   return try condition()
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Clients that others wrote, against gateway and feedback service: what each believes equals the ledger.
-@Suite("simulate and real clients")
+@Suite("simulate and real clients", .waiting)
 struct SimulateClientTests {
   // MARK: openssl s_client
 
@@ -16,7 +16,7 @@ struct SimulateClientTests {
         "s_client", "-connect", "127.0.0.1:\(port)", "-cert", "ids/com.example.app.pem", "-key",
         "ids/com.example.app.key", "-CAfile", "ids/ca.pem", "-verify_return_error", "-quiet", version,
       ], in: command.folder, input: command.folder.appending(path: "frames"))
-    _ = try process.end(within: 30)
+    _ = try process.end()
     return process.outputBytes
   }
 
@@ -85,7 +85,7 @@ struct SimulateClientTests {
           "s_client", "-connect", "127.0.0.1:\(simulator.gateway)", "-cert", "ids/com.example.app.\(state).pem", "-key",
           "ids/com.example.app.\(state).key", "-CAfile", "ids/ca.pem", "-quiet", "-tls1_2",
         ], in: command.folder)
-      let outcome = try process.end(within: 30)
+      let outcome = try process.end()
       #expect(outcome.status != 0)
       #expect(outcome.errors.contains("alert certificate \(state)"))
       let ledger = try simulator.stop()
@@ -118,12 +118,13 @@ struct SimulateClientTests {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(
         [
-          "--reject", "prefix=00000064", "--reject", "prefix=000001f4,status=7", "--response-delay", "20ms..60ms",
+          "--reject", "prefix=0000006e", "--reject", "prefix=000001fe,status=7", "--response-delay", "20ms..60ms",
           "--response-pieces", "1,2", "--response-piece-delay", "5ms",
         ], in: command)
       let sent = try PythonProvider(folder: command.folder).send(simulator.gateway, "--version", version)
-      #expect(sent.accepted == (1...1_000).filter { $0 != 0x64 && $0 != 0x1f4 })
-      #expect(sent.rejected == ["100": 8, "500": 7])
+      #expect(sent.accepted == (1...1_000).filter { $0 != 110 && $0 != 510 })
+      #expect(sent.rejected == ["110": 8, "510": 7])
+      // It writes 50 at a time, and what stands behind the rejected one again.
       #expect(sent.written > 1_000)
       let gateway = try simulator.stop().gateway
       #expect(gateway.connections == 3)
@@ -186,7 +187,7 @@ struct SimulateClientTests {
       let simulator = try SimulatorProcess(["--devices-uninstalled", "100%"], in: command)
       let provider = PythonProvider(folder: command.folder)
       _ = try provider.send(simulator.gateway, "--tokens", "\(tokens)", "--chunk", "1000")
-      for _ in 0..<5 { _ = try provider.feedback(simulator.feedback, arguments) }
+      for _ in 0..<2 { _ = try provider.feedback(simulator.feedback, arguments) }
       let whole = try provider.feedback(simulator.feedback)
       #expect(whole.tokens.count == tokens)
       #expect(Set(whole.tokens) == PythonProvider.tokens(1...tokens))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// pushjack 1.6.0, a client of its time, as it comes from PyPI: what it reports against what the ledger says.
@@ -13,7 +14,9 @@ import Testing
 ///   on new connections, five times, and in the end reports all of it as failed, whatever of it was accepted;
 /// - it closes with the gateway's close_notify unread, which resets the connection: what it had written behind a
 ///   rejected notification may or may not reach the gateway, so only bounds of `discarded` are certain.
-@Suite("simulate and pushjack", .enabled(if: Pushjack.isInstalled, "pushjack is not installed; Scripts/test does that"))
+@Suite(
+  "simulate and pushjack", .waiting,
+  .enabled(if: Pushjack.isInstalled, "pushjack is not installed; Scripts/test does that"))
 struct SimulatePushjackTests {
   @Test("Everything is accepted", arguments: [1, 100, 1_000]) func sends(batch: Int) throws {
     try SimulatorProcess.inFolder { command in
@@ -36,7 +39,7 @@ struct SimulatePushjackTests {
     try SimulatorProcess.inFolder { command in
       // Its identifiers count from 0: the n-th asked is 299, 599 and 899, for what is discarded is not asked.
       let simulator = try SimulatorProcess(["--reject", "every=300", "--response-delay", delay], in: command)
-      let report = try Pushjack(simulator, in: command).send()
+      let report = try Pushjack(simulator, in: command).send("--error-timeout", "10")
       #expect(report.errors == [[8, 299], [8, 599], [8, 899]])
       #expect(report.successes == 997)
       #expect(report.failures == 3)
@@ -55,7 +58,7 @@ struct SimulatePushjackTests {
   @Test("Shutdown: it loses nothing, and reports one accepted notification for each as failed") func shutdown() throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(["--shutdown-after", "450"], in: command)
-      let report = try Pushjack(simulator, in: command).send()
+      let report = try Pushjack(simulator, in: command).send("--error-timeout", "10")
       #expect(report.errors == [[10, 449], [10, 899]])
       #expect(report.successes == 998)
       let ledger = try simulator.stop()
@@ -89,7 +92,7 @@ struct SimulatePushjackTests {
   {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(["--reject", "every=300", "--response-ending", "fin"], in: command)
-      let report = try Pushjack(simulator, in: command).send()
+      let report = try Pushjack(simulator, in: command).send("--error-timeout", "10")
       #expect(report.successes == 1_000)
       #expect(report.failures == 0)
       let gateway = try simulator.stop().gateway

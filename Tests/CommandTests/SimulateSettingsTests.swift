@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The file of `--settings`: TOML for all options.
-@Suite("simulate --settings")
+@Suite("simulate --settings", .waiting)
 struct SimulateSettingsTests {
   private func run(_ settings: String, _ arguments: String..., in command: Command) throws -> Outcome {
     try command.write(Array(settings.utf8), "s.toml")
@@ -27,28 +28,43 @@ struct SimulateSettingsTests {
       .map { (String($0.output.1), $0.output.2.map(String.init)) }
   }
 
+  /// Options that take the place of others, and are set on their own.
+  private static let alternatives = ["identity", "plain", "no-feedback", "devices-file"]
+
   @Test("Every option of the help can be set in it, with _ for - and in tables") func everyOption() throws {
     try SimulatorProcess.inFolder { command in
       try command.write(Array("00ff active\n".utf8), "devices")
       let options = try options(command).filter { !["settings", "help", "version"].contains($0.name) }
       #expect(options.count > 50)
+      /// Lines of a file without a table, and of tables by their names.
+      var (whole, tables): ([String], [String: [String]]) = ([], [:])
+      var settings: [String] = []
       for option in options {
         var value = "true"
         if let name = option.value {
           value = try #require(
-            Self.values["--\(option.name)"] ?? Self.values[name] ?? (name == "file" ? #""out""# : nil), "\(option.name)"
-          )
+            Self.values["--\(option.name)"] ?? Self.values[name] ?? (name == "file" ? "\"\(option.name)\"" : nil),
+            "\(option.name)")
         }
         let underscored = option.name.replacing("-", with: "_")
-        var lines = ["\(underscored) = \(value)"]
-        // The same in a table for the name's first word.
-        let words = underscored.split(separator: "_", maxSplits: 1)
-        if words.count == 2 { lines.append("[\(words[0])]\n\(words[1]) = \(value)") }
+        let words = underscored.split(separator: "_", maxSplits: 1).map(String.init)
+        if Self.alternatives.contains(option.name) {
+          settings.append("\(underscored) = \(value)")
+          if words.count == 2 { settings.append("[\(words[0])]\n\(words[1]) = \(value)") }
+        } else {
+          whole.append("\(underscored) = \(value)")
+          // The same in a table for the name's first word.
+          if words.count == 2 { tables[words[0], default: []].append("\(words[1]) = \(value)") }
+        }
+      }
+      settings.append(whole.joined(separator: "\n"))
+      settings.append(tables.map { "[\($0)]\n" + $1.joined(separator: "\n") }.joined(separator: "\n"))
+      for text in settings {
         // --for is on the command line, which wins.
-        let mode = ["identity", "plain"].contains(option.name) ? [] : ["--identity", "ids"]
-        try command.write(Array(lines.joined(separator: "\n").utf8), "s.toml")
+        let mode = text.hasPrefix("identity") || text.hasPrefix("plain") ? [] : ["--identity", "ids"]
+        try command.write(Array(text.utf8), "s.toml")
         let outcome = try SimulateUsageTests.run(["--settings", "s.toml"] + mode, in: command)
-        #expect(outcome.status == 0, "\(lines): \(outcome.errors)")
+        #expect(outcome.status == 0, "\(text): \(outcome.errors)")
       }
     }
   }

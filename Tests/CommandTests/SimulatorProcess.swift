@@ -22,6 +22,16 @@ final class SimulatorProcess {
   }
 
   /// Makes a folder with `ids` in it, and removes it after `body`.
+  static func inFolder<T>(
+    isolation: isolated (any Actor)? = #isolation, _ body: (Command) async throws -> T
+  ) async throws -> T {
+    try await Command.inFolder { command in
+      try FileManager.default.copyItem(at: identities.get(), to: command.folder.appending(path: "ids"))
+      return try await body(command)
+    }
+  }
+
+  /// The same for what does not wait for tasks.
   static func inFolder<T>(_ body: (Command) throws -> T) throws -> T {
     try Command.inFolder { command in
       try FileManager.default.copyItem(at: identities.get(), to: command.folder.appending(path: "ids"))
@@ -36,14 +46,24 @@ final class SimulatorProcess {
 
   /// Starts it on free ports, and returns when they can be connected to.
   ///
-  /// - Parameter arguments: what comes beside the ports, `--ledger` and `--log`; `--identity ids` unless `--plain`.
-  init(_ arguments: [String] = [], in command: Command, name: String = "simulator") throws {
+  /// - Parameters:
+  ///   - arguments: what comes beside the ports, `--ledger` and `--log`; `--identity ids` unless `--plain`.
+  ///   - preparation: a command that runs it.
+  init(
+    _ arguments: [String] = [], in command: Command, name: String = "simulator", preparation: [String] = []
+  ) throws {
     folder = command.folder
     (ledgerFile, logFile) = ("\(name).ledger.json", "\(name).log.jsonl")
     var all = ["simulate", "--gateway", "127.0.0.1:0", "--ledger", ledgerFile, "--log", logFile]
     if !arguments.contains("--no-feedback") { all += ["--feedback", "127.0.0.1:0"] }
     if !arguments.contains("--plain") { all += ["--identity", "ids"] }
-    running = try RunningProcess(Command.path, all + arguments, in: folder, name: name)
+    // It waits for its clients, however busy the machine is.
+    for option in ["--handshake-timeout", "--frame-timeout", "--feedback-timeout", "--linger"]
+    where !arguments.contains(option) {
+      all += [option, "5m"]
+    }
+    let line = preparation + [Command.path] + all + arguments
+    running = try RunningProcess(line[0], Array(line.dropFirst()), in: folder, name: name)
     let isReady = waitUntil {
       let services = [
         "gateway", arguments.contains("--no-feedback") ? nil : "feedback",
@@ -72,17 +92,50 @@ final class SimulatorProcess {
 
   func send(_ signal: Int32) { running.send(signal) }
 
+  var openFiles: Int {
+    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(identifier)/fd").count) ?? 0
+  }
+
+  /// Of all its threads, so far.
+  var processorTime: Duration {
+    let stat = (try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .utf8)) ?? ""
+    // Behind the name: fields 14 and 15 of proc_pid_stat(5), in ticks.
+    let fields = stat.split(separator: ")").last?.split(separator: " ").compactMap { Int($0) } ?? []
+    return fields.count > 11 ? .seconds(fields[10] + fields[11]) / sysconf(Int32(_SC_CLK_TCK)) : .zero
+  }
+
   /// The events so far, whole lines only.
   func events() throws -> [[String: Any]] {
-    guard let text = try? String(contentsOf: folder.appending(path: logFile), encoding: .utf8) else { return [] }
-    return try text.split(separator: "\n").map { line in
+    guard let text = try? String(contentsOf: folder.appending(path: logFile), encoding: .utf8),
+      let end = text.lastIndex(of: "\n")
+    else { return [] }
+    return try text[..<end].split(separator: "\n").map { line in
       try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
     }
   }
 
+  /// How many events of this name there are so far.
+  func count(of event: String) throws -> Int { try events().count { $0["event"] as? String == event } }
+
+  /// A number from the page of `--metrics`, for a simulator that has one.
+  func metric(_ name: String) -> Int? {
+    guard let client = try? PlainClient(metrics) else { return nil }
+    defer { client.close() }
+    try? client.send(Array("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8))
+    guard let page = try? client.receive() else { return nil }
+    let line = String(decoding: page, as: UTF8.self).split(whereSeparator: \.isNewline)
+      .first { $0.hasPrefix("\(name) ") }
+    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
+  }
+
+  /// Waits until so many notifications have come.
+  func hasReceived(_ count: Int = 1) -> Bool {
+    waitUntil { self.metric("apnscope_gateway_received_total") ?? 0 >= count }
+  }
+
   // MARK: the end
 
-  func end(within seconds: Double = 60) throws -> Outcome { try running.end(within: seconds) }
+  func end() throws -> Outcome { try running.end() }
 
   func kill() throws {
     send(SIGKILL)

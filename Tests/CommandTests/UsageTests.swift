@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("usage")
+@Suite("usage", .waiting)
 struct UsageTests {
   @Test(
     "What cannot be meant is a usage error",
@@ -18,7 +19,7 @@ struct UsageTests {
     try Command.inFolder { command in
       let process = try command.prepared(arguments)
       process.standardInput = FileHandle.nullDevice
-      try process.run()
+      try process.start()
       process.waitUntilExit()
       let outcome = try command.outcome(of: process)
       #expect(outcome.status == 64)
@@ -141,7 +142,7 @@ struct UsageTests {
 }
 
 /// What a newcomer reads first.
-@Suite("help")
+@Suite("help", .waiting)
 struct HelpTests {
   @Test("No line of any help is longer than a terminal is wide")
   func width() throws {

@@ -36,6 +36,7 @@ parser.add_argument("--feedback", type=int, required=True)
 parser.add_argument("--certificate", required=True)
 parser.add_argument("--tokens", type=int, default=1000)
 parser.add_argument("--batch", type=int, default=100)
+parser.add_argument("--error-timeout", type=int, default=2, help="seconds that it waits for errors at the end")
 parser.add_argument("--message", type=int, default=5, help="length of the message")
 options = parser.parse_args()
 
@@ -63,7 +64,7 @@ class Client(APNSClient):
     feedback_port = options.feedback
 
 
-client = Client(options.certificate, default_error_timeout=2, default_batch_size=options.batch)
+client = Client(options.certificate, default_error_timeout=options.error_timeout, default_batch_size=options.batch)
 if options.job == "send":
     response = client.send(["%064x" % number for number in range(1, options.tokens + 1)], "x" * options.message)
     client.close()
