@@ -375,6 +375,28 @@ struct GatewayTimeTests {
     #expect(end.gateway.accepted == 20 && end.gateway.incomplete == 1)
   }
 
+  /// Pauses that lie between two looks at the deadlines, too.
+  @Test("Only the time for which the gateway reads counts", arguments: [1, 9, 11, 240, 249])
+  func shortPauses(milliseconds: Int) throws {
+    let gateway = try SimulatedGateway {
+      $0.behavior.reading.pauseEvery = 1
+      $0.behavior.reading.pause = .milliseconds(milliseconds)
+      $0.frameTimeout = .seconds(1)
+    }
+    let client = try gateway.connect()
+    gateway.advance(by: .milliseconds(1))
+    // A byte each time when it reads again, 10 ms later.
+    let bytes = frame(1)
+    for byte in bytes {
+      client.send([byte])
+      gateway.advance(by: .milliseconds(milliseconds + 10))
+    }
+    #expect(gateway.tally.accepted == 1)
+    client.close()
+    gateway.advance(by: .seconds(1))
+    #expect(gateway.end().connections.map(\.end) == ["peer_fin"])
+  }
+
   // MARK: the time of day
 
   @Test("Entries have the times at which connections began and ended, and devices those at which notifications expire")

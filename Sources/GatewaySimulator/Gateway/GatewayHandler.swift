@@ -52,12 +52,12 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private(set) var client = "unknown"
   let openedAt: Int64
   private let openedTick: NIODeadline
-  /// When it last brought something, or was read without bringing anything; a check later than that.
+  /// When it last brought something, at the next check, and later by the time for which the gateway has not read since.
   private var lastRead: NIODeadline
-  private var lastCheck: NIODeadline
   /// Since the last check.
   private var hasRead = false
-  private var isReading = true
+  /// Since when the gateway does not read, or the last check meanwhile; `nil`: it reads.
+  private var unreadSince: NIODeadline?
   private var isAdmitted = false
   private var readThrottle: ReadThrottle?
 
@@ -76,7 +76,6 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     openedAt = desk.wallClock.nanoseconds()
     openedTick = books.loop.now
     lastRead = openedTick
-    lastCheck = openedTick
   }
 
   // MARK: the beginning
@@ -248,8 +247,10 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   private func setReading(_ isOn: Bool) {
-    guard let context, context.channel.isActive, isOn != isReading else { return }
-    isReading = isOn
+    guard let context, context.channel.isActive, isOn != (unreadSince == nil) else { return }
+    let now = books.loop.now
+    excuseUnread(now)
+    unreadSince = isOn ? nil : now
     try? context.channel.syncOptions?.setOption(.autoRead, value: isOn)
     if isOn { context.read() }
   }
@@ -338,13 +339,18 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   // MARK: watched
 
+  /// While the gateway does not read, the peer cannot be late.
+  private func excuseUnread(_ now: NIODeadline) {
+    guard let since = unreadSince else { return }
+    unreadSince = now
+    lastRead = lastRead + (now - since)
+    if let begun = partialSince { partialSince = begun + (now - since) }
+  }
+
   func check(_ now: NIODeadline) {
-    // While the gateway does not read, the peer cannot be late.
-    let unread = isReading ? .zero : now - lastCheck
-    lastCheck = now
-    lastRead = hasRead ? now : lastRead + unread
+    excuseUnread(now)
+    if hasRead { lastRead = now }
     hasRead = false
-    if let since = partialSince { partialSince = since + unread }
     switch phase {
     case .answering, .closed: break
     case .handshake:
