@@ -40,6 +40,9 @@ final class Desk: Sendable {
     return numbers.wrappingAdd(1, ordering: .relaxed).newValue
   }
 
+  /// The number of the latest connection; 0 before the first.
+  var lastNumber: UInt64 { numbers.load(ordering: .relaxed) }
+
   func ended() { open.wrappingSubtract(1, ordering: .relaxed) }
 
   // MARK: the feedback list

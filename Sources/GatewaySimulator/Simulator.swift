@@ -177,7 +177,9 @@ public final class Simulator: Sendable {
   }
 
   private func shutDownConnections(forGood: Bool) {
-    for (loop, books) in books { loop.execute { books.value.shutDownConnections(forGood: forGood) } }
+    // A loop may come to it late: a connection that was made meanwhile is not meant.
+    let last = forGood ? UInt64.max : desk.lastNumber
+    for (loop, books) in books { loop.execute { books.value.shutDownConnections(upTo: last, forGood: forGood) } }
   }
 
   /// All devices that are offline come online, get what waits for them, and go offline again.

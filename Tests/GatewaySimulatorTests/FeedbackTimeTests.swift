@@ -160,7 +160,7 @@ private final class SimulatedFeedback: Sendable {
   }
 
   func shutDown() async throws {
-    try await loop.executeInContext { [parts] in parts.value.books.shutDownConnections(forGood: true) }
+    try await loop.executeInContext { [parts] in parts.value.books.shutDownConnections(upTo: .max, forGood: true) }
   }
 
   func end() async throws -> Tally {

@@ -11,6 +11,27 @@ import Testing
 struct GatewayTimeTests {
   private static let lateness = Duration.milliseconds(500)
 
+  @Test("A shutdown for maintenance is not for connections that were made after it was asked for")
+  func maintenance() throws {
+    let gateway = try SimulatedGateway()
+    let earlier = try gateway.connect()
+    earlier.send(frames(1...3))
+    gateway.advance(by: .milliseconds(1))
+    let last = gateway.desk.lastNumber
+    // Another event loop may accept it before this one comes to the shutdown.
+    let later = try gateway.connect()
+    later.send(frames(1...2))
+    gateway.advance(by: .milliseconds(1))
+    gateway.books.shutDownConnections(upTo: last, forGood: false)
+    gateway.advance(by: .milliseconds(1))
+    #expect(earlier.received == response(.shutdown, 3))
+    #expect(later.received == [] && later.isOpen)
+    later.send(frames(3...4))
+    gateway.advance(by: .milliseconds(1))
+    let ledger = gateway.end()
+    #expect(ledger.gateway.accepted == 7)
+  }
+
   // MARK: how long connections live
 
   @Test(

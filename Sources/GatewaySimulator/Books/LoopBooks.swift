@@ -57,8 +57,10 @@ final class LoopBooks {
   }
 
   /// The gateway goes away: connections that carried something are told so.
-  func shutDownConnections(forGood: Bool) {
-    for connection in Array(connections.values) { connection.shutDown(forGood: forGood) }
+  ///
+  /// - Parameter last: the number of the last connection that is meant.
+  func shutDownConnections(upTo last: UInt64, forGood: Bool) {
+    for (number, connection) in connections where number <= last { connection.shutDown(forGood: forGood) }
   }
 
   func closeConnections() {
