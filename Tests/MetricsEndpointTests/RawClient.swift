@@ -58,12 +58,3 @@ struct RawClient: ~Copyable {
     }
   }
 }
-
-/// Runs what waits for a socket or a process where it holds up nobody: the endpoint makes its page on the same few
-/// threads that asynchronous tests run on.
-@discardableResult
-func waiting<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-  try await withCheckedThrowingContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(with: Result(catching: body)) }
-  }
-}

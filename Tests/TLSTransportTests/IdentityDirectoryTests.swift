@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLSTransport
 
-@Suite("identity directories")
+@Suite("identity directories", .waiting)
 struct IdentityDirectoryTests {
   static let topic = "com.example.app"
 

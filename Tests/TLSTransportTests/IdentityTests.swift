@@ -5,7 +5,7 @@ import Testing
 
 @testable import TLSTransport
 
-@Suite("identities in PEM")
+@Suite("identities in PEM", .waiting)
 struct IdentityTests {
   static let provider = TLSIdentity.ecClient
 

@@ -8,7 +8,7 @@ import Testing
 
 /// The `openssl` command as client and as server.
 @Suite(
-  "with openssl's own client and server", .timeLimit(.minutes(2)), .enabled(if: ExternalTool.isInstalled("openssl")))
+  "with openssl's own client and server", .waiting, .enabled(if: ExternalTool.isInstalled("openssl")))
 struct InteropTests {
   static let credentials = TestCredentials.p256
 
@@ -119,15 +119,18 @@ struct InteropTests {
 
   @Test("Our client talks to s_server, resumes, and hears close_notify", arguments: choices)
   func server(_ choice: Choice) async throws {
-    let port = try await freePort()
+    let reserved = try ReservedPort()
     let program = try Program(
-      ["s_server", "-accept", "127.0.0.1:\(port)", choice.option, "-Verify", "1", "-verify_return_error", "-rev"]
+      [
+        "s_server", "-accept", "127.0.0.1:\(reserved.number)", choice.option, "-Verify", "1", "-verify_return_error",
+        "-rev",
+      ]
         + choice.suite + files("gateway"))
     #expect(await eventually { program.text.contains("ACCEPT") }, "\(program.text)")
     let sessions = SessionCache()
     let client = try Self.credentials.client { $0.versions = choice.version...choice.version }
     for turn in 0..<2 {
-      let (channel, witness) = try await connectTLS(client, port: port, sessions: sessions)
+      let (channel, witness) = try await connectTLS(client, port: reserved.number, sessions: sessions)
       try await channel.writeAndFlush(ByteBuffer(string: "good morning\n"))
       #expect(await eventually { witness.seen.received == Array("gninrom doog\n".utf8) }, "\(witness.errorText)")
       #expect(witness.seen.info?.version == choice.version)
@@ -144,25 +147,17 @@ struct InteropTests {
 
   @Test("s_server refuses our client with a reason", arguments: [choices[2], choices[3]])
   func refusedByServer(_ choice: Choice) async throws {
-    let port = try await freePort()
+    let reserved = try ReservedPort()
     let program = try Program(
-      ["s_server", "-accept", "127.0.0.1:\(port)", choice.option, "-Verify", "1", "-verify_return_error", "-rev"]
+      [
+        "s_server", "-accept", "127.0.0.1:\(reserved.number)", choice.option, "-Verify", "1", "-verify_return_error",
+        "-rev",
+      ]
         + files("gateway"))
     #expect(await eventually { program.text.contains("ACCEPT") }, "\(program.text)")
     let (_, witness) = try await connectTLS(
-      Self.credentials.client { $0.identity = try? TestCredentials.p256.provider(.expired) }, port: port)
+      Self.credentials.client { $0.identity = try? TestCredentials.p256.provider(.expired) }, port: reserved.number)
     #expect(await eventually { witness.seen.isInactive })
     #expect(witness.errorText.contains("alert certificate expired"), "\(witness.errorText)")
-  }
-
-  /// A port that nobody listens on.
-  private func freePort() async throws -> Int {
-    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(
-      host: "127.0.0.1", port: 0
-    )
-    .get()
-    let port = channel.localAddress?.port ?? 0
-    try await channel.close()
-    return port
   }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import TLSTransport
 
 /// Files that `openssl pkcs12 -export` makes.
-@Suite("identities in PKCS#12")
+@Suite("identities in PKCS#12", .waiting)
 struct PKCS12Tests {
   private func inFolder(_ body: (URL, (String...) throws -> String) throws -> Void) throws {
     try withTemporaryFolder { folder in
