@@ -11,7 +11,7 @@ import Testing
 ///
 /// The environment variable APNSCOPE_THIRD_PARTY names the folder; `expected.json` in it holds, per TCP stream, the
 /// length and SHA-256 of what each end sent under TLS, as tshark 4.0.17 reads it with the same secrets.
-@Suite(.enabled(if: ThirdPartyTLS.folder != nil)) struct ThirdPartyTLSTests {
+@Suite(.waiting, .enabled(if: ThirdPartyTLS.folder != nil)) struct ThirdPartyTLSTests {
   @Test("Plaintext is the one that others read", arguments: try ThirdPartyTLS.captures())
   func plaintextIsTheOneThatOthersRead(capture: String) throws {
     let run = try TLSCaptureRun(of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(of: capture))

@@ -4,7 +4,7 @@ import Testing
 @testable import PacketCapture
 
 /// Compressed captures are told by their first bytes, and read as far as they go.
-struct CompressionTests {
+@Suite(.waiting) struct CompressionTests {
   private static let capture: PcapBuilder = {
     var random = SeededGenerator(seed: 11)
     var file = PcapBuilder()

@@ -5,7 +5,7 @@ import Testing
 @testable import PacketCapture
 
 /// A dump of one direction gives the same bytes however it was written down.
-struct RawDumpTests {
+@Suite(.waiting) struct RawDumpTests {
   /// Two frames of the protocol, a run of zeros that programs squeeze, and an odd end.
   private static let stream: [UInt8] = {
     var random = SeededGenerator(seed: 21)

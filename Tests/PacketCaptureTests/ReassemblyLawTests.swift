@@ -6,7 +6,7 @@ import Testing
 
 /// What holds for every stream, however it was cut, mixed and thinned out on its way into the capture.
 struct ReassemblyLawTests {
-  private static let seeds: [UInt64] = Array(1...60)
+  private static let seeds: [UInt64] = Array(TestSupport.seeds(20, of: 60))
 
   /// A stream and the pieces of it that were captured.
   private struct Case {

@@ -9,7 +9,7 @@ import Testing
 /// every capture, the packet count and for every TCP stream and direction what tshark follows (`followTcp`) and what a
 /// second, independent reassembly makes of it (`own`: the first bytes win, with a list of gaps). Where the two differ
 /// `own` counts: tshark gives up on streams whose first packet is not the first in the capture.
-@Suite(.enabled(if: ThirdParty.folder != nil)) struct ThirdPartyTests {
+@Suite(.waiting, .enabled(if: ThirdParty.folder != nil)) struct ThirdPartyTests {
   @Test("Packets and streams are the ones others read", arguments: try ThirdParty.expected().keys.sorted())
   func packetsAndStreamsAreTheOnesOthersRead(capture: String) throws {
     let expected = try #require(ThirdParty.expected()[capture])

@@ -75,7 +75,8 @@ import Testing
   ) throws {
     let recorded = try Self.recorded(kind)
     let records = Self.records(recorded)
-    for start in 1..<records.count {
+    // In TLS 1.3 each beginning is searched for its place.
+    for start in some(kind.version == .tls13 ? 2 : .max, of: Array(1..<records.count)) {
       let arrivals: [Arrival] = records[start...].map { .bytes($0.side, $0.bytes) }
       let run = StreamRun(arrivals, secrets: Secrets(keyLog: recorded.keyLogText))
       let name = Comment(rawValue: "from record \(start)")
@@ -83,9 +84,9 @@ import Testing
       #expect(recorded.serverPlaintext.suffix(run.server.plaintext.count) == run.server.plaintext[...], name)
       guard kind.version == .tls13 else { continue }
       // Every record of data from there on is opened.
+      let before = StreamRun(
+        records[..<start].map { .bytes($0.side, $0.bytes) }, secrets: Secrets(keyLog: recorded.keyLogText))
       for side in RecordedConversation.Side.allCases {
-        let before = StreamRun(
-          records[..<start].map { .bytes($0.side, $0.bytes) }, secrets: Secrets(keyLog: recorded.keyLogText))
         #expect(
           run.output(side).plaintext
             == Array(recorded.plaintext(of: side).dropFirst(before.output(side).plaintext.count)), name)

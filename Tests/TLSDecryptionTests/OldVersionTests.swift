@@ -25,7 +25,7 @@ import Testing
     #expect(run.summary.suite?.code == recorded.suite)
   }
 
-  @Test("A key log opens them, by client random or by encrypted premaster", arguments: kinds)
+  @Test("A key log opens them, by client random or by encrypted premaster", arguments: some(7, of: kinds))
   func aKeyLogOpensThemByClientRandomOrByEncrypted(kind: Kind) throws {
     let recorded = try kind.conversation.record()
     #expect(recorded.keyLog.count == 2)
@@ -55,7 +55,7 @@ import Testing
     #expect(!run.summary.isDecrypted)
   }
 
-  @Test("Resumed sessions, hellos of SSL 2.0, fragments and long paddings", arguments: kinds)
+  @Test("Resumed sessions, hellos of SSL 2.0, fragments and long paddings", arguments: some(7, of: kinds))
   func resumedSessionsHellosOfSSL20FragmentsAndLong(kind: Kind) throws {
     var conversation = kind.conversation
     conversation.maxFragment = 100

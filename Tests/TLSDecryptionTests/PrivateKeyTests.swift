@@ -5,7 +5,7 @@ import Testing
 @testable import TLSDecryption
 
 /// Server keys in every form that they are kept in. The keys are made here and are nobody's.
-@Suite(.enabled(if: ExternalTool.isInstalled("openssl"))) struct PrivateKeyTests {
+@Suite(.waiting, .enabled(if: ExternalTool.isInstalled("openssl"))) struct PrivateKeyTests {
   /// One RSA key for all tests, unencrypted PKCS#8.
   private static let key: Result<[UInt8], any Error> = Result {
     try openssl(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])

@@ -92,7 +92,7 @@ struct RunHistoryTests {
     }
   }
 
-  @Test("A history that another program holds is said to be locked", .timeLimit(.minutes(1)))
+  @Test("A history that another program holds is said to be locked", .timeLimit(.minutes(5)))
   func locked() throws {
     try inFolder { path in
       let history = try RunHistory(appendingTo: path)
