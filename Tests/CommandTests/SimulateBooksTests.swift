@@ -54,6 +54,7 @@ struct SimulateBooksTests {
       #expect(process.outputBytes == Frames.response(3, 1))
       let idle = try PlainClient(simulator.gateway)
       idle.close()
+      #expect(try waitUntil { try simulator.count(of: "closed") == 2 })
       _ = try simulator.stop()
       let connections = try #require(try simulator.ledgerObject()["connections"] as? [[String: Any]])
       #expect(connections.allSatisfy { $0["topic"] is NSNull })
