@@ -8,10 +8,12 @@ final class StopSignals: Sendable {
   private let asked = Atomic<Bool>(false)
   private let task = Mutex<Task<Void, Never>?>(nil)
 
-  init(_ stop: @escaping @Sendable () -> Void) {
+  /// When it returns, the signals are trapped: one that comes at once has its default action no more.
+  init(_ stop: @escaping @Sendable () -> Void) async {
+    let sequence = await UnixSignalsSequence(trapping: Self.signals)
     let watching = Task { [self] in
       var requests = StopRequests()
-      for await _ in await UnixSignalsSequence(trapping: Self.signals) {
+      for await _ in sequence {
         requests.note()
         asked.store(true, ordering: .relaxed)
         stop()

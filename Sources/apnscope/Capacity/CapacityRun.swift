@@ -37,7 +37,7 @@ struct CapacityRun {
     let history = try History.appending(to: command.result.history)
     let context = try command.target.context()
     let stop = TrialStop()
-    let signals = StopSignals { stop.now() }
+    let signals = await StopSignals { stop.now() }
     defer { signals.end() }
 
     var document = try blank(plan)

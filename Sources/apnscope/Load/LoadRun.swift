@@ -26,7 +26,7 @@ struct LoadRun {
     let runner = try make(plan)
     let file = try command.result.output.map { try TextOutput($0) }
     let history = try History.appending(to: command.result.history)
-    let stop = StopSignals { runner.stop() }
+    let stop = await StopSignals { runner.stop() }
     defer { stop.end() }
 
     let metrics = try await startMetrics(runner)
