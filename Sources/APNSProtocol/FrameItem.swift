@@ -40,6 +40,8 @@ extension PushNotification {
     var offset = 5
     while offset + 3 <= frame.byteCount {
       let length = Int(frame.uint16(at: offset + 1))
+      // Of a frame whose items do not fit it, those before the one that does not.
+      guard offset + 3 + length <= frame.byteCount else { break }
       let data = frame.extracting(offset + 3..<offset + 3 + length)
       items.append(FrameItem(id: .init(rawValue: frame.byte(at: offset)), data: Array(copying: data)))
       offset += 3 + length

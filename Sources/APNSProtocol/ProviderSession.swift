@@ -10,9 +10,13 @@
 /// - status 0 (sent by mock servers) accepts what it names and everything before, and discards nothing;
 /// - a later response that names a later notification proves that those between were taken after all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
-/// - identifier 0 in a rejection can mean "failed before the identifier was read": with an empty-token frame on the
-///   connection, it names that one, unless one without an identifier stands before it, which 0 may mean as well (status 2
-///   means the empty token whatever stands before it), or the status is 128: an empty token can be parsed;
+/// - status 128 with identifier 0 names the first frame whose items do not fit it, unless bytes that are no frame came
+///   before: then it is they that could not be parsed;
+/// - identifier 0 in a rejection can mean "failed before the identifier was read": with status 2 it names the first
+///   frame with an empty token; with status 5 too, when no other token has an odd length and all before it have an
+///   identifier;
+/// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
+///   names, or is the only one that was written; it is ambiguous when it is not, and settles nothing;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
@@ -35,6 +39,8 @@ public struct ProviderSession: Sendable {
     public var accepted: Int?
     /// How many written notifications the identifier fits. Above 1 the naming is a judgement (the latest was taken).
     public var candidates: Int
+    /// Identifier 0, which may be that of a notification or mean none: it is not taken to name any.
+    public var isAmbiguous = false
   }
 
   /// Notifications written so far.
@@ -46,6 +52,11 @@ public struct ProviderSession: Sendable {
 
   private var history: IdentifierHistory
   private var firstKnownBad: Int?
+  /// A token that is neither empty nor 32 bytes long was written.
+  private var hasOddToken = false
+  private var firstUnreadable = Unreadable.none
+  /// The latest notification with identifier 0, and what can be seen to be wrong with it.
+  private var zero: (index: Int, faults: PushNotification.Faults)?
   /// A notification without an identifier was written; and one was before `firstKnownBad`.
   private var hasUnidentified = false
   private var hasUnidentifiedBeforeKnownBad = false
@@ -59,7 +70,28 @@ public struct ProviderSession: Sendable {
     history = IdentifierHistory(maximumRuns: maximumIdentifierRuns)
   }
 
-  /// Notes that the next notification was written, and returns its number.
+  /// Notes that the next frame was written, whose items do not fit it, and returns its number.
+  ///
+  /// - Parameter identifier: when its item is among those that do fit.
+  public mutating func write(malformedWith identifier: UInt32?) -> Int {
+    let index = write(identifier: identifier, isKnownBad: false)
+    if case .none = firstUnreadable { firstUnreadable = .frame(index) }
+    return index
+  }
+
+  /// Notes that bytes were written that are no frame.
+  public mutating func noteUnreadableBytes() {
+    if case .none = firstUnreadable { firstUnreadable = .bytes }
+  }
+
+  /// Notes what can be seen to be wrong with the notification that was written last. It matters for one whose identifier
+  /// is 0, or whose token is not 32 bytes long.
+  public mutating func noteFaults(_ faults: PushNotification.Faults, identifier: UInt32?) {
+    if identifier == 0 { zero = (written - 1, faults) }
+    if faults.contains(.tokenSize), !faults.contains(.missingToken) { hasOddToken = true }
+  }
+
+  /// Notes that the next notification was written, and returns its number; `noteFaults` says more about it.
   ///
   /// - Parameter isKnownBad: its token is empty, so that it cannot be accepted.
   public mutating func write(identifier: UInt32?, isKnownBad: Bool) -> Int {
@@ -76,12 +108,14 @@ public struct ProviderSession: Sendable {
   /// Applies an error response.
   public mutating func receive(_ response: ErrorResponse) -> Verdict {
     var (named, candidates) = history.find(response.identifier)
-    if !response.status.acceptsNamed, response.identifier == 0, let firstKnownBad,
-      response.status == .missingDeviceToken
-        || !hasUnidentifiedBeforeKnownBad && response.status != .protocolError
-          && (named == nil || response.status == .invalidTokenSize)
-    {
-      (named, candidates) = (firstKnownBad, max(1, candidates))
+    if response.identifier == 0, response.status != .noError {
+      switch meaningOfZero(response.status, found: named) {
+      case .names(let index): (named, candidates) = (index, max(1, candidates))
+      case .nothing: break
+      case .ambiguous:
+        unresolvedResponses += 1
+        return Verdict(notification: nil, accepted: nil, candidates: candidates, isAmbiguous: true)
+      }
     }
     guard let named else {
       unresolvedResponses += 1
@@ -92,6 +126,40 @@ public struct ProviderSession: Sendable {
     if response.status != .noError { isTerminated = true }
     let end = named + (response.status.acceptsNamed ? 1 : 0)
     return Verdict(notification: named, accepted: end - rejections.count(before: end), candidates: candidates)
+  }
+
+  /// What a gateway could not parse first.
+  private enum Unreadable {
+    case none
+    case frame(Int)
+    case bytes
+  }
+
+  private enum MeaningOfZero {
+    case names(Int)
+    case nothing
+    case ambiguous
+  }
+
+  /// - Parameter found: the latest notification with identifier 0.
+  private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?) -> MeaningOfZero {
+    if status == .protocolError {
+      switch firstUnreadable {
+      case .frame(let index): return .names(index)
+      case .bytes: return .nothing
+      case .none: break
+      }
+    }
+    if let firstKnownBad {
+      if status == .missingDeviceToken { return .names(firstKnownBad) }
+      if status == .invalidTokenSize, !hasUnidentifiedBeforeKnownBad, !hasOddToken { return .names(firstKnownBad) }
+    }
+    guard let found else { return .nothing }
+    if written == 1 { return .names(found) }
+    if let zero, zero.index == found, zero.faults.explains(status) { return .names(found) }
+    // The topic is the connection's, so its fault is that of the first notification.
+    if found == 0, status == .missingTopic || status == .invalidTopicSize { return .names(found) }
+    return .ambiguous
   }
 
   /// The fates as they stand now. Before the connection has ended, `unknown` includes what is merely under way.

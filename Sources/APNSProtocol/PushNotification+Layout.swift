@@ -82,6 +82,16 @@ extension PushNotification {
       payload = Field(offset: offset + 4 + tokenLength, length: payloadLength)
     }
 
+    /// Reads what fits of a command-2 frame whose items do not: the fields of the items before the first that does not.
+    ///
+    /// The frame's own length is right, so the next frame is found; go-libapns writes every notification with a priority
+    /// so, rpush and apns4erl those with tokens that are not 32 bytes.
+    public init(fitting frame: RawSpan) {
+      command = Command(rawValue: frame.byte(at: 0))
+      // Fields that were read before the error stay.
+      do throws(ParseError) { try readItems(frame) } catch {}
+    }
+
     /// Reads the items that nearly every client writes, 1 to 5 in this order and no others; `false`, with nothing
     /// changed, when these are not they. Without it the five rounds of `readItems` cost more than all else of a frame.
     ///

@@ -30,7 +30,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "command", "status", "status_name",
     "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload", "payload_base64",
     "items", "item_order", "reason", "problem", "bytes", "notification", "notifications", "error_responses",
-    "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms", "candidates",
+    "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms", "candidates", "ambiguous",
     "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
   ]
 

@@ -59,6 +59,12 @@ public final class CSVWriter: RecordSink {
     record.write(to: &table.fields)
     if table.fields.output.count >= Self.flushThreshold { table.flush() }
   }
+  public func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem)
+    if let table = tables[.notification] { record.write(to: &table.fields) }
+  }
   public func receive(_ record: ErrorResponseRecord) { write(.errorResponse) { record.write(to: &$0) } }
   public func receive(_ record: borrowing FeedbackRecord) {
     guard let table = tables[.feedback] else { return }
@@ -84,11 +90,12 @@ public final class CSVWriter: RecordSink {
       [
         "type", "connection", "index", "time", "packet", "offset", "length", "command", "identifier", "expiration",
         "priority", "token", "payload_length", "payload", "payload_base64", "items", "item_order",
+        "problem",
       ]
     case .errorResponse:
       [
         "type", "connection", "time", "packet", "offset", "command", "status", "status_name", "identifier",
-        "notification", "accepted", "discarded", "latency_ms", "candidates",
+        "notification", "accepted", "discarded", "latency_ms", "candidates", "ambiguous",
       ]
     case .feedback: ["type", "connection", "index", "time", "packet", "offset", "length", "timestamp", "token"]
     case .gap: ["type", "connection", "direction", "time", "packet", "offset", "length", "reason"]

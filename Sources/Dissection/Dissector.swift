@@ -240,7 +240,7 @@ struct Dissector<Sink: RecordSink> {
         length: ErrorResponse.length),
       response: response, notification: verdict.notification, accepted: verdict.accepted,
       discarded: verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) },
-      latencyNanoseconds: latency, candidates: verdict.candidates)
+      latencyNanoseconds: latency, candidates: verdict.candidates, isAmbiguous: verdict.isAmbiguous)
     let isHeld = connection.seenResponses.count < options.maximumHeldResponses
     // One that names nothing yet may do so when the connection has ended.
     if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
@@ -254,6 +254,7 @@ struct Dissector<Sink: RecordSink> {
     record.notification = verdict.notification
     record.accepted = verdict.accepted
     record.candidates = verdict.candidates
+    record.isAmbiguous = false
     record.latencyNanoseconds = latency
     record.discarded = verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) }
   }

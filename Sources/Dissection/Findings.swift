@@ -2,9 +2,11 @@
 struct Findings {
   /// In the order in which they are listed: what lost notifications first.
   enum Kind: Int, CaseIterable {
-    case neverResent, resent, lostNotTracked, unknownFate, unresolvedResponse, ambiguousIdentifier, tokenFailedAgain
+    case neverResent, resent, lostNotTracked, unknownFate, unknownFateAfterResponse, unresolvedResponse, ambiguousZero
+    case ambiguousIdentifier, tokenFailedAgain
     case severalResponses, acknowledgement, foreignCommand
-    case malformed, lostBytes, truncatedBytes, cutRecord, undecryptedBytes, undecryptedConnection, conflict, limitHit
+    case malformedItems, malformed, lostBytes, truncatedBytes, cutRecord, undecryptedBytes, undecryptedConnection,
+      conflict, limitHit
     case reconnectStorm, unbatched
     case payloadOver4096, payloadOver2048, notAnObject, unusualTokenLength, knownBad, strangeExpiration, unknownItems
     case feedbackWithoutTime
@@ -51,6 +53,12 @@ extension Findings.Kind {
     case .lostNotTracked: some("discarded notification", "discarded notifications") + " too many to follow up"
     case .unknownFate:
       notifications("were") + " on connections that ended without an error response: accepted or lost, nothing tells"
+    case .unknownFateAfterResponse:
+      notifications("were")
+        + " on connections whose error responses name none of theirs: accepted or lost, nothing tells"
+    case .ambiguousZero:
+      some("error response names", "error responses name")
+        + " identifier 0, which may mean a notification or none: nothing is settled by it"
     case .unresolvedResponse:
       some("error response names", "error responses name") + " an identifier that was not seen on its connection"
     case .ambiguousIdentifier:
@@ -59,6 +67,8 @@ extension Findings.Kind {
     case .severalResponses: some("error response", "error responses") + " came after the first of its connection"
     case .acknowledgement: some("response", "responses") + " with status 0: no APNs gateway sends these"
     case .foreignCommand: some("response", "responses") + " with another command than 8: no APNs gateway sends these"
+    case .malformedItems:
+      some("frame has", "frames have") + " items that do not fit it: a gateway answers with status 128"
     case .malformed: some("stretch", "stretches") + " of bytes that are no whole record"
     case .lostBytes: some("gap", "gaps") + ": bytes were sent that the capture does not hold"
     case .truncatedBytes: some("packet was", "packets were") + " cut by the snap length"

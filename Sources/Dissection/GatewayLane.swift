@@ -111,9 +111,14 @@ struct GatewayLane {
       Self.decodeAssembled(&framer, mark, connection, &session, &output)
     case .recovered(let record, let offset, let mark):
       Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
-    case .damage(let damage): output.report(damage, .client, connection)
+    case .damage(let damage): report(damage, &output)
     }
     return true
+  }
+
+  private mutating func report<Sink>(_ damage: Damage, _ output: inout RecordOutlet<Sink>) {
+    if case .malformed = damage.cause { session.noteUnreadableBytes() }
+    output.report(damage, .client, connection)
   }
 
   /// Notes that `length` bytes from `offset` are missing.
@@ -137,7 +142,7 @@ struct GatewayLane {
       switch framer.nextFound() {
       case .recovered(let record, let offset, let mark):
         Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
-      case .damage(let damage): output.report(damage, .client, connection)
+      case .damage(let damage): report(damage, &output)
       default: return noteWritten(since: before, mark, &output)
       }
     }
@@ -149,17 +154,37 @@ struct GatewayLane {
     _ frame: RawSpan, at offset: Int, _ mark: Mark, _ connection: Int, _ session: inout ProviderSession,
     _ output: inout RecordOutlet<Sink>
   ) {
+    let place = RecordPlace(
+      connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
     let layout: PushNotification.Layout
     do throws(ParseError) {
       layout = try PushNotification.Layout(parsing: frame)
     } catch {
-      output.report(malformed: error.problem, frame, at: offset, mark, connection)
-      return
+      return decode(malformed: error, frame, at: place, &session, &output)
     }
     let index = session.write(identifier: layout.identifier, isKnownBad: layout.token.length == 0)
-    let place = RecordPlace(
-      connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
+    if layout.token.length != 32 || layout.identifier == 0 { noteFaults(layout, frame, &session) }
     output.sink.receive(layout, frame, at: place, index: index)
+  }
+
+  /// A frame whose length is right and whose items are not: it has its place among the others, and a fate.
+  @inline(never)
+  private static func decode<Sink>(
+    malformed error: ParseError, _ frame: RawSpan, at place: RecordPlace, _ session: inout ProviderSession,
+    _ output: inout RecordOutlet<Sink>
+  ) {
+    let layout = PushNotification.Layout(fitting: frame)
+    let index = session.write(malformedWith: layout.identifier)
+    output.summary.malformed += 1
+    output.sink.receive(malformed: error.description, layout, frame, at: place, index: index)
+  }
+
+  /// Out of line: few notifications have an odd token, or count from 0.
+  @inline(never)
+  private static func noteFaults(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ session: inout ProviderSession
+  ) {
+    session.noteFaults(PushNotification(layout: layout, frame: frame).faults, identifier: layout.identifier)
   }
 
   private static func decodeAssembled<Sink>(

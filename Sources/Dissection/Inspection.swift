@@ -51,6 +51,14 @@ public struct Inspection: RecordSink {
     tallies[tally].note(layout, frame, place, index: index, &shared)
   }
 
+  public mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    receive(layout, frame, at: place, index: index)
+    report.malformed += 1
+    shared.findings.note(.malformedItems, packet: place.packet)
+  }
+
   public mutating func segment(notifications: Int, at time: Timestamp) {
     if notifications > 0 && time.isKnown { perSegment.add(notifications) }
   }
@@ -62,7 +70,7 @@ public struct Inspection: RecordSink {
       shared.findings.note(.foreignCommand, packet: record.place.packet)
     }
     guard let named = record.notification else {
-      shared.findings.note(.unresolvedResponse, packet: record.place.packet)
+      shared.findings.note(record.isAmbiguous ? .ambiguousZero : .unresolvedResponse, packet: record.place.packet)
       return
     }
     if record.candidates > 1 { shared.findings.note(.ambiguousIdentifier, packet: record.place.packet) }
@@ -143,7 +151,8 @@ public struct Inspection: RecordSink {
     let packet = tally.lastPacket
     if record.tls?.isWhole == false { shared.findings.note(.undecryptedConnection, packet: 0) }
     if record.fates.unknown > 0 && record.end != .captureEnd {
-      shared.findings.note(.unknownFate, count: record.fates.unknown, packet: packet)
+      let kind: Findings.Kind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
+      shared.findings.note(kind, count: record.fates.unknown, packet: packet)
     }
     if record.conflictingBytes > 0 { shared.findings.note(.conflict, count: record.conflictingBytes, packet: packet) }
     if !record.limits.isEmpty { shared.findings.note(.limitHit, packet: packet) }

@@ -23,6 +23,12 @@ public final class JSONLinesWriter: RecordSink {
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }
   }
+  public func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem)
+    record.write(to: &fields)
+  }
   public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
   public func receive(_ record: borrowing FeedbackRecord) {
     record.write(to: &fields)

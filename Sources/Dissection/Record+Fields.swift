@@ -36,6 +36,7 @@ extension NotificationRecord {
       if layout.payload.length > 0 { output.field("payload", payload: notification.payload) }
     }
     if layout.hasUnusualItemOrder || layout.hasUnknownItems { writeUnusualItems(to: &output) }
+    if let problem { output.field("problem", problem) }
     output.end()
   }
 
@@ -66,6 +67,7 @@ extension ErrorResponseRecord {
     output.field("discarded", optional: discarded)
     if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
     if candidates > 1 { output.field("candidates", candidates) }
+    if isAmbiguous { output.field("ambiguous", true) }
     output.end()
   }
 }

@@ -38,11 +38,17 @@ public struct NotificationRecord: ~Escapable {
   /// Counts the decoded notifications of its connection from 0.
   public let index: Int
   public let notification: PushNotification
+  /// The frame's length is right and its items do not fit it: fields are those of the items before the one that is not.
+  public let problem: String?
 
   @_lifetime(copy frame)
-  init(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  init(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int,
+    problem: String? = nil
+  ) {
     self.place = place
     self.index = index
+    self.problem = problem
     notification = PushNotification(layout: layout, frame: frame)
   }
 }
@@ -59,6 +65,8 @@ public struct ErrorResponseRecord: Sendable {
   public var latencyNanoseconds: Int64?
   /// Above 1, the identifier was used more than once and the latest use was taken.
   public var candidates: Int
+  /// The identifier is 0, which may mean none, so that it is not taken to name a notification.
+  public var isAmbiguous = false
 }
 
 /// A feedback tuple. A view, as `NotificationRecord`.
@@ -186,6 +194,9 @@ public protocol RecordSink {
   /// A notification. Its parts come one by one, because a value that holds them all goes through memory, which costs
   /// the fastest sink a tenth of its time; `NotificationRecord` puts them together.
   mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+  /// A frame whose length is right and whose items do not fit it; `layout` has the fields before the error.
+  mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// An error response at the moment it was seen: what was written after it is not counted yet.
   mutating func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.

@@ -74,6 +74,9 @@ struct RecordFramer<Grammar: RecordGrammar> {
   private var hasPending = false
   /// Boundaries are known, nothing is kept and nothing waits to be handed out.
   private(set) var isStraight: Bool
+  /// Nothing was damaged or missing since the captured beginning: a record is what its lengths say, as it is for whoever
+  /// receives the stream, however unlikely it looks.
+  private var isCertain: Bool
   /// A search has found something that was not handed out yet.
   private(set) var hasFound = false
   /// Stream offset of `pending[0]`.
@@ -94,6 +97,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
     self.grammar = grammar
     mode = isAligned ? .aligned : .searching(.beforeCapture)
     isStraight = isAligned
+    isCertain = isAligned
   }
 
   private mutating func updateStraight() { isStraight = isAligned && !hasPending && !hasFound }
@@ -108,8 +112,10 @@ struct RecordFramer<Grammar: RecordGrammar> {
       return nil
     }
     let end = position + length
-    let record = bytes.extracting(position..<end)
-    guard grammar.isTrustworthy(record, followedBy: bytes.extracting(end..<bytes.byteCount)) else { return nil }
+    if !isCertain {
+      let record = bytes.extracting(position..<end)
+      guard grammar.isTrustworthy(record, followedBy: bytes.extracting(end..<bytes.byteCount)) else { return nil }
+    }
     grammar.note(firstByte: bytes.byte(at: position))
     return end
   }
@@ -142,7 +148,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
       case .malformed: return false
       case .complete:
         let rest = bytes.extracting(position..<bytes.byteCount)
-        guard grammar.isTrustworthy(pending.rawBytes, followedBy: rest) else { return false }
+        guard isCertain || grammar.isTrustworthy(pending.rawBytes, followedBy: rest) else { return false }
         grammar.note(firstByte: pending[0])
         return true
       }
@@ -195,7 +201,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
       case .malformed(let error): return beginSearch(.malformed(error.problem), bytes, &position, offset, mark)
       case .complete:
         let rest = bytes.extracting(position..<bytes.byteCount)
-        guard grammar.isTrustworthy(pending.rawBytes, followedBy: rest) else {
+        guard isCertain || grammar.isTrustworthy(pending.rawBytes, followedBy: rest) else {
           return beginSearch(.malformed(.incomplete), bytes, &position, offset, mark)
         }
         grammar.note(firstByte: pending[0])
@@ -243,6 +249,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
     if case .searching = mode, let expected { next = start + expected }
     explainRest(.cut)
     mode = .searching(.cut)
+    isCertain = false
     start = offset + length
     expected = next.flatMap { $0 >= start ? $0 - start : nil }
     updateStraight()
@@ -260,6 +267,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
   mutating func finish() {
     explainRest(.captureEnd)
     mode = .searching(.cut)
+    isCertain = false
     updateStraight()
   }
 
@@ -297,6 +305,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
   ) -> Step {
     if !hasPending { start = offset + position }
     mode = .searching(cause)
+    isCertain = false
     cursor = 1
     expected = nil
     marks = hasPending ? [(start + pending.count, mark)] : []

@@ -4,24 +4,10 @@ import PacketCapture
 
 /// Where the dissector's records go, and the totals over them.
 struct RecordOutlet<Sink: RecordSink> {
-  /// Bytes of a malformed region that a record shows.
-  private static var shownBytes: Int { 64 }
-
   var sink: Sink
   var summary = SummaryRecord()
 
   init(sink: Sink) { self.sink = sink }
-
-  /// A record whose inside is no good.
-  @inline(never)
-  mutating func report(
-    malformed problem: ParseError.Problem, _ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Int
-  ) {
-    let shown = Array(copying: bytes.extracting(0..<min(Self.shownBytes, bytes.byteCount)))
-    let damage = Damage(
-      cause: .malformed(problem), offset: offset, length: bytes.byteCount, bytes: shown, mark: mark)
-    report(damage, .client, connection)
-  }
 
   /// Bytes that were passed over.
   @inline(never)

@@ -30,7 +30,16 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let record = NotificationRecord(layout, frame, at: place, index: index)
+    line(NotificationRecord(layout, frame, at: place, index: index))
+  }
+
+  public func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    line(NotificationRecord(layout, frame, at: place, index: index, problem: problem))
+  }
+
+  private func line(_ record: borrowing NotificationRecord) {
     let layout = record.notification.layout
     var parts = ["#\(record.index)", "command \(layout.command.rawValue)"]
     if let identifier = layout.identifier { parts.append("id \(identifier)") }
@@ -38,6 +47,7 @@ public final class TableWriter: RecordSink {
     if let priority = layout.priority { parts.append("priority \(priority)") }
     parts.append("token \(Self.short(record.notification.token))")
     parts.append("\(layout.payload.length) B \(Self.preview(record.notification.payload))")
+    if let problem = record.problem { parts.append("malformed: \(problem)") }
     line(record.place, "notification", parts.joined(separator: "  "))
   }
 
@@ -49,6 +59,8 @@ public final class TableWriter: RecordSink {
       if let accepted = record.accepted { details += "  \(accepted) accepted" }
       if let discarded = record.discarded { details += "  \(discarded) discarded" }
       if let latency = record.latencyNanoseconds { details += "  after \(Self.decimal(Double(latency) / 1e6, 1)) ms" }
+    } else if record.isAmbiguous {
+      details += "  may name a notification or none"
     } else {
       details += "  names nothing that was seen"
     }

@@ -26,17 +26,23 @@ struct SessionModel {
     let isRejection = response.status != .noError && response.status != .shutdown
     var named = entries.lastIndex { $0.identifier == response.identifier }
     var candidates = entries.count { $0.identifier == response.identifier }
-    if isRejection, response.identifier == 0, let bad = entries.firstIndex(where: \.isKnownBad),
-      response.status == .missingDeviceToken
-        || entries[..<bad].allSatisfy({ $0.identifier != nil })
-          && response.status != .protocolError && (named == nil || response.status == .invalidTokenSize)
-    {
-      named = bad
-      candidates = max(1, candidates)
+    if response.identifier == 0, response.status != .noError {
+      // No fault is ever noted here, so that it is the known-bad frame, the only one, or none for certain.
+      let bad = entries.firstIndex(where: \.isKnownBad)
+      let areIdentified = bad.map { entries[..<$0].allSatisfy { $0.identifier != nil } } ?? false
+      let isTopic = response.status == .missingTopic || response.status == .invalidTopicSize
+      if let bad, response.status == .missingDeviceToken || response.status == .invalidTokenSize && areIdentified {
+        named = bad
+        candidates = max(1, candidates)
+      } else if entries.count > 1, !(isTopic && named == 0) {
+        let fit = named == nil ? 0 : candidates
+        named = nil
+        candidates = fit
+      }
     }
     guard let named else {
       unresolved += 1
-      return (nil, nil, 0)
+      return (nil, nil, candidates)
     }
     for index in 0..<named where entries[index].fate != .rejected { entries[index].fate = .accepted }
     if isRejection {

@@ -25,9 +25,17 @@ struct Conversation {
   }
 
   /// What a response would name, without applying it.
+  ///
+  /// Status 0 takes identifier 0 at its word, and counts what it names among the accepted ones; here it is not counted.
   func named(by identifier: UInt32) -> ProviderSession.Verdict {
+    var verdict = named(.noError, identifier)
+    verdict.accepted = verdict.accepted.map { $0 - 1 }
+    return verdict
+  }
+
+  func named(_ status: ErrorResponse.Status, _ identifier: UInt32) -> ProviderSession.Verdict {
     var copy = session
-    return copy.receive(ErrorResponse(status: .invalidToken, identifier: identifier))
+    return copy.receive(ErrorResponse(status: status, identifier: identifier))
   }
 
   var fates: [Int] { [session.fates.accepted, session.fates.rejected, session.fates.discarded, session.fates.unknown] }
@@ -189,7 +197,7 @@ struct ProviderSessionTests {
   }
 
   @Test(
-    "Identifier 0 names the empty-token frame when nobody used 0", arguments: [1, 2, 4, 5, 7, 8, 255] as [UInt8])
+    "Identifier 0 names the empty-token frame when the status says what is wrong with it", arguments: [2, 5] as [UInt8])
   func identifierZeroWithKnownBad(status: UInt8) {
     var talk = Conversation()
     talk.write(1...30)
@@ -197,6 +205,113 @@ struct ProviderSessionTests {
     talk.write(32...33)
     #expect(talk.receive(.init(rawValue: status), 0) == .init(30, accepted: 30))
     #expect(talk.fates == [30, 1, 2, 0])
+  }
+
+  @Test(
+    "Identifier 0 with a status that is about something else does not name the empty-token frame",
+    arguments: [1, 4, 7, 8, 255] as [UInt8])
+  func identifierZeroOfAnother(status: UInt8) {
+    var talk = Conversation()
+    talk.write(1...30)
+    talk.writeKnownBad(identifier: 31)
+    #expect(talk.receive(.init(rawValue: status), 0) == .init(nil, accepted: nil, candidates: 0))
+    #expect(talk.fates == [0, 0, 0, 31])
+  }
+
+  @Test("Status 5 with identifier 0 names nothing when another token has an odd length, too")
+  func identifierZeroAndOddTokens() {
+    var talk = Conversation()
+    talk.write(1...3)
+    talk.session.noteFaults([.tokenSize], identifier: 3)
+    talk.writeKnownBad(identifier: 4)
+    talk.session.noteFaults([.tokenSize, .missingToken], identifier: 4)
+    #expect(talk.named(.invalidTokenSize, 0) == .init(nil, accepted: nil, candidates: 0))
+    #expect(talk.named(.missingDeviceToken, 0) == .init(3, accepted: 3))
+  }
+
+  // MARK: identifier 0
+
+  @Test("Identifier 0 is ambiguous when it was used and the notification shows no such fault: all stays open")
+  func ambiguousZero() {
+    for status in [1, 4, 5, 7, 8, 10, 128, 255] as [UInt8] {
+      var talk = Conversation()
+      talk.write(0...9)
+      let verdict = talk.receive(.init(rawValue: status), 0)
+      #expect(verdict.notification == nil && verdict.accepted == nil && verdict.isAmbiguous, "status \(status)")
+      #expect(talk.fates == [0, 0, 0, 10], "status \(status)")
+      #expect(!talk.session.isTerminated)
+    }
+  }
+
+  @Test("Identifier 0 is taken at its word when only that one was written")
+  func onlyZero() {
+    var talk = Conversation()
+    talk.write([0])
+    #expect(talk.receive(.invalidToken, 0) == .init(0, accepted: 0))
+    #expect(talk.fates == [0, 1, 0, 0])
+    var shutdown = Conversation()
+    shutdown.write([0])
+    #expect(shutdown.receive(.shutdown, 0) == .init(0, accepted: 1))
+  }
+
+  @Test("Identifier 0 is taken at its word when that one shows the fault that the status names")
+  func faultOfZero() {
+    let faults: [(PushNotification.Faults, UInt8)] = [
+      (.silentAtOnce, 1), (.missingPayload, 4), (.tokenSize, 5), (.payloadSize, 7),
+    ]
+    for (fault, status) in faults {
+      for (seen, isNamed) in [(fault, true), (PushNotification.Faults(), false)] {
+        var talk = Conversation()
+        talk.write(7...9)
+        talk.write([0])
+        talk.session.noteFaults(seen, identifier: 0)
+        talk.write(1...5)
+        let verdict = talk.receive(.init(rawValue: status), 0)
+        #expect(verdict.notification == (isNamed ? 3 : nil), "status \(status)")
+        #expect(verdict.isAmbiguous == !isNamed)
+        #expect(talk.fates == (isNamed ? [3, 1, 5, 0] : [0, 0, 0, 9]))
+      }
+    }
+  }
+
+  @Test("A fault of the topic is that of the first notification", arguments: [3, 6] as [UInt8])
+  func topicOfZero(status: UInt8) {
+    var first = Conversation()
+    first.write(0...4)
+    #expect(first.receive(.init(rawValue: status), 0) == .init(0, accepted: 0))
+    var later = Conversation()
+    later.write([9, 0, 1])
+    #expect(later.receive(.init(rawValue: status), 0).isAmbiguous)
+  }
+
+  // MARK: frames whose items do not fit
+
+  @Test("Status 128 names a frame whose items do not fit by its identifier, or the first such frame by 0")
+  func malformedFrame() {
+    var talk = Conversation()
+    talk.write(0...9)
+    #expect(talk.session.write(malformedWith: 10) == 10)
+    talk.write(11...20)
+    #expect(talk.named(.protocolError, 10) == .init(10, accepted: 10))
+    #expect(talk.receive(.protocolError, 0) == .init(10, accepted: 10))
+    #expect(talk.fates == [10, 1, 10, 0])
+
+    var nameless = Conversation()
+    nameless.write(1...4)
+    _ = nameless.session.write(malformedWith: nil)
+    _ = nameless.session.write(malformedWith: nil)
+    #expect(nameless.receive(.protocolError, 0) == .init(4, accepted: 4))
+    #expect(nameless.fates == [4, 1, 1, 0])
+  }
+
+  @Test("Status 128 with identifier 0 names no frame when bytes that are no frame came before")
+  func unreadableBytes() {
+    var talk = Conversation()
+    talk.write(1...4)
+    talk.session.noteUnreadableBytes()
+    _ = talk.session.write(malformedWith: nil)
+    #expect(talk.receive(.protocolError, 0) == .init(nil, accepted: nil, candidates: 0))
+    #expect(talk.fates == [0, 0, 0, 5])
   }
 
   @Test("Behind one without an identifier, identifier 0 may mean either: only status 2 names the empty token")
@@ -220,7 +335,7 @@ struct ProviderSessionTests {
     behind.write(1...3)
     behind.writeKnownBad(identifier: nil)
     behind.writeWithoutIdentifier(2)
-    #expect(behind.receive(.invalidToken, 0) == .init(3, accepted: 3))
+    #expect(behind.receive(.invalidTokenSize, 0) == .init(3, accepted: 3))
     #expect(behind.fates == [3, 1, 2, 0])
   }
 
@@ -235,7 +350,7 @@ struct ProviderSessionTests {
     var size = talk
     #expect(size.receive(.invalidTokenSize, 0).notification == 10)
     var payload = talk
-    #expect(payload.receive(.invalidPayloadSize, 0).notification == 0)
+    #expect(payload.receive(.invalidPayloadSize, 0).isAmbiguous)
   }
 
   @Test("An empty token cannot be accepted, so neither shutdown nor status 0 names it by identifier 0")

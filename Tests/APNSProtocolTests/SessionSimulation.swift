@@ -153,9 +153,12 @@ struct SessionSimulation {
     let named = identifier.map { id in Frame.item(3, written { $0.write(bigEndian: id) }) } ?? []
     let frame: [UInt8]
     switch flaw {
-    case .overrunBehindIdentifier: frame = Frame.around(named + Frame.item(1, length: 33, token))
-    case .overrunBeforeIdentifier: frame = Frame.around(Frame.item(1, length: 99, token) + named)
-    case .noFrame: return connection.write([7], identifier: nil, isKnownBad: false)
+    case .overrunBehindIdentifier:
+      return connection.write(
+        malformed: Frame.around(named + Frame.item(1, length: 33, token)), identifier: identifier)
+    case .overrunBeforeIdentifier:
+      return connection.write(malformed: Frame.around(Frame.item(1, length: 99, token) + named), identifier: nil)
+    case .noFrame: return connection.write(unreadable: [7])
     default:
       if let identifier {
         frame =

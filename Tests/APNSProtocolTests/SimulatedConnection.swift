@@ -69,6 +69,19 @@ struct SimulatedConnection {
     _ = session.write(identifier: identifier, isKnownBad: isKnownBad)
   }
 
+  /// - Parameter identifier: when it stands before what does not fit.
+  mutating func write(malformed frame: [UInt8], identifier: UInt32?) {
+    up += frame
+    _ = session.write(malformedWith: identifier)
+  }
+
+  /// The provider's session counts them as a notification, as the simulation does.
+  mutating func write(unreadable bytes: [UInt8]) {
+    up += bytes
+    session.noteUnreadableBytes()
+    _ = session.write(identifier: nil, isKnownBad: false)
+  }
+
   /// The provider has nothing more to write on this connection: it closes its side.
   mutating func finishWriting() { providerFinished = true }
 

@@ -20,6 +20,7 @@ struct SeenNotification: Equatable, Sendable {
   var payload: [UInt8]?
   var packet = 0
   var time = Timestamp.none
+  var problem: String?
 
   /// The same without what depends on the container: the packet and its time.
   var content: SeenNotification {
@@ -53,6 +54,12 @@ struct Collector: RecordSink {
   var isOpen: Bool { true }
 
   mutating func receive(_ record: CaptureRecord) { captures.append(record) }
+  mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    receive(layout, frame, at: place, index: index)
+    notifications[notifications.count - 1].problem = problem
+  }
   mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let record = NotificationRecord(layout, frame, at: place, index: index)
     notifications.append(

@@ -204,6 +204,7 @@ public struct RecordReader: ~Copyable {
     notification.padsInside = true
     var place = RecordPlace(connection: 0, time: .none, packet: 0, offset: 0, length: 0)
     var index = 0
+    var problem: String?
     while let member = members.next() {
       if members.isName("packet", of: member) {
         place.packet = try members.number(member, "packet")
@@ -213,6 +214,8 @@ public struct RecordReader: ~Copyable {
         place.length = try members.number(member, "length", most: 1 << 32)
       } else if members.isName("index", of: member) {
         index = try members.number(member, "index")
+      } else if members.isName("problem", of: member), member.kind == .string {
+        problem = RecordText.unescaped(members.line.extracting(member.value))
       } else {
         try notification.read(member, of: members)
       }
@@ -235,7 +238,12 @@ public struct RecordReader: ~Copyable {
     open[place.connection]?.notifications += 1
     summary.notifications += 1
     records += 1
-    sink.receive(layout, output.bytes, at: place, index: index)
+    if let problem {
+      summary.malformed += 1
+      sink.receive(malformed: problem, layout, output.bytes, at: place, index: index)
+    } else {
+      sink.receive(layout, output.bytes, at: place, index: index)
+    }
   }
 
   private mutating func capture(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
@@ -262,7 +270,8 @@ public struct RecordReader: ~Copyable {
     return ErrorResponseRecord(
       place: try fields.place(), response: response, notification: try fields.number("notification"),
       accepted: try fields.number("accepted"), discarded: try fields.number("discarded"),
-      latencyNanoseconds: latency, candidates: try fields.number("candidates") ?? 1)
+      latencyNanoseconds: latency, candidates: try fields.number("candidates") ?? 1,
+      isAmbiguous: fields.flag("ambiguous") ?? false)
   }
 
   private mutating func errorResponse(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {

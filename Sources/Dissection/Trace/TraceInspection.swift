@@ -98,6 +98,18 @@ public struct TraceInspection: RecordSink {
   @inline(__always)
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     inspection.receive(layout, frame, at: place, index: index)
+    note(layout, frame, place)
+  }
+
+  public mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    inspection.receive(malformed: problem, layout, frame, at: place, index: index)
+    note(layout, frame, place)
+  }
+
+  @inline(__always)
+  private mutating func note(_ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace) {
     report.frameBytes &+= place.length
     priorities[layout.priority.map(Int.init) ?? 256] += 1
     let token = frame.extracting(layout.token.range)

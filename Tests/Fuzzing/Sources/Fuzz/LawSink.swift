@@ -81,13 +81,28 @@ struct LawSink: RecordSink {
     inspection?.segment(notifications: notifications, at: time)
   }
 
-  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    count(frame, at: place, index: index)
+    guard inspection != nil else { return }
+    lines.receive(malformed: problem, layout, frame, at: place, index: index)
+    table.receive(malformed: problem, layout, frame, at: place, index: index)
+    csv.receive(malformed: problem, layout, frame, at: place, index: index)
+    inspection?.receive(malformed: problem, layout, frame, at: place, index: index)
+  }
+
+  private mutating func count(_ frame: RawSpan, at place: RecordPlace, index: Int) {
     law(place.length == frame.byteCount, "a notification's length is not its frame's")
     law(index == books[place.connection]?.notifications, "notification \(index) is out of turn")
     books[place.connection]?.notifications += 1
     notifications += 1
     collected?.append(Array(copying: frame))
     add(place, .client, "notification")
+  }
+
+  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    count(frame, at: place, index: index)
     guard inspection != nil else { return }
     lines.receive(layout, frame, at: place, index: index)
     table.receive(layout, frame, at: place, index: index)

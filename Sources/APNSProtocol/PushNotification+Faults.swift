@@ -1,0 +1,36 @@
+import Bytes
+
+extension PushNotification {
+  /// What can be seen of a notification alone to be wrong with it, by the status that names the fault.
+  ///
+  /// Whether a token is a device's, and what topic the certificate has, cannot be seen.
+  public struct Faults: OptionSet, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Priority 10, or none, on a payload that has nothing to show: status 1.
+    public static let silentAtOnce = Faults(rawValue: 1 << 1)
+    public static let missingToken = Faults(rawValue: 1 << 2)
+    public static let missingPayload = Faults(rawValue: 1 << 4)
+    /// Longer or shorter than the documented 32 bytes: status 5.
+    public static let tokenSize = Faults(rawValue: 1 << 5)
+    /// Longer than a gateway of some year took, the lowest limit being 256 bytes: status 7.
+    public static let payloadSize = Faults(rawValue: 1 << 7)
+
+    /// Whether one of them is what the status names.
+    public func explains(_ status: ErrorResponse.Status) -> Bool {
+      (1...7).contains(status.rawValue) && rawValue & 1 << status.rawValue != 0
+    }
+  }
+
+  /// What can be seen to be wrong with it.
+  public var faults: Faults {
+    var faults: Faults = []
+    if layout.token.length == 0 { faults.insert(.missingToken) }
+    if layout.token.length != 32 { faults.insert(.tokenSize) }
+    if layout.payload.length == 0 { faults.insert(.missingPayload) }
+    if layout.payload.length > 256 { faults.insert(.payloadSize) }
+    if layout.priority ?? 10 == 10, PayloadRules.isSilent(payload) { faults.insert(.silentAtOnce) }
+    return faults
+  }
+}
