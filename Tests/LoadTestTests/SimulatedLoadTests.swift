@@ -35,7 +35,11 @@ struct SimulatedLoadTests {
     expect(accepted.isDisjoint(with: world.refused), "what was refused was not accepted")
     if tally.abandoned == 0 {
       let all = accepted.union(world.refused)
-      expect(all.count == tally.generated && all.max() ?? 0 == UInt32(tally.generated), "none is missing")
+      expect(all.count == tally.generated, "none is missing")
+      // Of two loops that were ended early one may be ahead.
+      if plan.threads == 1 || tally.generated == plan.count {
+        expect(all.max() ?? 0 == UInt32(tally.generated), "they are the first ones")
+      }
     }
   }
 

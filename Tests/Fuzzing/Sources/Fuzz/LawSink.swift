@@ -85,6 +85,7 @@ struct LawSink: RecordSink {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     count(frame, at: place, index: index)
+    malformed += 1
     guard inspection != nil else { return }
     lines.receive(malformed: problem, layout, frame, at: place, index: index)
     table.receive(malformed: problem, layout, frame, at: place, index: index)
