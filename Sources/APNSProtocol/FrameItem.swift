@@ -33,14 +33,14 @@ public struct FrameItem: Sendable, Equatable {
 extension PushNotification {
   /// The items of a command-2 frame in wire order, copied; empty for commands 0 and 1.
   ///
-  /// A cold path: it is for records that show something unusual. The frame was parsed, so every item fits.
+  /// A cold path: it is for records that show something unusual.
   public var items: [FrameItem] {
     guard command == .framed else { return [] }
     var items: [FrameItem] = []
     var offset = 5
     while offset + 3 <= frame.byteCount {
       let length = Int(frame.uint16(at: offset + 1))
-      // Of a frame whose items do not fit it, those before the one that does not.
+      // Of a frame whose items do not fit it, only those before the one that does not.
       guard offset + 3 + length <= frame.byteCount else { break }
       let data = frame.extracting(offset + 3..<offset + 3 + length)
       items.append(FrameItem(id: .init(rawValue: frame.byte(at: offset)), data: Array(copying: data)))

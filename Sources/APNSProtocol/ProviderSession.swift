@@ -12,7 +12,7 @@
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
 /// - status 128 with identifier 0 names the first frame whose items do not fit it, unless bytes that are no frame came
 ///   before: then it is they that could not be parsed;
-/// - identifier 0 in a rejection can mean "failed before the identifier was read": with status 2 it names the first
+/// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": with status 2 it names the first
 ///   frame with an empty token; with status 5 too, when no other token has an odd length and all before it have an
 ///   identifier;
 /// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
@@ -52,6 +52,8 @@ public struct ProviderSession: Sendable {
 
   private var history: IdentifierHistory
   private var firstKnownBad: Int?
+  /// Not all that was written was seen, so that what seems to be the first or the only one may not be.
+  private var hasMissingBytes = false
   /// A token that is neither empty nor 32 bytes long was written.
   private var hasOddToken = false
   private var firstUnreadable = Unreadable.none
@@ -84,6 +86,9 @@ public struct ProviderSession: Sendable {
     if case .none = firstUnreadable { firstUnreadable = .bytes }
   }
 
+  /// Notes that more was written, before or between, than was seen.
+  public mutating func noteMissingBytes() { hasMissingBytes = true }
+
   /// Notes what can be seen to be wrong with the notification that was written last. It matters for one whose identifier
   /// is 0, or whose token is not 32 bytes long.
   public mutating func noteFaults(_ faults: PushNotification.Faults, identifier: UInt32?) {
@@ -111,7 +116,7 @@ public struct ProviderSession: Sendable {
     if response.identifier == 0, response.status != .noError {
       switch meaningOfZero(response.status, found: named) {
       case .names(let index): (named, candidates) = (index, max(1, candidates))
-      case .nothing: break
+      case .nothing: (named, candidates) = (nil, 0)
       case .ambiguous:
         unresolvedResponses += 1
         return Verdict(notification: nil, accepted: nil, candidates: candidates, isAmbiguous: true)
@@ -155,10 +160,10 @@ public struct ProviderSession: Sendable {
       if status == .invalidTokenSize, !hasUnidentifiedBeforeKnownBad, !hasOddToken { return .names(firstKnownBad) }
     }
     guard let found else { return .nothing }
-    if written == 1 { return .names(found) }
+    if written == 1, !hasMissingBytes { return .names(found) }
     if let zero, zero.index == found, zero.faults.explains(status) { return .names(found) }
     // The topic is the connection's, so its fault is that of the first notification.
-    if found == 0, status == .missingTopic || status == .invalidTopicSize { return .names(found) }
+    if found == 0, !hasMissingBytes, status == .missingTopic || status == .invalidTopicSize { return .names(found) }
     return .ambiguous
   }
 

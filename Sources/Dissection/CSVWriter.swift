@@ -63,7 +63,9 @@ public final class CSVWriter: RecordSink {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem)
-    if let table = tables[.notification] { record.write(to: &table.fields) }
+    guard let table = tables[.notification] else { return }
+    record.write(to: &table.fields)
+    if table.fields.output.count >= Self.flushThreshold { table.flush() }
   }
   public func receive(_ record: ErrorResponseRecord) { write(.errorResponse) { record.write(to: &$0) } }
   public func receive(_ record: borrowing FeedbackRecord) {

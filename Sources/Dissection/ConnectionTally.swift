@@ -37,7 +37,27 @@ struct ConnectionTally {
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(layout, token, payload, place)
-    let sent = SentNotification(token: token, payload: payload)
+    note(SentNotification(token: token, payload: payload), place, index: index, &shared)
+  }
+
+  /// A frame whose items do not fit: its fields are not what was meant, so nothing is said of them.
+  mutating func note(
+    malformed layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int,
+    _ shared: inout SharedTally
+  ) {
+    commands[2] += 1
+    let token = frame.extracting(layout.token.range)
+    let payload = frame.extracting(layout.payload.range)
+    shared.note(time: place.time)
+    // Without both it cannot be told from others when it is sent again.
+    let isWhole = token.byteCount > 0 && payload.byteCount > 0
+    note(isWhole ? SentNotification(token: token, payload: payload) : .unrecognisable, place, index: index, &shared)
+  }
+
+  @inline(__always)
+  private mutating func note(
+    _ sent: SentNotification, _ place: RecordPlace, index: Int, _ shared: inout SharedTally
+  ) {
     if isTerminated {
       shared.lost.add(sent, packet: place.packet, loss: loss)
     } else if !shared.lost.isEmpty {

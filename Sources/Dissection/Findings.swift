@@ -55,7 +55,7 @@ extension Findings.Kind {
       notifications("were") + " on connections that ended without an error response: accepted or lost, nothing tells"
     case .unknownFateAfterResponse:
       notifications("were")
-        + " on connections whose error responses name none of theirs: accepted or lost, nothing tells"
+        + " on connections whose error responses settle nothing about them: accepted or lost"
     case .ambiguousZero:
       some("error response names", "error responses name")
         + " identifier 0, which may mean a notification or none: nothing is settled by it"

@@ -55,7 +55,10 @@ struct GatewayLane {
   }
 
   /// The beginning of the stream was not captured.
-  mutating func beginAnywhere() { framer = RecordFramer(grammar: framer.grammar, isAligned: false) }
+  mutating func beginAnywhere() {
+    framer = RecordFramer(grammar: framer.grammar, isAligned: false)
+    session.noteMissingBytes()
+  }
 
   // MARK: notifications
 
@@ -103,7 +106,9 @@ struct GatewayLane {
   private mutating func readSlowly<Sink>(
     _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: Mark, _ output: inout RecordOutlet<Sink>
   ) -> Bool {
-    switch framer.next(bytes, &position, at: offset, mark: mark) {
+    let step = framer.next(bytes, &position, at: offset, mark: mark)
+    noteUnreadable()
+    switch step {
     case .done: return false
     case .record(let range):
       Self.decode(bytes.extracting(range), at: offset + range.lowerBound, mark, connection, &session, &output)
@@ -111,21 +116,22 @@ struct GatewayLane {
       Self.decodeAssembled(&framer, mark, connection, &session, &output)
     case .recovered(let record, let offset, let mark):
       Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
-    case .damage(let damage): report(damage, &output)
+    case .damage(let damage): output.report(damage, .client, connection)
     }
     return true
   }
 
-  private mutating func report<Sink>(_ damage: Damage, _ output: inout RecordOutlet<Sink>) {
-    if case .malformed = damage.cause { session.noteUnreadableBytes() }
-    output.report(damage, .client, connection)
-  }
+  /// Tells the session at once: what bytes are no frame may only be known when the next frame is found, which is after a
+  /// response to them.
+  private mutating func noteUnreadable() { if framer.hasSeenUnreadable { session.noteUnreadableBytes() } }
 
   /// Notes that `length` bytes from `offset` are missing.
   mutating func gap<Sink>(
     at offset: Int, length: Int, _ mark: Mark, into output: inout RecordOutlet<Sink>
   ) {
     framer.gap(at: offset, length: length)
+    session.noteMissingBytes()
+    noteUnreadable()
     readFound(mark, &output)
   }
 
@@ -142,7 +148,7 @@ struct GatewayLane {
       switch framer.nextFound() {
       case .recovered(let record, let offset, let mark):
         Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
-      case .damage(let damage): report(damage, &output)
+      case .damage(let damage): output.report(damage, .client, connection)
       default: return noteWritten(since: before, mark, &output)
       }
     }

@@ -54,7 +54,9 @@ public struct Inspection: RecordSink {
   public mutating func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    receive(layout, frame, at: place, index: index)
+    if let tally = tallies.index(of: place.connection) {
+      tallies[tally].note(malformed: layout, frame, place, index: index, &shared)
+    }
     report.malformed += 1
     shared.findings.note(.malformedItems, packet: place.packet)
   }

@@ -28,6 +28,7 @@ public final class JSONLinesWriter: RecordSink {
   ) {
     let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem)
     record.write(to: &fields)
+    if fields.output.count >= Self.flushThreshold { flush() }
   }
   public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
   public func receive(_ record: borrowing FeedbackRecord) {

@@ -77,6 +77,8 @@ struct RecordFramer<Grammar: RecordGrammar> {
   /// Nothing was damaged or missing since the captured beginning: a record is what its lengths say, as it is for whoever
   /// receives the stream, however unlikely it looks.
   private var isCertain: Bool
+  /// Bytes came that are no record where one was expected.
+  private(set) var hasSeenUnreadable = false
   /// A search has found something that was not handed out yet.
   private(set) var hasFound = false
   /// Stream offset of `pending[0]`.
@@ -306,6 +308,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
     if !hasPending { start = offset + position }
     mode = .searching(cause)
     isCertain = false
+    hasSeenUnreadable = true
     cursor = 1
     expected = nil
     marks = hasPending ? [(start + pending.count, mark)] : []
@@ -359,6 +362,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
           cursor = position + 1
         case .malformed(let error):
           mode = .searching(.malformed(error.problem))
+          hasSeenUnreadable = true
           cursor = position + 1
         case .complete(let length):
           let end = position + length

@@ -8,6 +8,9 @@ struct SentNotification {
   let tokenPrefix: UInt64
   var isKnownBad: Bool { tokenPrefix == 0 && digest == 0 }
 
+  /// Is taken for no other.
+  static let unrecognisable = SentNotification(token: RawSpan(), payload: RawSpan())
+
   @inline(__always)
   init(token: RawSpan, payload: RawSpan) {
     if token.byteCount == 0 {

@@ -20,12 +20,15 @@ struct SharedTally {
     _ layout: PushNotification.Layout, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace
   ) {
     payloadLengths.add(payload.byteCount)
-    if place.time.isKnown { perSecond.add(1, at: place.time) }
+    note(time: place.time)
     let isUsual =
       token.byteCount == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems && Self.looksLikeObject(payload)
       && !Self.isStrange(layout.expiration)
     if !isUsual { noteForm(layout, token, payload, packet: place.packet) }
   }
+
+  @inline(__always)
+  mutating func note(time: Timestamp) { if time.isKnown { perSecond.add(1, at: time) } }
 
   @inline(__always)
   private static func looksLikeObject(_ payload: RawSpan) -> Bool {

@@ -8,7 +8,7 @@ final class StopSignals: Sendable {
   private let asked = Atomic<Bool>(false)
   private let task = Mutex<Task<Void, Never>?>(nil)
 
-  /// When it returns, the signals are trapped: one that comes at once has its default action no more.
+  /// When this returns the signals are trapped, so that one that comes at once no longer kills the process.
   init(_ stop: @escaping @Sendable () -> Void) async {
     let sequence = await UnixSignalsSequence(trapping: Self.signals)
     let watching = Task { [self] in

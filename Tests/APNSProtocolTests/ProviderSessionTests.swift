@@ -312,6 +312,25 @@ struct ProviderSessionTests {
     _ = talk.session.write(malformedWith: nil)
     #expect(talk.receive(.protocolError, 0) == .init(nil, accepted: nil, candidates: 0))
     #expect(talk.fates == [0, 0, 0, 5])
+    // Nor the notification 0, though there is one.
+    for count in [1, 5] as [UInt32] {
+      var zero = Conversation()
+      zero.write(0..<count)
+      zero.session.noteUnreadableBytes()
+      #expect(zero.receive(.protocolError, 0) == .init(nil, accepted: nil, candidates: 0))
+      #expect(zero.fates == [0, 0, 0, Int(count)])
+    }
+  }
+
+  @Test("Where bytes are missing, the only notification that was seen may not be the only one")
+  func missingBytes() {
+    for status in [3, 8] as [UInt8] {
+      var talk = Conversation()
+      talk.session.noteMissingBytes()
+      talk.write([0])
+      #expect(talk.receive(.init(rawValue: status), 0).isAmbiguous)
+      #expect(talk.fates == [0, 0, 0, 1])
+    }
   }
 
   @Test("Behind one without an identifier, identifier 0 may mean either: only status 2 names the empty token")

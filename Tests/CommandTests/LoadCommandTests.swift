@@ -105,8 +105,7 @@ struct LoadCommandTests {
         simulator,
         [
           "--for", "10m", "--connections", "3", "--threads", "2", "--rate", "3k/s", "--connection-count", "500",
-          "--faults",
-          "invalid-token=1e-3", "--keylog", "run.keys",
+          "--faults", "invalid-token=5e-4,malformed=1e-3", "--keylog", "run.keys",
         ], in: command)
       func hasAnswered(_ isWanted: (_ identifier: Int, _ status: Int) -> Bool) throws -> Bool {
         try simulator.events().contains { event in

@@ -137,6 +137,58 @@ struct MalformedFrameTests {
     #expect(try capture.inspected().findings.map(\.kind).contains("ambiguous_zero"))
   }
 
+  @Test("Status 128 with identifier 0 after bytes that are no frame names nothing", arguments: [1, 20] as [UInt32])
+  func unreadable(count: UInt32) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    for identifier in 0..<count { capture.client(line, good(identifier)) }
+    capture.client(line, [7, 7, 7])
+    capture.server(line, refusal(128, 0))
+    capture.finish(line, byServer: true)
+    let seen = try capture.dissected()
+    #expect(seen.responses.map(\.notification) == [nil])
+    #expect(fates(of: seen.connections[0]) == [0, 0, 0, Int(count)])
+  }
+
+  @Test("Frames without a token that can be read are neither known-bad ones nor each other")
+  func notKnownBad() throws {
+    var capture = CaptureBuilder()
+    for port in [40_001, 40_002] as [UInt16] {
+      let line = capture.connect(from: port)
+      for identifier in 1...5 as ClosedRange<UInt32> {
+        capture.client(line, frame(item(3, number(identifier)), item(1, token(1), length: 99)))
+      }
+      capture.server(line, refusal(128, 1))
+      capture.finish(line, byServer: true)
+    }
+    let kinds = Set(try capture.inspected().findings.map(\.kind))
+    #expect(kinds.contains("malformed_items"))
+    #expect(kinds.isDisjoint(with: ["known_bad", "resent", "unusual_token_length", "token_failed_again"]), "\(kinds)")
+  }
+
+  @Test(
+    "A recording of nothing else is written in pieces, and its end is told when nobody reads", arguments: [false, true])
+  func pieces(csv: Bool) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    for identifier in 1...2_000 as ClosedRange<UInt32> { capture.client(line, longPriority(identifier % 200)) }
+    capture.finish(line)
+    var largest = 0
+    let output: RecordOutput = { bytes in
+      largest = max(largest, bytes.byteCount)
+      return true
+    }
+    func write(_ sink: some RecordSink) throws {
+      try withTemporaryFile(capture.bytes) { path in
+        var dissection = Dissection(into: sink, options: DissectionOptions())
+        _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
+        dissection.finish()
+      }
+    }
+    if csv { try write(CSVWriter(output: output)) } else { try write(JSONLinesWriter(output: output)) }
+    #expect(largest > 0 && largest < 1 << 18, "\(largest)")
+  }
+
   // MARK: a captured beginning
 
   @Test("At a captured beginning a frame is what its lengths say, as it is for the gateway")

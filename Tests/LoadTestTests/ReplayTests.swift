@@ -118,6 +118,14 @@ struct ReplayTests {
     }
   }
 
+  @Test("Frames whose items did not fit are counted and not sent again as others")
+  func malformed() throws {
+    let whole = Records.notification(1)
+    let cut = whole.dropLast() + #","problem":"item 5 of length 4 overruns its frame at offset 79"}"#
+    let replay = try Records.replay([whole, String(cut), Records.notification(2)])
+    #expect(replay.count == 2 && replay.skippedRecords == 1)
+  }
+
   @Test("Other records are counted and not looked at; nothing, or more than the limit, is refused")
   func others() throws {
     let lines = [

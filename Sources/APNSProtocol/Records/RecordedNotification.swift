@@ -6,6 +6,8 @@ package struct RecordedNotification {
   package private(set) var time: Int64?
   /// 0 when the record has none.
   package private(set) var connection = 0
+  /// The items of its frame did not fit, so that what is recorded of it is not all there was.
+  package private(set) var isMalformed = false
   private var command: UInt8?
   private var hasIdentifier = false
   private var expiration: UInt32?
@@ -58,6 +60,8 @@ package struct RecordedNotification {
       payload = (.json, isString ? member.value.lowerBound - 1..<member.value.upperBound + 1 : member.value)
     } else if members.isName("payload_base64", of: member) {
       payload = (.base64, try members.string(member, "payload_base64"))
+    } else if members.isName("problem", of: member) {
+      isMalformed = true
     } else if members.isName("items", of: member) {
       guard member.kind == .structure else { throw RecordError("items has a value of another type") }
       items = try UnusualItems.items(members.line.extracting(member.value))

@@ -182,7 +182,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// Has all whole frames judged and moves behind them.
+  /// Processes all complete frames and advances the reader index.
   private func take(_ bytes: inout ByteBuffer) {
     guard bytes.readableBytes > 0, var judge else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)

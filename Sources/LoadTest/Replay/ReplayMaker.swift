@@ -79,6 +79,11 @@ public struct ReplayMaker: ~Copyable {
       if kind.isCapture { lastTimes = [:] }
       return
     }
+    // It cannot be made again: another than was recorded would be accepted.
+    guard !notification.isMalformed else {
+      skippedRecords += 1
+      return
+    }
     guard entries.count < limit else {
       throw RecordError("there are more than \(limit) notifications (--replay-limit)")
     }
