@@ -12,9 +12,9 @@
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
 /// - status 128 with identifier 0 names the first frame whose items do not fit it, unless bytes that are no frame came
 ///   before: then it is they that could not be parsed;
-/// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": with status 2 it names the first
-///   frame with an empty token; with status 5 too, when no other token has an odd length and all before it have an
-///   identifier;
+/// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": with status 2 it
+///   names the first frame with an empty token; with status 5 too, when no other token has an odd length and all before
+///   it have an identifier;
 /// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
 ///   names, or is the only one that was written; it is ambiguous when it is not, and settles nothing;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
@@ -57,7 +57,7 @@ public struct ProviderSession: Sendable {
   /// A token that is neither empty nor 32 bytes long was written.
   private var hasOddToken = false
   private var firstUnreadable = Unreadable.none
-  /// The latest notification with identifier 0, and what can be seen to be wrong with it.
+  /// The latest notification with identifier 0, and the faults that can be seen in it.
   private var zero: (index: Int, faults: PushNotification.Faults)?
   /// A notification without an identifier was written; and one was before `firstKnownBad`.
   private var hasUnidentified = false
@@ -89,7 +89,7 @@ public struct ProviderSession: Sendable {
   /// Notes that more was written, before or between, than was seen.
   public mutating func noteMissingBytes() { hasMissingBytes = true }
 
-  /// Notes what can be seen to be wrong with the notification that was written last. It matters for one whose identifier
+  /// Notes the faults that can be seen in the notification that was written last. They matter for one whose identifier
   /// is 0, or whose token is not 32 bytes long.
   public mutating func noteFaults(_ faults: PushNotification.Faults, identifier: UInt32?) {
     if identifier == 0 { zero = (written - 1, faults) }
@@ -133,7 +133,7 @@ public struct ProviderSession: Sendable {
     return Verdict(notification: named, accepted: end - rejections.count(before: end), candidates: candidates)
   }
 
-  /// What a gateway could not parse first.
+  /// The first thing that a gateway could not parse.
   private enum Unreadable {
     case none
     case frame(Int)

@@ -1,7 +1,7 @@
 import Bytes
 
 extension PushNotification {
-  /// What can be seen of a notification alone to be wrong with it, by the status that names the fault.
+  /// Faults that can be seen in a notification alone, by the status that names them.
   ///
   /// Whether a token is a device's, and what topic the certificate has, cannot be seen.
   public struct Faults: OptionSet, Sendable {
@@ -23,7 +23,7 @@ extension PushNotification {
     }
   }
 
-  /// What can be seen to be wrong with it.
+  /// The faults that can be seen in it.
   public var faults: Faults {
     var faults: Faults = []
     if layout.token.length == 0 { faults.insert(.missingToken) }
