@@ -175,19 +175,19 @@ struct SimulateClientTests {
     }
   }
 
-  /// More than a record, for what a client's TLS library has taken from the system counts as read.
+  /// More than the client's machine takes for it: what has arrived there counts as read.
   @Test(
     "A feedback list that was not read to its end stays",
     arguments: [
-      (5_000, ["--stop-after", "100"]), (5_000, ["--stop-after", "100", "--end", "unwrap"]), (5_000, ["--early"]),
-      (5_000, ["--early", "--end", "unwrap"]), (20, ["--early"]),
+      ["--stop-after", "100"], ["--stop-after", "100", "--end", "unwrap"], ["--early"], ["--early", "--end", "unwrap"],
     ])
-  func unread(tokens: Int, arguments: [String]) throws {
+  func unread(arguments: [String]) throws {
+    let tokens = 5_000
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(["--devices-uninstalled", "100%"], in: command)
       let provider = PythonProvider(folder: command.folder)
       _ = try provider.send(simulator.gateway, "--tokens", "\(tokens)", "--chunk", "1000")
-      for _ in 0..<2 { _ = try provider.feedback(simulator.feedback, arguments) }
+      for _ in 0..<2 { _ = try provider.feedback(simulator.feedback, arguments + ["--receive-buffer", "4096"]) }
       let whole = try provider.feedback(simulator.feedback)
       #expect(whole.tokens.count == tokens)
       #expect(Set(whole.tokens) == PythonProvider.tokens(1...tokens))

@@ -6,15 +6,24 @@ import TLSTransport
 
 /// One provider's connection to the feedback service: sends the topic's list, and clears what was read to its end.
 ///
-/// Read to its end is what was sent in full before the peer closed without a reset: a peer that closes with bytes unread
-/// resets the connection, and so does one that had closed before they came. A close_notify tells nothing, for it may be
-/// sent with bytes unread: the FIN or the reset behind it does. A peer that ends its half of the TCP connection first has
-/// read it when all is acknowledged: there is no other sign. When in doubt the list stays, and is sent again.
+/// Read to its end is a list that the peer's kernel has acknowledged with the service's FIN behind it. When the peer closes
+/// is its own affair: clients that leave it to their garbage collector would get the list again and again. A service that
+/// does not close has no FIN to be acknowledged, and takes the peer's close without a reset for the sign: a peer that
+/// closes with bytes unread resets the connection, and so does one that had closed before they came. A close_notify tells
+/// nothing, for it may be sent with bytes unread: the FIN or the reset behind it does. A peer that ends its half of the TCP
+/// connection first has read the list when all is acknowledged. When in doubt the list stays, and is sent again.
 final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  private enum Phase { case handshake, sending, sent, closed }
+  private enum Phase {
+    case handshake, sending
+    /// Everything is in the kernel's hands.
+    case sent
+    /// And has arrived: the list is cleared, the socket is the peer's to close.
+    case complete
+    case closed
+  }
 
   private static let chunk = 1_000
 
@@ -31,6 +40,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private var generator: SplitMix64
   private var progress: NIODeadline
   private var hasPeerEnded = false
+  private var isClosingOutput = false
   private var isOutputClosed = false
   /// Or was left by the service itself.
   private var hasFailed = false
@@ -66,7 +76,11 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       hasPeerEnded = true
-      if phase == .sent { conclude(context) }
+      switch phase {
+      case .sent where !isClosingOutput: conclude(context)
+      case .complete: context.close(promise: nil)
+      case .handshake, .sending, .sent, .closed: break
+      }
     }
     context.fireUserInboundEventTriggered(event)
   }
@@ -81,8 +95,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    // Both halves are closed without an error. A peer that ends its half last is not told of in another way.
-    if isOutputClosed, !hasFailed { finish(context) }
+    // Both halves are closed without an error: the kernel forgets at once what of it was acknowledged.
+    if isOutputClosed, !hasFailed { complete() }
     end()
     context.fireChannelInactive()
   }
@@ -98,14 +112,11 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       books.tally.feedbackHandshakeFailures += 1
       desk.log?.write(event("feedback_handshake_failed", reason: problem))
     } else {
-      var event = event("feedback_closed", reason: "incomplete", tuples: tuples)
-      event.error = problem
+      var event = event("feedback_closed", reason: phase == .complete ? "complete" : "incomplete", tuples: tuples)
+      // Of a list that has arrived it says nothing how its connection ends.
+      if phase != .complete { event.error = problem }
       desk.log?.write(event)
     }
-    leaveBooks()
-  }
-
-  private func leaveBooks() {
     phase = .closed
     books.tally.feedbackOpen -= 1
     books.remove(number: number)
@@ -204,16 +215,25 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     if hasPeerEnded {
       conclude(context)
     } else if !desk.behavior.feedback.neverCloses {
-      let closed = context.eventLoop.makePromise(of: Void.self)
-      closed.futureResult.assumeIsolated().whenSuccess { self.isOutputClosed = true }
-      context.close(mode: .output, promise: closed)
+      closeOutput(context)
     }
+  }
+
+  /// With TLS, close_notify goes before the FIN.
+  private func closeOutput(_ context: ChannelHandlerContext) {
+    isClosingOutput = true
+    let closed = context.eventLoop.makePromise(of: Void.self)
+    closed.futureResult.assumeIsolated().whenSuccess {
+      self.isOutputClosed = true
+      self.awaitSocket { $0.isEndAcknowledged }
+    }
+    context.close(mode: .output, promise: closed)
   }
 
   /// Everything was sent, and the peer has ended its half.
   private func conclude(_ context: ChannelHandlerContext) {
     let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
-    guard tls?.sawCloseNotify == true else { return finishWhenAcknowledged() }
+    guard tls?.sawCloseNotify == true else { return awaitSocket { $0.isAcknowledged } }
     // How its TCP connection ends is still to come, and is waited for: a close_notify of ours could meet a socket that
     // is closed already, and the reset it draws would hide the FIN.
     awaitFIN(until: books.loop.now + Self.patience)
@@ -224,21 +244,24 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   private func awaitFIN(until deadline: NIODeadline) {
     inspectSocket { handler, context, info in
-      if info.hasPeerEnded { return handler.finishWhenAcknowledged() }
+      if info.hasPeerEnded { return handler.awaitSocket { $0.isAcknowledged } }
       if handler.books.loop.now >= deadline {
         // It waits for ours.
-        handler.isOutputClosed = true
-        context.close(mode: .output, promise: nil)
+        handler.closeOutput(context)
       } else {
         context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.awaitFIN(until: deadline) }
       }
     }
   }
 
-  private func finishWhenAcknowledged() {
+  /// Asks again and again, more and more seldom, until the list has arrived.
+  private func awaitSocket(
+    after pause: TimeAmount = .milliseconds(5), _ hasArrived: @escaping @Sendable (TCPInfo) -> Bool
+  ) {
     inspectSocket { handler, context, info in
-      if info.isAcknowledged { return handler.finish(context) }
-      context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.finishWhenAcknowledged() }
+      if hasArrived(info) { return handler.complete() }
+      let next = min(pause + pause, .milliseconds(200))
+      context.eventLoop.assumeIsolated().scheduleTask(in: pause) { handler.awaitSocket(after: next, hasArrived) }
     }
   }
 
@@ -257,20 +280,21 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// Everything was sent and the peer has closed: what was sent is taken off the list.
-  private func finish(_ context: ChannelHandlerContext) {
+  /// Everything has arrived: it is taken off the list. The socket is closed when the peer has done so, or at its deadline.
+  private func complete() {
     guard phase == .sent else { return }
+    phase = .complete
     books.tally.feedbackCompleted += 1
-    desk.log?.write(event("feedback_closed", reason: "complete", tuples: tuples))
-    leaveBooks()
     if let snapshot, snapshot.count > 0 { desk.clear(topic: topic, through: snapshot.sequence) }
-    context.close(promise: nil)
+    if hasPeerEnded { context?.close(promise: nil) }
   }
 
   // MARK: watched
 
   func check(_ now: NIODeadline) {
-    guard phase == .sending || phase == .sent, now - progress > desk.options.feedbackTimeout.timeAmount else { return }
+    guard phase != .handshake, phase != .closed, now - progress > desk.options.feedbackTimeout.timeAmount else {
+      return
+    }
     leave()
   }
 
@@ -307,5 +331,10 @@ private struct TCPInfo: Sendable {
   var isAcknowledged: Bool {
     let (unacknowledged, unsent) = (words[6], words[36])
     return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
+  }
+
+  /// And so has our FIN behind it.
+  var isEndAcknowledged: Bool {
+    isAcknowledged && (state == UInt8(TCP_FIN_WAIT2) || state == UInt8(TCP_TIME_WAIT))
   }
 }

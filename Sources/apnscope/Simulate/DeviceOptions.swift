@@ -40,7 +40,8 @@ struct DeviceOptions: ParsableArguments {
   @Flag(help: "Send the feedback list in pieces of 1 to 7 bytes.")
   var feedbackRagged = false
 
-  @Flag(help: "Leave the close of a feedback connection to the client, as some servers do.")
+  @Flag(
+    help: "Leave the close of a feedback connection to the client, as some servers do; its list is cleared then.")
   var feedbackNeverCloses = false
 
   func validate() throws {

@@ -22,7 +22,8 @@ struct SimulatorLimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "How long a feedback client may pause before it is given up.", valueName: "time", default: TimeSpan(.seconds(60))),
+      "How long a feedback client may pause before its connection is closed; a list that it has not read by then stays.",
+      valueName: "time", default: TimeSpan(.seconds(60))),
     transform: TimeSpan.parse)
   var feedbackTimeout = TimeSpan(.seconds(60))
 

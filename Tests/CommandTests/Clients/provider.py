@@ -2,6 +2,7 @@
 
   provider.py send     --port N --identity DIR [--tokens N] [--first N] [--chunk N] [--version 1.2] [--kill PID]
   provider.py feedback --port N --identity DIR [--stop-after BYTES] [--end close|unwrap] [--kill PID] [--early]
+                       [--receive-buffer BYTES]
 
 `send` writes one notification for each token, `--chunk` of them at a time, and ends every connection with a frame that
 is known to be bad: its error response proves that what came before it was accepted. What a response says was discarded
@@ -29,7 +30,11 @@ def connect(options):
     if options.version:
         version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[options.version]
         context.minimum_version = context.maximum_version = version
-    plain = socket.create_connection(("127.0.0.1", options.port), timeout=30)
+    plain = socket.socket()
+    plain.settimeout(30)
+    if options.receive_buffer:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options.receive_buffer)
+    plain.connect(("127.0.0.1", options.port))
     return context.wrap_socket(plain, server_hostname="localhost")
 
 
@@ -137,6 +142,7 @@ parser.add_argument("--chunk", type=int, default=50)
 parser.add_argument("--version")
 parser.add_argument("--kill", type=int)
 parser.add_argument("--stop-after", type=int)
+parser.add_argument("--receive-buffer", type=int)
 parser.add_argument("--end", choices=["close", "unwrap"], default="close")
 parser.add_argument("--early", action="store_true")
 options = parser.parse_args()
