@@ -108,6 +108,7 @@ final class Desk: Sendable {
     ledger.feedback.completed = tally.feedbackCompleted
     ledger.feedback.tuplesSent = tally.tuplesSent
     ledger.feedback.waiting = feedbackList.waiting
+    ledger.feedback.lost = tally.feedbackLost
     return ledger
   }
 

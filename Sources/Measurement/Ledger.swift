@@ -40,8 +40,10 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var malformed = 0
     /// Connections that ended inside a frame, which is in no other count.
     public var incomplete = 0
-    /// Error responses that were sent, by status.
+    /// Error responses that were sent, by status: all six bytes of them.
     public var errorResponses: [String: Int] = [:]
+    /// Error responses that are not in `errorResponses`, because their connection was gone before all six bytes were.
+    public var errorResponsesIncomplete = 0
     /// Plaintext bytes from providers.
     public var bytes = 0
 
@@ -69,11 +71,14 @@ public struct Ledger: Sendable, Equatable, Codable {
   public struct Feedback: Sendable, Equatable, Codable {
     public var connections = 0
     public var handshakeFailures = 0
-    /// Transfers that were read to their end, so that the list was cleared.
+    /// Transfers that were read to their end, as far as the kernels tell, so that the list was cleared.
     public var completed = 0
     public var tuplesSent = 0
     /// On the list when the books were closed, over all topics.
     public var waiting = 0
+    /// The part of `Devices.uninstalled` that could not be put on a list, on a full disk say. Their connections were ended
+    /// without an answer.
+    public var lost = 0
 
     public init() {}
   }
@@ -134,5 +139,39 @@ public struct Ledger: Sendable, Equatable, Codable {
       self.identifier = identifier
       self.notification = notification
     }
+  }
+}
+
+// Ledgers from before there was a count can be read: nothing was counted.
+
+extension Ledger.Gateway {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    connections = try container.decode(Int.self, forKey: .connections)
+    handshakes = try container.decode(Int.self, forKey: .handshakes)
+    resumed = try container.decode(Int.self, forKey: .resumed)
+    handshakeFailures = try container.decode(Int.self, forKey: .handshakeFailures)
+    refused = try container.decode(Int.self, forKey: .refused)
+    received = try container.decode(Int.self, forKey: .received)
+    accepted = try container.decode(Int.self, forKey: .accepted)
+    rejected = try container.decode([String: Int].self, forKey: .rejected)
+    discarded = try container.decode(Int.self, forKey: .discarded)
+    malformed = try container.decode(Int.self, forKey: .malformed)
+    incomplete = try container.decode(Int.self, forKey: .incomplete)
+    errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
+    errorResponsesIncomplete = try container.decodeIfPresent(Int.self, forKey: .errorResponsesIncomplete) ?? 0
+    bytes = try container.decode(Int.self, forKey: .bytes)
+  }
+}
+
+extension Ledger.Feedback {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    connections = try container.decode(Int.self, forKey: .connections)
+    handshakeFailures = try container.decode(Int.self, forKey: .handshakeFailures)
+    completed = try container.decode(Int.self, forKey: .completed)
+    tuplesSent = try container.decode(Int.self, forKey: .tuplesSent)
+    waiting = try container.decode(Int.self, forKey: .waiting)
+    lost = try container.decodeIfPresent(Int.self, forKey: .lost) ?? 0
   }
 }

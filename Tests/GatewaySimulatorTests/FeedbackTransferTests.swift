@@ -303,6 +303,73 @@ struct FeedbackTransferTests {
     #expect(ledger.feedback.waiting == 120)
   }
 
+  /// With a full disk 5,000 notifications were proven accepted, and 75 stood on the list.
+  @Test("What cannot be put on the list is proven by no answer, and counted as lost", arguments: [false, true])
+  func lost(isAnswerDue: Bool) async throws {
+    try await inTemporaryFolder { folder in
+      let list = try FeedbackList(
+        path: folder.appendingPathComponent("list").path, limits: .init(maximumFileBytes: 64 << 10))
+      let ((answer, ledger), lines) = try await withEventLog { log in
+        try await Simulation.run(list: list, log: log) {
+          $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
+          $0.behavior.rejections = [.init(.prefix([0xff, 0xff]))]
+        } body: { simulation in
+          let client = try simulation.client()
+          _ = client.sendSome(frames(1...5_000) + (isAnswerDue ? frame(0xffff) : []))
+          let answer = Result { try client.receiveAll() }.mapError { $0 as? ClientError ?? .late }
+          client.close()
+          // Nothing is under way any more.
+          #expect(
+            await simulation.wait {
+              let open = await simulation.openConnections()
+              return open.gateway == 0 && $0.feedback.lost > 0
+                && $0.devices.uninstalled == $0.feedback.waiting + $0.feedback.lost
+            })
+          let problems = simulation.simulator.takeFailures()
+          #expect(problems.count == 1 && problems.first?.contains("full") == true, "\(problems)")
+          return answer
+        }
+      }
+      #expect(answer == .success([]) || answer == .failure(.reset) || answer == .failure(.pipe))
+      #expect(ledger.gateway.errorResponses == [:])
+      #expect(ledger.connections.map(\.end) == ["feedback_lost"])
+      #expect(ledger.connections.first?.error?.contains("full") == true)
+      #expect(ledger.devices.uninstalled == ledger.feedback.waiting + ledger.feedback.lost)
+      #expect(lines.last?.contains(#""reason":"feedback_lost""#) == true, "\(lines)")
+      try await list.close()
+    }
+  }
+
+  @Test("An answer that was due already is not given when a failure it would prove is lost")
+  func lostBehindAnswer() async throws {
+    try await inTemporaryFolder { folder in
+      let list = try FeedbackList(
+        path: folder.appendingPathComponent("list").path, limits: .init(maximumFileBytes: 4 << 10))
+      // Its queue does nothing else until the answer is due.
+      let gate = DispatchSemaphore(value: 0)
+      let holding = Task { try await list.perform { _ in gate.wait() } }
+      let (answer, ledger) = try await Simulation.run(list: list) {
+        $0.devices = try DevicePopulation(shares: .init(uninstalled: 1))
+        $0.behavior.rejections = [.init(.prefix([0, 0, 9]))]
+      } body: { simulation in
+        let client = try simulation.client()
+        try client.send(frames(1...200) + frame(300, token: [0, 0, 9] + Array(repeating: 1, count: 29)))
+        #expect(await simulation.wait { $0.gateway.rejected == ["8": 1] })
+        gate.signal()
+        try await holding.value
+        let answer = Result { try client.receiveAll() }.mapError { $0 as? ClientError ?? .late }
+        client.close()
+        #expect(await simulation.wait { $0.feedback.lost == 200 })
+        _ = simulation.simulator.takeFailures()
+        return answer
+      }
+      #expect(answer == .success([]))
+      #expect(ledger.gateway.rejected == ["8": 1] && ledger.gateway.errorResponses == [:])
+      #expect(ledger.connections.map(\.end) == ["feedback_lost"])
+      try await list.close()
+    }
+  }
+
   @Test("The device store shows in the ledger: coalesced, expired, dropped, delivered when devices come online")
   func offline() async throws {
     let (_, ledger) = try await Simulation.run {

@@ -229,6 +229,31 @@ struct AnswerTests {
     #expect(ledger.connections.map(\.end) == ["rejected"])
   }
 
+  /// `--response-pieces 3,3`, and a client that leaves after the first: three bytes were counted as a response.
+  @Test("A response of which 3 of 6 bytes left is incomplete", arguments: [false, true])
+  func incompleteAnswer(tls: Bool) async throws {
+    let ((_, ledger), lines) = try await withEventLog { log in
+      try await Simulation.run(tls: tls, log: log) {
+        $0.behavior.rejections = [.init(.every(2))]
+        $0.behavior.response.pieces = [3, 3]
+        // Longer than the test: the second piece finds nobody.
+        $0.behavior.response.pieceDelay = .seconds(3_600)
+      } body: { simulation in
+        let client = try simulation.client()
+        try client.send(frames(1...3))
+        #expect(try client.receive() == Array(response(.invalidToken, 2)[..<3]))
+        client.reset()
+      }
+    }
+    #expect(ledger.gateway.rejected == ["8": 1])
+    #expect(ledger.gateway.errorResponses == [:])
+    #expect(ledger.gateway.errorResponsesIncomplete == 1)
+    let event = lines.filter { $0.contains("error_response") }
+    #expect(event.count == 1)
+    #expect(event.first?.contains(#""event":"error_response_incomplete""#) == true)
+    #expect(event.first?.contains(#""reason":"3 of 6 bytes""#) == true)
+  }
+
   @Test("Shutdown after n notifications names the last accepted one")
   func shutdownAfter() async throws {
     let (answer, ledger) = try await Simulation.run {

@@ -26,14 +26,19 @@ extension GatewayHandler {
   }
 
   /// What the gateway says, or does not say, at the end of a connection.
-  func log(_ ending: GatewaySession.Ending, _ response: ErrorResponse?) {
+  ///
+  /// - Parameter written: bytes of the response that were, when those are not all.
+  func log(_ ending: GatewaySession.Ending, _ response: ErrorResponse?, written: Int? = nil) {
     guard let log = desk.log else { return }
-    var event = event(response == nil ? "no_response" : "error_response")
+    var event = event(
+      response == nil ? "no_response" : written == nil ? "error_response" : "error_response_incomplete")
     event.status = Int(ending.status.rawValue)
     event.identifier = response?.identifier ?? ending.identifier
     event.notification = ending.notification
     event.accepted = session.accepted
     if case .malformed(let error) = ending.cause { event.reason = "\(error)" }
+    if end == .feedbackLost { event.reason = End.feedbackLost.rawValue }
+    if let written { event.reason = "\(written) of \(ErrorResponse.length) bytes" }
     log.write(event)
   }
 }

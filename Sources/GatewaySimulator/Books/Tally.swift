@@ -18,6 +18,7 @@ struct Tally: Sendable {
   /// By status.
   var rejected: [UInt8: Int] = [:]
   var errorResponses: [UInt8: Int] = [:]
+  var errorResponsesIncomplete = 0
   var offline = 0
   var uninstalled = 0
   var feedbackConnections = 0
@@ -25,12 +26,14 @@ struct Tally: Sendable {
   var feedbackHandshakeFailures = 0
   var feedbackCompleted = 0
   var tuplesSent = 0
+  /// Failures that could not be put on a feedback list.
+  var feedbackLost = 0
 
   static func += (sum: inout Tally, other: Tally) {
     for path in [
       \Tally.connections, \.open, \.handshakes, \.resumed, \.handshakeFailures, \.refused, \.received, \.accepted,
       \.discarded, \.malformed, \.incomplete, \.bytes, \.offline, \.uninstalled, \.feedbackConnections, \.feedbackOpen,
-      \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent,
+      \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent, \.feedbackLost, \.errorResponsesIncomplete,
     ] as [WritableKeyPath<Tally, Int>] {
       sum[keyPath: path] += other[keyPath: path]
     }
@@ -53,6 +56,7 @@ struct Tally: Sendable {
     gateway.malformed = malformed
     gateway.incomplete = incomplete
     gateway.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ("\($0.key)", $0.value) })
+    gateway.errorResponsesIncomplete = errorResponsesIncomplete
     gateway.bytes = bytes
     return gateway
   }

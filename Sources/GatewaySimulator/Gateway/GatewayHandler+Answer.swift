@@ -29,7 +29,8 @@ extension GatewayHandler {
     books.tally.rejected[ending.status.rawValue, default: 0] += 1
   }
 
-  /// Sends it, unless a failure that it would prove accepted is not on the feedback list yet: then that calls again.
+  /// Sends it, unless a failure that it would prove accepted is not on the feedback list yet: then that calls again. When
+  /// such a failure is lost for good, the connection ends without it.
   func sendAnswer() {
     guard phase == .answering, let ending = session.ending, let context else { return }
     guard undurable == 0 else {
@@ -39,7 +40,7 @@ extension GatewayHandler {
     isAnswerHeld = false
     let rules = desk.behavior.response
     var response = ending.response
-    if rules.ending != .response { response = nil }
+    if rules.ending != .response || end == .feedbackLost { response = nil }
     if let answered = response?.identifier {
       switch rules.identifier {
       case .right: break
@@ -47,24 +48,23 @@ extension GatewayHandler {
       case .wrong: response?.identifier = answered &+ UInt32.random(in: 1...1_000, using: &generator)
       }
     }
-    log(ending, response)
-    if rules.ending == .rst {
-      reset(context)
-    } else if let response {
-      books.tally.errorResponses[response.status.rawValue, default: 0] += 1
+    if let response {
+      unfinishedAnswer = UnfinishedAnswer(ending: ending, response: response)
       var writer = ByteWriter(capacity: 64)
       response.encode(into: &writer)
-      send(Array(copying: writer.bytes)[...], pieces: rules.pieces[...], rules.pieceDelay)
-    } else {
-      closeOutput(context)
+      return send(Array(copying: writer.bytes)[...], pieces: rules.pieces[...], rules.pieceDelay)
     }
+    log(ending, nil)
+    if rules.ending == .rst { reset(context) } else { closeOutput(context) }
   }
 
   private func send(_ bytes: ArraySlice<UInt8>, pieces: ArraySlice<Int>, _ delay: Duration) {
     guard phase == .answering, let context else { return }
     let length = min(bytes.count, max(1, pieces.first ?? bytes.count))
     let rest = bytes.dropFirst(length)
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes.prefix(length))), promise: nil)
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes.prefix(length)))).assumeIsolated().whenSuccess {
+      self.wroteAnswer(length)
+    }
     if rest.isEmpty {
       closeOutput(context)
     } else {
@@ -72,6 +72,27 @@ extension GatewayHandler {
         self.send(rest, pieces: pieces.dropFirst(), delay)
       }
     }
+  }
+
+  /// An error response counts when the system has taken all of it.
+  private func wroteAnswer(_ length: Int) {
+    guard var answer = unfinishedAnswer else { return }
+    answer.written += length
+    guard answer.written == ErrorResponse.length else {
+      unfinishedAnswer = answer
+      return
+    }
+    unfinishedAnswer = nil
+    books.tally.errorResponses[answer.response.status.rawValue, default: 0] += 1
+    log(answer.ending, answer.response)
+  }
+
+  /// The connection is gone before all of an error response was.
+  func abandonAnswer() {
+    guard let answer = unfinishedAnswer else { return }
+    unfinishedAnswer = nil
+    books.tally.errorResponsesIncomplete += 1
+    log(answer.ending, answer.response, written: answer.written)
   }
 
   /// Ends the gateway's half and goes on reading: what was discarded is to be counted, and a close with unread bytes
@@ -91,4 +112,13 @@ extension GatewayHandler {
     context.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
     context.close(promise: nil)
   }
+}
+
+/// An error response of which something is still to be written.
+struct UnfinishedAnswer {
+  let ending: GatewaySession.Ending
+  /// As it is sent.
+  let response: ErrorResponse
+  /// Bytes.
+  var written = 0
 }

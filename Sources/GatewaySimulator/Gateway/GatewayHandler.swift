@@ -21,6 +21,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     case refused
     case frameTimeout = "frame_timeout"
     case tlsError = "tls_error"
+    /// Failures that an answer would have proven accepted could not be put on the feedback list.
+    case feedbackLost = "feedback_lost"
   }
 
   enum Phase {
@@ -64,6 +66,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// Batches of failures that are not on the feedback list for certain. No answer may prove them accepted before.
   var undurable = 0
   var isAnswerHeld = false
+  var unfinishedAnswer: UnfinishedAnswer?
   var lingerUntil: NIODeadline?
   var hasPeerEnded = false
 
@@ -215,7 +218,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     let handler = NIOLoopBound(self, eventLoop: loop)
     do {
       let waiting = try desk.feedbackList.add(failures) { error in
-        loop.execute { handler.value.becameDurable(error) }
+        loop.execute { handler.value.becameDurable(failures.count, error) }
       }
       if waiting > 1 << 20 { setReading(false) }
     } catch {
@@ -223,18 +226,28 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
         setReading(false)
         loop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { self.add(failures) }
       } else {
-        becameDurable(error)
+        becameDurable(failures.count, error)
       }
     }
   }
 
-  private func becameDurable(_ error: FeedbackListError?) {
+  /// So many failures are on the list for certain, or why none of them is.
+  private func becameDurable(_ count: Int, _ error: FeedbackListError?) {
     undurable -= 1
     books.undurable -= 1
-    if let error { desk.note(error) }
+    if let error { lost(count, error) }
     guard undurable == 0 else { return }
     if readThrottle?.isPausing != true { setReading(true) }
     if isAnswerHeld { sendAnswer() }
+  }
+
+  /// Nothing may prove these failures accepted any more: the connection ends without an answer, now or when it is due.
+  private func lost(_ count: Int, _ error: FeedbackListError) {
+    desk.note(error)
+    books.tally.feedbackLost += count
+    guard phase == .open || phase == .answering else { return }
+    problem = problem ?? error.description
+    if phase == .open { close(as: .feedbackLost) } else { end = .feedbackLost }
   }
 
   private func pauseReading(_ delay: TimeAmount) {
@@ -306,6 +319,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     } else if partial.readableBytes > 0 {
       books.tally.incomplete += 1
     }
+    abandonAnswer()
     phase = .closed
     books.tally.open -= 1
     books.remove(number: number)

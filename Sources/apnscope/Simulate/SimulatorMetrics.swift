@@ -35,6 +35,9 @@ extension Simulator {
       Metric(
         .counter, "apnscope_gateway_error_responses_total", help: "Error responses sent.",
         samples: byStatus(gateway.errorResponses)),
+      counter(
+        "apnscope_gateway_error_responses_incomplete_total",
+        "Error responses whose connection was gone before all six bytes were sent.", gateway.errorResponsesIncomplete),
       counter("apnscope_gateway_received_bytes_total", "Plaintext bytes from providers.", gateway.bytes),
       counter("apnscope_devices_delivered_total", "Notifications delivered to devices.", devices.delivered),
       counter("apnscope_devices_coalesced_total", "Notifications replaced by a later one.", devices.coalesced),
@@ -49,6 +52,8 @@ extension Simulator {
         feedback.handshakeFailures),
       counter("apnscope_feedback_completed_total", "Feedback lists read to their end.", feedback.completed),
       counter("apnscope_feedback_tuples_sent_total", "Feedback tuples sent.", feedback.tuplesSent),
+      counter(
+        "apnscope_feedback_lost_total", "Failures that could not be put on a feedback list.", feedback.lost),
       Metric(.gauge, "apnscope_feedback_waiting", help: "Tokens on feedback lists.", value(feedback.waiting)),
     ]
   }
