@@ -18,12 +18,14 @@ final class Desk: Sendable {
   private let started: Int64
   private let numbers = Atomic<UInt64>(0)
   private let open = Atomic<Int>(0)
+  private let memory: ConnectionMemory
 
   init(_ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, wallClock: WallClock = .system) {
     self.options = options
     behavior = options.behavior
     jury = Jury(options)
     admission = Admission(options.behavior.connection)
+    memory = ConnectionMemory(options)
     self.feedbackList = feedbackList
     self.log = log
     list = ConnectionList(maximum: options.maximumListedConnections)
@@ -31,11 +33,21 @@ final class Desk: Sendable {
     started = wallClock.nanoseconds()
   }
 
-  /// A number for a new connection, from 1; `nil` when there are too many already. Given back with `ended`.
-  func begin() -> UInt64? {
+  /// Why a connection is closed as soon as it is accepted, as records name it.
+  enum Excess: String, Error {
+    case connections = "too_many_connections"
+    case memory = "too_much_memory"
+  }
+
+  /// A number for a new connection, from 1. Given back with `ended`.
+  func begin() throws(Excess) -> UInt64 {
     guard open.wrappingAdd(1, ordering: .relaxed).newValue <= options.maximumConnections else {
       open.wrappingSubtract(1, ordering: .relaxed)
-      return nil
+      throw .connections
+    }
+    guard memory.take(memory.perConnection) else {
+      ended()
+      throw .memory
     }
     return numbers.wrappingAdd(1, ordering: .relaxed).newValue
   }
@@ -43,7 +55,14 @@ final class Desk: Sendable {
   /// The number of the latest connection; 0 before the first.
   var lastNumber: UInt64 { numbers.load(ordering: .relaxed) }
 
-  func ended() { open.wrappingSubtract(1, ordering: .relaxed) }
+  func ended() {
+    open.wrappingSubtract(1, ordering: .relaxed)
+    memory.giveBack(memory.perConnection)
+  }
+
+  /// Counts what a connection holds beside that; `false` when all of them hold too much now.
+  func hold(_ bytes: Int) -> Bool { memory.take(bytes) }
+  func letGo(_ bytes: Int) { memory.giveBack(bytes) }
 
   // MARK: the feedback list
 

@@ -120,9 +120,12 @@ public final class Simulator: Sendable {
   /// Sets up a connection that was accepted, on its loop.
   static func accept(_ channel: any Channel, _ service: Service, _ desk: Desk, _ books: LoopBooks) throws {
     let pipeline = channel.pipeline.syncOperations
-    guard let number = desk.begin() else {
-      books.turnAway(from: service, client: channel.remoteAddress?.text ?? "unknown", desk)
-      throw ChannelError.operationUnsupported
+    let number: UInt64
+    do throws(Desk.Excess) {
+      number = try desk.begin()
+    } catch {
+      books.turnAway(from: service, client: channel.remoteAddress?.text ?? "unknown", because: error, desk)
+      throw error
     }
     do {
       if let context = desk.options.tls {

@@ -42,6 +42,10 @@ public struct SimulatorOptions: Sendable {
   public var feedbackTimeout = Duration.seconds(60)
   /// Connections at a time, on both ports; further ones are closed at once.
   public var maximumConnections = 100_000
+  /// Bytes that connections to both ports may hold together: 48 KiB for each with TLS, 8 KiB without, and the buffer of a
+  /// frame that has begun when it is longer than 4 KiB. Further connections are closed at once, and one whose frame
+  /// passes the limit is closed.
+  public var maximumConnectionMemory = 2 << 30
   /// Connections that the ledger lists; the others are only counted.
   public var maximumListedConnections = 100_000
 

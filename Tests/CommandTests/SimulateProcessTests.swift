@@ -13,11 +13,79 @@ struct SimulateProcessTests {
   private static let limit = 64
   private static let clientCount = 120
 
-  /// Starts it with that limit.
+  /// Starts it, and takes descriptors away from it: it has made its plans for more.
   private func limited(in command: Command) throws -> SimulatorProcess {
-    try SimulatorProcess(
-      ["--plain", "--no-feedback"], in: command,
-      preparation: ["bash", "-c", #"ulimit -n \#(Self.limit) && exec "$0" "$@""#])
+    let simulator = try SimulatorProcess(["--plain", "--no-feedback"], in: command)
+    let outcome = try RunningProcess(
+      "prlimit", ["--pid", "\(simulator.identifier)", "--nofile=\(Self.limit):\(Self.limit)"], in: command.folder
+    ).end()
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    return simulator
+  }
+
+  /// `(ulimit -n 20; apnscope simulate …)` ended in NIO: "Fatal error … epoll_create: Too many open files".
+  @Test("A limit of open files that leaves no room for a connection is told", arguments: [8, 12, 20, 26, 32, 40])
+  func tooFewDescriptors(limit: Int) throws {
+    try Command.inFolder { command in
+      let outcome = try command.shell(
+        #"ulimit -n \#(limit) && exec "$apnscope" simulate --plain --gateway 127.0.0.1:0 --no-feedback --for 1ms"#)
+      #expect(outcome.status == 69)
+      #expect(outcome.output == "")
+      #expect(
+        outcome.errors
+          == "apnscope: this process may open \(limit) files at a time (ulimit -n), which is not enough for one connection; fewer --threads need fewer\n"
+      )
+    }
+  }
+
+  @Test("--max-connections is lowered to what there are file descriptors for, with a warning, and holds")
+  func loweredConnections() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(
+        ["--plain", "--no-feedback", "--threads", "2", "--max-connections", "5000"], in: command,
+        preparation: ["bash", "-c", #"ulimit -n 100 && exec "$0" "$@""#])
+      let warning = try #require(
+        simulator.errors.wholeMatch(
+          of:
+            #/apnscope: --max-connections is lowered from 5,000 to (\d+): this process may open 100 files at a time \(ulimit -n\)\n/#
+        ), "\(simulator.errors)")
+      let most = try #require(Int(warning.1))
+      #expect((1..<100).contains(most))
+      let clients = try (1...Self.clientCount).map { _ in try PlainClient(simulator.gateway) }
+      // The first of them are served, to the last that there is room for.
+      #expect(try waitUntil { try simulator.count(of: "refused") == Self.clientCount - most })
+      #expect(try simulator.count(of: "accepted") == most)
+      for client in clients { client.close() }
+      #expect(try waitUntil { try simulator.count(of: "closed") == most })
+      simulator.send(SIGTERM)
+      #expect(try simulator.end().status == 0)
+      #expect(try simulator.ledger().gateway.connections == Self.clientCount)
+    }
+  }
+
+  /// With a file-size limit for a full disk: 5,000 were proven accepted, and 75 stood on the list.
+  @Test("A list that cannot be written: nothing is proven, and the books say what is lost")
+  func fullDisk() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(
+        ["--plain", "--devices-uninstalled", "100%", "--feedback-list", "list.sqlite", "--metrics", "127.0.0.1:0"],
+        in: command, preparation: ["bash", "-c", #"trap '' XFSZ; ulimit -f 64 && exec "$0" "$@""#])
+      let client = try PlainClient(simulator.gateway)
+      try? client.send((1...5_000).flatMap { Frames.framed($0) } + Frames.known)
+      let answer = try? client.receive()
+      #expect(answer != Frames.response(2, Frames.marker))
+      client.close()
+      #expect(waitUntil { (simulator.metric("apnscope_feedback_lost_total") ?? 0) > 0 })
+      simulator.send(SIGTERM)
+      let outcome = try simulator.end()
+      #expect(outcome.status == 74)
+      #expect(outcome.errors.contains("list.sqlite: "))
+      let ledger = try simulator.ledger()
+      #expect(ledger.gateway.errorResponses == [:])
+      #expect(ledger.feedback.lost > 0)
+      #expect(ledger.feedback.lost + ledger.feedback.waiting == ledger.devices.uninstalled)
+      #expect(outcome.output.contains(#/ waiting, [\d,]+ lost\n/#))
+    }
   }
 
   @Test("Without file descriptors it waits without working, goes on when some are free, and writes its ledger")

@@ -49,6 +49,7 @@ struct SimulateUsageTests {
     ("from 0 to 16", ["-1", "17"], "tickets"), ("from 0", ["-1"], "shutdown-after"),
     ("from 1", ["0"], "connection-limit"), ("from 1", ["0"], "reconnect-limit"),
     ("from 1 to 4294967296", ["0", "5GB"], "max-frame-length"), ("from 1 to 4294967296", ["0"], "max-connections"),
+    ("from 1 to 4294967296", ["0", "5GB"], "max-connection-memory"),
     ("from 1 to 4294967296", ["0"], "max-listed-connections"), ("from 1 to 4294967296", ["0"], "max-stored"),
     ("from 1 to 4294967296", ["0"], "max-stored-bytes"), ("is invalid", ["-1", "x", "1.5"], "seed"),
     ("'required', 'optional' or 'none'", ["maybe"], "client-certificate"),

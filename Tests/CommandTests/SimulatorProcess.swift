@@ -92,6 +92,8 @@ final class SimulatorProcess {
 
   func send(_ signal: Int32) { running.send(signal) }
 
+  var errors: String { running.errors }
+
   var openFiles: Int {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(identifier)/fd").count) ?? 0
   }

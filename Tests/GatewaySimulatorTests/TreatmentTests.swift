@@ -291,6 +291,51 @@ struct AdmissionTests {
     #expect(ledger.feedback.handshakeFailures == 1)
   }
 
+  @Test("Connections that hold too much memory together: further ones are closed, and one that ends makes room")
+  func connectionMemory() async throws {
+    let (_, ledger) = try await Simulation.run {
+      $0.maximumConnectionMemory = 2 * 8 << 10
+    } body: { simulation in
+      let clients = try (0..<2).map { _ in try simulation.client() }
+      for client in clients { try client.send(frame(1)) }
+      #expect(await simulation.wait { $0.gateway.accepted == 2 })
+      _ = try? simulation.client().receiveAll()
+      _ = try? simulation.feedbackClient().receiveAll()
+      for client in clients { client.close() }
+      #expect(await simulation.wait { _ in await simulation.openConnections().gateway == 0 })
+      try simulation.client().send(frame(1))
+      #expect(await simulation.wait { $0.gateway.accepted == 3 })
+    }
+    #expect(ledger.gateway.handshakeFailures == 1 && ledger.feedback.handshakeFailures == 1)
+    #expect(ledger.connections.count { $0.end == "refused" } == 1)
+  }
+
+  /// 1,000 half frames of 120 kB.
+  @Test("A frame that takes more memory than connections may hold is given up, and its memory is free again")
+  func frameMemory() async throws {
+    let (_, ledger) = try await Simulation.run {
+      $0.maximumConnectionMemory = 200 << 10
+    } body: { simulation in
+      // 02 | length u32 | items
+      let half: [UInt8] = [2, 0, 1, 0xff, 0] + Array(repeating: 0, count: 100_000)
+      for number in 1...3 {
+        let (first, second) = (try simulation.client(), try simulation.client())
+        _ = first.sendSome(half)
+        // More than two of them may hold.
+        _ = second.sendSome(half)
+        #expect(await simulation.wait { $0.gateway.incomplete == 2 * number - 1 })
+        first.close()
+        second.close()
+        #expect(await simulation.wait { $0.gateway.incomplete == 2 * number })
+      }
+      // One that does not go beyond it is taken.
+      let client = try simulation.client()
+      try client.send(frame(1, payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 1_900))"}}"#))
+      #expect(await simulation.wait { $0.gateway.accepted == 1 })
+    }
+    #expect(ledger.connections.count { $0.end == "too_much_memory" } == 3)
+  }
+
   @Test("A frame that does not go on is given up, and not before its time")
   func frameTimeout() async throws {
     let (taken, ledger) = try await Simulation.run {

@@ -24,11 +24,11 @@ final class LoopBooks {
   func add(_ connection: any WatchedConnection, number: UInt64) { connections[number] = connection }
   func remove(number: UInt64) { connections[number] = nil }
 
-  /// Counts a connection that is closed at once because there are too many.
-  func turnAway(from service: Service, client: String, _ desk: Desk) {
+  /// Counts a connection that is closed at once because there are too many, or they hold too much.
+  func turnAway(from service: Service, client: String, because excess: Desk.Excess, _ desk: Desk) {
     var event = EventLog.Event(service == .gateway ? "refused" : "feedback_refused", time: desk.wallClock.nanoseconds())
     event.client = client
-    event.reason = "too_many_connections"
+    event.reason = excess.rawValue
     desk.log?.write(event)
     switch service {
     case .gateway:

@@ -23,6 +23,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     case tlsError = "tls_error"
     /// Failures that an answer would have proven accepted could not be put on the feedback list.
     case feedbackLost = "feedback_lost"
+    /// The frame that had begun was too much for `maximumConnectionMemory`.
+    case memory = "too_much_memory"
   }
 
   enum Phase {
@@ -49,6 +51,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// The beginning of a frame that is not there in full.
   private var partial = ByteBuffer()
   private var partialSince: NIODeadline?
+  /// Bytes of a long `partial` that are counted in the connections' memory.
+  private var heldBytes = 0
 
   private(set) var topic: String?
   private(set) var client = "unknown"
@@ -156,6 +160,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
         partialSince = books.loop.now
       }
     }
+    if partial.capacity > Self.uncountedBytes || heldBytes > 0 { countPartial() }
     // Only now that everything that was read is in the books: a write that fails, or a RST, closes them at once.
     if let failures = judge?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
     if wasOpen, let ending = session.ending { answer(ending) }
@@ -182,6 +187,20 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       let isEnough = piece.readableBytes == missing
       partial.writeBuffer(&piece)
       if !isEnough { return false }
+    }
+  }
+
+  /// A buffer for a frame of usual length costs no counting.
+  private static let uncountedBytes = 4 << 10
+
+  /// Counts the buffer of a long frame; when it is too much, the connection is closed.
+  private func countPartial() {
+    let (bytes, before) = (partial.capacity > Self.uncountedBytes ? partial.capacity : 0, heldBytes)
+    heldBytes = bytes
+    if bytes <= before {
+      desk.letGo(before - bytes)
+    } else if !desk.hold(bytes - before), phase == .open {
+      close(as: .memory)
     }
   }
 
@@ -320,6 +339,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       books.tally.incomplete += 1
     }
     abandonAnswer()
+    desk.letGo(heldBytes)
+    heldBytes = 0
     phase = .closed
     books.tally.open -= 1
     books.remove(number: number)

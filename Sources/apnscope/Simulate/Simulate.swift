@@ -50,7 +50,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
-      port cannot be had; 74 cannot write; 130 ended by a second signal.
+      port cannot be had, or too few files may be open (ulimit -n); 74 cannot write; 130 ended by a second signal.
       """)
 
   @OptionGroup(title: "Where") var listening: ListeningOptions

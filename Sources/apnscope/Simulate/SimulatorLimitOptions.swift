@@ -34,8 +34,16 @@ struct SimulatorLimitOptions: ParsableArguments {
   var maxFrameLength = ByteCount(SimulatorOptions().rules.limits.maximumFrameLength)
 
   @Option(
-    help: ArgumentHelp("Connections at a time, to both services; further ones are closed at once.", valueName: "count"))
-  var maxConnections = SimulatorOptions().maximumConnections
+    help: ArgumentHelp(
+      "Connections at a time, to both services; further ones are closed at once. Default: 100000, or what the limit of open files (ulimit -n) has room for; more than that is lowered with a warning.",
+      valueName: "count"))
+  var maxConnections: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Bytes that connections may hold: each counts 48 KiB, with --plain 8 KiB, and the buffer of a frame that is not complete when it is longer than 4 KiB. Further connections are closed at once, and one whose frame passes the limit is closed.",
+      valueName: "bytes", default: ByteCount(SimulatorOptions().maximumConnectionMemory)), transform: ByteCount.parse)
+  var maxConnectionMemory = ByteCount(SimulatorOptions().maximumConnectionMemory)
 
   @Option(
     help: ArgumentHelp("Connections that the ledger lists; all of them are counted.", valueName: "count"))
@@ -52,9 +60,9 @@ struct SimulatorLimitOptions: ParsableArguments {
 
   func validate() throws {
     let values = [
-      ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections),
-      ("max-listed-connections", maxListedConnections), ("max-stored", maxStored),
-      ("max-stored-bytes", maxStoredBytes.bytes),
+      ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections ?? 1),
+      ("max-connection-memory", maxConnectionMemory.bytes), ("max-listed-connections", maxListedConnections),
+      ("max-stored", maxStored), ("max-stored-bytes", maxStoredBytes.bytes),
     ]
     for (name, value) in values where !(1...1 << 32).contains(value) {
       throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
@@ -67,7 +75,8 @@ struct SimulatorLimitOptions: ParsableArguments {
     options.linger = linger.duration
     options.feedbackTimeout = feedbackTimeout.duration
     options.rules.limits.maximumFrameLength = maxFrameLength.bytes
-    options.maximumConnections = maxConnections
+    if let maxConnections { options.maximumConnections = maxConnections }
+    options.maximumConnectionMemory = maxConnectionMemory.bytes
     options.maximumListedConnections = maxListedConnections
     options.offline = OfflineStore.Options(
       onlineAfter: options.offline.onlineAfter, maximumNotifications: maxStored, maximumBytes: maxStoredBytes.bytes)

@@ -17,8 +17,8 @@ struct SimulatorRun {
 
   func run() async throws {
     _ = signal(SIGPIPE, SIG_IGN)
-    Machine.raiseFileLimit()
-    let options = try command.options()
+    var options = try command.options()
+    options.maximumConnections = try connectionLimit(options)
     let output = try TextOutput(nil)
     let ledgerOutput = try command.books.ledger.map { try TextOutput($0) }
     let list = try feedbackList()
@@ -55,6 +55,21 @@ struct SimulatorRun {
   }
 
   // MARK: the beginning
+
+  /// Not more connections than there are file descriptors for, of which every one takes one.
+  private func connectionLimit(_ options: SimulatorOptions) throws -> Int {
+    let most = Descriptors.connections(threads: options.threads, servesMetrics: command.books.metrics != nil)
+    guard most > 0 else {
+      complain(Descriptors.problem)
+      throw ExitStatus.unavailable
+    }
+    if let wanted = command.limits.maxConnections, wanted > most {
+      complain(
+        "--max-connections is lowered from \(grouped(wanted)) to \(grouped(most)): this process may open \(grouped(Descriptors.limit)) files at a time (ulimit -n)"
+      )
+    }
+    return min(options.maximumConnections, most)
+  }
 
   private func feedbackList() throws -> FeedbackList {
     let path = command.devices.feedbackList ?? command.tls.identity.map { "\($0)/feedback.sqlite" }

@@ -1,0 +1,21 @@
+import Synchronization
+
+/// Bytes that all connections hold, counted against a limit.
+///
+/// Shared by all event loops; touched when a connection begins and ends, and when one holds a long frame.
+final class ConnectionMemory: Sendable {
+  /// What a connection is counted with that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
+  let perConnection: Int
+  private let limit: Int
+  private let taken = Atomic<Int>(0)
+
+  init(_ options: SimulatorOptions) {
+    perConnection = options.tls == nil ? 8 << 10 : 48 << 10
+    limit = options.maximumConnectionMemory
+  }
+
+  /// Counts the bytes, in any case; `false` when the limit is passed.
+  func take(_ bytes: Int) -> Bool { taken.wrappingAdd(bytes, ordering: .relaxed).newValue <= limit }
+
+  func giveBack(_ bytes: Int) { taken.wrappingSubtract(bytes, ordering: .relaxed) }
+}
