@@ -50,7 +50,7 @@ enum FilesInUse {
     guard Machine.isDirectory(path), let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
       return [path]
     }
-    return names.filter { $0.hasSuffix(".pem") || $0.hasSuffix(".key") }.map { "\(path)/\($0)" }
+    return names.filter { name in [".pem", ".key", ".p12"].contains { name.hasSuffix($0) } }.map { "\(path)/\($0)" }
   }
 
   private static func identity(of path: String, links: Int = 0) -> Identity {

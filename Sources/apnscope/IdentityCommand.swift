@@ -9,30 +9,36 @@ struct IdentityCommand: ParsableCommand {
     usage: "apnscope identity --directory <path> --topic <topic> ... [<options>]",
     discussion: """
       Makes an authority, a gateway's certificate and one provider's certificate for each topic, as files in a \
-      directory that simulate and load are told of. They are for tests on one machine: the gateway's is for localhost, \
-      127.0.0.1 and ::1. Nobody else's software trusts them.
+      directory that simulate and load are told of. The gateway's is for localhost, 127.0.0.1 and ::1, and for what \
+      --server-name adds. Nobody else's software trusts them.
 
       What the directory holds afterwards:
         ca.pem, ca.key            the authority; its key makes what is added later
         gateway.pem, gateway.key  the gateway
         TOPIC.pem, TOPIC.key      a provider; UID=TOPIC and a CN as Apple's
-        TOPIC.revoked.pem, .key   with --revoked: the same, but revoked
-        TOPIC.expired.pem, .key   with --expired: the same, but ended yesterday
+        TOPIC.combined.pem        the same certificate and key in one file
+        TOPIC.p12                 and as PKCS#12, with the empty pass phrase
+                                  unless --pass-phrase-file
+        TOPIC.revoked.*           with --revoked: the same, but revoked
+        TOPIC.expired.*           with --expired: the same, but ended yesterday
         crl.pem                   the revocation list
 
-      All are PEM. Keys are not encrypted; only their owner can read them (mode 0600). Keep them out of repositories.
+      All but .p12 are PEM. Keys are not encrypted in PEM; only their owner can read them (mode 0600). Keep them out of \
+      repositories. Providers' certificates say for both of Apple's environments that they are for them.
 
       Run it again in the same directory to add topics to the same authority. What is there stays as it is, except for \
-      the revocation list, which is made anew and keeps what was revoked.
+      the revocation list, which is made anew and keeps what was revoked; a gateway's certificate that lacks a \
+      --server-name; and PKCS#12 files of the given topics when --pkcs12-legacy or --pass-phrase-file is given.
 
       Examples:
         apnscope identity --directory ids --topic com.example.app
         apnscope identity --directory ids --topic com.example.app --revoked
-        apnscope identity --directory old --topic com.example.app --key rsa2048
+        apnscope identity --directory old --topic a --key rsa2048 --pkcs12-legacy
+        apnscope identity --directory ids --topic a --server-name push.example.com
         openssl verify -CAfile ids/ca.pem ids/com.example.app.pem
 
-      Exit codes: 0 done; 64 usage; 65 a file in the directory is damaged or from another authority; 74 cannot read or \
-      write.
+      Exit codes: 0 done; 64 usage, or an authority that is there has another name; 65 a file in the directory is damaged \
+      or from another authority; 66 cannot open the pass phrase; 74 cannot read or write.
       """)
 
   @Option(
@@ -50,6 +56,34 @@ struct IdentityCommand: ParsableCommand {
       "Kind of the keys that are made: p256, or rsa2048 for clients that know no elliptic curves and for suites with RSA key exchange."
   )
   var key = KeyKind.p256
+
+  @Option(
+    help: ArgumentHelp(
+      "A further name or IP address of the gateway, for clients that are told another than localhost. Repeatable.",
+      valueName: "name"))
+  var serverName: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Common name of the authority when it is made, for clients that look at who issued a certificate: 'Apple Worldwide Developer Relations Certification Authority'. Default: apnscope throw-away authority.",
+      valueName: "name"))
+  var authorityName: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Organization of the authority when it is made, as 'Apple Inc.'. Default: none.", valueName: "name"))
+  var authorityOrganization: String?
+
+  @Flag(
+    help:
+      "Encrypt PKCS#12 files with 3DES and SHA-1, for clients that know no AES there: old Java, Mono, Ruby and Windows."
+  )
+  var pkcs12Legacy = false
+
+  @Option(
+    help: ArgumentHelp("A file whose first line is the pass phrase of the PKCS#12 files.", valueName: "file"),
+    completion: .file())
+  var passPhraseFile: String?
 
   @Flag(help: "Also make an identity for each topic that the revocation list refuses.")
   var revoked = false
@@ -78,9 +112,20 @@ struct IdentityCommand: ParsableCommand {
         throw ValidationError("--topic: \(error.message).")
       }
     }
+    do {
+      for name in serverName { try IdentityDirectory.check(serverName: name) }
+      if let name { try IdentityDirectory.check(authorityName: name) }
+    } catch {
+      throw ValidationError("\(error.message).")
+    }
     guard 1...Validity.maximumDays ~= days else {
       throw ValidationError("--days is 1 to \(Validity.maximumDays), not \(days).")
     }
+  }
+
+  private var name: CertificateAuthority.Name? {
+    authorityName == nil && authorityOrganization == nil
+      ? nil : .init(commonName: authorityName, organization: authorityOrganization)
   }
 
   func run() throws {
@@ -90,6 +135,12 @@ struct IdentityCommand: ParsableCommand {
     if revoked { order.states.insert(.revoked) }
     if expired { order.states.insert(.expired) }
     order.replacesExisting = force
+    order.authorityName = name
+    order.serverNames = serverName
+    let passPhrase = try passPhraseFile.map { try PassPhraseFile.read($0) }
+    if passPhrase != nil || pkcs12Legacy {
+      order.pkcs12 = .init(passPhrase: passPhrase ?? [], isLegacy: pkcs12Legacy)
+    }
     let entries: [IdentityDirectory.Entry]
     do {
       entries = try IdentityDirectory(directory).issue(order)
@@ -109,7 +160,7 @@ struct IdentityCommand: ParsableCommand {
     let width = titles.map(\.count).max() ?? 0
     var text = ""
     for (entry, title) in zip(entries, titles) {
-      let files = [entry.file, entry.keyFile].compactMap { $0 }.joined(separator: " ")
+      let files = ([entry.file, entry.keyFile].compactMap { $0 } + entry.combinedFiles).joined(separator: " ")
       text += title + String(repeating: " ", count: width - title.count + 2) + files
       if let end = entry.notAfterUnixSeconds {
         let verb = end < time(nil) ? "ended" : "until"

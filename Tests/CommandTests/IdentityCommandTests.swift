@@ -19,7 +19,7 @@ struct IdentityCommandTests {
         [
           #/authority +ids/ca.pem ids/ca.key  \(new, until 20\d\d-\d\d-\d\d\)/#,
           #/gateway +ids/gateway.pem ids/gateway.key  \(new, until 20\d\d-\d\d-\d\d\)/#,
-          #/provider com.example.app +ids/com.example.app.pem ids/com.example.app.key  \(new, until 20\d\d-\d\d-\d\d\)/#,
+          #/provider com.example.app +ids/com.example.app.pem ids/com.example.app.key ids/com.example.app.combined.pem ids/com.example.app.p12  \(new, until 20\d\d-\d\d-\d\d\)/#,
           #/revocation list, 0 revoked +ids/crl.pem/#,
         ])
       { #expect(line.wholeMatch(of: expected) != nil, "\(line)") }
@@ -70,8 +70,9 @@ struct IdentityCommandTests {
   @Test("Keys are closed whatever the umask") func umask() throws {
     try Command.inFolder { command in
       let outcome = try command.shell(
-        #"umask 0; "$apnscope" identity --directory ids --topic a && stat -c %a ids/*.key ids/a.pem"#)
-      #expect(outcome.lines.suffix(4) == ["600", "600", "600", "644"])
+        #"umask 0; "$apnscope" identity --directory ids --topic a && stat -c %a ids/*.key ids/a.combined.pem ids/a.p12 ids/a.pem"#
+      )
+      #expect(outcome.lines.suffix(6) == ["600", "600", "600", "600", "600", "644"])
     }
   }
 
@@ -82,9 +83,66 @@ struct IdentityCommandTests {
       let outcome = try command.shell(
         #"umask 0; strace -f -e trace=openat,open,creat,chmod,fchmod,fchmodat "$apnscope" identity --directory ids --topic a 2>&1 | grep 'O_CREAT\|chmod'"#
       )
-      let keys = outcome.lines.filter { $0.contains(".key") }
-      #expect(keys.count == 3)
+      let keys = outcome.lines.filter { $0.contains(".key") || $0.contains(".combined") || $0.contains(".p12") }
+      #expect(keys.count == 5)
       for line in keys { #expect(line.contains("O_EXCL") && line.contains(", 0600)"), "\(line)") }
+    }
+  }
+
+  // MARK: files for other programs
+
+  /// Twelve of 22 clients needed an openssl command before they could read what identity had written.
+  @Test("openssl, Python and load push with one PEM file and with PKCS#12", arguments: [false, true])
+  func combined(isLegacy: Bool) throws {
+    try Command.inFolder { command in
+      try command.write(Array("correct horse\n".utf8), "phrase")
+      var arguments = [
+        "identity", "--directory", "ids", "--topic", "com.example.app", "--pass-phrase-file", "phrase",
+        "--server-name", "gateway.push.apple.com", "--authority-organization", "Apple Inc.",
+      ]
+      if isLegacy { arguments.append("--pkcs12-legacy") }
+      let made = try RunningProcess(Command.path, arguments, in: command.folder).end()
+      #expect(made.status == 0, "\(made.errors)")
+      let simulator = try SimulatorProcess(in: command)
+      let pem = "ids/com.example.app.combined.pem"
+      try command.write(Frames.framed(1) + Frames.known, "frames")
+      let client = try RunningProcess(
+        "openssl",
+        [
+          "s_client", "-quiet", "-connect", "127.0.0.1:\(simulator.gateway)", "-CAfile", "ids/ca.pem", "-servername",
+          "gateway.push.apple.com", "-verify_hostname", "gateway.push.apple.com", "-verify_return_error", "-cert", pem,
+          "-key", pem,
+        ], in: command.folder, input: command.folder.appending(path: "frames"))
+      _ = try client.end()
+      #expect(client.outputBytes == Frames.response(2, Frames.marker), "\(client.errors)")
+      for identity in [[pem], ["ids/com.example.app.p12", "--pass-phrase-file", "phrase"]] {
+        let load = try RunningProcess(
+          Command.path,
+          ["load", "--gateway", "127.0.0.1:\(simulator.gateway)", "--ca", "ids/ca.pem", "--count", "100", "--identity"]
+            + identity, in: command.folder
+        ).end()
+        #expect(load.status == 0, "\(load.errors)")
+        #expect(load.output.contains("100 = 100 accepted"))
+      }
+      let wrong = try RunningProcess(
+        Command.path, ["load", "--gateway", "127.0.0.1:1", "--identity", "ids/com.example.app.p12"], in: command.folder
+      ).end()
+      #expect(wrong.status == 65)
+      #expect(try simulator.stop().gateway.accepted == 201)
+    }
+  }
+
+  @Test("An authority that is there keeps its name: 64") func otherName() throws {
+    try Command.inFolder { command in
+      let first = try command.run("identity", "--directory", "ids", "--topic", "a", "--authority-name", "First")
+      #expect(first.status == 0)
+      let other = try command.run("identity", "--directory", "ids", "--topic", "a", "--authority-name", "Second")
+      #expect(other.status == 64)
+      #expect(
+        other.errors.wholeMatch(
+          of:
+            #/apnscope: ids/ca\.pem: is called OU=apnscope throw-away authority [0-9a-f]+,CN=First, which cannot be changed; take another directory\n/#
+        ) != nil, "\(other.errors)")
     }
   }
 
@@ -101,6 +159,7 @@ struct IdentityCommandTests {
             case $f in
               crl.pem) openssl crl -in ids/$f -noout || echo bad $f;;
               *.pem) openssl x509 -in ids/$f -noout || echo bad $f;;
+              *.p12) openssl pkcs12 -in ids/$f -passin pass: -nodes -out /dev/null || echo bad $f; [ $(stat -c %a ids/$f) = 600 ] || echo open $f;;
               *.key) openssl pkey -in ids/$f -noout || echo bad $f; [ $(stat -c %a ids/$f) = 600 ] || echo open $f;;
             esac
           done
@@ -140,6 +199,9 @@ struct IdentityCommandTests {
       ["identity", "--directory", "ids", "--topic", "a", "--key", "dsa"],
       ["identity", "--directory", "ids", "--topic", "a", "--days", "0"],
       ["identity", "--directory", "ids", "--topic", "a", "--days", "3651"],
+      ["identity", "--directory", "ids", "--topic", "a", "--server-name", "a b"],
+      ["identity", "--directory", "ids", "--topic", "a", "--authority-name", ""],
+      ["identity", "--directory", "ids", "--topic", "a.combined"],
     ])
   func usage(arguments: [String]) throws {
     try Command.inFolder { command in

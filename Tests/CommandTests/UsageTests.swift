@@ -101,8 +101,8 @@ struct UsageTests {
     "--idle-close", "--lifetime", "--devices-offline", "--devices-uninstalled", "--devices-unknown", "--devices-file",
     "--devices-online-after", "--feedback-list", "--feedback-ragged", "--feedback-never-closes", "--for", "--ledger",
     "--log", "--metrics", "--handshake-timeout", "--frame-timeout", "--linger", "--feedback-timeout",
-    "--max-frame-length", "--max-connections", "--max-listed-connections", "--max-stored", "--max-stored-bytes",
-    "--settings",
+    "--max-frame-length", "--max-connections", "--max-connection-memory", "--max-listed-connections", "--max-stored",
+    "--max-stored-bytes", "--settings",
   ]
 
   @Test(
@@ -113,7 +113,13 @@ struct UsageTests {
       ("simulate", simulateOptions),
       ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),
       ("merge", ["--output", "--format"]),
-      ("identity", ["--directory", "--topic", "--key", "--revoked", "--expired", "--days", "--force"]),
+      (
+        "identity",
+        [
+          "--directory", "--topic", "--key", "--server-name", "--authority-name", "--authority-organization",
+          "--pkcs12-legacy", "--pass-phrase-file", "--revoked", "--expired", "--days", "--force",
+        ]
+      ),
     ])
   func help(subcommand: String, options: [String]) throws {
     try Command.inFolder { command in

@@ -123,10 +123,14 @@ struct IdentityDirectoryTests {
   @Test("Keys can be read by their owner only; nothing else is left") func modes() throws {
     try inDirectory(Self.everything) { _, url, _ in
       let names = try FileManager.default.contentsOfDirectory(atPath: url.path)
-      let stems = ["ca", "gateway", Self.topic, "\(Self.topic).revoked", "\(Self.topic).expired"]
-      #expect(Set(names) == Set(stems.flatMap { ["\($0).pem", "\($0).key"] } + ["crl.pem"]))
-      for name in names where name.hasSuffix(".key") { #expect(try url.mode(of: name) == 0o600, "\(name)") }
-      for name in names where name.hasSuffix(".pem") {
+      let providers = [Self.topic, "\(Self.topic).revoked", "\(Self.topic).expired"]
+      let pairs = (["ca", "gateway"] + providers).flatMap { ["\($0).pem", "\($0).key"] }
+      let combined = providers.flatMap { ["\($0).combined.pem", "\($0).p12"] }
+      #expect(Set(names) == Set(pairs + combined + ["crl.pem"]))
+      for name in names where name.hasSuffix(".key") || combined.contains(name) {
+        #expect(try url.mode(of: name) == 0o600, "\(name)")
+      }
+      for name in names where name.hasSuffix(".pem") && !combined.contains(name) {
         #expect(try !url.text(of: name).contains("PRIVATE"), "\(name)")
       }
     }
@@ -140,7 +144,7 @@ struct IdentityDirectoryTests {
       let entries = try directory.issue(order)
       let after = try Self.contents(of: url)
       for (name, text) in before where name != "crl.pem" { #expect(after[name] == text, "\(name)") }
-      #expect(after.count == before.count + 6)
+      #expect(after.count == before.count + 12)
       #expect(
         entries.filter(\.isNew).map(\.subject) == [
           .provider(topic: "com.example.other", .valid), .provider(topic: "com.example.other", .revoked),
@@ -182,9 +186,9 @@ struct IdentityDirectoryTests {
     }
   }
 
-  private static func contents(of url: URL) throws -> [String: String] {
+  private static func contents(of url: URL) throws -> [String: Data] {
     let names = try FileManager.default.contentsOfDirectory(atPath: url.path)
-    return Dictionary(uniqueKeysWithValues: try names.map { ($0, try url.text(of: $0)) })
+    return Dictionary(uniqueKeysWithValues: try names.map { ($0, try Data(contentsOf: url.appending(path: $0))) })
   }
 
   // MARK: after an interruption
@@ -192,7 +196,8 @@ struct IdentityDirectoryTests {
   @Test(
     "What an interruption left is completed",
     arguments: [
-      ["gateway.pem"], ["gateway.key"], ["com.example.app.pem"], ["crl.pem"],
+      ["gateway.pem"], ["gateway.key"], ["com.example.app.pem"], ["crl.pem"], ["com.example.app.p12"],
+      ["com.example.app.combined.pem", "com.example.app.p12", "com.example.app.revoked.p12"],
       ["com.example.app.revoked.pem", "com.example.app.revoked.key"],
       ["ca.pem"], ["ca.pem", "gateway.pem", "gateway.key", "com.example.app.pem", "com.example.app.key", "crl.pem"],
     ])
@@ -208,7 +213,12 @@ struct IdentityDirectoryTests {
       _ = try directory.issue(order)
       #expect(try directory.gateway().subject == "CN=apnscope gateway")
       for state in IdentityDirectory.ProviderState.allCases {
-        expectUsable(try directory.provider(topic: Self.topic, state))
+        let identity = try directory.provider(topic: Self.topic, state)
+        expectUsable(identity)
+        let stem = url.appending(path: IdentityDirectory.name(of: Self.topic, state)).path
+        for file in ["\(stem).combined.pem", "\(stem).p12"] {
+          #expect(try Identity(file: file).certificatePEM() == identity.certificatePEM())
+        }
       }
       for name in ["gateway.key", "com.example.app.key", "ca.key"] { #expect(try url.mode(of: name) == 0o600) }
       for name in ["gateway.pem", "\(Self.topic).pem"] { #expect(try openssl.run(Self.verify + [name]).status == 0) }
@@ -280,7 +290,8 @@ struct IdentityDirectoryTests {
       ("", "empty"), ("../etc", "characters"), ("a/b", "characters"), ("a\0b", "NUL"), ("a b", "characters"),
       ("naïve", "characters"), (".hidden", "begins"), ("-rf", "begins"), ("ca", "name of a file"),
       ("gateway", "name of a file"), ("crl", "name of a file"), ("com.example.revoked", "ends with .revoked"),
-      ("com.example.expired", "ends with .expired"), (String(repeating: "a", count: 129), "128 are the most"),
+      ("com.example.expired", "ends with .expired"), ("com.example.combined", "ends with .combined"),
+      (String(repeating: "a", count: 129), "128 are the most"),
     ])
   func badTopic(topic: String, reason: String) throws {
     try withTemporaryFolder { folder in

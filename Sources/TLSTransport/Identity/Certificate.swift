@@ -62,6 +62,13 @@ import Glibc
     return unsafe X509_verify(pointer, key.pointer) == 1
   }
 
+  /// Whether it is good for a server of that name or address.
+  func isFor(_ serverName: String) -> Bool {
+    defer { ERR_clear_error() }
+    return unsafe X509_check_ip_asc(pointer, serverName, 0) == 1
+      || X509_check_host(pointer, serverName, serverName.utf8.count, 0, nil) == 1
+  }
+
   /// When it ends, in seconds since 1970.
   var notAfterUnixSeconds: Int {
     var end = unsafe tm()
@@ -88,10 +95,13 @@ import Glibc
   }
 
   /// The topic that a provider's X509 names, its subject's first UID; `nil` when it has none.
-  static func topic(of certificate: OpaquePointer) -> String? {
+  static func topic(of certificate: OpaquePointer) -> String? { unsafe text(of: certificate, NID_userId) }
+
+  /// The first part of a subject with that number in OpenSSL; `nil` when there is none.
+  static func text(of certificate: OpaquePointer, _ number: Int32) -> String? {
     defer { ERR_clear_error() }
     guard let name = unsafe X509_get_subject_name(certificate) else { return nil }
-    let index = unsafe X509_NAME_get_index_by_NID(name, NID_userId, -1)
+    let index = unsafe X509_NAME_get_index_by_NID(name, number, -1)
     guard index >= 0, let entry = unsafe X509_NAME_get_entry(name, index) else { return nil }
     var text: UnsafeMutablePointer<UInt8>?
     let count = unsafe ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(entry))

@@ -7,16 +7,39 @@ public struct CertificateAuthority: Sendable {
   /// The authority's own key and self-signed certificate.
   public let identity: Identity
 
+  /// What an authority is called, which is the issuer of what it issues.
+  ///
+  /// Some providers look there for Apple. Whatever it says, the unit says "apnscope throw-away authority".
+  public struct Name: Sendable, Equatable {
+    /// 1 to 64 characters without NUL; `nil`: "apnscope throw-away authority" with the beginning of its key's digest.
+    public var commonName: String?
+    /// The same; `nil`: none.
+    public var organization: String?
+
+    public init(commonName: String? = nil, organization: String? = nil) {
+      self.commonName = commonName
+      self.organization = organization
+    }
+  }
+
   /// Makes an authority that ends in ten years.
-  public init(_ kind: KeyKind = .p256) throws(TLSError) { try self.init(KeyPair(kind)) }
+  public init(_ kind: KeyKind = .p256, name: Name = Name()) throws(TLSError) {
+    try self.init(KeyPair(kind), name: name)
+  }
 
   /// Takes an authority that was made before.
   public init(_ identity: Identity) { self.identity = identity }
 
   /// Makes the certificate for a key that is there already: the same name, so what was issued before stays good.
-  init(_ keyPair: KeyPair) throws(TLSError) {
+  init(_ keyPair: KeyPair, name: Name = Name()) throws(TLSError) {
+    try Self.check(name)
+    let own = "apnscope throw-away authority \(try keyPair.fingerprint())"
+    var subject: [(number: Int32, value: String)] = []
+    if let organization = name.organization { subject.append((NID_organizationName, organization)) }
+    if name != Name() { subject.append((NID_organizationalUnitName, own)) }
+    subject.append((NID_commonName, name.commonName ?? own))
     let profile = CertificateProfile(
-      subject: [(NID_commonName, "apnscope throw-away authority \(try keyPair.fingerprint())")],
+      subject: subject,
       // From before the expired identities, so that nothing but their own end is wrong with them.
       validity: Validity(fromDays: -Validity.expiredDays - 1, toDays: Validity.maximumDays),
       extensions: [
@@ -26,19 +49,26 @@ public struct CertificateAuthority: Sendable {
     identity = try Identity(keyPair, profile.certificate(for: keyPair, by: nil))
   }
 
-  /// Issues a gateway's identity, for `localhost`, 127.0.0.1 and ::1.
-  public func gateway(_ kind: KeyKind = .p256, _ validity: Validity = .usual) throws(TLSError) -> Identity {
-    try issue(
+  /// Issues a gateway's identity, for `localhost`, 127.0.0.1 and ::1, and these names and addresses.
+  ///
+  /// - Throws: when one is neither a host's name nor an IP address.
+  public func gateway(_ kind: KeyKind = .p256, _ validity: Validity = .usual, names: [String] = []) throws(TLSError)
+    -> Identity
+  {
+    var alternatives = "DNS:localhost,IP:127.0.0.1,IP:0:0:0:0:0:0:0:1"
+    for name in names { alternatives += try Self.isAddress(checking: name) ? ",IP:\(name)" : ",DNS:\(name)" }
+    return try issue(
       CertificateProfile(
         subject: [(NID_commonName, "apnscope gateway")], validity: validity,
         extensions: Self.leaf(kind, "serverAuth") + [
-          (NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1,IP:0:0:0:0:0:0:0:1")
+          (NID_subject_alt_name, alternatives)
         ]), kind)
   }
 
   /// Issues the identity of a provider that may push to this topic, with a subject like Apple's:
   /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
   ///
+  /// It says for both environments that it is for them, with the extensions that Apple's have and some providers look for.
   /// A common name has at most 64 characters (RFC 5280), so that of a long topic is cut; the UID never is.
   ///
   /// - Throws: when the topic is empty, holds NUL, or is longer than `maximumTopicLength`.
@@ -49,7 +79,7 @@ public struct CertificateAuthority: Sendable {
     return try issue(
       CertificateProfile(
         subject: [(NID_userId, topic), (NID_commonName, Self.commonName(of: topic))], validity: validity,
-        extensions: Self.leaf(kind, "clientAuth")), kind)
+        extensions: Self.leaf(kind, "clientAuth"), marks: Self.environments), kind)
   }
 
   /// Makes a revocation list that refuses these identities, and all that the earlier list refuses.
@@ -69,6 +99,40 @@ public struct CertificateAuthority: Sendable {
         .configuration, "the topic \(topic) has \(topic.utf8.count) bytes; \(maximumTopicLength) are the most")
     }
     guard !topic.utf8.contains(0) else { throw TLSError(.configuration, "a topic cannot hold NUL") }
+  }
+
+  /// Apple's extensions of a certificate for the development (.1) and the production environment (.2).
+  private static let environments = ["1.2.840.113635.100.6.3.1", "1.2.840.113635.100.6.3.2"]
+
+  /// Throws when no authority can be called that.
+  static func check(_ name: Name) throws(TLSError) {
+    for part in [name.commonName, name.organization].compactMap({ $0 })
+    where !(1...Int(ub_common_name) ~= part.unicodeScalars.count) || part.utf8.contains(0) {
+      throw TLSError(.configuration, "an authority's name has 1 to \(ub_common_name) characters and no NUL")
+    }
+  }
+
+  /// Whether this is an IP address; throws when it is neither that nor a host's name.
+  static func isAddress(checking name: String) throws(TLSError) -> Bool {
+    if let address = unsafe a2i_IPADDRESS(name) {
+      unsafe ASN1_OCTET_STRING_free(address)
+      return true
+    }
+    ERR_clear_error()
+    let isName = (1...253 ~= name.utf8.count) && !name.hasPrefix(".") && !name.hasPrefix("-")
+    guard isName, name.utf8.allSatisfy(Self.mayBeInHostName) else {
+      throw TLSError(.configuration, "'\(name)' is neither a host's name nor an IP address")
+    }
+    return false
+  }
+
+  private static func mayBeInHostName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+      true
+    default: false
+    }
   }
 
   private static func commonName(of topic: String) -> String {

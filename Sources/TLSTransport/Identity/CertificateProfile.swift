@@ -9,6 +9,8 @@ struct CertificateProfile {
   var subject: [(number: Int32, value: String)]
   var validity: Validity
   var extensions: [Extension]
+  /// Extensions that OpenSSL does not know, by their object identifiers; their value is NULL.
+  var marks: [String] = []
 
   /// Makes and signs it; without an issuer it signs itself.
   func certificate(for keyPair: KeyPair, by issuer: Identity?) throws(TLSError) -> Certificate {
@@ -51,6 +53,14 @@ struct CertificateProfile {
       defer { unsafe X509_EXTENSION_free(made) }
       guard unsafe made != nil, unsafe X509_add_ext(certificate.pointer, made, -1) == 1 else {
         throw .fromOpenSSL(.credentials, "the certificate cannot say \(value)")
+      }
+    }
+    for mark in marks {
+      // NULL in DER.
+      let made = unsafe X509V3_EXT_nconf(nil, &context, mark, "DER:0500")
+      defer { unsafe X509_EXTENSION_free(made) }
+      guard unsafe made != nil, unsafe X509_add_ext(certificate.pointer, made, -1) == 1 else {
+        throw .fromOpenSSL(.credentials, "the certificate cannot have the extension \(mark)")
       }
     }
   }

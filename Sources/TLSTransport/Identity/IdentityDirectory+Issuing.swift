@@ -1,3 +1,4 @@
+import COpenSSL
 import Glibc
 
 extension IdentityDirectory {
@@ -11,6 +12,12 @@ extension IdentityDirectory {
     public var states: Set<ProviderState> = [.valid]
     /// Whether the gateway's and the topics' identities are made anew when they are there; the authority never is.
     public var replacesExisting = false
+    /// What an authority that is made is called; `nil`: as it is, or its own name when it is made.
+    public var authorityName: CertificateAuthority.Name?
+    /// Names and addresses of the gateway beside localhost, 127.0.0.1 and ::1. One that lacks any is made anew.
+    public var serverNames: [String] = []
+    /// How the topics' PKCS#12 files are made; `nil`: those that are there stay, others have the empty pass phrase.
+    public var pkcs12: Identity.PKCS12Form?
 
     public init(topics: [String]) { self.topics = topics }
   }
@@ -27,6 +34,8 @@ extension IdentityDirectory {
     /// A certificate or the revocation list.
     public var file: String
     public var keyFile: String?
+    /// Certificate and key in other forms: one PEM file, and PKCS#12. A provider's only.
+    public var combinedFiles: [String] = []
     /// `false` when it was there before and stayed as it was.
     public var isNew: Bool
     /// `nil` for the revocation list.
@@ -42,6 +51,7 @@ extension IdentityDirectory {
   /// - Returns: what the directory holds of the order: the authority, the gateway, the topics, the revocation list.
   public func issue(_ order: Order) throws(TLSError) -> [Entry] {
     for topic in order.topics { try Self.check(topic: topic) }
+    for name in order.serverNames { try Self.check(serverName: name) }
     guard 1...Validity.maximumDays ~= order.days else {
       throw TLSError(
         .configuration, "a certificate is made for 1 to \(Validity.maximumDays) days, not for \(order.days)")
@@ -50,12 +60,12 @@ extension IdentityDirectory {
     let lock = try DirectoryLock(path)
     defer { withExtendedLifetime(lock) {} }
 
-    let (authority, authorityEntry) = try authority(order.keyKind)
+    let (authority, authorityEntry) = try authority(order)
     var entries = [authorityEntry]
     let validity = Validity.days(order.days)
     entries.append(
       try provide(.gateway, "gateway", order, authority) { () throws(TLSError) in
-        try authority.gateway(order.keyKind, validity)
+        try authority.gateway(order.keyKind, validity, names: order.serverNames)
       })
     var done: Set<String> = []
     for topic in order.topics where done.insert(topic).inserted {
@@ -72,7 +82,8 @@ extension IdentityDirectory {
   }
 
   /// The authority of this directory, made if there is none.
-  private func authority(_ kind: KeyKind) throws(TLSError) -> (CertificateAuthority, Entry) {
+  private func authority(_ order: Order) throws(TLSError) -> (CertificateAuthority, Entry) {
+    if let name = order.authorityName { try CertificateAuthority.check(name) }
     let keyFile = file("ca.key")
     let (hasCertificate, hasKey) = (CredentialFile.exists(authorityFile), CredentialFile.exists(keyFile))
     guard !hasCertificate || hasKey else {
@@ -82,17 +93,30 @@ extension IdentityDirectory {
     let authority: CertificateAuthority
     if hasCertificate {
       authority = CertificateAuthority(try read("ca"))
+      try check(authority, isCalled: order.authorityName)
     } else {
       // A key alone is what an interruption leaves.
       let keyPair =
-        hasKey ? try KeyPair.first(in: CredentialSource(file: keyFile), passPhrase: nil) : try KeyPair(kind)
-      authority = try CertificateAuthority(keyPair)
+        hasKey ? try KeyPair.first(in: CredentialSource(file: keyFile), passPhrase: nil) : try KeyPair(order.keyKind)
+      authority = try CertificateAuthority(keyPair, name: order.authorityName ?? .init())
       try write(authority.identity, "ca", withKey: !hasKey)
     }
     let entry = Entry(
       subject: .authority, file: authorityFile, keyFile: keyFile, isNew: !hasCertificate,
       notAfterUnixSeconds: authority.identity.notAfterUnixSeconds)
     return (authority, entry)
+  }
+
+  /// An authority's name stands in everything it has issued.
+  private func check(_ authority: CertificateAuthority, isCalled name: CertificateAuthority.Name?) throws(TLSError) {
+    guard let name else { return }
+    let certificate = unsafe authority.identity.certificate
+    for (part, number) in [(name.commonName, NID_commonName), (name.organization, NID_organizationName)] {
+      guard let part, unsafe part != Certificate.text(of: certificate, number) else { continue }
+      throw TLSError(
+        .configuration,
+        "\(authorityFile): is called \(authority.identity.subject), which cannot be changed; take another directory")
+    }
   }
 
   /// Keeps the identity that has this name, or makes one.
@@ -102,29 +126,56 @@ extension IdentityDirectory {
   ) throws(TLSError) -> Entry {
     let keyFile = file("\(name).key")
     var entry = Entry(subject: subject, file: file("\(name).pem"), keyFile: keyFile, isNew: true)
-    if !order.replacesExisting && CredentialFile.exists(entry.file) && CredentialFile.exists(keyFile) {
-      let present = try Certificate.first(in: entry.file)
-      guard authority.identity.hasIssued(present) else {
-        throw TLSError(.credentials, "\(entry.file): is not from the authority of \(authorityFile)")
-      }
+    if case .provider = subject { entry.combinedFiles = [file("\(name).combined.pem"), file("\(name).p12")] }
+    if let present = try present(entry, order, authority) {
       entry.isNew = false
       entry.notAfterUnixSeconds = present.notAfterUnixSeconds
+      for file in entry.combinedFiles
+      where !CredentialFile.exists(file) || (order.pkcs12 != nil && file.hasSuffix(".p12")) {
+        try writeCombined(try read(name), to: file, order)
+      }
     } else {
       let made = try make()
-      try write(made, name)
+      try write(made, name, entry.combinedFiles, order)
       entry.notAfterUnixSeconds = made.notAfterUnixSeconds
     }
     return entry
   }
 
-  /// The certificate comes last and an old one goes first, so that it never stands beside another's key.
-  private func write(_ identity: Identity, _ name: String, withKey: Bool = true) throws(TLSError) {
+  /// The certificate that is there already and stays.
+  private func present(_ entry: Entry, _ order: Order, _ authority: CertificateAuthority) throws(TLSError)
+    -> Certificate?
+  {
+    guard !order.replacesExisting, CredentialFile.exists(entry.file), let keyFile = entry.keyFile,
+      CredentialFile.exists(keyFile)
+    else { return nil }
+    let present = try Certificate.first(in: entry.file)
+    guard authority.identity.hasIssued(present) else {
+      throw TLSError(.credentials, "\(entry.file): is not from the authority of \(authorityFile)")
+    }
+    if entry.subject == .gateway, !order.serverNames.allSatisfy(present.isFor) { return nil }
+    return present
+  }
+
+  /// The certificate comes last and old ones go first, so that none ever stands beside another's key.
+  private func write(
+    _ identity: Identity, _ name: String, _ combinedFiles: [String] = [], _ order: Order = Order(topics: []),
+    withKey: Bool = true
+  ) throws(TLSError) {
     if withKey {
-      let old = file("\(name).pem")
-      guard (unsafe unlink(old)) == 0 || errno == ENOENT else { throw .file(old, errno) }
+      for old in [file("\(name).pem")] + combinedFiles {
+        guard (unsafe unlink(old)) == 0 || errno == ENOENT else { throw .file(old, errno) }
+      }
       try CredentialFile.write(try identity.keyPEM(), to: file("\(name).key"), mode: 0o600)
     }
+    for file in combinedFiles { try writeCombined(identity, to: file, order) }
     try CredentialFile.write(try identity.certificatePEM(), to: file("\(name).pem"), mode: 0o644)
+  }
+
+  private func writeCombined(_ identity: Identity, to file: String, _ order: Order) throws(TLSError) {
+    let bytes =
+      file.hasSuffix(".p12") ? try identity.pkcs12(order.pkcs12 ?? .init()) : try identity.combinedPEM()
+    try CredentialFile.write(bytes, to: file, mode: 0o600)
   }
 
   /// Revokes what the last list did, and every identity that is called revoked: one may have been written just before

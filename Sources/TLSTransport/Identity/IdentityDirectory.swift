@@ -5,6 +5,8 @@ import Glibc
 ///     ca.pem   ca.key              the authority
 ///     gateway.pem   gateway.key    a gateway, for localhost
 ///     TOPIC.pem   TOPIC.key        a provider of this topic; TOPIC.revoked.* and TOPIC.expired.* are refused
+///     TOPIC.combined.pem           its certificate and key in one file
+///     TOPIC.p12                    the same as PKCS#12
 ///     crl.pem                      what the authority has revoked
 public struct IdentityDirectory: Sendable {
   public let path: String
@@ -25,6 +27,16 @@ public struct IdentityDirectory: Sendable {
   public func provider(topic: String, _ state: ProviderState = .valid) throws(TLSError) -> Identity {
     try Self.check(topic: topic)
     return try read(Self.name(of: topic, state))
+  }
+
+  /// Throws when a gateway's certificate cannot be for that, and says why.
+  public static func check(serverName: String) throws(TLSError) {
+    _ = try CertificateAuthority.isAddress(checking: serverName)
+  }
+
+  /// Throws when no authority can be called that, and says why.
+  public static func check(authorityName: CertificateAuthority.Name) throws(TLSError) {
+    try CertificateAuthority.check(authorityName)
   }
 
   /// The topics that there is a provider's identity for, sorted.
@@ -58,6 +70,7 @@ public struct IdentityDirectory: Sendable {
     if !letters { return "has characters other than A–Z, a–z, 0–9, period, hyphen and underscore" }
     if topic.hasPrefix(".") || topic.hasPrefix("-") { return "begins with a period or a hyphen" }
     if ["ca", "gateway", "crl"].contains(topic) { return "is the name of a file that is not a provider's" }
+    if topic.hasSuffix(".combined") { return "ends with .combined, which marks files with certificate and key" }
     for state in [ProviderState.revoked, .expired] where topic.hasSuffix(".\(state.rawValue)") {
       return "ends with .\(state.rawValue), which marks identities that are refused"
     }

@@ -149,7 +149,7 @@ struct TargetOptions: ParsableArguments {
 
   private func provider(_ path: String, _ directory: IdentityDirectory?) throws -> Identity {
     guard let directory else {
-      let phrase = try passPhraseFile.map { try firstLine(of: $0) }
+      let phrase = try passPhraseFile.map { try PassPhraseFile.read($0) }
       return try Identity(file: path, keyFile: key, passPhrase: phrase)
     }
     let topics = try directory.topics()
@@ -167,15 +167,5 @@ struct TargetOptions: ParsableArguments {
           : "\(path) holds several topics; choose one with --topic: \(topics.joined(separator: ", ")).")
     }
     return try directory.provider(topic: only)
-  }
-
-  private func firstLine(of path: String) throws -> [UInt8] {
-    do {
-      let bytes = try WholeFile.read(path, maximumLength: 65_536)
-      return Array(bytes.prefix { $0 != 0x0a && $0 != 0x0d })
-    } catch {
-      complain("\(path): \(error)")
-      throw ExitStatus.cannotOpen
-    }
   }
 }
