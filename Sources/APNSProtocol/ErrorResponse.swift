@@ -9,7 +9,7 @@ public struct ErrorResponse: Sendable, Hashable {
   /// The command byte the documented service uses.
   public static let documentedCommand: UInt8 = 8
 
-  /// 8 from the documented service; mock servers were seen to use others.
+  /// 8 from the documented service; a mock server was seen to use another.
   public var command: UInt8
   public var status: Status
   /// The four bytes of the notification it names, read as a big-endian number.
@@ -21,18 +21,32 @@ public struct ErrorResponse: Sendable, Hashable {
     self.identifier = identifier
   }
 
-  /// How far the response at `offset` reaches. Another command byte than 8 is taken when the status is a known one.
+  /// How far the response at `offset` reaches. It begins with 8; `init(wholeAnswer:)` takes another command byte.
   @inlinable
   public static func extent(of bytes: RawSpan, at offset: Int) -> RecordExtent {
     let available = bytes.byteCount - offset
-    if available >= 2 {
-      let command = bytes.byte(at: offset)
-      let status = Status(rawValue: bytes.byte(at: offset + 1))
-      if command != documentedCommand && !status.isDocumented {
-        return .malformed(ParseError(.unknownResponse(command: command, status: status.rawValue), at: 0))
-      }
+    if available >= 2, bytes.byte(at: offset) != documentedCommand {
+      let (command, status) = (bytes.byte(at: offset), bytes.byte(at: offset + 1))
+      return .malformed(ParseError(.unknownResponse(command: command, status: status), at: 0))
     }
     return available >= length ? .complete(length) : .incomplete(needed: length)
+  }
+
+  /// Whether all that a gateway has said so far may become a response with another command byte than 8: six bytes at
+  /// most, with a documented status.
+  public static func mayBecomeWholeAnswer(_ bytes: RawSpan) -> Bool {
+    bytes.byteCount <= length && (bytes.byteCount < 2 || Status(rawValue: bytes.byte(at: 1)).isDocumented)
+  }
+
+  /// A response that is all that a gateway has said on a connection, with any command byte; `nil` when the bytes are not
+  /// six, or the status is not documented.
+  ///
+  /// A page of HTML has a byte in it now and then that looks like a status, so that among other bytes another command
+  /// than 8 proves nothing.
+  public init?(wholeAnswer bytes: RawSpan) {
+    guard bytes.byteCount == Self.length, Self.mayBecomeWholeAnswer(bytes) else { return nil }
+    self.init(
+      command: bytes.byte(at: 0), status: Status(rawValue: bytes.byte(at: 1)), identifier: bytes.uint32(at: 2))
   }
 
   /// Parses the response at `offset` and moves `offset` behind it; throws `.incomplete` below six bytes.

@@ -231,6 +231,10 @@ struct Dissector<Sink: RecordSink> {
   private mutating func response(_ bytes: RawSpan, _ offset: Int, _ mark: Mark, _ connection: Connection) {
     var position = 0
     guard let response = try? ErrorResponse(parsing: bytes, at: &position) else { return }
+    note(response, at: offset, mark, connection)
+  }
+
+  private mutating func note(_ response: ErrorResponse, at offset: Int, _ mark: Mark, _ connection: Connection) {
     let (verdict, latency) = lanes[connection.slot].receive(response, at: mark.time)
     connection.errorResponses += 1
     output.summary.errorResponses += 1
@@ -307,6 +311,7 @@ struct Dissector<Sink: RecordSink> {
       let mark = Mark(time: connection.closed, packet: 0)
       lanes[connection.slot].finish(mark, into: &output)
     case .responses:
+      readWholeAnswer(connection)
       connection.responses.finish()
       readFoundResponses(connection)
     case .feedback:
@@ -314,6 +319,16 @@ struct Dissector<Sink: RecordSink> {
       readFoundFeedback(connection)
     case .opaque, .undecided: break
     }
+  }
+
+  /// A response with another command byte than 8 is one only when the gateway has said nothing else.
+  private mutating func readWholeAnswer(_ connection: Connection) {
+    guard connection.startWasCaptured,
+      let (bytes, mark) = connection.responses.unreadable(ofLength: ErrorResponse.length),
+      let response = ErrorResponse(wholeAnswer: bytes.rawBytes)
+    else { return }
+    connection.responses.dropUnreadable()
+    note(response, at: 0, mark, connection)
   }
 
   private mutating func readFoundResponses(_ connection: Connection) {

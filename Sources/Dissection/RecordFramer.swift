@@ -265,6 +265,14 @@ struct RecordFramer<Grammar: RecordGrammar> {
     return false
   }
 
+  /// All that the stream has held so far, if that is so many bytes and none of them belongs to a record.
+  func unreadable(ofLength length: Int) -> (bytes: [UInt8], mark: Mark)? {
+    start == 0 && pending.count == length && !hasFound && !isAligned ? (pending, latest) : nil
+  }
+
+  /// What is kept is explained by whoever asked for it.
+  mutating func dropUnreadable() { pending = [] }
+
   /// Explains what is left: whole records inside it are still found, the rest is named. Then ask `nextFound`.
   mutating func finish() {
     explainRest(.captureEnd)

@@ -175,19 +175,27 @@ struct ErrorResponseTests {
     #expect(try RecordKind.response.parse(whole: bytes) == .response(response))
   }
 
-  @Test("Another command byte than 8 is taken when the status is a known one", arguments: [0, 1, 7, 9, 255] as [UInt8])
+  @Test(
+    "Another command byte than 8 makes a response only of six bytes that are all", arguments: [0, 1, 7, 9, 60, 255])
   func otherCommands(command: UInt8) throws {
+    func whole(_ bytes: [UInt8]) -> ErrorResponse? { ErrorResponse(wholeAnswer: bytes.rawBytes) }
+    func mayBecomeOne(_ bytes: [UInt8]) -> Bool { ErrorResponse.mayBecomeWholeAnswer(bytes.rawBytes) }
     for code in 0...255 as ClosedRange<UInt8> {
       let bytes: [UInt8] = [command, code, 0, 0, 0, 9]
-      if Self.documented[code] != nil {
-        let response = ErrorResponse(command: command, status: .init(rawValue: code), identifier: 9)
-        #expect(try RecordKind.response.parse(whole: bytes) == .response(response))
-        #expect(try RecordKind.response.reencode(bytes) == bytes)
-      } else {
-        let error = #expect(throws: ParseError.self) { try RecordKind.response.parse(whole: bytes) }
-        #expect(error?.problem == .unknownResponse(command: command, status: code))
-        #expect(error?.offset == 0)
+      let error = #expect(throws: ParseError.self) { try RecordKind.response.parse(whole: bytes) }
+      #expect(error?.problem == .unknownResponse(command: command, status: code))
+      #expect(error?.offset == 0)
+      let isDocumented = Self.documented[code] != nil
+      let response = ErrorResponse(command: command, status: .init(rawValue: code), identifier: 9)
+      #expect(whole(bytes) == (isDocumented ? response : nil))
+      // More or less than that is none, whatever it begins with.
+      #expect(whole(bytes + [0]) == nil)
+      for length in 0..<6 {
+        let part = Array(bytes.prefix(length))
+        #expect(whole(part) == nil)
+        #expect(mayBecomeOne(part) == (isDocumented || length < 2))
       }
+      #expect(!mayBecomeOne(bytes + [8]))
     }
   }
 }

@@ -1,0 +1,62 @@
+import Bytes
+
+/// What an answer looks like that is no error response: another protocol's, from a server that is no gateway.
+///
+/// It is for messages only; nothing is decided by it but what to advise.
+public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
+  public enum Kind: Sendable, Equatable {
+    case http
+    case markup
+    case tlsAlert
+    case tlsHandshake
+    case ssh
+    /// A greeting of SMTP, FTP, POP3 or IMAP.
+    case greeting
+    case text
+    case bytes
+  }
+
+  public let kind: Kind
+  /// The first of its bytes, `longest` at most.
+  public let bytes: [UInt8]
+
+  /// How many bytes are kept.
+  public static let longest = 16
+
+  /// - Parameter answer: its beginning.
+  public init(_ answer: some Sequence<UInt8>) {
+    bytes = Array(answer.prefix(Self.longest))
+    kind = Self.kind(of: bytes)
+  }
+
+  private static func kind(of bytes: [UInt8]) -> Kind {
+    // | content type | version 3.x |
+    if bytes.starts(with: [21, 3]) { return .tlsAlert }
+    if bytes.starts(with: [22, 3]) { return .tlsHandshake }
+    func begins(_ text: String) -> Bool { bytes.starts(with: text.utf8) }
+    if begins("HTTP/") { return .http }
+    if begins("<") { return .markup }
+    if begins("SSH-") { return .ssh }
+    if ["220 ", "220-", "+OK ", "* OK "].contains(where: begins) { return .greeting }
+    let isText = !bytes.isEmpty && bytes.allSatisfy { (0x20...0x7e).contains($0) || [9, 10, 13].contains($0) }
+    return isText ? .text : .bytes
+  }
+
+  /// What it looks like, and its first bytes in hexadecimal: "HTML or XML (3c21444f43545950)".
+  public var description: String {
+    let name =
+      switch kind {
+      case .http: "HTTP"
+      case .markup: "HTML or XML"
+      case .tlsAlert: "a TLS alert"
+      case .tlsHandshake: "a TLS handshake"
+      case .ssh: "SSH"
+      case .greeting: "the greeting of a mail or file server"
+      case .text: "text"
+      case .bytes: "bytes of no protocol that is known here"
+      }
+    var hex = ByteWriter(capacity: 2 * bytes.count)
+    hex.write(hex: bytes.rawBytes)
+    return "\(name) (\(String(decoding: Array(copying: hex.bytes), as: UTF8.self)))"
+  }
+}
