@@ -15,6 +15,8 @@
 /// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": with status 2 it
 ///   names the first frame with an empty token; with status 5 too, when no other token has an odd length and all before
 ///   it have an identifier;
+/// - with status 7 identifier 0 names the first payload that is longer than any gateway takes, when whoever writes says
+///   which that is: to see it takes knowledge of what the gateway's limit may be;
 /// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
 ///   names, or is the only one that was written; it is ambiguous when it is not, and settles nothing;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
@@ -52,6 +54,7 @@ public struct ProviderSession: Sendable {
 
   private var history: IdentifierHistory
   private var firstKnownBad: Int?
+  private var firstOversize: Int?
   /// Not all that was written was seen, so that what seems to be the first or the only one may not be.
   private var hasMissingBytes = false
   /// A token that is neither empty nor 32 bytes long was written.
@@ -94,6 +97,12 @@ public struct ProviderSession: Sendable {
   public mutating func noteFaults(_ faults: PushNotification.Faults, identifier: UInt32?) {
     if identifier == 0 { zero = (written - 1, faults) }
     if faults.contains(.tokenSize), !faults.contains(.missingToken) { hasOddToken = true }
+  }
+
+  /// Notes that the payload of the notification that was written last is longer than any gateway takes, and that no
+  /// other's is longer than what every gateway takes.
+  public mutating func noteOversize() {
+    if firstOversize == nil { firstOversize = written - 1 }
   }
 
   /// Notes that the next notification was written, and returns its number; `noteFaults` says more about it.
@@ -159,6 +168,7 @@ public struct ProviderSession: Sendable {
       if status == .missingDeviceToken { return .names(firstKnownBad) }
       if status == .invalidTokenSize, !hasUnidentifiedBeforeKnownBad, !hasOddToken { return .names(firstKnownBad) }
     }
+    if status == .invalidPayloadSize, let firstOversize { return .names(firstOversize) }
     guard let found else { return .nothing }
     if written == 1, !hasMissingBytes { return .names(found) }
     if let zero, zero.index == found, zero.faults.explains(status) { return .names(found) }

@@ -8,6 +8,8 @@ struct LoadTally: Sendable {
   var rejected = 0
   var unknown = 0
   var abandoned = 0
+  /// Of these, how many were written and may have been accepted: nothing tells of their last sending.
+  var abandonedOpen = 0
   /// Due and never generated, because they would have been late.
   var skipped = 0
   /// Due and never generated, because the run was over before there was room.
@@ -22,6 +24,7 @@ struct LoadTally: Sendable {
     var discarded = 0
     var unknown = 0
     var markers = 0
+    var markersAnswered = 0
   }
   var sendings = Sendings()
   var writtenBytes = 0
@@ -30,13 +33,21 @@ struct LoadTally: Sendable {
   var unresolvedResponses = 0
   /// Bytes from the gateway that are no error response.
   var strayBytes = 0
-  /// Connections without TLS whose first answer is a TLS alert.
-  var tlsAlerts = 0
+  /// Things that another attempt does not overcome.
+  var obstacles = 0
+  /// Connections on which the gateway said something that is no error response.
+  var foreignAnswers = 0
 
   var attempted = 0
   var opened = 0
   var resumed = 0
   var failed = 0
+  /// Of the connections that the plan asks for, how many were up at any time.
+  var everUp = 0
+  /// Connections that the gateway ended, or the network broke, before anything written on them was settled.
+  var endedSilently = 0
+  /// Of these, how many before anything was written.
+  var endedUnused = 0
   var closed: [Cause: Int] = [:]
   /// Handshakes by what they agreed on: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".
   var suites: [String: Int] = [:]
@@ -97,13 +108,18 @@ struct LoadTally: Sendable {
     }
   }
 
+  /// The gateway has said something about what it was sent, so that it is one.
+  var hasProof: Bool { accepted > 0 || rejected > 0 || sendings.markersAnswered > 0 || !errorResponses.isEmpty }
+
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
-      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.skipped, \.unsent, \.sendings.written,
-      \.sendings.resent,
+      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.abandonedOpen, \.skipped, \.unsent,
+      \.sendings.written, \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
-      \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.tlsAlerts, \.attempted, \.opened, \.resumed, \.failed,
-      \.up,
+      \.sendings.markersAnswered,
+      \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.obstacles, \.foreignAnswers, \.attempted, \.opened,
+      \.resumed,
+      \.failed, \.everUp, \.endedSilently, \.endedUnused, \.up,
     ]
   }
 

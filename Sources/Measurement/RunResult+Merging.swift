@@ -208,6 +208,9 @@ extension RunResult {
     var verdict = Verdict()
     let limits = parts.map(\.result.verdict.limitedBy)
     verdict.limitedBy = [.generator, .gateway].first { limits.contains($0) } ?? .schedule
+    verdict.outcome = worst(of: parts.map(\.result.verdict.outcome))
+    verdict.reasons = unique(
+      parts.flatMap { part in (part.result.verdict.reasons ?? []).map { "\(part.name): \($0)" } })
     verdict.invariants = merged.invariants(
       usesMarkers: parts.allSatisfy {
         $0.result.plan["markers"] != .text("off") && $0.result.plan["leave_unknown"] != .flag(true)
@@ -228,6 +231,13 @@ extension RunResult {
   }
 }
 
+/// `nil` when a part does not tell and none has failed.
+private func worst(of outcomes: [RunResult.Verdict.Outcome?]) -> RunResult.Verdict.Outcome? {
+  if outcomes.contains(.failed) { return .failed }
+  if outcomes.contains(nil) { return nil }
+  return outcomes.contains(.unproven) ? .unproven : .proven
+}
+
 /// What two make together; with one unknown it is unknown.
 private func both<Value>(_ a: Value?, _ b: Value?, _ join: (Value, Value) -> Value) -> Value? {
   guard let a, let b else { return nil }
@@ -242,7 +252,9 @@ private func unique(_ texts: [String]) -> [String] {
 
 extension RunResult.Notifications {
   fileprivate static func += (sum: inout Self, other: Self) {
-    for path in [\.generated, \.accepted, \.rejected, \.unknown, \.abandoned] as [WritableKeyPath<Self, Int>] {
+    for path in [\.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.unproven]
+      as [WritableKeyPath<Self, Int>]
+    {
       sum.add(other, path)
     }
   }
@@ -253,12 +265,15 @@ extension RunResult.Sendings {
     for path in [\.written, \.resent, \.accepted, \.rejected, \.discarded, \.unknown, \.markers]
       as [WritableKeyPath<Self, Int>]
     { sum.add(other, path) }
+    sum.markersAnswered = both(sum.markersAnswered, other.markersAnswered, Measurement.sum)
   }
 }
 
 extension RunResult.Connections {
   fileprivate static func += (sum: inout Self, other: Self) {
     for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
+    sum.asked = both(sum.asked, other.asked, Measurement.sum)
+    sum.everUp = both(sum.everUp, other.everUp, Measurement.sum)
     sum.closed.merge(other.closed, uniquingKeysWith: Measurement.sum)
     sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
   }

@@ -64,6 +64,9 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var rejected = 0
     public var unknown = 0
     public var abandoned = 0
+    /// Of the unknown and the abandoned: those that were written and may have been accepted, because nothing tells of
+    /// their last sending. Documents from before it was counted have none.
+    public var unproven = 0
     public init() {}
   }
 
@@ -75,6 +78,9 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var discarded = 0
     public var unknown = 0
     public var markers = 0
+    /// Markers that were answered by their name; the others were discarded behind an error, or got no answer. `nil` in
+    /// documents from before they were counted.
+    public var markersAnswered: Int?
     public init() {}
   }
 
@@ -104,6 +110,10 @@ public struct RunResult: Sendable, Equatable, Codable {
   }
 
   public struct Connections: Sendable, Equatable, Codable {
+    /// How many the plan asks for, and how many of these were up at any time; `nil` in documents from before they were
+    /// counted.
+    public var asked: Int?
+    public var everUp: Int?
     public var attempted = 0
     public var opened = 0
     public var resumed = 0
@@ -175,6 +185,20 @@ public struct RunResult: Sendable, Equatable, Codable {
       }
     }
 
+    /// What a run has proven.
+    public enum Outcome: String, Sendable, Codable {
+      /// Everything that was due was sent, and the fate of each notification is known.
+      case proven
+      /// Something is open: `reasons` says what.
+      case unproven
+      /// Nothing was accepted, the run was given up early, or not all connections came up.
+      case failed
+    }
+
+    /// `nil` in documents from before there was one.
+    public var outcome: Outcome?
+    /// Why it is no better, as sentences without a full stop; they are among the result's warnings too.
+    public var reasons: [String]?
     public var limitedBy = Limit.schedule
     public var thresholds: [Threshold] = []
     public var invariants: [Invariant] = []
@@ -225,6 +249,18 @@ extension RunResult.Latency {
     tlsHandshakeMs = try container.decode(LatencyHistogram.self, forKey: .tlsHandshakeMs)
     tlsResumedMs =
       try container.decodeIfPresent(LatencyHistogram.self, forKey: .tlsResumedMs) ?? LatencyHistogram(.milliseconds)
+  }
+}
+
+extension RunResult.Notifications {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    generated = try container.decode(Int.self, forKey: .generated)
+    accepted = try container.decode(Int.self, forKey: .accepted)
+    rejected = try container.decode(Int.self, forKey: .rejected)
+    unknown = try container.decode(Int.self, forKey: .unknown)
+    abandoned = try container.decode(Int.self, forKey: .abandoned)
+    unproven = try container.decodeIfPresent(Int.self, forKey: .unproven) ?? 0
   }
 }
 

@@ -20,12 +20,35 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     case record
   }
 
+  /// Who refused whom, where it is known.
+  public enum Cause: Sendable, Equatable {
+    /// The peer's certificate is not trusted, or not for its name.
+    case untrustedPeer
+    /// The peer sent this alert.
+    case alert(UInt8)
+    /// The peer's first bytes are no TLS record.
+    case noTLS
+  }
+
   public var kind: Kind
   public var message: String
+  public var cause: Cause?
 
-  public init(_ kind: Kind, _ message: String) {
+  public init(_ kind: Kind, _ message: String, cause: Cause? = nil) {
     self.kind = kind
     self.message = message
+    self.cause = cause
+  }
+
+  /// Another attempt with the same certificates would end in the same way: one of the two certificates is refused, or the
+  /// peer does not speak TLS.
+  public var isPermanent: Bool {
+    switch cause {
+    case .untrustedPeer, .noTLS: true
+    // bad_certificate to certificate_unknown, unknown_ca, access_denied, certificate_required.
+    case .alert(let number): (42...46).contains(number) || [48, 49, 116].contains(number)
+    case nil: false
+    }
   }
 
   public static func == (a: TLSError, b: TLSError) -> Bool { a.kind == b.kind }
@@ -34,19 +57,22 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
 
   /// An error with everything that stands in OpenSSL's queue, which is emptied.
   static func fromOpenSSL(_ kind: Kind, _ doing: String) -> TLSError {
-    let texts = takeOpenSSLErrors()
-    return TLSError(kind, texts.isEmpty ? doing : "\(doing): \(texts.joined(separator: "; "))")
+    let (texts, cause) = takeOpenSSLErrors()
+    return TLSError(kind, texts.isEmpty ? doing : "\(doing): \(texts.joined(separator: "; "))", cause: cause)
   }
 }
 
-/// The texts of OpenSSL's error queue of this thread, the oldest first; the queue is empty afterwards.
-func takeOpenSSLErrors() -> [String] {
+/// The texts of OpenSSL's error queue of this thread, the oldest first, and what the first of them that tells says of the
+/// peer; the queue is empty afterwards.
+private func takeOpenSSLErrors() -> (texts: [String], cause: TLSError.Cause?) {
   var texts: [String] = []
+  var cause: TLSError.Cause?
   while true {
     var data: UnsafePointer<CChar>?
     var flags: Int32 = 0
     let code = unsafe ERR_get_error_all(nil, nil, nil, &data, &flags)
-    guard code != 0 else { return texts }
+    guard code != 0 else { return (texts, cause) }
+    cause = cause ?? TLSError.Cause(openSSL: code)
     // Safe: both are NUL-terminated strings that live at least until the next call of the library.
     var text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? otherText(code)
     if flags & ERR_TXT_STRING != 0, let data = unsafe data {
@@ -54,6 +80,21 @@ func takeOpenSSLErrors() -> [String] {
       if !detail.isEmpty { text += " (\(detail))" }
     }
     if texts.last != text { texts.append(text) }
+  }
+}
+
+extension TLSError.Cause {
+  /// - Parameter code: as OpenSSL's error queue has it.
+  fileprivate init?(openSSL code: UInt) {
+    guard ERR_GET_LIB(code) == ERR_LIB_SSL else { return nil }
+    let reason = ERR_GET_REASON(code)
+    let alertOffset = SSL_AD_REASON_OFFSET
+    switch reason {
+    case SSL_R_CERTIFICATE_VERIFY_FAILED: self = .untrustedPeer
+    case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST: self = .noTLS
+    case alertOffset...alertOffset + 255: self = .alert(UInt8(truncatingIfNeeded: reason - alertOffset))
+    default: return nil
+    }
   }
 }
 

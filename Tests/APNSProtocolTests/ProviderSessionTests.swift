@@ -218,6 +218,24 @@ struct ProviderSessionTests {
     #expect(talk.fates == [0, 0, 0, 31])
   }
 
+  @Test(
+    "Status 7 with identifier 0 names the first payload that the writer knows to be too long, and no other status does")
+  func identifierZeroWithOversize() {
+    var talk = Conversation()
+    talk.write(1...3)
+    #expect(talk.named(.invalidPayloadSize, 0) == .init(nil, accepted: nil, candidates: 0))
+    talk.write(4...4)
+    talk.session.noteOversize()
+    talk.write(5...6)
+    talk.session.noteOversize()
+    #expect(talk.named(.invalidPayloadSize, 0) == .init(3, accepted: 3))
+    for status in [1, 2, 4, 5, 8, 255] as [UInt8] {
+      #expect(talk.named(.init(rawValue: status), 0) == .init(nil, accepted: nil, candidates: 0))
+    }
+    #expect(talk.receive(.invalidPayloadSize, 0) == .init(3, accepted: 3))
+    #expect(talk.fates == [3, 1, 2, 0])
+  }
+
   @Test("Status 5 with identifier 0 names nothing when another token has an odd length, too")
   func identifierZeroAndOddTokens() {
     var talk = Conversation()

@@ -139,7 +139,18 @@ func expectBalance(
   if outcome.plan.usesMarkers, outcome.plan.resendsUnknown {
     expect(books.unknown == 0, "markers leave nothing unknown")
   }
-  for invariant in outcome.result(Environment()).verdict.invariants { expect(invariant.holds, invariant.name) }
+  expect(books.abandonedOpen <= books.abandoned, "what is open is a part of what was given up")
+  let result = outcome.result(Environment())
+  for invariant in result.verdict.invariants {
+    expect(invariant.holds == (!invariant.isAboutProof || books.unknown + books.abandonedOpen == 0), invariant.name)
+  }
+  if result.verdict.outcome == .proven {
+    expect(books.generated == books.accepted + books.rejected && books.unsent == 0, "proven is what has an answer")
+    expect(outcome.plan.usesMarkers && books.accepted > 0, "without markers, or without success, nothing is proven")
+  } else {
+    expect(result.verdict.reasons?.isEmpty == false, "what is not proven says why")
+    expect(Set(result.verdict.reasons ?? []).isSubset(of: result.warnings), "the reasons are among the warnings")
+  }
   guard let gateway else { return }
   let rejected = gateway.rejected.values.reduce(0, +)
   expect(gateway.received <= sendings.written + sendings.markers, "received at most what was written")

@@ -10,9 +10,11 @@ struct LoadWarningTests {
     var outcome = LoadOutcome(plan: LoadPlan())
     var measurements = LoadMeasurements()
     measurements.loopLag.record(loopLag, times: 1_000)
+    var tally = LoadTally()
+    (tally.generated, tally.accepted, tally.everUp) = (1, 1, 1)
     outcome.phases = [
-      .init(name: "connect", seconds: 1, cpu: 1, tally: LoadTally(), measurements: LoadMeasurements()),
-      .init(name: "measured", seconds: 10, cpu: cpu, tally: LoadTally(), measurements: measurements),
+      .init(name: "connect", seconds: 1, cpu: 1, tally: tally, measurements: LoadMeasurements()),
+      .init(name: "measured", seconds: 10, cpu: cpu, tally: tally, measurements: measurements),
     ]
     return outcome
   }
@@ -38,27 +40,6 @@ struct LoadWarningTests {
       result.warnings.count == 1 && result.warnings[0].hasPrefix("interrupted in the warm-up, after 1.0 s of 5.0 s"))
     #expect(result.measuredS == 0 && result.latency.sendLagUs.count == 0 && result.rates.writtenPerS == 0)
     #expect(result.interrupted == .init(phase: "warm-up", afterS: 1))
-  }
-
-  @Test("Without TLS, a gateway that seems to speak it is named as such")
-  func stranger() {
-    var plain = outcome(cpu: 1, loopLag: 0)
-    plain.usesTLS = false
-    plain.phases[1].tally.sendings.written = 5
-    #expect(plain.result(Environment()).warnings == [])
-    (plain.phases[1].tally.opened, plain.phases[1].tally.closed) = (9, [.peerFin: 7, .peerRst: 1, .local: 1])
-    #expect(
-      plain.result(Environment()).warnings == [
-        "nothing was accepted, and the gateway ended 8 of 9 connections without a word: does it speak TLS?"
-      ])
-    plain.phases[1].tally.tlsAlerts = 1
-    #expect(plain.result(Environment()).warnings.map { $0.contains("it speaks TLS") } == [true])
-    // One that takes something is no stranger, and one that answers is none.
-    plain.phases[1].tally.accepted = 1
-    #expect(plain.result(Environment()).warnings == [])
-    (plain.phases[1].tally.accepted, plain.phases[1].tally.tlsAlerts) = (0, 0)
-    plain.phases[1].tally.errorResponses = [7: 1]
-    #expect(plain.result(Environment()).warnings == [])
   }
 
   @Test("A generator that is at its limit says so")

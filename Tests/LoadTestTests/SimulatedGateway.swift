@@ -13,8 +13,8 @@ import TestSupport
 final class SimulatedLink {
   /// What the gateway does that is not the protocol's.
   struct Manners {
-    enum Ending { case response, fin, rst }
-    enum Identifier { case right, wrong, zero }
+    enum Ending { case response, fin, rst, nothing }
+    enum Identifier { case right, wrong, zero, zeroWhenOversize }
 
     /// One in so many notifications is refused; 0: none.
     var rejectsOneIn = 0
@@ -23,6 +23,8 @@ final class SimulatedLink {
     var ending = Ending.response
     /// What a response names.
     var identifier = Identifier.right
+    /// It is no gateway, and says this when something has come, and no more.
+    var page: [UInt8]?
     /// Nanoseconds between a refusal and its response.
     var answerDelay: ClosedRange<Int> = 0...0
     var shutsDownAfter = Int.max
@@ -117,6 +119,11 @@ final class SimulatedLink {
 
   private func receive(_ bytes: ArraySlice<UInt8>, _ generator: inout SeededGenerator) {
     guard !bytes.isEmpty else { return }
+    if let page = manners.page {
+      unread.removeFirst(bytes.count)
+      if answer == nil { answer = (page, now) }
+      return
+    }
     let wasOpen = session.ending == nil
     frame += bytes
     unread.removeFirst(bytes.count)
@@ -151,6 +158,7 @@ final class SimulatedLink {
         case .right: response.identifier
         case .wrong: response.identifier &+ UInt32(generator.number(1...1_000))
         case .zero: 0 as UInt32
+        case .zeroWhenOversize: response.status == .invalidPayloadSize ? 0 : response.identifier
         }
       ErrorResponse(status: response.status, identifier: identifier).encode(into: &bytes)
     }
@@ -160,7 +168,7 @@ final class SimulatedLink {
   private func deliver(_ generator: inout SeededGenerator) throws {
     guard channel.isActive, !isOver else { return }
     if var rest = answer {
-      guard rest.from <= now else { return }
+      guard rest.from <= now, manners.ending != .nothing else { return }
       if manners.ending == .rst { return breakOff() }
       let length = generator.number(0...rest.bytes.count)
       if length > 0 {

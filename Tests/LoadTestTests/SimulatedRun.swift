@@ -16,6 +16,8 @@ final class SimulatedRun: @unchecked Sendable {
   let runner: LoadRunner
   private let jitter: UInt64
   private var result: Result<LoadOutcome, any Error>?
+  /// Gets what the run has to say at once.
+  var notice: (String) -> Void = { _ in }
   /// When it was over.
   private(set) var endedAt: Int64 = 0
 
@@ -59,7 +61,11 @@ final class SimulatedRun: @unchecked Sendable {
       makeWorld: { loop in NIOLoopBound(self.world.world(jitter: self.jitter), eventLoop: loop) })
     let executor = SimulatedExecutor()
     Task(executorPreference: executor) {
-      do { self.result = .success(try await self.runner.run(in: context)) } catch { self.result = .failure(error) }
+      do {
+        self.result = .success(try await self.runner.run(in: context, notice: { self.notice($0) }))
+      } catch {
+        self.result = .failure(error)
+      }
     }
     let last = world.now + Int64(longest / .nanoseconds(1))
     while true {

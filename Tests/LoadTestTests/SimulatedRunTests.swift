@@ -94,7 +94,7 @@ struct SimulatedRunTests {
     #expect(outcome.books.accepted == 5_000)
     // Two connections, which wait for 150 to 300 ms at last.
     #expect((2 * 16...2 * 45).contains(outcome.books.failed))
-    #expect(!outcome.wasCutOff)
+    #expect(outcome.givenUp == nil)
     #expect(run.length > .milliseconds(5_400) && run.length < .milliseconds(6_000))
   }
 
@@ -219,8 +219,11 @@ struct SimulatedRunTests {
     run.at(.milliseconds(500)) { $0.world.goAway() }
     let outcome = try run.run()
     expectBalance(outcome, run.world.books)
-    #expect(outcome.wasCutOff)
-    #expect(outcome.lastError == "Connection refused")
+    #expect(outcome.givenUp == .lost(lastError: "Connection refused"))
+    #expect(
+      outcome.result(Environment()).verdict.reasons == [
+        "given up: no connection could be made for 1 s: Connection refused"
+      ])
     #expect(run.length > .milliseconds(1_500) && run.length < .milliseconds(1_530))
   }
 

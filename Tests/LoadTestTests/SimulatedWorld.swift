@@ -15,6 +15,8 @@ final class SimulatedWorld {
   /// The gateway's; changed while time passes, it has gone away, or hangs.
   var door = Door.open
   var isReading = true
+  /// Most connections at a time; others are refused.
+  var mostConnections = Int.max
   /// One in so many attempts to connect is refused; 0: none.
   var refusesOneIn = 0
   private(set) var links: [SimulatedLink] = []
@@ -54,6 +56,12 @@ final class SimulatedWorld {
 
   func comeBack() { door = .open }
 
+  /// One of the gateway's connections says something out of turn.
+  func say(_ bytes: [UInt8]) {
+    guard let link = links.first(where: \.channel.isActive) else { return }
+    _ = try? link.channel.writeInbound(ByteBuffer(bytes: bytes))
+  }
+
   /// What was written before the end arrives all the same.
   func end() throws {
     for _ in 0..<2_000 where !links.isEmpty { try pass() }
@@ -91,7 +99,9 @@ final class SimulatedWorld {
       return
     }
     _ = loop.scheduleTask(in: .microseconds(Int64(generator.number(10...2_000)))) { [self] in
-      guard door == .open, !isRefused else { return fail(IOError(errnoCode: ECONNREFUSED, reason: "connect")) }
+      guard door == .open, !isRefused, links.count < mostConnections else {
+        return fail(IOError(errnoCode: ECONNREFUSED, reason: "connect"))
+      }
       let link = try SimulatedLink(manners, loop: loop, at: now)
       try link.channel.pipeline.syncOperations.addHandler(ProviderHandler(connection, usesTLS: false))
       links.append(link)

@@ -32,8 +32,10 @@ final class ProviderConnection {
   private var log: SentLog
   private var session: ProviderSession
   private var answer: [UInt8] = []
-  /// Its first bytes were looked at.
+  /// A response was read.
   private var hasAnswered = false
+  /// Something else was read: what follows is no response either.
+  private var isForeign = false
   /// What the gateway said: everything before is accepted but for what was rejected.
   private var settledEnd = 0
   private var rejections: [Int] = []
@@ -52,6 +54,7 @@ final class ProviderConnection {
   /// In a row: attempts that failed, and connections that ended without anything said or proven.
   private(set) var failures = 0
   private(set) var silences = 0
+  private var wasUp = false
 
   /// The batch that is being collected.
   private var batch = ByteWriter(capacity: 20_000)
@@ -66,6 +69,7 @@ final class ProviderConnection {
 
   private let maximumNotifications: Int
   private let hasBadTokenSizes: Bool
+  private let hasUsualPayloadSizes: Bool
 
   init(_ number: Int, _ runner: LoopRunner) {
     self.number = number
@@ -74,6 +78,7 @@ final class ProviderConnection {
     batchNotifications = max(1, runner.plan.batching.notifications)
     maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
+    hasUsualPayloadSizes = runner.workload.hasUsualPayloadSizes
     log = runner.makeLog()
     session = runner.makeSession()
   }
@@ -93,6 +98,10 @@ final class ProviderConnection {
   var isFull: Bool { isOutOfRoom || batch.count >= batchBytes || batchCount >= mostInBatch }
   private var mostInBatch: Int { min(batchNotifications, maximumNotifications - log.count) }
   var hasBatch: Bool { batchCount > 0 }
+  /// It has lasted, or its end is not yet one of those that say nothing.
+  func isOfUse(_ now: Int64) -> Bool {
+    (phase == .up || phase == .closing) && (silences == 0 || now - openedAt >= 1_000_000_000)
+  }
   /// Written and not settled.
   var unsettled: Int { log.count - settledEnd }
 
@@ -145,11 +154,26 @@ final class ProviderConnection {
         isOutOfRoom = true
         break
       }
-      // A notification without a token is answered with identifier 0 by gateways that give up at once.
-      _ = session.write(identifier: Workload.identifier(of: number), isKnownBad: fault == .missingToken)
+      note(fault, Workload.identifier(of: number), &session)
       taken += 1
     }
     return taken
+  }
+
+  /// Tells the books of a notification. Some gateways give up before they come to the identifier of one that is bad, and
+  /// answer 0; so the books know which ones are.
+  @inline(__always)
+  private func note(_ fault: WorkloadPlan.Fault?, _ identifier: UInt32, _ session: inout ProviderSession) {
+    guard let fault else {
+      _ = session.write(identifier: identifier, isKnownBad: false)
+      return
+    }
+    if fault == .malformed {
+      _ = session.write(malformedWith: identifier)
+    } else {
+      _ = session.write(identifier: identifier, isKnownBad: fault == .missingToken)
+      if fault == .oversize, hasUsualPayloadSizes { session.noteOversize() }
+    }
   }
 
   /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
@@ -271,27 +295,55 @@ final class ProviderConnection {
   func receive(_ bytes: inout ByteBuffer) {
     guard phase == .up || phase == .closing else { return }
     answer += bytes.readBytes(length: bytes.readableBytes) ?? []
-    if !hasAnswered, answer.count >= Self.alertBeginning.count {
-      hasAnswered = true
-      if tls == nil, answer.starts(with: Self.alertBeginning) { runner.tally.tlsAlerts += 1 }
-    }
+    guard !isForeign else { return dropAnswer() }
     var offset = 0
     var isOver = false
-    while answer.count - offset >= ErrorResponse.length {
-      let start = offset
-      guard let response = try? ErrorResponse(parsing: answer.rawBytes, at: &offset) else {
-        offset = start + 1
-        runner.tally.strayBytes += 1
-        continue
+    reading: while offset < answer.count {
+      switch ErrorResponse.extent(of: answer.rawBytes, at: offset) {
+      case .incomplete: break reading
+      case .complete:
+        guard let response = try? ErrorResponse(parsing: answer.rawBytes, at: &offset) else { break reading }
+        hasAnswered = true
+        if apply(response) { isOver = true }
+      case .malformed:
+        // A response with another command byte is one when nothing follows it, which its connection's end tells.
+        if !hasAnswered, ErrorResponse.mayBecomeWholeAnswer(answer.rawBytes) { break reading }
+        isForeign = true
+        break reading
       }
-      if apply(response) { isOver = true }
     }
     answer.removeFirst(offset)
+    if isForeign {
+      noteForeign()
+      isOver = true
+    }
     if isOver { leave() }
   }
 
-  /// | content type 21: alert | version 3.x |
-  private static let alertBeginning: [UInt8] = [21, 3]
+  /// Bytes that are no response: their boundaries are lost, and a gateway that says such things is none.
+  private func noteForeign() {
+    runner.noteForeign(answer)
+    dropAnswer()
+  }
+
+  private func dropAnswer() {
+    runner.tally.strayBytes += answer.count
+    answer.removeAll()
+  }
+
+  /// What is left of the answer when its connection ends.
+  private func readRest() {
+    guard !answer.isEmpty else { return }
+    if !hasAnswered, let response = ErrorResponse(wholeAnswer: answer.rawBytes) {
+      answer.removeAll()
+      _ = apply(response)
+    } else if hasAnswered || answer.first == ErrorResponse.documentedCommand {
+      // A part of a response.
+      dropAnswer()
+    } else {
+      noteForeign()
+    }
+  }
 
   /// The other side has ended it: what would be written now is lost.
   func leave() {
@@ -309,6 +361,7 @@ final class ProviderConnection {
     if let marker, named == marker.position {
       settledEnd = marker.position
       isTerminated = true
+      runner.tally.sendings.markersAnswered += 1
       runner.measurements.drain.record(Int((now - marker.written) / 1_000))
       return true
     }
@@ -334,11 +387,16 @@ final class ProviderConnection {
     return isTerminated
   }
 
-  /// Identifier 0 can be a marker or a notification without a token, but any other that the gateway could not name as
-  /// well. Only a status that is about tokens makes it one of these: a mistake here would call others accepted.
+  /// Identifier 0 can be a marker or a notification that is bad on purpose, but any other that the gateway could not name
+  /// as well. Only a status that is about such a fault makes it one of these: a mistake here would call others accepted.
   private func isNaming(_ response: ErrorResponse) -> Bool {
-    response.identifier != 0 || response.status == .missingDeviceToken
-      || response.status == .invalidTokenSize && !hasBadTokenSizes
+    switch response.status {
+    case _ where response.identifier != 0: true
+    // To these two the books give only a notification that they know to be bad.
+    case .missingDeviceToken, .invalidPayloadSize, .protocolError: true
+    case .invalidTokenSize: !hasBadTokenSizes
+    default: false
+    }
   }
 
   // MARK: its life
@@ -361,6 +419,10 @@ final class ProviderConnection {
     socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     openedAt = runner.clock()
     failures = 0
+    if !wasUp {
+      wasUp = true
+      runner.tally.everUp += 1
+    }
     runner.tally.opened += 1
     runner.tally.up += 1
     if isResumed { runner.tally.resumed += 1 }
@@ -388,8 +450,12 @@ final class ProviderConnection {
     runner.tally.up -= 1
     // Who meant to end it did not, when the other side has done it before it answered the marker.
     let isOurs = marker == nil || isTerminated || isOverdue
+    readRest()
     runner.tally.closed[isOurs ? cause ?? peer : peer, default: 0] += 1
-    runner.tally.strayBytes += answer.count
+    if settledEnd == 0, !isTerminated, !isOurs || cause == nil {
+      runner.tally.endedSilently += 1
+      if log.count == 0 { runner.tally.endedUnused += 1 }
+    }
     let wasEmpty = log.count == 0 && cause != nil
     let wasShort = runner.clock() - openedAt < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
@@ -402,7 +468,7 @@ final class ProviderConnection {
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
     (errorReadAt, leavesOpen, hasLingered, isSpokenFor, readsFirst) = (nil, false, false, false, false)
-    (hasAnswered, isOverdue) = (false, false)
+    (hasAnswered, isForeign, isOverdue) = (false, false, false)
     dropBatch()
     runner.putBack(unwritten)
     runner.reopen(self)
@@ -411,11 +477,11 @@ final class ProviderConnection {
   /// The run is over: what was not answered by now stays open.
   func abandon() {
     guard phase == .up || phase == .closing else { return }
+    readRest()
     settle(sendsAgain: false)
-    runner.tally.abandoned += pieces.reduce(0) { $0 + $1.count }
+    runner.abandon(pieces)
     runner.tally.up -= 1
     runner.tally.closed[cause ?? .local, default: 0] += 1
-    runner.tally.strayBytes += answer.count
     phase = .down
     dropBatch()
     channel?.close(promise: nil)
@@ -432,12 +498,10 @@ final class ProviderConnection {
     var rest = log.pieces(from: settledEnd)
     let count = rest.reduce(0) { $0 + $1.count }
     guard count > 0 else { return }
+    for index in rest.indices { rest[index].isOpen = !isTerminated }
     if isTerminated {
       runner.tally.sendings.discarded += count
-      guard sendsAgain else {
-        runner.tally.abandoned += count
-        return
-      }
+      guard sendsAgain else { return runner.abandon(rest) }
       recoversSince = errorReadAt
       // They were not looked at: it was not one of them that ended the connection.
       for index in rest.indices { (rest[index].silences, rest[index].alone, rest[index].portion) = (0, 0, .max) }
@@ -451,7 +515,7 @@ final class ProviderConnection {
         runner.sendAgain(rest)
       } else if runner.plan.usesMarkers {
         // It would have been sent again.
-        runner.tally.abandoned += count
+        runner.abandon(rest)
       } else {
         runner.tally.unknown += count
       }

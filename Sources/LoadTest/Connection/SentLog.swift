@@ -23,6 +23,8 @@ struct SentLog {
     var alone = 0
     /// How many of them a connection takes when one of them may be what ends connections.
     var portion = Int.max
+    /// They were written before, and nothing tells what became of that.
+    var isOpen = false
 
     var end: Int { index + count }
 
@@ -41,6 +43,7 @@ struct SentLog {
     /// The same but for where they are.
     func isLike(_ other: Piece) -> Bool {
       attempt == other.attempt && silences == other.silences && alone == other.alone && portion == other.portion
+        && isOpen == other.isOpen
     }
 
     /// Sorted by index, and joined where they run on. No notification is in two of them.

@@ -18,6 +18,7 @@ extension LoadOutcome {
     result.schedule.skipped = last.tally.skipped
     result.schedule.unsent = last.tally.unsent
     result.connections = last.tally.connections
+    (result.connections.asked, result.connections.everUp) = (plan.connections.count, last.tally.everUp)
     result.errorResponses = last.tally.errors
     result.answers.unresolved = last.tally.unresolvedResponses
     result.answers.strayBytes = last.tally.strayBytes
@@ -68,7 +69,10 @@ extension LoadOutcome {
     // As the send lag: of the steady part, which connecting and draining say nothing of.
     result.resources.loopLagUs = steady.loopLag
     result.verdict.limitedBy = limit
-    result.warnings = [interruptionWarning, strangerWarning].compactMap { $0 } + warnings(loopLag: steady.loopLag)
+    let (standing, reasons) = judge(last.tally)
+    result.verdict.outcome = standing
+    result.verdict.reasons = reasons
+    result.warnings = [interruptionWarning].compactMap { $0 } + reasons + warnings(loopLag: steady.loopLag)
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
@@ -110,19 +114,6 @@ extension LoadOutcome {
     return "\(tenths == tenths.rounded() && value >= 10 ? "\(Int(nearest: tenths))" : "\(tenths)") s"
   }
 
-  /// What is there at the other end seems to speak TLS, and was spoken to without.
-  private var strangerWarning: String? {
-    guard let last = phases.last?.tally, !usesTLS, last.accepted == 0 else { return nil }
-    if last.tlsAlerts > 0 {
-      return
-        "the gateway answered without TLS with a TLS alert: it speaks TLS, which takes --identity instead of --plain"
-    }
-    let ended = (last.closed[.peerFin] ?? 0) + (last.closed[.peerRst] ?? 0)
-    guard ended > 0, last.sendings.written > 0, last.errorResponses.isEmpty else { return nil }
-    return
-      "nothing was accepted, and the gateway ended \(ended) of \(last.opened) connections without a word: does it speak TLS?"
-  }
-
   /// Where the numbers may be this process's own and not the gateway's.
   private func warnings(loopLag: LatencyHistogram) -> [String] {
     var warnings: [String] = []
@@ -161,7 +152,7 @@ extension LoadTally {
   var notifications: RunResult.Notifications {
     var counts = RunResult.Notifications()
     (counts.generated, counts.accepted, counts.rejected) = (generated, accepted, rejected)
-    (counts.unknown, counts.abandoned) = (unknown, abandoned)
+    (counts.unknown, counts.abandoned, counts.unproven) = (unknown, abandoned, unknown + abandonedOpen)
     return counts
   }
 
@@ -200,6 +191,7 @@ extension LoadTally.Sendings {
     var counts = RunResult.Sendings()
     (counts.written, counts.resent, counts.accepted, counts.rejected) = (written, resent, accepted, rejected)
     (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, markers)
+    counts.markersAnswered = markersAnswered
     return counts
   }
 }

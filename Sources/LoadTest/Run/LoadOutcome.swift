@@ -27,6 +27,14 @@ public struct LoadProgress: Sendable {
 
 /// What a run counted and measured: the whole, and each of its phases.
 public struct LoadOutcome: Sendable {
+  /// Why a run ended early.
+  public enum GivingUp: Sendable, Equatable {
+    /// For as long as the plan allows, no connection could be made, or none that was made was of any use.
+    case lost(lastError: String)
+    /// Nothing that another attempt would overcome.
+    case obstacle(String)
+  }
+
   public struct Phase: Sendable {
     public var name: String
     public var seconds: Double
@@ -41,10 +49,10 @@ public struct LoadOutcome: Sendable {
   public let plan: LoadPlan
   /// UTC, RFC 3339.
   public internal(set) var started = ""
-  /// It ended because no connection could be made any more.
-  public internal(set) var wasCutOff = false
-  /// Why no connection could be made then, in the system's words.
-  public internal(set) var lastError = ""
+  /// Why the run was ended early; `nil` when it came to its end, or was interrupted.
+  public internal(set) var givenUp: GivingUp?
+  /// Why the last connection failed or was lost, in the system's words; `nil` when none was.
+  public internal(set) var lastError: String?
   /// Where it was ended before its time; `nil` when it was not.
   public internal(set) var interruption: RunResult.Interruption?
   public internal(set) var usesTLS = true

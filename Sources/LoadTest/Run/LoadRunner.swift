@@ -43,18 +43,28 @@ public final class LoadRunner: Sendable {
 
   /// Runs the load to its end.
   ///
-  /// - Parameter progress: called about once a second.
-  public func run(_ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in }) async throws -> LoadOutcome {
+  /// - Parameters:
+  ///   - progress: called about once a second.
+  ///   - notice: called at once with what is worth a line, as that connections are refused and tried again.
+  public func run(
+    _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
+    notice: @escaping @Sendable (String) -> Void = { _ in }
+  ) async throws -> LoadOutcome {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
     let outcome: Result<LoadOutcome, any Error>
-    do { outcome = .success(try await run(in: .real(plan, tls, group), progress)) } catch { outcome = .failure(error) }
+    do {
+      outcome = .success(try await run(in: .real(plan, tls, group), progress, notice: notice))
+    } catch {
+      outcome = .failure(error)
+    }
     try await group.shutdownGracefully()
     return try outcome.get()
   }
 
   /// The same on event loops, and in a time, that may be simulated.
   func run(
-    in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in }
+    in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
+    notice: @escaping @Sendable (String) -> Void = { _ in }
   ) async throws -> LoadOutcome {
     var runners: [NIOLoopBound<LoopRunner>] = []
     for (part, loop) in context.loops.enumerated() {
@@ -74,34 +84,32 @@ public final class LoadRunner: Sendable {
     var recorder = Recorder(crew, clock: context.clock, progress) { snapshot in
       self.published.withLock { $0 = snapshot }
     }
+    var notices = Notices(say: notice)
 
     do {
-      try await connect(crew, &recorder, context)
+      outcome.givenUp = try await connect(crew, &recorder, &notices, context)
     } catch {
       await crew.each { $0.finish() }
       throw error
     }
     outcome.end(await recorder.endPhase("connect"), isInterrupted: isStopped.load(ordering: .relaxed))
-    if outcome.interruption == nil {
+    if outcome.goesOn {
       await crew.each { $0.begin(at: $0.clock()) }
       if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, context.clock()) }
     }
-    if plan.warmUp > .zero, outcome.interruption == nil {
-      recorder.phaseName = "warm-up"
-      let isOver = await wait(plan.warmUp, crew, &recorder, context)
-      outcome.end(await recorder.endPhase("warm-up"), isInterrupted: !isOver)
-    }
-    // What was ended before has nothing that was measured.
-    if outcome.interruption == nil {
-      recorder.phaseName = "measured"
-      let isOver = await wait(plan.duration, crew, &recorder, context)
-      outcome.wasCutOff = await crew.all { $0.isCutOff }
-      if outcome.wasCutOff { outcome.lastError = await crew.lastError() }
-      outcome.end(await recorder.endPhase("measured"), isInterrupted: !isOver)
+    for (name, length) in [("warm-up", plan.warmUp), ("measured", plan.duration)] {
+      // What was ended before has nothing that was measured.
+      guard outcome.goesOn, length > .zero || name == "measured" else { continue }
+      recorder.phaseName = name
+      let end = await wait(length, crew, &recorder, &notices, context)
+      if case .givenUp(let reason) = end { outcome.givenUp = reason }
+      outcome.end(await recorder.endPhase(name), isInterrupted: end == .stopped)
     }
     recorder.phaseName = "drain"
+    if outcome.goesOn { await catchUp(crew, &recorder, context) }
     await drain(crew, &recorder, context)
     outcome.phases.append(await recorder.endPhase("drain"))
+    outcome.lastError = await crew.lastError()
     outcome.series = recorder.series
     outcome.timeline = await recorder.timeline()
     outcome.processor = Clock.processor()
@@ -109,38 +117,74 @@ public final class LoadRunner: Sendable {
     return outcome
   }
 
-  /// Until all connections are up, or no more came up for a while.
-  private func connect(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async throws {
+  /// While nothing was ever connected, the run gives up after this; a gateway that is started beside it needs less.
+  static let patienceWithNobody = Duration.seconds(3)
+
+  /// Until every connection has been up, or no more came up for a while. Returns why there is nothing to wait for.
+  private func connect(
+    _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
+  ) async throws -> LoadOutcome.GivingUp? {
     let total = plan.connections.count
     await crew.each { runner in
       let numbers = stride(from: runner.part, to: total, by: runner.parts)
       runner.openAll(Array(numbers), of: total)
     }
     let began = context.clock()
-    let most = Int64(plan.connections.giveUp / .nanoseconds(1))
     while !isStopped.load(ordering: .relaxed) {
       await context.sleep(.milliseconds(5))
       let tally = await recorder.step()
-      if tally.up >= total { return }
-      guard context.clock() - began > most else { continue }
-      if tally.up > 0 { return }
-      throw Failure.unreachable(await crew.lastError())
+      if let obstacle = await obstacle(tally, crew) {
+        guard tally.opened > 0 else { throw Failure.unreachable(obstacle) }
+        return .obstacle(obstacle)
+      }
+      if tally.everUp >= total { return nil }
+      let lastError = tally.failed > 0 ? await crew.lastError() : nil
+      if let lastError { notices.tryingAgain(lastError) }
+      let patience =
+        tally.opened > 0 ? plan.connections.giveUp : min(plan.connections.giveUp, Self.patienceWithNobody)
+      guard context.clock() - began > Int64(patience / .nanoseconds(1)) else { continue }
+      if tally.opened > 0 { return nil }
+      throw Failure.unreachable(await crew.lastError() ?? "no answer")
     }
+    return nil
   }
 
-  /// Returns whether it came to its end, and was not stopped.
+  /// What no other attempt overcomes, unless the gateway has proven to be one.
+  private func obstacle(_ tally: LoadTally, _ crew: Crew) async -> String? {
+    guard tally.obstacles > 0, !tally.hasProof else { return nil }
+    return await crew.obstacle()?.reason
+  }
+
+  private enum End: Equatable {
+    case complete
+    case stopped
+    case givenUp(LoadOutcome.GivingUp)
+  }
+
   private func wait(
-    _ duration: Duration, _ crew: Crew, _ recorder: inout Recorder, _ context: RunContext
-  ) async -> Bool {
+    _ duration: Duration, _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
+  ) async -> End {
     let end = context.clock() + Int64(duration / .nanoseconds(1))
     while context.clock() < end {
-      if isStopped.load(ordering: .relaxed) { return false }
+      if isStopped.load(ordering: .relaxed) { return .stopped }
       await context.sleep(.milliseconds(10))
-      _ = await recorder.step()
-      if await crew.all({ $0.isAllSent }) { return true }
-      if await crew.all({ $0.isCutOff }) { return true }
+      let tally = await recorder.step()
+      if let obstacle = await obstacle(tally, crew) { return .givenUp(.obstacle(obstacle)) }
+      if await crew.all({ $0.isCutOff }) { return .givenUp(.lost(lastError: await crew.lastError() ?? "no answer")) }
+      if await crew.all({ $0.isAllSent }) { return .complete }
+      if tally.up == 0, tally.failed > 0, let lastError = await crew.lastError() { notices.tryingAgain(lastError) }
     }
-    return true
+    return .complete
+  }
+
+  /// What is due when the schedule ends may still go for so long; what is left then is unsent.
+  private func catchUp(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
+    await crew.each { $0.endSchedule() }
+    let end = context.clock() + Int64(LoadPlan.lateness / .nanoseconds(1))
+    while context.clock() < end, !isStopped.load(ordering: .relaxed), await crew.any({ $0.isOwing }) {
+      await context.sleep(.milliseconds(5))
+      _ = await recorder.step()
+    }
   }
 
   private func drain(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
@@ -149,14 +193,30 @@ public final class LoadRunner: Sendable {
     while context.clock() < end {
       // Nor does anybody wait for a gateway that is gone.
       if await crew.all({ $0.drainStep() || $0.isCutOff }) { break }
-      _ = await recorder.step()
+      let tally = await recorder.step()
+      if tally.obstacles > 0, !tally.hasProof { break }
       await context.sleep(.milliseconds(5))
     }
     await crew.each { $0.finish() }
   }
 }
 
+/// Tells of each reason once, and of so many at most.
+private struct Notices {
+  let say: @Sendable (String) -> Void
+  private var said: Set<String> = []
+
+  init(say: @escaping @Sendable (String) -> Void) { self.say = say }
+
+  mutating func tryingAgain(_ reason: String) {
+    guard said.count < 8, said.insert(reason).inserted else { return }
+    say("trying again: \(reason)")
+  }
+}
+
 extension LoadOutcome {
+  fileprivate var goesOn: Bool { interruption == nil && givenUp == nil }
+
   fileprivate mutating func end(_ phase: Phase, isInterrupted: Bool) {
     phases.append(phase)
     if isInterrupted { interruption = .init(phase: phase.name, afterS: phase.seconds) }
@@ -189,7 +249,12 @@ struct Crew: Sendable {
 
   func all(_ body: @escaping @Sendable (LoopRunner) -> Bool) async -> Bool { await gather(body).allSatisfy { $0 } }
 
-  func lastError() async -> String { await gather { $0.lastError }.first { !$0.isEmpty } ?? "no answer" }
+  func any(_ body: @escaping @Sendable (LoopRunner) -> Bool) async -> Bool { await gather(body).contains(true) }
+
+  /// `nil` when nothing has failed.
+  func lastError() async -> String? { await gather { $0.lastError }.first { !$0.isEmpty } }
+
+  func obstacle() async -> Obstacle? { await gather { $0.obstacle }.lazy.compactMap { $0 }.first }
 
   func startTicking() -> [RepeatedTask] {
     zip(runners, loops).map { runner, loop in

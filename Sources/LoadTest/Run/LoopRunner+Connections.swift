@@ -1,6 +1,5 @@
-import Bytes
+import APNSProtocol
 import NIOCore
-import NIOPosix
 
 /// How connections come and go, and what their ends leave to be sent again.
 extension LoopRunner {
@@ -29,18 +28,19 @@ extension LoopRunner {
     loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
   }
 
-  func note(_ error: any Error) { lastError = Self.reason(error) }
+  func note(_ error: any Error) {
+    let failure = ConnectFailure(error)
+    lastError = failure.reason
+    guard failure.isPermanent else { return }
+    tally.obstacles += 1
+    if obstacle == nil { obstacle = .refused(failure.reason) }
+  }
 
-  /// In the words of the system, or of whoever saw it.
-  private static func reason(_ error: any Error) -> String {
-    switch error {
-    case let error as IOError: SystemError.text(error.errnoCode)
-    case let error as NIOConnectionError:
-      // A name may have several addresses; the last one speaks for all.
-      error.connectionErrors.last.map { reason($0.error) } ?? "no such host"
-    case ChannelError.connectTimeout(let time): "no answer in \(time.nanoseconds / 1_000_000) ms"
-    default: "\(error)"
-    }
+  /// The gateway has said something that is no error response.
+  func noteForeign(_ answer: [UInt8]) {
+    tally.foreignAnswers += 1
+    tally.obstacles += 1
+    if obstacle == nil { obstacle = .foreign(ForeignAnswer(answer)) }
   }
 
   // MARK: what is left
@@ -54,12 +54,20 @@ extension LoopRunner {
     for var piece in pieces {
       piece.attempt += 1
       if piece.attempt >= plan.maximumAttempts || piece.alone >= Self.maximumAlone {
-        tally.abandoned += piece.count
+        abandon([piece])
       } else {
         left.append(piece)
       }
     }
     putBack(left)
+  }
+
+  /// These are given up. Of some it is not known what became of their last sending.
+  func abandon(_ pieces: [SentLog.Piece]) {
+    for piece in pieces {
+      tally.abandoned += piece.count
+      if piece.isOpen { tally.abandonedOpen += piece.count }
+    }
   }
 
   /// These are to be written, before everything new. Several connections may give back theirs in any order, so they are
@@ -112,10 +120,10 @@ extension LoopRunner {
     pump()
     makeRoomForSuspects()
     for connection in connections { connection.check(now) }
-    if tally.up > 0 { lastOpen = now }
+    if connections.contains(where: { $0.isOfUse(now) }) { lastOpen = now }
   }
 
-  /// No connection could be made for as long as the plan allows.
+  /// No connection was of use for as long as the plan allows: none could be made, or all were ended at once.
   var isCutOff: Bool { clock() - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1)) }
 
   /// The schedule begins.
@@ -136,6 +144,12 @@ extension LoopRunner {
   /// All of a count was sent.
   var isAllSent: Bool { next >= most && !hasLeftovers && !connections.contains { $0.hasBatch } }
 
+  /// Nothing more becomes due; what is due already may still go.
+  func endSchedule() { scheduleEnd = clock() }
+
+  /// Something is due and not written.
+  var isOwing: Bool { phase == .running && pacer != nil && owed > 0 && next < most }
+
   func drain() {
     guard phase == .running || phase == .connecting else { return }
     leaveOwed()
@@ -154,7 +168,7 @@ extension LoopRunner {
     phase = .over
     for connection in connections { connection.abandon() }
     connections.removeAll()
-    tally.abandoned += (again + suspects).reduce(0) { $0 + $1.count }
+    abandon(Array(again + suspects))
     again.removeAll()
     suspects.removeAll()
   }

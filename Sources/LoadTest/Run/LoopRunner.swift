@@ -28,6 +28,8 @@ final class LoopRunner {
   var latePacer: Pacer?
   /// When the first of those that are owed was due, where chance decides over that.
   private var owedSince: Double?
+  /// Nothing is due after it; `nil` while the schedule runs.
+  var scheduleEnd: Int64?
   var phase = Phase.connecting
   var connections: [ProviderConnection] = []
 
@@ -35,6 +37,8 @@ final class LoopRunner {
   var measurements = LoadMeasurements()
   var timeline: ConnectionTimeline
   var lastError = ""
+  /// The first thing that another attempt does not overcome.
+  var obstacle: Obstacle?
 
   /// What is to be sent again, before anything new.
   var again: Deque<SentLog.Piece> = []
@@ -163,7 +167,8 @@ extension LoopRunner {
     return false
   }
 
-  private func updateOwed(_ now: Int64) {
+  private func updateOwed(_ time: Int64) {
+    let now = min(time, scheduleEnd ?? time)
     guard pacer != nil else {
       owed = .max
       return

@@ -23,6 +23,8 @@ struct PayloadMaker: Sendable {
   }
 
   private let source: Source
+  /// Most bytes of a payload.
+  let longestSize: Int
   /// Places in the filler at which a payload may begin, and after which it begins again.
   private static let places = 26
 
@@ -37,6 +39,7 @@ struct PayloadMaker: Sendable {
         }
       }
       let longest = mix.parts.map(\.value.upperBound).max() ?? 0
+      longestSize = longest
       source = .sizes(
         try Lottery(mix, "payload sizes"),
         filler: (0..<Self.places + longest + Workload.Variation.oversize).map {
@@ -53,7 +56,8 @@ struct PayloadMaker: Sendable {
         }
       }
       guard length + indexes > 0 else { throw Workload.PlanError("the template makes empty payloads") }
-      guard length + Self.digits(of: .max) * indexes <= Self.longest else {
+      longestSize = length + Self.digits(of: .max) * indexes
+      guard longestSize <= Self.longest else {
         throw Workload.PlanError("the template makes payloads of more than \(Self.longest) bytes")
       }
       source = .template(pieces, length: length, indexes: indexes)

@@ -79,6 +79,14 @@ public final class Workload: Sendable {
     replay?.hasUnusualTokenSizes ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0)
   }
 
+  /// All payloads but those that are bad on purpose are as short as every gateway takes them: 256 bytes in commands 0 and
+  /// 1, 2,048 in command 2. So one that is refused for its size is one of those.
+  var hasUsualPayloadSizes: Bool {
+    guard replay == nil else { return false }
+    let hasShortest = plan.commands.parts.contains { $0.value < 2 && $0.weight > 0 }
+    return payloads.longestSize <= (hasShortest ? 256 : 2_048)
+  }
+
   /// Writes notification `number`, and returns what is wrong with it.
   @discardableResult
   public func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {

@@ -24,27 +24,29 @@ extension RunReport {
             ? (isMeasured ? "nothing was due at a time" : "nothing was measured") : "p50 \(lag.text(lag.quantile(0.5)))"
         ),
         Figure(
-          "checks", failures.isEmpty ? "all passed" : "\(failedCount) failed", note: "of \(checkCount)",
-          tone: failures.isEmpty ? .good : .bad),
+          "checks", !failures.isEmpty ? "\(failedCount) failed" : doubt == nil ? "all passed" : "not proven",
+          note: "of \(checkCount)",
+          tone: failures.isEmpty ? (doubt == nil ? .good : .warning) : .bad),
       ])
     ]
     blocks += failures.map { .callout(.bad, $0) }
-    if failures.isEmpty {
+    if failures.isEmpty, let doubt {
+      blocks.append(.callout(.warning, Prose("Not everything is proven: \(doubt).")))
+    } else if failures.isEmpty {
       let books = ledger == nil ? "The books balance" : "The books balance, and those of the gateway agree"
       let thresholds = result.verdict.thresholds.isEmpty ? "no threshold was set" : "every threshold was kept"
       blocks.append(.callout(.good, "\(books); \(thresholds)."))
     }
-    if !result.warnings.isEmpty {
-      let count = result.warnings.count
-      blocks.append(
-        .callout(
-          .warning,
-          Prose(count == 1 ? result.warnings[0] : "\(result.warnings[0]) (and \(count - 1) more, see Warnings)")))
+    let reasons = result.verdict.reasons ?? []
+    let warnings = result.warnings.filter { !reasons.contains($0) }
+    if let first = warnings.first {
+      let more = warnings.count > 1 ? " (and \(warnings.count - 1) more, see Warnings)" : ""
+      blocks.append(.callout(.warning, Prose("\(first)\(more)")))
     }
     blocks.append(
       .paragraph(
         .strong("\(grouped(notifications.generated))")
-          + " notifications were generated: \(grouped(notifications.accepted)) accepted, \(grouped(notifications.rejected)) rejected, \(grouped(notifications.unknown)) unknown, \(grouped(notifications.abandoned)) abandoned. \(grouped(result.sendings.written)) were written, \(grouped(result.sendings.resent)) of them for a second time or more, because \(grouped(result.sendings.discarded)) had been discarded."
+          + " notifications were generated: \(grouped(notifications.accepted)) accepted, \(grouped(notifications.rejected)) rejected, \(grouped(notifications.unknown)) unknown, \(grouped(notifications.abandoned)) abandoned. \(grouped(result.sendings.written)) were written, \(grouped(result.sendings.resent)) of them for a second time or more: \(grouped(result.sendings.discarded)) sendings were discarded, and \(grouped(result.sendings.unknown)) left open."
       ))
     if !result.verdict.thresholds.isEmpty {
       var table = Table([.init("threshold"), .init("value", .right), .init("")])
@@ -70,10 +72,27 @@ extension RunReport {
   /// Documents without phases do not tell, and have rates.
   var isMeasured: Bool { result.measuredS > 0 || result.interrupted == nil }
 
+  /// Why there is no green verdict, though nothing has failed. A document from before there were outcomes tells only by
+  /// its numbers.
+  private var doubt: String? {
+    switch result.verdict.outcome {
+    case .proven: nil
+    case .unproven, .failed: result.verdict.reasons?.first ?? "the result does not say why"
+    case nil: result.notifications.accepted == 0 ? "nothing was accepted" : nil
+    }
+  }
+
   /// What went wrong, as sentences.
   private var failures: [Prose] {
-    var failures: [Prose] = result.verdict.invariants.filter { !$0.holds }
-      .map { "The books do not balance: \($0.name) (\(Self.withSeparators($0.detail)))." }
+    var failures: [Prose] = []
+    if result.verdict.outcome == .failed {
+      failures += (result.verdict.reasons ?? []).map { "The run has failed: \($0)." }
+    }
+    failures += result.verdict.invariants.filter { !$0.holds }
+      .map {
+        let what = $0.isAboutProof ? "Not everything is proven" : "The books do not balance"
+        return "\(what): \($0.name) (\(Self.withSeparators($0.detail)))."
+      }
     failures += result.verdict.thresholds.filter { !$0.passed }
       .map { threshold in
         let why =
@@ -90,12 +109,13 @@ extension RunReport {
   }
 
   private var failedCount: Int {
-    result.verdict.invariants.filter { !$0.holds }.count + result.verdict.thresholds.filter { !$0.passed }.count
+    (result.verdict.outcome == .failed ? 1 : 0)
+      + result.verdict.invariants.filter { !$0.holds }.count + result.verdict.thresholds.filter { !$0.passed }.count
       + (ledger.map { Agreement(result, $0).lines.filter { !$0.holds }.count } ?? 0)
   }
 
   private var checkCount: Int {
-    result.verdict.invariants.count + result.verdict.thresholds.count
+    (result.verdict.outcome == nil ? 0 : 1) + result.verdict.invariants.count + result.verdict.thresholds.count
       + (ledger.map { Agreement(result, $0).lines.count } ?? 0)
   }
 

@@ -46,7 +46,7 @@ struct CapacityRun {
       try await trials.search(&document)
       for extra in schedule.sweeps where !stop.isAsked { _ = try await trials.measure(extra) }
     } catch let failure as LoadRunner.Failure {
-      complain("\(command.target.gateway.address): \(command.target.explained("\(failure)"))")
+      complain("\(command.target.gateway.address): \(failure)")
       guard !trials.made.isEmpty else { throw ExitStatus.unavailable }
       document.trials = trials.made
       document.ended = now()

@@ -81,12 +81,15 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "End when no connection could be made for this time.", valueName: "time", default: TimeSpan(.seconds(10))),
+      "End when no connection could be made, or was of use, for this time; after 3s at most when there never was one.",
+      valueName: "time", default: TimeSpan(.seconds(10))),
     transform: TimeSpan.parse)
   var giveUp = TimeSpan(.seconds(10))
 
   @Option(
-    help: ArgumentHelp("End each connection's life with a marker, which proves what was accepted.", valueName: "on|off")
+    help: ArgumentHelp(
+      "End each connection's life with a marker, which proves what was accepted; off: nothing is proven.",
+      valueName: "on|off")
   )
   var markers = Switch.on
 

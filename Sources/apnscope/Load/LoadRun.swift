@@ -33,12 +33,18 @@ struct LoadRun {
     let status = LoadStatus()
     let outcome: LoadOutcome
     do {
-      outcome = try await runner.run { status.show($0) }
+      let gateway = "\(command.target.gateway.address)"
+      outcome = try await runner.run {
+        status.show($0)
+      } notice: {
+        status.end()
+        complain("\(gateway): \($0)")
+      }
       status.end()
     } catch {
       status.end()
       await metrics?.stop()
-      complain("\(command.target.gateway.address): \(command.target.explained("\(error)"))")
+      complain("\(command.target.gateway.address): \(error)")
       throw ExitStatus.unavailable
     }
     await metrics?.stop()
@@ -52,15 +58,24 @@ struct LoadRun {
     try complaining { try history?.append(result, document: document) }
     try output.check()
     try file?.check()
-    if result.verdict.invariants.contains(where: { !$0.holds }) { throw ExitStatus.brokenBooks }
-    if outcome.wasCutOff {
-      complain(
-        "\(command.target.gateway.address): lost, and no connection could be made for \(command.connections.giveUp.defaultValueDescription): \(outcome.lastError)"
-      )
-      throw ExitStatus.unavailable
+    if outcome.givenUp != nil, let reason = result.verdict.reasons?.first {
+      complain("\(command.target.gateway.address): \(reason)")
     }
-    if stop.wasAsked { throw ExitStatus.interrupted }
-    if result.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
+    if let status = Self.status(of: result, isGivenUp: outcome.givenUp != nil, isInterrupted: stop.wasAsked) {
+      throw status
+    }
+  }
+
+  /// What the shell is told, by weight; `nil` when nothing is the matter.
+  static func status(of result: RunResult, isGivenUp: Bool, isInterrupted: Bool) -> ExitCode? {
+    let broken = result.verdict.invariants.filter { !$0.holds }
+    // Who breaks off, or meets no gateway, is not told that markers got no answer.
+    if broken.contains(where: { !$0.isAboutProof }) { return ExitStatus.brokenBooks }
+    if isGivenUp { return ExitStatus.unavailable }
+    if isInterrupted { return ExitStatus.interrupted }
+    if result.verdict.outcome == .failed { return ExitStatus.unavailable }
+    if !broken.isEmpty { return ExitStatus.brokenBooks }
+    return result.verdict.thresholds.contains { !$0.passed } ? ExitStatus.thresholdFailed : nil
   }
 
   /// Standard output is the result's, so where it listens is said on standard error.

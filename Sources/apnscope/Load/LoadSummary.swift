@@ -65,7 +65,11 @@ struct LoadSummary {
         "\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(threshold.reason ?? RunReport.value(of: threshold)))"
       )
     }
-    for warning in result.warnings { lines.append("! \(warning)") }
+    let verdictReasons = result.verdict.reasons ?? []
+    if result.verdict.outcome == .failed { lines += verdictReasons.map { "✗ \($0)" } }
+    for warning in result.warnings where result.verdict.outcome != .failed || !verdictReasons.contains(warning) {
+      lines.append("! \(warning)")
+    }
     text = lines.joined(separator: "\n")
   }
 

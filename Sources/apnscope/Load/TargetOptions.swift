@@ -127,13 +127,6 @@ struct TargetOptions: ParsableArguments {
     }
   }
 
-  /// Why no connection could be made, with what is likely to be meant.
-  func explained(_ reason: String) -> String {
-    // What OpenSSL says when the first answer is no TLS record.
-    identity != nil && reason.hasSuffix("wrong version number")
-      ? "\(reason): the gateway does not seem to speak TLS, which takes --plain instead of --identity" : reason
-  }
-
   private func context(_ identity: String, _ keyLog: KeyLogFile?) throws -> TLSContext {
     let directory = Machine.isDirectory(identity) ? IdentityDirectory(identity) : nil
     var configuration = TLSConfiguration.client(identity: try provider(identity, directory))

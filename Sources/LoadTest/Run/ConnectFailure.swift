@@ -1,0 +1,58 @@
+import APNSProtocol
+import Bytes
+import NIOCore
+import NIOPosix
+import TLSTransport
+
+/// Why a connection could not be made, or was lost.
+struct ConnectFailure {
+  /// In the words of the system, or of whoever saw it.
+  let reason: String
+  /// Another attempt would end in the same way.
+  let isPermanent: Bool
+
+  init(_ error: any Error) {
+    reason = Self.reason(error)
+    isPermanent = Self.isPermanent(error)
+  }
+
+  private static func reason(_ error: any Error) -> String {
+    switch error {
+    case let error as IOError: SystemError.text(error.errnoCode)
+    case let error as NIOConnectionError:
+      // A name may have several addresses; the last one speaks for all.
+      error.connectionErrors.last.map { reason($0.error) } ?? "no such host"
+    case let error as TLSError where error.cause == .noTLS:
+      "\(error): the gateway does not seem to speak TLS, which takes --plain instead of --identity"
+    case ChannelError.connectTimeout(let time): "no answer in \(time.nanoseconds / 1_000_000) ms"
+    default: "\(error)"
+    }
+  }
+
+  private static func isPermanent(_ error: any Error) -> Bool {
+    switch error {
+    case let error as TLSError: error.isPermanent
+    // A name that has no address.
+    case let error as NIOConnectionError: error.connectionErrors.isEmpty
+    default: false
+    }
+  }
+}
+
+/// What a run meets that another attempt does not overcome, so that it ends unless the gateway has proven to be one before.
+enum Obstacle: Sendable, Equatable {
+  /// One side refuses the other for what it is.
+  case refused(String)
+  /// What answers is no gateway.
+  case foreign(ForeignAnswer)
+
+  var reason: String {
+    switch self {
+    case .refused(let reason): reason
+    case .foreign(let answer):
+      answer.kind == .tlsAlert
+        ? "the gateway answered without TLS with a TLS alert: it speaks TLS, which takes --identity instead of --plain"
+        : "what answers is no gateway: it says \(answer), which is no error response"
+    }
+  }
+}

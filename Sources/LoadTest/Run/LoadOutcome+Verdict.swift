@@ -1,0 +1,116 @@
+import Measurement
+
+/// What a run has proven, and why not more.
+extension LoadOutcome {
+  /// - Parameter tally: of the whole run.
+  func judge(_ tally: LoadTally) -> (outcome: RunResult.Verdict.Outcome, reasons: [String]) {
+    let failures = failures(tally)
+    if !failures.isEmpty { return (.failed, failures) }
+    let doubts = doubts(tally)
+    return (doubts.isEmpty ? .proven : .unproven, doubts)
+  }
+
+  // MARK: failed
+
+  private func failures(_ tally: LoadTally) -> [String] {
+    var reasons: [String] = []
+    if let reason = givenUpReason(tally) { reasons.append(reason) }
+    // Who ends a run before it has begun knows that nothing came of it.
+    let isCutShort = interruption != nil && tally.generated == 0
+    if !isCutShort, let reason = plan.usesMarkers ? nothingAccepted(tally) : nothingWritten(tally) {
+      // An obstacle is the reason already.
+      if !isObstructed { reasons.append(reason) }
+    }
+    let asked = plan.connections.count
+    if plan.usesMarkers, interruption?.phase != "connect", tally.everUp < asked, !isObstructed {
+      reasons.append("\(tally.everUp) of \(asked) connections came up\(lastError.map { ": \($0)" } ?? "")")
+    }
+    return reasons
+  }
+
+  private var isObstructed: Bool { if case .obstacle = givenUp { true } else { false } }
+
+  private func givenUpReason(_ tally: LoadTally) -> String? {
+    let patience = "\(Self.text(plan.connections.giveUp))"
+    switch givenUp {
+    case nil: return nil
+    case .obstacle(let reason): return reason
+    case .lost(let lastError):
+      return areAllSilent(tally)
+        ? "given up: for \(patience) every connection was ended at once"
+        : "given up: no connection could be made for \(patience): \(lastError)"
+    }
+  }
+
+  private func nothingAccepted(_ tally: LoadTally) -> String? {
+    guard tally.accepted == 0 else { return nil }
+    let what = tally.generated == 0 ? "nothing was sent" : "nothing was accepted"
+    return "\(what)\(cause(tally).map { ": \($0)" } ?? "")"
+  }
+
+  private func nothingWritten(_ tally: LoadTally) -> String? {
+    guard tally.sendings.written == 0 || tally.opened > 0 && tally.endedUnused == tally.opened else { return nil }
+    return "nothing was written\(cause(tally).map { ": \($0)" } ?? "")"
+  }
+
+  /// What is likely to be behind it.
+  private func cause(_ tally: LoadTally) -> String? {
+    if areAllSilent(tally) {
+      let which = "\(tally.endedSilently) of \(tally.opened) connections were closed"
+      return usesTLS
+        ? "\(which) right after the handshake: certificate of the other environment, or revoked?"
+        : "\(which) by the gateway without an answer: does it speak TLS?"
+    }
+    if tally.rejected > 0, tally.rejected == tally.generated {
+      return "all \(tally.generated) were rejected"
+    }
+    if tally.generated == 0 { return tally.unsent > 0 ? "\(tally.unsent) were due" : "nothing was due" }
+    let markers = tally.sendings.markers
+    if markers > 0, tally.sendings.markersAnswered == 0, tally.errorResponses.isEmpty {
+      return
+        "none of \(markers) markers was answered within \(Self.text(plan.markerTimeout)); for a gateway that answers none there is --markers off"
+    }
+    return nil
+  }
+
+  /// The gateway has ended every connection without a word.
+  private func areAllSilent(_ tally: LoadTally) -> Bool {
+    tally.opened > 0 && tally.endedSilently == tally.opened && !tally.hasProof
+  }
+
+  // MARK: unproven
+
+  private func doubts(_ tally: LoadTally) -> [String] {
+    var reasons: [String] = []
+    if interruption != nil, tally.generated == 0 { reasons.append("nothing was sent") }
+    let open = tally.unknown + tally.abandonedOpen
+    if !plan.usesMarkers {
+      reasons.append(
+        "written, not proven: without markers nothing tells what became of \(open) of \(tally.generated) notifications")
+    } else if open > 0 {
+      let unanswered = tally.sendings.markers - tally.sendings.markersAnswered
+      reasons.append(
+        "nothing tells what became of \(open) of \(tally.generated) notifications; \(unanswered) of \(tally.sendings.markers) markers got no answer"
+      )
+    }
+    let lost = tally.abandoned - tally.abandonedOpen
+    if lost > 0 {
+      reasons.append("\(lost) notifications were given up: they were discarded, or not written before the run was over")
+    }
+    if tally.unsent > 0 {
+      let late = Self.text(LoadPlan.lateness)
+      reasons.append("\(tally.unsent) notifications were due and not sent within \(late) of the schedule's end")
+    }
+    if tally.foreignAnswers > 0 {
+      reasons.append("\(tally.foreignAnswers) connections were ended because of bytes that are no error response")
+    }
+    return reasons
+  }
+
+  /// "100 ms", "10 s".
+  private static func text(_ duration: Duration) -> String {
+    let seconds = duration / .seconds(1)
+    if seconds < 1 { return "\(Int(nearest: (seconds * 1_000).rounded())) ms" }
+    return seconds == seconds.rounded() ? "\(Int(nearest: seconds)) s" : "\((seconds * 10).rounded() / 10) s"
+  }
+}
