@@ -64,9 +64,11 @@ struct LoadCommandTests {
         ["--command", "0", "--faults", "oversize=2e-4", "--connections", "2", "--count", "20k", "--warm-up", "0s"],
         in: command)
       let ledger = try simulator.stop()
-      #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
-      #expect(result.verdict.invariants.map(\.holds) == [true, true, true])
-      #expect(result.notifications.abandoned > 0)
+      // Of those that were given up nothing tells whether they were accepted.
+      #expect(outcome.status == 70, "\(outcome.output)\(outcome.errors)")
+      #expect(result.verdict.invariants.map(\.holds) == [true, true, false])
+      #expect(outcome.output.contains("\n✗ markers leave nothing unknown  \(result.notifications.abandoned) unknown"))
+      #expect(result.notifications.abandoned > 0 && result.notifications.unproven == result.notifications.abandoned)
       // What it calls accepted was; the rest of what the gateway accepted came twice, or was given up.
       #expect(ledger.gateway.accepted >= result.sendings.accepted)
       #expect(ledger.gateway.accepted <= result.sendings.accepted + result.sendings.unknown)
@@ -222,7 +224,8 @@ struct LoadCommandTests {
         in: command.folder
       ).end()
       #expect(outcome.status == 69)
-      #expect(outcome.errors == "apnscope: 127.0.0.1:1: Connection refused\n")
+      let line = "apnscope: 127.0.0.1:1:"
+      #expect(outcome.errors == "\(line) trying again: Connection refused\n\(line) Connection refused\n")
     }
   }
 

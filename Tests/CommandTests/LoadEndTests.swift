@@ -24,10 +24,12 @@ struct LoadEndTests {
       try simulator.kill()
       let outcome = try load.end()
       #expect(outcome.status == 69)
-      #expect(
-        outcome.errors.hasPrefix("apnscope: 127.0.0.1:\(port): lost, and no connection could be made for 500ms: "),
-        "\(outcome.errors)")
-      #expect(try LoadProcess.result(in: command).notifications.generated > 0)
+      let reason = "given up: no connection could be made for 500 ms: Connection refused"
+      #expect(outcome.errors.hasSuffix("apnscope: 127.0.0.1:\(port): \(reason)\n"), "\(outcome.errors)")
+      #expect(outcome.output.contains("\n✗ \(reason)"))
+      let result = try LoadProcess.result(in: command)
+      #expect(result.notifications.generated > 0)
+      #expect(result.verdict.outcome == .failed && result.warnings.contains(reason))
     }
   }
 
@@ -199,8 +201,8 @@ struct LoadEndTests {
   @Test("Answers that settle nothing are counted and shown")
   func strayAnswers() throws {
     try Command.inFolder { command in
-      // Two bytes that are nothing, and a rejection of what was never sent.
-      let answer = #"xy\x08\x08\xee\x6b\x28\x00"#
+      // A rejection of what was never sent, and two bytes that are nothing.
+      let answer = #"\x08\x08\xee\x6b\x28\x00xy"#
       let gateway = try RunningProcess("python3", ["-c", Self.answering(answer)], in: command.folder)
       #expect(waitUntil { gateway.errors.contains("end") })
       let port = try #require(gateway.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
@@ -225,7 +227,9 @@ struct LoadEndTests {
     arguments: [
       // A fatal alert, protocol version; nothing; an error response to a client hello.
       ("\\x15\\x03\\x01\\x00\\x02\\x02\\x46", "--plain", "it speaks TLS, which takes --identity"),
-      ("", "--plain", "without a word: does it speak TLS?"),
+      ("", "--plain", "without an answer: does it speak TLS?"),
+      // An HTTP server on the port: 156 × status 10, three ✓ and 0.
+      ("<!DOCTYPE HTML>\\n<p>\\n", "--plain", "what answers is no gateway: it says HTML or XML (3c21444f4354"),
       ("\\x08\\x01\\x00\\x00\\x00\\x00", "--identity=ids", "does not seem to speak TLS, which takes --plain"),
     ])
   func strangers(answer: String, target: String, hint: String) throws {
@@ -242,6 +246,7 @@ struct LoadEndTests {
       ).end()
       gateway.send(SIGKILL)
       #expect((outcome.output + outcome.errors).contains(hint), "\(outcome.output)\(outcome.errors)")
+      #expect(outcome.status == 69)
       // Nobody gave --lifetime.
       #expect(!outcome.output.contains("lifetime"))
     }

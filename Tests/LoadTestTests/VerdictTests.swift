@@ -32,15 +32,16 @@ struct VerdictTests {
     var outcome = try run.run()
     expectBalance(outcome, run.world.books)
     let opened = outcome.books.opened
-    #expect(opened > 0 && outcome.books.endedSilently == opened)
+    let ended = outcome.books.endedSilently
+    #expect(ended > 0 && (0...1).contains(opened - ended))
     #expect(verdict(outcome).outcome == .failed)
     #expect(
       verdict(outcome).reasons?.first?.hasSuffix(
-        "\(opened) of \(opened) connections were closed by the gateway without an answer: does it speak TLS?") == true)
+        "\(ended) of \(opened) connections were closed by the gateway without an answer: does it speak TLS?") == true)
     outcome.usesTLS = true
     #expect(
       verdict(outcome).reasons?.first?.hasSuffix(
-        "\(opened) of \(opened) connections were closed right after the handshake: certificate of the other environment, or revoked?"
+        "\(ended) of \(opened) connections were closed right after the handshake: certificate of the other environment, or revoked?"
       ) == true)
   }
 

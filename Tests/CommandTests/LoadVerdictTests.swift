@@ -1,0 +1,103 @@
+import Foundation
+import Measurement
+import TestSupport
+import Testing
+
+/// A load is called proven only with what proves it; each of these gateways once got three ✓ and mostly status 0.
+@Suite("load: verdicts", .waiting)
+struct LoadVerdictTests {
+  private func load(_ arguments: [String], in command: Command) throws -> (Outcome, RunResult) {
+    let outcome = try RunningProcess(
+      Command.path, ["load"] + arguments + ["--output", "run.json"], in: command.folder
+    ).end()
+    return (outcome, try LoadProcess.result(in: command))
+  }
+
+  @Test(
+    "A gateway that closes right after the handshake is status 69, with a guess at the reason",
+    arguments: [["--accept-then-close", "1"], ["--wrong-environment", SimulatorProcess.topic]])
+  func closedAtOnce(treatment: [String]) throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(treatment, in: command)
+      let (outcome, result) = try load(
+        [
+          "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--for", "2s", "--rate", "1k/s",
+          "--drain", "1s",
+        ], in: command)
+      _ = try simulator.stop()
+      #expect(outcome.status == 69, "\(outcome.output)\(outcome.errors)")
+      #expect(result.verdict.outcome == .failed && result.notifications.accepted == 0)
+      let guess = "right after the handshake: certificate of the other environment, or revoked?"
+      #expect(outcome.output.contains("\n✗ ") && outcome.output.contains(guess), "\(outcome.output)")
+      #expect(result.warnings.contains { $0.contains(guess) })
+
+      // Its report is not green either: it said "The books balance; no threshold was set".
+      #expect(try command.run("report", "run.json", "--output", "page").status == 0)
+      let page = try command.read("page/report.md")
+      #expect(page.contains("> **✗** The run has failed: ") && !page.contains("> **✓**"), "\(page.prefix(1_500))")
+    }
+  }
+
+  @Test("A gateway that reads and never answers is status 69, and its markers get no tick (badgw.py silent)")
+  func silent() throws {
+    try Command.inFolder { command in
+      let gateway = try RunningProcess(
+        "python3",
+        [
+          "-c",
+          """
+          import socket, sys, threading
+          listener = socket.socket()
+          listener.bind(("127.0.0.1", 0))
+          listener.listen(8)
+          print("port", listener.getsockname()[1], "end", file=sys.stderr, flush=True)
+          def swallow(connection):
+              while connection.recv(65536):
+                  pass
+          while True:
+              threading.Thread(target=swallow, args=(listener.accept()[0],), daemon=True).start()
+          """,
+        ], in: command.folder)
+      #expect(waitUntil { gateway.errors.contains("end") })
+      let port = try #require(gateway.errors.firstMatch(of: #/port ([0-9]+)/#)?.output.1)
+      let arguments = ["--plain", "--gateway", "127.0.0.1:\(port)", "--for", "1s", "--rate", "500/s", "--drain", "2s"]
+      let (outcome, result) = try load(arguments + ["--marker-timeout", "500ms"], in: command)
+      #expect(outcome.status == 69, "\(outcome.output)\(outcome.errors)")
+      #expect(outcome.output.contains("\n✗ nothing was accepted: none of "), "\(outcome.output)")
+      #expect(outcome.output.contains("--markers off"))
+      #expect(!outcome.output.contains("✓ markers"))
+      #expect(result.sendings.markersAnswered == 0 && result.notifications.unproven > 0)
+
+      // Without markers nothing can be proven: neither green nor red.
+      let (unproven, open) = try load(arguments + ["--markers", "off"], in: command)
+      #expect(unproven.status == 0, "\(unproven.output)\(unproven.errors)")
+      #expect(unproven.output.contains("\n! written, not proven: "), "\(unproven.output)")
+      #expect(open.verdict.outcome == .unproven && open.notifications.unknown == open.notifications.generated)
+      gateway.send(SIGKILL)
+    }
+  }
+
+  @Test("A certificate that one side refuses ends the run at its first attempt: 69, at once")
+  func refusedCertificate() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      #expect(
+        try command.run("identity", "--directory", "others", "--topic", SimulatorProcess.topic).status == 0)
+      for (arguments, reason) in [
+        (["--identity", "others"], "certificate verify failed"),
+        (["--identity", "others", "--ca", "ids/ca.pem"], "alert"),
+      ] {
+        // It would be tried for 10 minutes.
+        let outcome = try RunningProcess(
+          Command.path,
+          ["load", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "5", "--give-up", "10m"] + arguments,
+          in: command.folder
+        ).end()
+        #expect(outcome.status == 69, "\(outcome.output)\(outcome.errors)")
+        #expect((outcome.errors + outcome.output).contains(reason), "\(outcome.errors)\(outcome.output)")
+        #expect(!outcome.errors.contains("trying again"))
+      }
+      _ = try simulator.stop()
+    }
+  }
+}
