@@ -24,7 +24,7 @@ struct LoadRun {
       return try output.check()
     }
     let runner = try make(plan)
-    let file = try command.result.output.map { try TextOutput($0) }
+    let file = try command.result.output.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)
     let stop = await StopSignals { runner.stop() }
     defer { stop.end() }
@@ -53,7 +53,7 @@ struct LoadRun {
     result.plan = settings.values
     result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) }
     let document = try result.jsonDocument()
-    if let file { file.say(document) }
+    file?.write(document)
     output.say(command.result.format == .json ? document : LoadSummary(result).text)
     try complaining { try history?.append(result, document: document) }
     try output.check()

@@ -50,10 +50,10 @@ struct Merge: ParsableCommand {
       complain("\(error)")
       throw ExitStatus.damaged
     }
-    let file = try output.map { try TextOutput($0) }
+    let file = try output.map { try WholeDocument($0) }
     let standard = try TextOutput(nil)
     let document = try merged.jsonDocument()
-    file?.say(document)
+    file?.write(document)
     standard.say(format == .json ? document : LoadSummary(merged).text)
     try file?.check()
     try standard.check()

@@ -115,8 +115,8 @@ struct History: ParsableCommand {
 
   private func draw(_ chart: HistoryChart, _ standard: TextOutput) throws {
     if let output {
-      let file = try TextOutput(output)
-      file.say(output.hasSuffix(".svg") ? chart.chart.svg : chart.page(of: self.file).html)
+      let file = try WholeDocument(output)
+      file.write(output.hasSuffix(".svg") ? chart.chart.svg : chart.page(of: self.file).html)
       try file.check()
     }
     guard let median = chart.median, let bars = chart.sparkline else {

@@ -73,34 +73,28 @@ struct ReportFolder {
     complain("\(path): the report is not made from these files in it, which stay: \(strangers.joined(separator: ", "))")
   }
 
-  /// Writes the page in both forms, and documents beside it.
+  /// Writes the page in both forms, and documents beside it. An earlier report stays as it was when there is no room for
+  /// all of them.
   func write(_ page: Page, _ documents: [(name: String, bytes: [UInt8])]) throws {
     let markdown = page.markdown()
-    for (name, bytes) in documents { try write(bytes, name) }
-    for chart in markdown.charts { try write(Array(chart.text.utf8), chart.name) }
+    let files =
+      documents + markdown.charts.map { ($0.name, Array($0.text.utf8)) }
+      + [("report.html", Array(page.html.utf8)), ("report.md", Array(markdown.text.utf8))]
+    let prepared = try files.map { name, bytes in
+      let document = try WholeDocument(path + name)
+      document.prepare(bytes)
+      try document.check()
+      return document
+    }
+    for document in prepared {
+      document.commit()
+      try document.check()
+    }
     removeCharts(after: markdown.charts.count)
-    try write(Array(page.html.utf8), "report.html")
-    try write(Array(markdown.text.utf8), "report.md")
   }
 
   /// Complains and throws an exit code when a file of the folder cannot be written; changes nothing.
-  func check(_ name: String) throws {
-    guard OutputFile(later: path + name) == nil else { return }
-    complain("\(path)\(name): \(SystemError.text(errno))")
-    throw ExitStatus.inputOutput
-  }
-
-  func write(_ bytes: [UInt8], _ name: String) throws {
-    guard let file = OutputFile(later: path + name) else {
-      complain("\(path)\(name): \(SystemError.text(errno))")
-      throw ExitStatus.inputOutput
-    }
-    _ = file.write(bytes.rawBytes)
-    if let failure = file.failure {
-      complain("\(path)\(name): \(SystemError.text(failure))")
-      throw ExitStatus.inputOutput
-    }
-  }
+  func check(_ name: String) throws { _ = try WholeDocument(path + name) }
 
   /// Those of an earlier report that had more.
   private func removeCharts(after count: Int) {

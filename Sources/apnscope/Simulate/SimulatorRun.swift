@@ -20,7 +20,7 @@ struct SimulatorRun {
     var options = try command.options()
     options.maximumConnections = try connectionLimit(options)
     let output = try TextOutput(nil)
-    let ledgerOutput = try command.books.ledger.map { try TextOutput($0) }
+    let ledgerOutput = try command.books.ledger.map { try WholeDocument($0) }
     let list = try feedbackList()
     let log = try openLog()
 
@@ -40,7 +40,7 @@ struct SimulatorRun {
     log?.close()
 
     output.say(SimulatorSummary(ledger).text)
-    if let ledgerOutput { ledgerOutput.say(try ledger.jsonDocument()) }
+    if let ledgerOutput { ledgerOutput.write(try ledger.jsonDocument()) }
     problems += [log?.failure, options.tls?.keyLogFailure.map { "\(command.tls.keylog ?? ""): \($0)" }].compactMap {
       $0
     }

@@ -1,0 +1,262 @@
+import ArgumentParser
+import Bytes
+import FoundationEssentials
+import Glibc
+
+/// A file that is replaced as a whole: it has what stood there before, or all of what was written, also when the disk
+/// becomes full or the process is killed.
+///
+/// The bytes go to a new file in the same folder, which is synced and renamed. It takes the mode, and where allowed the
+/// owner, of the file it replaces; a symbolic link stays and its target is replaced. Pipes and devices are written
+/// directly, and so is a file that cannot be replaced: one that a descriptor stands for (`/dev/stdout`), one that is
+/// mounted, one in a folder that takes no new files.
+final class WholeDocument {
+  private enum Place {
+    /// A file, or none yet, that a new one is renamed to.
+    case replaceable(path: String, existing: Attributes?)
+    /// A file that can only be written over.
+    case fixed(path: String)
+    /// What is no file.
+    case open(OutputFile)
+  }
+
+  private struct Attributes {
+    var mode: mode_t
+    var user: uid_t
+    var group: gid_t
+  }
+
+  /// What is to be put in the place, and the file that has it already.
+  private struct Draft {
+    var bytes: [UInt8]
+    var file: String?
+  }
+
+  private struct Failure: Error { var code: Int32 }
+
+  private let path: String
+  private let place: Place
+  private var draft: Draft?
+  /// `errno` of what failed first; `EPIPE` when the reader went away, which is no failure.
+  private(set) var failure: Int32?
+
+  /// Changes nothing. Complains and throws an exit code when the file could not be written, so that a bad path is known
+  /// early.
+  init(_ path: String) throws {
+    self.path = path
+    do throws(Failure) {
+      place = try Self.place(of: path)
+    } catch {
+      complain("\(path): \(SystemError.text(error.code))")
+      throw ExitStatus.inputOutput
+    }
+  }
+
+  deinit { discard() }
+
+  /// Puts this and a line end in the file's place; a failure is kept for `check()`. A later call replaces it again.
+  func write(_ document: String) {
+    prepare(Array((document + "\n").utf8))
+    commit()
+  }
+
+  /// Writes the bytes beside the place, which `commit()` puts them in. So several documents appear together or not at
+  /// all, as far as there is room for them.
+  func prepare(_ bytes: [UInt8]) {
+    discard()
+    guard failure == nil else { return }
+    draft = Draft(bytes: bytes, file: nil)
+    guard case .replaceable(let path, let existing) = place else { return }
+    do throws(Failure) {
+      draft?.file = try Self.newFile(in: Self.parts(of: path).folder, bytes, existing)
+    } catch {
+      fail(error.code)
+    }
+  }
+
+  /// Puts what was prepared in its place.
+  func commit() {
+    guard let draft else { return }
+    do throws(Failure) {
+      switch place {
+      case .replaceable(let path, _): try replace(path, with: draft)
+      case .fixed(let path): try Self.overwrite(path, draft.bytes)
+      case .open(let file):
+        _ = file.write(draft.bytes.rawBytes)
+        if let failure = file.failure { throw Failure(code: failure) }
+      }
+      self.draft = nil
+    } catch {
+      fail(error.code)
+    }
+  }
+
+  /// Complains and throws when something could not be written; a reader that closed the pipe is a success and ends the
+  /// command.
+  func check() throws {
+    guard let failure else { return }
+    if failure == EPIPE { throw ExitCode.success }
+    complain("\(path): \(SystemError.text(failure))")
+    throw ExitStatus.inputOutput
+  }
+
+  private func fail(_ code: Int32) {
+    discard()
+    failure = failure ?? code
+  }
+
+  private func discard() {
+    if let file = draft?.file { _ = unsafe unlink(file) }
+    draft = nil
+  }
+}
+
+// MARK: where it goes
+
+extension WholeDocument {
+  /// Follows links: what they lead to is replaced, or made.
+  private static func place(of path: String) throws(Failure) -> Place {
+    var path = path
+    for _ in 0..<40 {
+      var status = stat()
+      guard unsafe lstat(path, &status) == 0 else {
+        guard errno == ENOENT, !path.isEmpty else { throw Failure(code: errno) }
+        let (folder, name) = parts(of: path)
+        guard !name.isEmpty else { throw Failure(code: EISDIR) }
+        try probe(folder)
+        return .replaceable(path: path, existing: nil)
+      }
+      switch status.st_mode & S_IFMT {
+      case S_IFDIR: throw Failure(code: EISDIR)
+      case S_IFREG: return try place(ofFile: path, status)
+      case S_IFLNK:
+        let folder = parts(of: path).folder
+        // A descriptor, which has the file open: a new one in its place would not be what it stands for.
+        if isProcess(folder) { return try directPlace(path) }
+        guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else {
+          throw Failure(code: ENOENT)
+        }
+        path = target.hasPrefix("/") ? target : folder + target
+      default: return try directPlace(path)
+      }
+    }
+    throw Failure(code: ELOOP)
+  }
+
+  private static func place(ofFile path: String, _ status: stat) throws(Failure) -> Place {
+    // A new file could replace one that nobody may write.
+    guard unsafe access(path, W_OK) == 0 else { throw Failure(code: errno) }
+    do throws(Failure) {
+      try probe(parts(of: path).folder)
+    } catch let error where error.code == EACCES || error.code == EPERM {
+      return .fixed(path: path)
+    }
+    return .replaceable(
+      path: path,
+      existing: Attributes(mode: status.st_mode & 0o7777, user: status.st_uid, group: status.st_gid))
+  }
+
+  private static func directPlace(_ path: String) throws(Failure) -> Place {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { throw Failure(code: errno) }
+    if status.st_mode & S_IFMT == S_IFDIR { throw Failure(code: EISDIR) }
+    if status.st_mode & S_IFMT == S_IFREG { return .fixed(path: path) }
+    guard let file = OutputFile(later: path) else { throw Failure(code: errno) }
+    return .open(file)
+  }
+
+  /// Whether a folder is of the file system that shows processes.
+  private static func isProcess(_ folder: String) -> Bool {
+    var (own, other) = (stat(), stat())
+    return unsafe stat("/proc/self", &own) == 0 && stat(folder, &other) == 0 && own.st_dev == other.st_dev
+  }
+
+  /// Throws when the folder takes no new file.
+  private static func probe(_ folder: String) throws(Failure) {
+    let (descriptor, file) = try make(in: folder, mode: 0o600)
+    close(descriptor)
+    _ = unsafe unlink(file)
+  }
+
+  /// The folder with a slash at its end, and the name in it.
+  private static func parts(of path: String) -> (folder: String, name: String) {
+    guard let slash = path.lastIndex(of: "/") else { return ("./", path) }
+    return (String(path[...slash]), String(path[path.index(after: slash)...]))
+  }
+}
+
+// MARK: how it gets there
+
+extension WholeDocument {
+  /// A file of a name that nothing has yet, and that no listing shows.
+  private static func make(in folder: String, mode: mode_t) throws(Failure) -> (descriptor: Int32, path: String) {
+    for _ in 0..<100 {
+      let path = "\(folder).apnscope-\(String(UInt64.random(in: .min ... .max), radix: 36))"
+      let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+      if descriptor >= 0 { return (descriptor, path) }
+      if errno != EEXIST && errno != EINTR { throw Failure(code: errno) }
+    }
+    throw Failure(code: EEXIST)
+  }
+
+  /// Returns the path of a file that has the bytes for certain. Nothing is left of it when that fails.
+  private static func newFile(
+    in folder: String, _ bytes: [UInt8], _ existing: Attributes?
+  ) throws(Failure) -> String {
+    let (descriptor, path) = try make(in: folder, mode: existing == nil ? 0o644 : 0o600)
+    defer { close(descriptor) }
+    do throws(Failure) {
+      if let existing {
+        // Only root may give files away; the mode is what counts, and comes last, for a new owner clears bits of it.
+        _ = fchown(descriptor, existing.user, existing.group)
+        guard fchmod(descriptor, existing.mode) == 0 else { throw Failure(code: errno) }
+      }
+      try write(bytes, to: descriptor)
+      // Some file systems have nothing to be synced.
+      if fsync(descriptor) != 0, errno != EINVAL, errno != ENOSYS, errno != EOPNOTSUPP { throw Failure(code: errno) }
+      return path
+    } catch {
+      _ = unsafe unlink(path)
+      throw error
+    }
+  }
+
+  private func replace(_ path: String, with draft: Draft) throws(Failure) {
+    guard let file = draft.file else { return }
+    guard unsafe rename(file, path) == 0 else {
+      // What is mounted cannot be replaced, as a single file that a container was given.
+      guard errno == EBUSY else { throw Failure(code: errno) }
+      try Self.overwrite(path, draft.bytes)
+      _ = unsafe unlink(file)
+      return
+    }
+    Self.sync(Self.parts(of: path).folder)
+  }
+
+  /// So that the new name lasts; the document is whole either way.
+  private static func sync(_ folder: String) {
+    let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    _ = fsync(descriptor)
+    close(descriptor)
+  }
+
+  private static func overwrite(_ path: String, _ bytes: [UInt8]) throws(Failure) {
+    guard let file = OutputFile(later: path) else { throw Failure(code: errno) }
+    guard file.write(bytes.rawBytes) else { throw Failure(code: file.failure ?? EIO) }
+  }
+
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Failure) {
+    var offset = 0
+    while offset < bytes.count {
+      let rest = bytes.rawBytes.extracting(offset..<bytes.count)
+      // Safe: the array lives through the call.
+      let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if written < 0 {
+        if errno == EINTR { continue }
+        throw Failure(code: errno)
+      }
+      offset += written
+    }
+  }
+}
