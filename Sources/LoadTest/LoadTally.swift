@@ -48,6 +48,8 @@ struct LoadTally: Sendable {
   var endedSilently = 0
   /// Of these, how many before anything was written.
   var endedUnused = 0
+  /// The same by their reasons, few of which differ.
+  private(set) var failures: [String: Int] = [:]
   var closed: [Cause: Int] = [:]
   /// Handshakes by what they agreed on: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".
   var suites: [String: Int] = [:]
@@ -123,11 +125,28 @@ struct LoadTally: Sendable {
     ]
   }
 
+  /// Most reasons that are told apart.
+  private static let maximumReasons = 16
+
+  /// An attempt to connect has failed.
+  mutating func countFailure(_ reason: String) {
+    failed += 1
+    let isKnown = failures[reason] != nil || failures.count < Self.maximumReasons
+    failures[isKnown ? reason : "other reasons", default: 0] += 1
+  }
+
+  /// Takes those away that were counted before.
+  mutating func subtractFailures(_ earlier: [String: Int]) {
+    failures.merge(earlier) { $0 - $1 }
+    failures = failures.filter { $0.value > 0 }
+  }
+
   static func += (sum: inout LoadTally, other: LoadTally) {
     for path in counters { sum[keyPath: path] += other[keyPath: path] }
     sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
     sum.closed.merge(other.closed, uniquingKeysWith: +)
     sum.suites.merge(other.suites, uniquingKeysWith: +)
+    sum.failures.merge(other.failures, uniquingKeysWith: +)
     sum.flushReasons.merge(other.flushReasons, +)
   }
 }

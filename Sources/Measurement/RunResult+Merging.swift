@@ -23,7 +23,8 @@ extension RunResult {
   ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it.
   /// - The series is joined by whole seconds since each part's own start; counts, connections, cores and memory add up,
   ///   of the lags the largest stays. A part whose samples drift past a second has none in it.
-  /// - What a part's document is too old to tell is not told of their sum either: writes, causes and cipher suites.
+  /// - What a part's document is too old to tell is not told of their sum either: writes, causes, cipher
+  ///   suites and reasons of failures.
   /// - Timelines are joined, in seconds since each part's own start; the connections of each part are numbered behind
   ///   those of the parts before it.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
@@ -276,6 +277,7 @@ extension RunResult.Connections {
     sum.everUp = both(sum.everUp, other.everUp, Measurement.sum)
     sum.closed.merge(other.closed, uniquingKeysWith: Measurement.sum)
     sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
+    sum.failures = both(sum.failures, other.failures) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
   }
 }
 

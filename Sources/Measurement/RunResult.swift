@@ -123,6 +123,9 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// Handshakes by TLS version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256"; `nil` in documents from
     /// before they were counted.
     public var suites: [String: Int]?
+    /// The failed attempts by their reasons, in the words of the system or of OpenSSL; `nil` in documents from before
+    /// they were counted.
+    public var failures: [String: Int]?
     public init() {}
   }
 

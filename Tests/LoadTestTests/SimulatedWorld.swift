@@ -109,7 +109,7 @@ final class SimulatedWorld {
       if manners.closesOneIn > 0, generator.happens(oneIn: manners.closesOneIn) { link.closeAtOnce() }
     }
     func fail(_ error: any Error) {
-      connection.runner.note(error)
+      connection.note(error, life: life)
       connection.failedToOpen(life: life)
     }
   }

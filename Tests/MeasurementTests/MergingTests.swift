@@ -30,6 +30,7 @@ struct MergingTests {
     part.connections.opened = count()
     part.connections.closed = ["rejected": count(), random.pick(["idle", "local"]): count()]
     part.connections.suites = ["TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256": count()]
+    part.connections.failures = ["Connection refused": count(), random.pick(["no route", "reset"]): count()]
     part.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
     for _ in 0..<100 { part.sendLagUs.record(random.number(0...1 << 20)) }
     result.notifications = part.notifications
@@ -90,6 +91,8 @@ struct MergingTests {
     #expect(
       suites.count == count
         && (merged.connections.suites ?? [:]).values.reduce(0, +) == suites.flatMap(\.values).reduce(0, +))
+    let failures = parts.compactMap(\.connections.failures)
+    #expect((merged.connections.failures ?? [:]).values.reduce(0, +) == failures.flatMap(\.values).reduce(0, +))
     var lag = LatencyHistogram(.microseconds)
     for part in parts { lag.merge(part.latency.sendLagUs) }
     #expect(merged.latency.sendLagUs == lag)
@@ -123,12 +126,14 @@ struct MergingTests {
     var old = Self.result(&random, segment: "3/3")
     old.connections.suites = nil
     old.phases[0].connections.suites = nil
+    old.connections.failures = nil
     // It ended before the others: the seconds behind are known.
     old.series.removeLast(2)
     for index in old.series.indices { (old.series[index].writes, old.series[index].closedByCause) = (nil, nil) }
     for parts in [[old] + new, [new[0], old, new[1]], new + [old]] {
       let merged = try Self.merge(parts)
       #expect(merged.connections.suites == nil && merged.phases[0].connections.suites == nil)
+      #expect(merged.connections.failures == nil)
       for (index, sample) in merged.series.enumerated() {
         #expect((sample.writes == nil) == (index < 8) && (sample.closedByCause == nil) == (index < 8))
         #expect(sample.closed >= new.reduce(0) { $0 + $1.series[index].closed })

@@ -55,6 +55,8 @@ final class ProviderConnection {
   private(set) var failures = 0
   private(set) var silences = 0
   private var wasUp = false
+  /// What went wrong while it is connecting.
+  private var problem: String?
 
   /// The batch that is being collected.
   private var batch = ByteWriter(capacity: 20_000)
@@ -435,11 +437,18 @@ final class ProviderConnection {
     }
   }
 
+  /// Takes what went wrong, in case that the attempt to connect ends of it.
+  func note(_ error: any Error, life: Int) {
+    runner.note(error)
+    if phase == .connecting, life == self.life { problem = runner.lastError }
+  }
+
   func failedToOpen(life: Int) {
     guard phase == .connecting, life == self.life else { return }
     phase = .down
     failures += 1
-    runner.tally.failed += 1
+    runner.tally.countFailure(problem ?? "closed before it was open")
+    problem = nil
     runner.reopen(self)
   }
 

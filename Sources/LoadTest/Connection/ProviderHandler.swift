@@ -57,7 +57,7 @@ final class ProviderHandler: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if error is IOError { cause = .peerRst }
-    runner.note(error)
+    connection.note(error, life: life)
     context.close(promise: nil)
   }
 

@@ -67,7 +67,7 @@ struct GatewayConnector {
         bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port)
       }
     connected.whenFailure { error in
-      bound.value.runner.note(error)
+      bound.value.note(error, life: life)
       bound.value.failedToOpen(life: life)
     }
   }

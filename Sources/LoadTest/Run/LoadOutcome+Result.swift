@@ -72,7 +72,9 @@ extension LoadOutcome {
     let (standing, reasons) = judge(last.tally)
     result.verdict.outcome = standing
     result.verdict.reasons = reasons
-    result.warnings = [interruptionWarning].compactMap { $0 } + reasons + warnings(loopLag: steady.loopLag)
+    result.warnings =
+      [interruptionWarning].compactMap { $0 } + reasons
+      + [result.connections.failureWarning].compactMap { $0 } + warnings(loopLag: steady.loopLag)
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
@@ -161,6 +163,7 @@ extension LoadTally {
     (counts.attempted, counts.opened, counts.resumed, counts.failed) = (attempted, opened, resumed, failed)
     for cause in Cause.allCases { counts.closed[cause.rawValue] = closed[cause] ?? 0 }
     counts.suites = suites.filter { $0.value > 0 }
+    counts.failures = failures
     return counts
   }
 
@@ -172,6 +175,7 @@ extension LoadTally {
     difference.errorResponses.merge(b.errorResponses) { $0 - $1 }
     difference.closed.merge(b.closed) { $0 - $1 }
     difference.suites.merge(b.suites) { $0 - $1 }
+    difference.subtractFailures(b.failures)
     difference.flushReasons.merge(b.flushReasons) { $0 - $1 }
     return difference
   }

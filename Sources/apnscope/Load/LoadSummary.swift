@@ -36,7 +36,7 @@ struct LoadSummary {
     let closed = connections.closed.filter { $0.value > 0 }.sorted { $0.key < $1.key }
       .map { "\(grouped($0.value)) \($0.key)" }
     lines.append(
-      "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed; closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
+      "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(Self.reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
     )
     lines.append(Self.row("", ["p50", "p99", "p99.9", "max"]))
     let latency = result.latency
@@ -71,6 +71,11 @@ struct LoadSummary {
       lines.append("! \(warning)")
     }
     text = lines.joined(separator: "\n")
+  }
+
+  /// Why most of the failed attempts did.
+  private static func reason(_ connections: RunResult.Connections) -> String {
+    connections.commonestFailure.map { " (\(grouped($0.count)) x \($0.reason))" } ?? ""
   }
 
   private static func row(_ name: String, _ cells: [String]) -> String {
