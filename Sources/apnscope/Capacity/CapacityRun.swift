@@ -16,7 +16,6 @@ struct CapacityRun {
 
   func run() async throws {
     _ = signal(SIGPIPE, SIG_IGN)
-    Machine.raiseFileLimit()
     var plan = LoadPlan()
     try command.target.apply(to: &plan)
     try command.workload.apply(to: &plan)
@@ -31,6 +30,8 @@ struct CapacityRun {
       output.say(schedule.text)
       return try output.check()
     }
+    try Descriptors.require(
+      connections: schedule.mostConnections(plan), threads: plan.threads, servesMetrics: false)
     // Made first, so that a bad path is known before the trials.
     let folder = try command.result.output.map { try ReportFolder($0) }
     try folder?.check("capacity.json")

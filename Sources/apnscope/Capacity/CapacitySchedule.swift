@@ -8,6 +8,11 @@ struct CapacitySchedule {
   private(set) var sweeps: [TrialRequest] = []
   let text: String
 
+  /// Of any trial.
+  func mostConnections(_ plan: LoadPlan) -> Int {
+    sweeps.reduce(plan.connections.count) { max($0, $1.connections ?? 0) }
+  }
+
   init(_ command: Capacity, _ plan: LoadPlan) {
     let options = command.trials
     let short = options.trial.duration

@@ -14,7 +14,6 @@ struct LoadRun {
 
   func run() async throws {
     _ = signal(SIGPIPE, SIG_IGN)
-    Machine.raiseFileLimit()
     let plan = try command.loadPlan()
     let settings = EffectivePlan(command, plan)
     let output = try TextOutput(nil)
@@ -23,6 +22,8 @@ struct LoadRun {
       output.say(settings.toml)
       return try output.check()
     }
+    try Descriptors.require(
+      connections: plan.connections.count, threads: plan.threads, servesMetrics: command.result.metrics != nil)
     let runner = try make(plan)
     let file = try command.result.output.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)

@@ -1,0 +1,17 @@
+import ArgumentParser
+
+extension Descriptors {
+  /// The pipe that each event loop of a load has beside what every event loop takes.
+  private static let perLoadingLoop = 2
+
+  /// Throws a usage error when a load's connections and what it opens beside them are more files than this process may
+  /// open. Raises the soft limit of open files to the hard one first.
+  static func require(connections: Int, threads: Int, servesMetrics: Bool) throws {
+    let loops = max(1, min(threads, connections))
+    let most = Self.connections(threads: loops, servesMetrics: servesMetrics) - loops * perLoadingLoop
+    guard connections > most else { return }
+    throw ValidationError(
+      "\(counted(connections, "connection")) and what else is open take \(grouped(connections + limit - most)) files at a time, and this process may open \(grouped(limit)). Take fewer connections, or raise the limit before ('ulimit -n', and 'ulimit -Hn' for the hard one)."
+    )
+  }
+}
