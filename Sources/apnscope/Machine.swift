@@ -16,9 +16,4 @@ enum Machine {
   }
 
   static func exists(_ path: String) -> Bool { (unsafe access(path, F_OK)) == 0 }
-
-  /// Whether a host is this machine's loopback interface, by its name or address.
-  static func isLocal(_ host: String) -> Bool {
-    host == "localhost" || host == "::1" || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
-  }
 }

@@ -34,10 +34,38 @@ struct GatewayConnector {
     self.sessions = sessions
   }
 
+  /// Tries the gateway's addresses one after another, beginning with the one that was last tried.
   func connect(_ connection: ProviderConnection) {
+    // What is an address already needs no other thread to look it up.
+    let addresses =
+      plan.gateway.addresses?.all
+      ?? GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port)?.all ?? []
+    attempt(connection, addresses, tried: 0)
+  }
+
+  private func attempt(_ connection: ProviderConnection, _ addresses: [SocketAddress], tried: Int) {
+    let runner = connection.runner
+    let bootstrap = self.bootstrap(connection)
+    let index = addresses.isEmpty ? 0 : runner.addressIndex % addresses.count
+    let connected =
+      addresses.isEmpty
+      ? bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port) : bootstrap.connect(to: addresses[index])
+    let bound = NIOLoopBound(connection, eventLoop: runner.loop)
+    let life = connection.life
+    connected.whenFailure { error in
+      let runner = bound.value.runner
+      guard tried + 1 < addresses.count, runner.phase != .over else {
+        bound.value.note(error, life: life)
+        return bound.value.failedToOpen(life: life)
+      }
+      runner.addressIndex = index + 1
+      attempt(bound.value, addresses, tried: tried + 1)
+    }
+  }
+
+  private func bootstrap(_ connection: ProviderConnection) -> ClientBootstrap {
     let loop = connection.runner.loop
     let bound = NIOLoopBound(connection, eventLoop: loop)
-    let life = connection.life
     var bootstrap = ClientBootstrap(group: loop)
       .connectTimeout(.nanoseconds(Int64(plan.connections.connectTimeout / .nanoseconds(1))))
       .channelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
@@ -46,29 +74,17 @@ struct GatewayConnector {
       bootstrap = bootstrap.channelOption(option, value: value)
     }
     let (plan, tls, sessions) = (plan, tls, sessions)
-    bootstrap =
-      bootstrap.channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          if let tls {
-            try channel.pipeline.syncOperations.addHandler(
-              TLSHandler(
-                client: tls, serverName: plan.gateway.host, verifiesName: plan.verifiesName,
-                sessions: plan.resumesSessions ? sessions : nil,
-                handshakeTimeout: .nanoseconds(Int64(plan.connections.handshakeTimeout / .nanoseconds(1)))))
-          }
-          try channel.pipeline.syncOperations.addHandler(ProviderHandler(bound.value, usesTLS: tls != nil))
+    return bootstrap.channelInitializer { channel in
+      channel.eventLoop.makeCompletedFuture {
+        if let tls {
+          try channel.pipeline.syncOperations.addHandler(
+            TLSHandler(
+              client: tls, serverName: plan.gateway.host, verifiesName: plan.verifiesName,
+              sessions: plan.resumesSessions ? sessions : nil,
+              handshakeTimeout: .nanoseconds(Int64(plan.connections.handshakeTimeout / .nanoseconds(1)))))
         }
+        try channel.pipeline.syncOperations.addHandler(ProviderHandler(bound.value, usesTLS: tls != nil))
       }
-    // What is an address already needs no other thread to look it up.
-    let connected =
-      if let address = try? SocketAddress(ipAddress: plan.gateway.host, port: plan.gateway.port) {
-        bootstrap.connect(to: address)
-      } else {
-        bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port)
-      }
-    connected.whenFailure { error in
-      bound.value.note(error, life: life)
-      bound.value.failedToOpen(life: life)
     }
   }
 }

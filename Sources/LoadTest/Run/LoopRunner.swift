@@ -39,6 +39,8 @@ final class LoopRunner {
   var lastError = ""
   /// The first thing that another attempt does not overcome.
   var obstacle: Obstacle?
+  /// Which of the gateway's addresses is tried first, counted on and on.
+  var addressIndex = 0
 
   /// What is to be sent again, before anything new.
   var again: Deque<SentLog.Piece> = []

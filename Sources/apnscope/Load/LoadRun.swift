@@ -14,7 +14,7 @@ struct LoadRun {
 
   func run() async throws {
     _ = signal(SIGPIPE, SIG_IGN)
-    let plan = try command.loadPlan()
+    var plan = try command.loadPlan()
     let settings = EffectivePlan(command, plan)
     let output = try TextOutput(nil)
     if command.printPlan {
@@ -24,6 +24,7 @@ struct LoadRun {
     }
     try Descriptors.require(
       connections: plan.connections.count, threads: plan.threads, servesMetrics: command.result.metrics != nil)
+    try command.target.lookUp(for: &plan)
     let runner = try make(plan)
     let file = try command.result.output.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)

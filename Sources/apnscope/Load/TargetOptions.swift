@@ -90,11 +90,31 @@ struct TargetOptions: ParsableArguments {
     plan.gateway.port = gateway.address.port
     plan.resumesSessions = resume == .on
     plan.verifiesName = !noVerify
-    guard allowRemote || Machine.isLocal(gateway.address.host) else {
-      throw ValidationError(
-        "\(gateway.address.host) is not this machine. Load on other people's systems needs their consent: say --allow-remote if you have it."
-      )
+    if let literal = GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port) { try judge(literal) }
+  }
+
+  /// Looks the gateway's name up, once: what is judged here is what is connected to.
+  ///
+  /// Throws when an address is not this machine's and none other is allowed; complains and throws an exit code when there
+  /// is none.
+  func lookUp(for plan: inout LoadPlan) throws {
+    let gateway = plan.gateway
+    do {
+      let addresses = try GatewayAddresses(host: gateway.host, port: gateway.port)
+      try judge(addresses)
+      plan.gateway.addresses = addresses
+    } catch let error as GatewayAddresses.LookupError {
+      complain("\(gateway.host): \(error)")
+      throw ExitStatus.unavailable
     }
+  }
+
+  func judge(_ addresses: GatewayAddresses) throws {
+    guard !allowRemote, let foreign = addresses.foreign else { return }
+    let host = gateway.address.host
+    throw ValidationError(
+      "\(host)\(foreign == host ? "" : ", which is \(foreign),") is not this machine. Load on other people's systems needs their consent: say --allow-remote if you have it."
+    )
   }
 
   /// `nil` without TLS.
