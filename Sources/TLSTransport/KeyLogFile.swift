@@ -2,25 +2,28 @@ import Bytes
 import Glibc
 import Synchronization
 
-/// A file that the secrets of TLS connections are appended to, in the NSS key log format; readable by its owner only.
+/// A file that the secrets of TLS connections are appended to, in the NSS key log format.
 ///
 /// Every line is one system call on a descriptor in append mode, so that lines of several threads and processes never
 /// mix. It is written once or a few times per connection.
 public final class KeyLogFile: Sendable {
   private let descriptor: Int32
   private let problem = Mutex<String?>(nil)
+  /// Says that others than its owner may read the file; `nil` when none may, or when it is no file.
+  public let warning: String?
 
-  /// Opens or creates the file. One that exists is made private and keeps its lines. Throws `TLSError` (`.file`).
+  /// Opens the file, or makes one that its owner alone may read. One that exists keeps its mode and its lines: a link may
+  /// lead to it, and what it is for is its owner's to say. Throws `TLSError` (`.file`).
   public init(path: String) throws(TLSError) {
     let opened = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw TLSError(.file, "\(path): \(SystemError.text(errno))") }
     var status = stat()
     let isFile = unsafe fstat(opened, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    if isFile, fchmod(opened, 0o600) != 0 {
-      let code = errno
-      close(opened)
-      throw TLSError(.file, "\(path): \(SystemError.text(code))")
-    }
+    let mode = status.st_mode & 0o777
+    warning =
+      isFile && mode & 0o077 != 0
+      ? "\(path): others may use this file, whose mode is \(String(mode, radix: 8)), and it gets the secrets of connections"
+      : nil
     descriptor = opened
   }
 

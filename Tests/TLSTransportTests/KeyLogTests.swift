@@ -49,12 +49,17 @@ struct KeyLogTests {
     }
   }
 
-  @Test("A file that is there keeps its lines and is made private") func existing() throws {
+  @Test("A file that is there keeps its lines and its mode, also behind a link, and who else may read it is warned of")
+  func existing() throws {
     try withTemporaryFolder { folder in
-      let path = try folder.write("# mine\n", "keys.log")
-      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+      let file = try folder.write("# mine\n", "keys.log")
+      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+      let path = file + ".link"
+      try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "keys.log")
       let log = try KeyLogFile(path: path)
-      #expect(try folder.mode(of: "keys.log") == 0o600)
+      #expect(try folder.mode(of: "keys.log") == 0o644)
+      #expect(log.warning?.hasPrefix("\(path): others may use this file, whose mode is 644") == true)
+      #expect(try KeyLogFile(path: "/dev/null").warning == nil)
       log.append("CLIENT_RANDOM 00 11")
       let again = try KeyLogFile(path: path)
       again.append("CLIENT_RANDOM 22 33")

@@ -67,7 +67,7 @@ struct TargetOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Append the secrets of all connections to this file (NSS key log, readable by its owner only).",
+      "Append the secrets of all connections to this file (NSS key log). A new one is readable by its owner only; one that was there keeps its mode.",
       valueName: "file"), completion: .file())
   var keylog: String?
 
@@ -140,7 +140,9 @@ struct TargetOptions: ParsableArguments {
 
   private func complaining(_ keyLog: String) throws -> KeyLogFile {
     do {
-      return try KeyLogFile(path: keyLog)
+      let file = try KeyLogFile(path: keyLog)
+      if let warning = file.warning { complain(warning) }
+      return file
     } catch {
       complain(error.message)
       throw ExitStatus.code(for: error)

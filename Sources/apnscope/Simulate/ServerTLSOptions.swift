@@ -61,7 +61,7 @@ struct ServerTLSOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Append the secrets of all connections to this file (NSS key log, readable by its owner only), for 'apnscope decode --keys'.",
+      "Append the secrets of all connections to this file (NSS key log), for 'apnscope decode --keys'. A new one is readable by its owner only; one that was there keeps its mode.",
       valueName: "file"), completion: .file())
   var keylog: String?
 
@@ -113,6 +113,7 @@ struct ServerTLSOptions: ParsableArguments {
     configuration.usesTickets = resume == .tickets
     configuration.resumesSessions = resume != .off
     configuration.keyLog = try keylog.map { try KeyLogFile(path: $0) }
+    if let warning = configuration.keyLog?.warning { complain(warning) }
     return try TLSContext(configuration)
   }
 }
