@@ -44,6 +44,7 @@ struct Apnscope: AsyncParsableCommand {
     ])
 
   static func main() async {
+    refuseUnknownCommand(Array(CommandLine.arguments.dropFirst()))
     do {
       var command = try await asyncParseAsRoot()
       do {
@@ -57,13 +58,35 @@ struct Apnscope: AsyncParsableCommand {
     }
   }
 
+  /// The library would count what follows as unexpected arguments, and suggest nothing.
+  private static func refuseUnknownCommand(_ arguments: [String]) {
+    guard let typed = arguments.first == "help" ? arguments.dropFirst().first : arguments.first, !typed.hasPrefix("-")
+    else { return }
+    let names = configuration.subcommands.map { $0._commandName } + ["help"]
+    guard !names.contains(typed) else { return }
+    let shown = typed.count <= 80 ? typed : "\(typed.prefix(80))…"
+    refuse(ValidationError("There is no command '\(shown)'. \(suggestion(for: typed, of: names))"), by: Apnscope.self)
+  }
+
+  /// The command that was meant by a misspelt, an abbreviated or no name.
+  static func suggestion(for typed: String, of names: [String]) -> String {
+    let abbreviated = names.filter { $0.hasPrefix(typed) && !typed.isEmpty }
+    let meant = abbreviated.isEmpty ? nearest(typed.lowercased(), of: names).map { [$0] } ?? [] : abbreviated
+    if !meant.isEmpty { return "Did you mean \(meant.map { "'\($0)'" }.joined(separator: " or "))?" }
+    if Machine.exists(typed) {
+      return "It is a file: 'apnscope inspect' shows what a recording has, 'apnscope report' makes a page of a result."
+    }
+    return "There are \(names.joined(separator: ", "))."
+  }
+
   /// As a mistake that is found while the command line is read.
   private static func refuse(_ error: ValidationError, by command: any ParsableCommand.Type) -> Never {
+    let name = command == Apnscope.self ? "" : " \(command._commandName)"
     StandardError.write(
       """
       Error: \(error.message)
       Usage: \(usageString(for: command))
-        See '\(_commandName) \(command._commandName) --help' for more information.
+        See '\(_commandName)\(name) --help' for more information.
 
       """)
     exit(withError: ExitCode.validationFailure)

@@ -7,14 +7,20 @@ import TLSTransport
 protocol Quantity: ExpressibleByArgument {
   /// What is expected, with examples: "a time as 250ms, 2s, 10m or 1h".
   static var notation: String { get }
+  /// What is likely to be meant by text that is none: 2s by "2"; `nil` when nothing is.
+  static func guess(_ text: String) -> String?
 }
 
 extension Quantity {
   /// For `@Option(transform:)`.
   @Sendable static func parse(_ text: String) throws -> Self {
-    guard let value = Self(argument: text) else { throw ValidationError("expected \(notation)") }
+    guard let value = Self(argument: text) else {
+      throw ValidationError("expected \(notation)" + (guess(text).map { "; did you mean \($0)?" } ?? ""))
+    }
     return value
   }
+
+  static func guess(_ text: String) -> String? { nil }
 }
 
 extension ArgumentHelp {
@@ -24,9 +30,9 @@ extension ArgumentHelp {
   }
 }
 
-/// A duration as typed: 250ms, 2s, 10m, 1h. A number alone has no unit and is refused.
+/// A duration as typed: 250ms, 2s, 10m, 1h, 1m30s. A number alone has no unit and is refused.
 struct TimeSpan: Quantity {
-  static let notation = "a time as 250ms, 2s, 10m or 1h, up to 100d"
+  static let notation = "a time as 250ms, 2s, 1m30s or 1h, up to 100d"
   /// Nothing waits longer; sums and products of times in nanoseconds stay in 64 bits.
   static let longest = Duration.seconds(100 * 86_400)
 
@@ -42,24 +48,40 @@ struct TimeSpan: Quantity {
     return "\(nanoseconds)ns"
   }
 
+  /// Units go from long to short, each once.
   init?(argument: String) {
-    let number = argument.prefix { $0.isNumber || $0 == "." }
-    guard let value = Double(number), value >= 0 else { return nil }
-    let unit: Double
-    switch argument.dropFirst(number.count) {
-    case "ns": unit = 1
-    case "us": unit = 1e3
-    case "ms": unit = 1e6
-    case "s": unit = 1e9
-    case "m", "min": unit = 60e9
-    case "h": unit = 3_600e9
-    case "d": unit = 86_400e9
-    default: return nil
-    }
-    let nanoseconds = (value * unit).rounded()
+    var rest = argument[...]
+    var nanoseconds = 0.0
+    var smallest = Double.infinity
+    repeat {
+      let number = rest.prefix { $0.isNumber || $0 == "." }
+      let name = rest.dropFirst(number.count).prefix { $0.isLetter }
+      guard let value = Double(number), value >= 0, let unit = Self.nanoseconds(String(name)), unit < smallest else {
+        return nil
+      }
+      nanoseconds += value * unit
+      smallest = unit
+      rest = rest.dropFirst(number.count + name.count)
+    } while !rest.isEmpty
+    nanoseconds.round()
     guard nanoseconds <= Self.longest / .nanoseconds(1) else { return nil }
     duration = .nanoseconds(Int64(nanoseconds))
   }
+
+  private static func nanoseconds(_ unit: String) -> Double? {
+    switch unit {
+    case "ns": 1
+    case "us", "µs", "μs": 1e3
+    case "ms": 1e6
+    case "s": 1e9
+    case "m", "min": 60e9
+    case "h": 3_600e9
+    case "d": 86_400e9
+    default: nil
+    }
+  }
+
+  static func guess(_ text: String) -> String? { TimeSpan(argument: text + "s").map { _ in text + "s" } }
 }
 
 /// Two durations, or one that is both: 100ms..800ms.
@@ -108,6 +130,21 @@ struct ByteCount: Quantity {
     }
     guard value * unit <= 1e15, (value * unit).rounded() == value * unit else { return nil }
     bytes = Int(value * unit)
+  }
+}
+
+/// Two sizes, or one that is both: 100..2KB.
+struct ByteRange: Quantity {
+  static let notation = "bytes as 100, 2KB or 1KiB, or a range as 100..2KB"
+
+  var bytes: ClosedRange<Int>
+
+  init?(argument: String) {
+    guard let parts = bounds(argument), let low = ByteCount(argument: parts.low),
+      let high = ByteCount(argument: parts.high),
+      low.bytes <= high.bytes
+    else { return nil }
+    bytes = low.bytes...high.bytes
   }
 }
 

@@ -234,7 +234,7 @@ struct LoadCommandTests {
     arguments: [
       (["--identity", "ids", "--gateway", "192.0.2.1:2195"], "--allow-remote"),
       ([], "--identity"),
-      (["--identity", "ids", "--rate", "200"], "rate"),
+      (["--identity", "ids", "--rate", "fast"], "rate"),
       (["--identity", "ids", "--faults", "missing-tokens=1e-4"], "Did you mean 'missing-token'?"),
       (["--identity", "ids", "--threshold", "speed>1"], "threshold"),
       (["--identity", "ids", "--segment", "5/4"], "segment"),

@@ -189,7 +189,7 @@ struct LoadPlanTests {
       (["--payload", "3"], "20"), (["--token-length", "2", "--tokens", "1M"], "token"),
       (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
       (["--connect-timeout", "0s"], "--connect-timeout"), (["--handshake-timeout", "0ms"], "--handshake-timeout"),
-      (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200"], "a rate as 500/s"),
+      (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200/x"], "a rate as 500/s"),
       (["--poisson"], "--poisson needs"), (["--behind", "skip"], "--behind skip needs"),
       (["--stage", "1m"], "a stage as 1m:50k/s"), (["--count", "1.5"], "a count as 1000"),
       (["--command", "="], "weights as 0=1,2=9"), (["--segment", "5/4"], "a part as 2/4"),

@@ -71,7 +71,7 @@ struct GatewayAddressesTests {
   func system() throws {
     let local = try GatewayAddresses(host: "localhost", port: 7)
     #expect(local.foreign == nil && local.all.allSatisfy { $0.port == 7 })
-    // The whole range, written as no parser of ours reads it.
+    // 127.0.0.1 as one number.
     #expect(try GatewayAddresses(host: "2130706433", port: 7).all == [SocketAddress(ipAddress: "127.0.0.1", port: 7)])
     #expect(GatewayAddresses(literal: "::1", port: 7)?.foreign == nil)
     #expect(GatewayAddresses(literal: "192.0.2.1", port: 7)?.foreign == "192.0.2.1")

@@ -37,7 +37,7 @@ extension SeededGenerator {
     plan.tokens = min(most, pick([1, 2, 256, 1_000_000, .max]))
     plan.payload = happens(oneIn: 3) ? .template(template()) : .sizes(mix { $0.sizes() })
     plan.priorities = mix { $0.pick([nil, 10, 5, 0, 255]) }
-    plan.expirations = mix { $0.pick([nil, 0, 1, $0.uint32(), .max]) }
+    plan.expirations = mix { $0.pick([nil, 0, 1, .at($0.uint32()), .at(.max), .after(seconds: $0.uint32())]) }
     for fault in WorkloadPlan.Fault.allCases
     where happens(oneIn: 3) && (fault != .invalidToken || plan.tokenLength >= 8) {
       plan.faults[fault] = Double.random(in: 0...1.0 / 6, using: &self)

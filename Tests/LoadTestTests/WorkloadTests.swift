@@ -51,9 +51,9 @@ struct WorkloadTests {
       #expect(read.identifier == (read.command == 0 ? nil : Workload.identifier(of: number)))
       if read.command == 2 {
         #expect(plan.priorities.parts.contains { $0.value == read.priority })
-        #expect(plan.expirations.parts.contains { $0.value == read.expiration })
+        #expect(plan.expirations.parts.contains { $0.value?.seconds(start: 1_700_000_000) == read.expiration })
       } else if read.command == 1 {
-        #expect(plan.expirations.parts.contains { ($0.value ?? 0) == read.expiration })
+        #expect(plan.expirations.parts.contains { $0.value?.seconds(start: 1_700_000_000) ?? 0 == read.expiration })
       }
       switch fault {
       case .missingToken: #expect(read.token.isEmpty)
@@ -166,6 +166,21 @@ struct WorkloadTests {
         #expect(ending.response == ErrorResponse(status: status, identifier: Workload.identifier(of: first)))
       }
       if case .malformed = ending.cause { #expect(fault == .malformed) } else { #expect(fault != .malformed) }
+    }
+  }
+
+  @Test("An expiration after the start of the run is so many seconds later, as far as the protocol goes")
+  func relativeExpirations() throws {
+    for (start, seconds, expected) in [
+      (1_700_000_000, 3_600, 1_700_003_600), (4_294_967_000, 3_600, 4_294_967_295), (0, 3_600, 3_600), (-5, 7, 7),
+      (Int.max, 1, 4_294_967_295),
+    ] as [(Int, UInt32, UInt32)] {
+      let plan = Self.plan { $0.expirations = .init(.after(seconds: seconds)) }
+      let workload = try Workload(plan, start: start)
+      for number in 0..<50 as Range<UInt64> {
+        let read = try #require(try ReadNotification.all(in: workload.bytes(number)).first)
+        #expect(read.expiration == expected || read.command == 0)
+      }
     }
   }
 

@@ -29,7 +29,7 @@ public final class Workload: Sendable {
   private let replay: Replay?
 
   /// - Parameters:
-  ///   - start: UNIX seconds that `{time}` in a template stands for.
+  ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
   ///   - replay: what is sent instead of what the plan describes; its numbers are those of the stream.
   public init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
     guard (1...65_535).contains(plan.tokenLength) else { throw PlanError("a token has 1 to 65535 bytes") }
@@ -50,7 +50,8 @@ public final class Workload: Sendable {
     (tokens, tokenLength) = (UInt64(plan.tokens), plan.tokenLength)
     commands = try Lottery(plan.commands, "commands")
     priorities = try Lottery(plan.priorities, "priorities")
-    expirations = try Lottery(plan.expirations, "expirations")
+    expirations = try Lottery(
+      WorkloadPlan.Mix(plan.expirations.parts.map { ($0.value?.seconds(start: start), $0.weight) }), "expirations")
     payloads = try PayloadMaker(plan.payload, start: start)
     faults = try FaultLottery(plan.faults)
     tokenKey = SplitMix.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)

@@ -35,6 +35,24 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     case malformed
   }
 
+  /// When a gateway may throw a notification away. `nil` where there is one: the item is left out.
+  public enum Expiration: Sendable, Equatable, Codable, ExpressibleByIntegerLiteral {
+    /// UNIX seconds.
+    case at(UInt32)
+    /// Seconds after the start of the run.
+    case after(seconds: UInt32)
+
+    public init(integerLiteral value: UInt32) { self = .at(value) }
+
+    /// UNIX seconds, at most those that the protocol can say.
+    func seconds(start: Int) -> UInt32 {
+      switch self {
+      case .at(let time): time
+      case .after(let seconds): UInt32(clamping: min(max(0, start), 1 << 40) + Int(seconds))
+      }
+    }
+  }
+
   public var seed: UInt64 = 1
   /// 0, 1 and 2.
   public var commands = Mix<UInt8>(2)
@@ -44,8 +62,8 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
   public var payload = Payload.sizes(Mix(100...200))
   /// `nil`: the item is left out.
   public var priorities = Mix<UInt8?>(10)
-  /// UNIX seconds. `nil`: the item is left out; with command 1, which always has one, it is 0.
-  public var expirations = Mix<UInt32?>(0x7fff_ffff)
+  /// `nil`: the item is left out; with command 1, which always has one, it is 0.
+  public var expirations = Mix<Expiration?>(0x7fff_ffff)
   /// The share of notifications that have each fault.
   public var faults: [Fault: Double] = [:]
   /// This run sends every `segments`-th notification of the stream, beginning with number `segment` (from 0).

@@ -86,7 +86,7 @@ struct Capacity: AsyncParsableCommand {
     guard (0.001...0.5).contains(trials.precision.value) else {
       throw ValidationError("--precision takes a share from 0.1% to 50%.")
     }
-    guard trials.maxTrials >= 1 else { throw ValidationError("--max-trials takes a number from 1.") }
+    guard trials.maxTrials.value >= 1 else { throw ValidationError("--max-trials takes a number from 1.") }
     for (name, time) in [("trial", trials.trial), ("confirm", trials.confirm)] where time.duration < .milliseconds(500)
     {
       throw ValidationError("--\(name) takes at least 500ms.")

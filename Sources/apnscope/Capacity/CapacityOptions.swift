@@ -3,7 +3,7 @@ import LoadTest
 
 /// Whole numbers as typed: 1,2,4,8; or none.
 struct CountList: Quantity {
-  static let notation = "whole numbers from 1 to 100000, each once, as 1,2,4,8; or none"
+  static let notation = "whole numbers from 1 to 100k, each once, as 1,2,4,8; or none"
 
   var values: [Int]
 
@@ -16,7 +16,8 @@ struct CountList: Quantity {
     }
     values = []
     for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
-      guard let value = Int(part), (1...100_000).contains(value), !values.contains(value) else { return nil }
+      guard let value = Count(argument: String(part))?.value, (1...100_000).contains(value), !values.contains(value)
+      else { return nil }
       values.append(value)
     }
   }
@@ -72,8 +73,9 @@ struct TrialOptions: ParsableArguments {
     transform: TimeSpan.parse)
   var settle = TimeSpan(.seconds(2))
 
-  @Option(help: ArgumentHelp("Most trials of the search.", valueName: "count"))
-  var maxTrials = 40
+  @Option(
+    help: ArgumentHelp("Most trials of the search.", valueName: "count", default: Count(40)), transform: Count.parse)
+  var maxTrials = Count(40)
 
   @Option(
     help: ArgumentHelp(

@@ -161,7 +161,7 @@ private struct Trials {
       return
     }
     var search = CapacitySearch(
-      near: burst.acceptedPerS, precision: options.precision.value, maximumTrials: options.maxTrials)
+      near: burst.acceptedPerS, precision: options.precision.value, maximumTrials: options.maxTrials.value)
     while let next = search.next {
       let purpose: CapacityTrial.Purpose =
         switch next.kind {

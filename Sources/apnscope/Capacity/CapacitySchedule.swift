@@ -59,7 +59,7 @@ struct CapacitySchedule {
       (settle + short) * (1 + steps + sweeps.count) + (settle + options.confirm.duration) * long
     text =
       (aligned(rows) + [
-        "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are made again, at most \(options.maxTrials) for the search"
+        "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are made again, at most \(options.maxTrials.value) for the search"
       ])
       .joined(separator: "\n")
   }

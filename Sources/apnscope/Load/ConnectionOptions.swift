@@ -2,13 +2,18 @@ import ArgumentParser
 import LoadTest
 
 struct ConnectionOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Connections at a time.", valueName: "count"))
-  var connections = 1
+  @Option(
+    help: ArgumentHelp(
+      "Connections at a time, as 8 or 1k; each takes a file descriptor (ulimit -n).", valueName: "count",
+      default: Count(1)),
+    transform: Count.parse)
+  var connections = Count(1)
 
   @Option(
     help: ArgumentHelp(
-      "Event loops they are spread over. Default: one per core, not more than connections.", valueName: "count"))
-  var threads: Int?
+      "Event loops they are spread over. Default: one per core, not more than connections.", valueName: "count"),
+    transform: Count.parse)
+  var threads: Count?
 
   @Option(
     help: ArgumentHelp(
@@ -98,8 +103,11 @@ struct ConnectionOptions: ParsableArguments {
     transform: TimeSpan.parse)
   var markerTimeout = TimeSpan(.seconds(5))
 
-  @Option(help: ArgumentHelp("How often a notification may be written before it is given up.", valueName: "count"))
-  var maxAttempts = 100
+  @Option(
+    help: ArgumentHelp(
+      "How often a notification may be written before it is given up.", valueName: "count", default: Count(100)),
+    transform: Count.parse)
+  var maxAttempts = Count(100)
 
   @Option(
     help: ArgumentHelp(
@@ -113,11 +121,11 @@ struct ConnectionOptions: ParsableArguments {
   enum Buffers: String, CaseIterable, ExpressibleByArgument { case small, system }
 
   func validate() throws {
-    guard (1...100_000).contains(connections) else {
-      throw ValidationError("--connections takes a number from 1 to 100000, not \(connections).")
+    guard (1...100_000).contains(connections.value) else {
+      throw ValidationError("--connections takes a number from 1 to 100k, not \(connections.value).")
     }
-    if let threads, !(1...256).contains(threads) {
-      throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+    if let threads, !(1...256).contains(threads.value) {
+      throw ValidationError("--threads takes a number from 1 to 256, not \(threads.value).")
     }
     if let connectionCount, connectionCount.value < 1 {
       throw ValidationError("--connection-count takes a number from 1.")
@@ -125,12 +133,12 @@ struct ConnectionOptions: ParsableArguments {
     for (name, time) in [("connect", connectTimeout), ("handshake", handshakeTimeout)] where time.duration <= .zero {
       throw ValidationError("--\(name)-timeout takes more than 0s.")
     }
-    guard maxAttempts >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not \(maxAttempts).") }
+    guard maxAttempts.value >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not 0.") }
   }
 
   func apply(to plan: inout LoadPlan) {
-    plan.connections.count = connections
-    if let threads { plan.threads = threads }
+    plan.connections.count = connections.value
+    if let threads { plan.threads = threads.value }
     if let bytes = batch?.bytes { plan.batching.bytes = bytes }
     if let notifications = batch?.notifications { plan.batching.notifications = notifications }
     plan.batching.linger = linger.duration
@@ -151,7 +159,7 @@ struct ConnectionOptions: ParsableArguments {
     plan.connections.giveUp = giveUp.duration
     plan.usesMarkers = markers == .on
     plan.markerTimeout = markerTimeout.duration
-    plan.maximumAttempts = maxAttempts
+    plan.maximumAttempts = maxAttempts.value
     plan.resendsUnknown = !leaveUnknown
     plan.unsettledMemory = unsettledMemory.bytes
   }

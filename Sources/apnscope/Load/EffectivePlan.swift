@@ -72,7 +72,7 @@ struct EffectivePlan {
 
     number("connections", Double(plan.connections.count))
     // More have nothing to do.
-    number("threads", min(plan.threads, plan.connections.count), given: command.connections.threads)
+    number("threads", min(plan.threads, plan.connections.count), given: command.connections.threads?.value)
     if plan.batching.notifications != .max {
       text("batch", "\(plan.batching.notifications)")
     } else {
@@ -116,12 +116,20 @@ struct EffectivePlan {
     case .template(let template): text("payload_template", template)
     }
     text("priority", Self.mix(workload.priorities) { $0.map { "\($0)" } ?? "none" })
-    text("expiration", Self.mix(workload.expirations) { $0.map { "\($0)" } ?? "none" })
+    text("expiration", Self.mix(workload.expirations, Self.text))
     if !workload.faults.isEmpty {
       text(
         "faults",
         workload.faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue)=\($0.value)" }
           .joined(separator: ","))
+    }
+  }
+
+  private static func text(_ expiration: WorkloadPlan.Expiration?) -> String {
+    switch expiration {
+    case .at(let time): "\(time)"
+    case .after(let seconds): "+\(seconds)s"
+    case nil: "none"
     }
   }
 

@@ -30,12 +30,13 @@ struct Load: AsyncParsableCommand {
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
-      when each connection was up (--timeline). Ctrl-C ends it in good order with a full report, and so \
-      does a terminal that is lost, but under nohup; Ctrl-C twice ends it at once. It sends to this machine only, unless --allow-remote is given, and for 60 seconds unless --for, --stage, --count or \
-      --replay says otherwise.
+      when each connection was up (--timeline); the file is replaced when all of it is on disk. Ctrl-C ends it in good \
+      order with a full report, and so does a terminal that is lost, but under nohup; Ctrl-C twice ends it at once. It \
+      sends for 60 seconds unless --for, --stage, --count or --replay says otherwise, and to this machine only unless \
+      --allow-remote is given: the gateway's name is looked up once, and each address of it has to be a loopback one.
 
-      Times are written 250ms, 2s, 10m or 1h; rates 500/s or 200k/s; counts 1000, 20k or 10M; bytes 4096, 64KiB or 1MB; \
-      shares 0.01, 1e-4 or 1%.
+      Times are written 250ms, 2s, 1m30s or 1h; rates 500, 200k/s (both a second) or 600/m; counts 1000, 20k or 10M; \
+      bytes 4096, 64KiB or 1MB; shares 0.01, 1e-4 or 1%.
 
       Every option can stand in a TOML file (--plan), as with 'apnscope simulate --settings'; --print-plan shows what is \
       in effect, in comments what nobody gave but follows, as the length of stages. What is typed takes the place of \

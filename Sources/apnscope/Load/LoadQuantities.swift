@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewaySimulator
 import LoadTest
 
 /// A count as typed: 500, 200k, 10M, 1G.
@@ -22,16 +23,16 @@ struct Count: Quantity {
   }
 }
 
-/// A rate as typed: 200k/s, 1.5M/s, 600/m.
+/// A rate as typed: 200k/s, 1.5M/s, 600/m; a number alone, as 50k, is that of a second.
 struct Rate: Quantity {
-  static let notation = "a rate as 500/s, 200k/s or 600/m"
+  static let notation = "a rate as 500/s, 200k/s or 600/m, up to 1G/s; a number alone, as 50k, is per second"
 
   var perSecond: Double
 
   init?(argument: String) {
-    let parts = argument.split(separator: "/", maxSplits: 1)
-    guard parts.count == 2, let number = scaled(String(parts[0])), number >= 0, number <= 1e9 else { return nil }
-    switch parts[1] {
+    let parts = argument.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let number = parts.first.flatMap({ scaled(String($0)) }), number >= 0, number <= 1e9 else { return nil }
+    switch parts.count == 2 ? parts[1] : "s" {
     case "s": perSecond = number
     case "m", "min": perSecond = number / 60
     case "h": perSecond = number / 3_600
@@ -40,17 +41,16 @@ struct Rate: Quantity {
   }
 }
 
-/// A stage as typed: `10s:0..50k/s` (a ramp) or `1m:50k/s`.
+/// A stage as typed: `10s:0..50k/s` (a ramp) or `1m:50k/s`; rates as `Rate`.
 struct StageArgument: Quantity {
-  static let notation = "a stage as 1m:50k/s, or 10s:0..50k/s for a ramp"
+  static let notation = "a stage as 1m:50k/s, or 10s:0..50k/s for a ramp; its time needs a unit"
 
   var stage: Schedule.Stage
 
   init?(argument: String) {
     let parts = argument.split(separator: ":", maxSplits: 1).map(String.init)
-    guard parts.count == 2, let length = TimeSpan(argument: parts[0]), let slash = parts[1].lastIndex(of: "/") else {
-      return nil
-    }
+    guard parts.count == 2, let length = TimeSpan(argument: parts[0]) else { return nil }
+    let slash = parts[1].lastIndex(of: "/") ?? parts[1].endIndex
     let unit = parts[1][slash...]
     // A rate may have a decimal point itself, so both dots are looked for.
     let rateText = String(parts[1][..<slash])
@@ -74,18 +74,64 @@ extension StageArgument {
 /// `on` or `off`.
 enum Switch: String, CaseIterable, ExpressibleByArgument { case on, off }
 
-/// Values and how often each is taken, as typed: `2`, or `0=1,2=9`.
+/// A gateway as typed: localhost, localhost:2195, 127.0.0.1, ::1 or [::1]:2195; without a port its usual one, 2195.
+struct GatewayArgument: Quantity {
+  static let notation = "HOST or HOST:PORT, as localhost, 127.0.0.1:2195 or [::1]:2195, with a port from 1 to 65535"
+  private static let usualPort = 2195
+
+  var address: SimulatorOptions.Address
+
+  init(_ address: SimulatorOptions.Address) { self.address = address }
+
+  var defaultValueDescription: String { "\(address)" }
+
+  init?(argument: String) {
+    if let both = ListeningAddress(argument: argument)?.address {
+      guard both.port > 0 else { return nil }
+      address = both
+      return
+    }
+    var host = argument[...]
+    if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+    // One colon stands before a port, which this has none of; an IPv6 address has several. A number is a port without
+    // its host.
+    guard !host.allSatisfy(\.isNumber), host.filter({ $0 == ":" }).count != 1,
+      !host.contains(where: { "/[]".contains($0) })
+    else {
+      return nil
+    }
+    address = .init(host: String(host), port: Self.usualPort)
+  }
+
+  static func guess(_ text: String) -> String? {
+    if let port = UInt16(text), port > 0 { return "localhost:\(port)" }
+    guard let scheme = text.firstRange(of: "://") else { return nil }
+    let host = String(text[scheme.upperBound...].prefix { $0 != "/" })
+    return GatewayArgument(argument: host).map { _ in host }
+  }
+}
+
+/// Values and how often each is taken, as typed: `2`, `0=1,2=9` or `0=10%,2=90%`.
 struct MixArgument: Quantity {
   static let notation = "a value, or values with weights as 0=1,2=9"
 
-  var parts: [(value: String, weight: Double)]
+  /// The weight is `nil` where none was typed.
+  var parts: [(value: String, weight: Double?)]
 
   init?(argument: String) {
     parts = []
     for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
       let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
       guard let value = pair.first, !value.isEmpty else { return nil }
-      guard let weight = pair.count == 1 ? 1 : Double(pair[1]), weight >= 0, weight.isFinite else { return nil }
+      guard pair.count == 2 else {
+        // A value has an equals sign only before its weight.
+        guard !part.contains("=") else { return nil }
+        parts.append((value, nil))
+        continue
+      }
+      guard let weight = Double(pair[1]) ?? Share(argument: pair[1])?.value, weight >= 0, weight.isFinite else {
+        return nil
+      }
       parts.append((value, weight))
     }
     guard !parts.isEmpty else { return nil }
@@ -96,7 +142,7 @@ struct MixArgument: Quantity {
     var values: [(Value, Double)] = []
     for part in parts {
       guard let value = read(part.value) else { return nil }
-      values.append((value, part.weight))
+      values.append((value, part.weight ?? 1))
     }
     return WorkloadPlan.Mix(values)
   }

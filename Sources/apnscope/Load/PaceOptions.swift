@@ -4,7 +4,7 @@ import LoadTest
 struct PaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Notifications a second, as 200k/s, over all connections of this run; with --segment, of this segment. Default: as fast as they are taken.",
+      "Notifications a second, as 50k or 200k/s, or a minute, as 600/m, over all connections of this run; with --segment, of this segment. Default: as fast as they are taken.",
       valueName: "rate"), transform: Rate.parse)
   var rate: Rate?
 
@@ -37,7 +37,7 @@ struct PaceOptions: ParsableArguments {
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp(
-      "End after this time. Default: what is left of the stages behind --warm-up; with --count or --replay when all is sent, a day later at most; else 60s.",
+      "End after this time, as 30s or 1m30s. Default: what is left of the stages behind --warm-up; with --count or --replay when all is sent, a day later at most; else 60s.",
       valueName: "time"), transform: TimeSpan.parse)
   var duration: TimeSpan?
 

@@ -6,11 +6,12 @@ import TLSTransport
 
 struct TargetOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Where the gateway listens.", valueName: "host:port", default: standardGateway),
-    transform: ListeningAddress.parse)
+    help: ArgumentHelp(
+      "Where the gateway listens; the port is 2195 unless it is given.", valueName: "host:port",
+      default: standardGateway), transform: GatewayArgument.parse)
   var gateway = standardGateway
 
-  private static let standardGateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
+  private static let standardGateway = GatewayArgument(.init(host: "127.0.0.1", port: 2195))
 
   @Option(
     help: ArgumentHelp(
@@ -73,7 +74,6 @@ struct TargetOptions: ParsableArguments {
 
   func validate() throws {
     if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
-    if gateway.address.port == 0 { throw ValidationError("--gateway needs a port from 1 to 65535.") }
   }
 
   /// The files that are read; a folder stands for those in it.

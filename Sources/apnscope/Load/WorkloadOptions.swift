@@ -15,12 +15,13 @@ struct WorkloadOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Different device tokens. Default: 1M.", valueName: "count"), transform: Count.parse)
   var tokens: Count?
 
-  @Option(help: ArgumentHelp("Length of a device token. Default: 32.", valueName: "bytes"))
-  var tokenLength: Int?
+  @Option(
+    help: ArgumentHelp("Length of a device token. Default: 32.", valueName: "bytes"), transform: ByteCount.parse)
+  var tokenLength: ByteCount?
 
   @Option(
     help: ArgumentHelp(
-      "Sizes of payloads: a size, a range as 100..2000, or a mix as 100..200=9,2000=1. Default: 100..200.",
+      "Sizes of payloads: a size as 200 or 2KB, a range as 100..2KB, or a mix as 100..200=9,2000=1. Default: 100..200.",
       valueName: "bytes"), transform: MixArgument.parse)
   var payload: MixArgument?
 
@@ -43,13 +44,14 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Expirations: UNIX seconds or none, or a mix. Default: 2147483647.", valueName: "mix"),
+      "Expirations: UNIX seconds, +1h for so long after the start of the run, or none, or a mix. Default: 2147483647.",
+      valueName: "mix"),
     transform: MixArgument.parse)
   var expiration: MixArgument?
 
   @Option(
     help: ArgumentHelp(
-      "Shares of notifications with a fault: \(WorkloadPlan.Fault.allCases.map(\.rawValue).joined(separator: ", ")), as missing-token=1e-4,oversize=1e-5.",
+      "Shares of notifications with a fault: \(WorkloadPlan.Fault.allCases.map(\.rawValue).joined(separator: ", ")), as missing-token=1e-4,oversize=1%.",
       valueName: "shares"), transform: MixArgument.parse)
   var faults: MixArgument?
 
@@ -86,13 +88,13 @@ struct WorkloadOptions: ParsableArguments {
   func apply(to plan: inout LoadPlan) throws {
     if let seed { plan.workload.seed = seed }
     if let tokens { plan.workload.tokens = tokens.value }
-    if let tokenLength { plan.workload.tokenLength = tokenLength }
+    if let tokenLength { plan.workload.tokenLength = tokenLength.bytes }
     if let command {
       plan.workload.commands = try read(command, "command", "0, 1 or 2") { UInt8($0).flatMap { $0 <= 2 ? $0 : nil } }
     }
     if let payload {
       plan.workload.payload = .sizes(
-        try read(payload, "payload", "sizes as 100 or 100..2000") { NumberRange(argument: $0)?.numbers })
+        try read(payload, "payload", "sizes as 100, 2KB or 100..2KB") { ByteRange(argument: $0)?.bytes })
     }
     if let payloadFrom, let mix = try PayloadSizes(contentsOf: payloadFrom).mix { plan.workload.payload = .sizes(mix) }
     if let payloadTemplate { plan.workload.payload = .template(payloadTemplate) }
@@ -102,9 +104,9 @@ struct WorkloadOptions: ParsableArguments {
       }
     }
     if let expiration {
-      plan.workload.expirations = try read(expiration, "expiration", "UNIX seconds, or none") { text -> UInt32?? in
-        text == "none" ? .some(nil) : UInt32(text).map { .some($0) }
-      }
+      plan.workload.expirations = try read(
+        expiration, "expiration", "UNIX seconds, +1h for so long after the start of the run (up to +100d), or none",
+        Self.expiration)
     }
     if let faults { plan.workload.faults = try shares(faults) }
     if let segment { (plan.workload.segment, plan.workload.segments) = (segment.number - 1, segment.count) }
@@ -117,6 +119,16 @@ struct WorkloadOptions: ParsableArguments {
     return mix
   }
 
+  private static func expiration(_ text: String) -> WorkloadPlan.Expiration?? {
+    if text == "none" { return .some(nil) }
+    guard text.hasPrefix("+") else { return UInt32(text).map { .some(.at($0)) } }
+    let length = String(text.dropFirst())
+    // The unit of an expiration is the second, so a number alone has one.
+    guard let time = TimeSpan(argument: length) ?? TimeSpan(argument: length + "s") else { return nil }
+    let (seconds, rest) = time.duration.components
+    return rest == 0 ? .some(.after(seconds: UInt32(clamping: seconds))) : nil
+  }
+
   private func shares(_ argument: MixArgument) throws -> [WorkloadPlan.Fault: Double] {
     var shares: [WorkloadPlan.Fault: Double] = [:]
     for (name, share) in argument.parts {
@@ -125,6 +137,9 @@ struct WorkloadOptions: ParsableArguments {
         let hint =
           nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
         throw ValidationError("--faults: there is no fault '\(name)'. \(hint)")
+      }
+      guard let share else {
+        throw ValidationError("--faults takes the share of notifications that have the fault, as \(name)=1e-4.")
       }
       shares[fault] = share
     }

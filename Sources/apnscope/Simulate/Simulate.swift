@@ -27,7 +27,7 @@ struct Simulate: AsyncParsableCommand {
       A topic's feedback list is cleared when the client's machine has acknowledged all of it, and the end of the \
       connection behind it; with --feedback-never-closes, when the client closes.
 
-      Times are written 250ms, 2s, 10m or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
+      Times are written 250ms, 2s, 1m30s or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 
       Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like: 'delay' in \
       [response] is --response-delay, and each table of [[reject]] is one --reject. An option of the command line takes \
