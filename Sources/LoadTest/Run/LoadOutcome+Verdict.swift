@@ -22,8 +22,9 @@ extension LoadOutcome {
       if !isObstructed { reasons.append(reason) }
     }
     let asked = plan.connections.count
+    let why = tally.connections.commonestFailure?.reason ?? lastError
     if plan.usesMarkers, interruption?.phase != "connect", tally.everUp < asked, !isObstructed {
-      reasons.append("\(tally.everUp) of \(asked) connections came up\(lastError.map { ": \($0)" } ?? "")")
+      reasons.append("\(tally.everUp) of \(asked) connections came up\(why.map { ": \($0)" } ?? "")")
     }
     return reasons
   }
