@@ -112,4 +112,24 @@ struct DerivedTraceTests {
     let ends = derived.connections.sorted { $0.connection < $1.connection }.map(\.end)
     #expect(ends == [.serverFIN, .clientFIN, .serverFIN, .clientRST])
   }
+
+  @Test("Frames whose items do not fit them are refused by identifier, by identifier 0, or not at all")
+  func misfits() throws {
+    let derived = try seen("items-that-do-not-fit.pcap")
+    let fates = derived.connections.sorted { $0.connection < $1.connection }.map {
+      [$0.fates.accepted, $0.fates.rejected, $0.fates.discarded, $0.fates.unknown]
+    }
+    // By identifier and by 0; nobody minds; 0 that may be the first one, that is, that is the only one's, that is nobody's;
+    // garbage.
+    let expected = [
+      [3, 1, 2, 0], [3, 1, 2, 0], [0, 0, 0, 5], [0, 0, 0, 5], [0, 1, 2, 0], [0, 1, 0, 0], [0, 0, 0, 2], [0, 0, 0, 2],
+    ]
+    #expect(fates == expected)
+    #expect(derived.responses.map(\.notification) == [3, 3, nil, 0, 0, nil])
+    #expect(derived.responses.map(\.isAmbiguous) == [false, false, true, false, false, false])
+    let bad = derived.notifications.filter { $0.problem != nil }
+    #expect(bad.map(\.connection) == [1, 2, 2, 3, 3, 3, 3])
+    #expect(bad.map(\.identifier) == [4, nil, nil, 1, 1, 3, nil])
+    #expect(derived.malformed.map(\.place.offset) == [45])
+  }
 }

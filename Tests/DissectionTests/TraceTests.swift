@@ -70,7 +70,7 @@ struct TraceTests {
     #expect(summary.errorResponses == seen.connections.map(\.errorResponses).reduce(0, +))
     #expect(summary.feedbackTuples == seen.tuples.count)
     #expect(summary.gaps == seen.gaps.count)
-    #expect(summary.malformed == seen.malformed.count)
+    #expect(summary.malformed == seen.malformed.count + seen.notifications.count { $0.problem != nil })
     #expect(summary.undecryptedConnections == seen.connections.filter { $0.tls?.isDecrypted == false }.count)
   }
 }
