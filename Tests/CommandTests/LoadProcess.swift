@@ -9,14 +9,14 @@ enum LoadProcess {
     "5m",
   ]
 
-  /// Starts it with TLS; its result goes to `run.json`.
+  /// Starts it with TLS, unless it is to be `--plain`; its result goes to `run.json`.
   static func start(
     _ simulator: SimulatorProcess, _ arguments: [String], output: String = "run.json", in command: Command
   ) throws -> RunningProcess {
     try RunningProcess(
       Command.path,
-      ["load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", output] + patience
-        + arguments, in: command.folder)
+      ["load", "--gateway", "127.0.0.1:\(simulator.gateway)", "--output", output]
+        + (arguments.contains("--plain") ? [] : ["--identity", "ids"]) + patience + arguments, in: command.folder)
   }
 
   static func result(_ name: String = "run.json", in command: Command) throws -> RunResult {

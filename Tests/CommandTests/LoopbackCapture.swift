@@ -15,7 +15,7 @@ final class LoopbackCapture {
   private let folder: URL
   private let sentinel: UDPSocket
 
-  /// Returns when packets of this TCP port come to the file.
+  /// Returns when packets of this TCP port come to the file, which is of the older kind when it is called `.pcap`.
   init(port: Int, file: String, in command: Command) throws {
     (self.file, folder) = (file, command.folder)
     sentinel = try UDPSocket()
@@ -23,7 +23,7 @@ final class LoopbackCapture {
       Self.program,
       [
         "-q", "-i", "lo", "-f", "tcp port \(port) or udp port \(sentinel.port)", "-B", "64", "-w", file,
-      ], in: command.folder)
+      ] + (file.hasSuffix(".pcap") ? ["-P"] : []), in: command.folder)
     try waitForDatagram()
   }
 
