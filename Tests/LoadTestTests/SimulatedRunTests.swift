@@ -227,6 +227,42 @@ struct SimulatedRunTests {
     #expect(run.length > .milliseconds(1_500) && run.length < .milliseconds(1_530))
   }
 
+  /// `kill -STOP` of a load for 11 s, at every point of it.
+  @Test("A load that was stopped for longer than the time to give up goes on, with its connections up")
+  func stopped() throws {
+    let run = try SimulatedRun {
+      ($0.count, $0.duration) = (2_000, .seconds(10_000))
+      $0.pace = .scheduled(.constant(2), isPoisson: false)
+      $0.connections.count = 2
+    }
+    var stops = 0
+    let outcome = try run.run(longest: .seconds(10_000)) { run in
+      guard run.world.links.count == 2, run.world.accepted.isEmpty, stops < 100 else { return }
+      stops += 1
+      run.world.stop(for: .seconds(11))
+    }
+    #expect(stops == 100)
+    #expect(!outcome.wasCutOff)
+    #expect(outcome.books.accepted == 2_000)
+    expectBalance(outcome, run.world.books)
+  }
+
+  @Test("Time in which a load was stopped is not time in which it could not connect")
+  func stoppedWhileConnecting() throws {
+    let run = try SimulatedRun {
+      ($0.count, $0.duration) = (2_000, .seconds(50))
+      $0.pace = .scheduled(.constant(500), isPoisson: false)
+      $0.connections.giveUp = .seconds(2)
+    }
+    run.at(.milliseconds(500)) { $0.world.goAway() }
+    run.at(.milliseconds(700)) { $0.world.stop(for: .seconds(5)) }
+    run.at(.milliseconds(900)) { $0.world.comeBack() }
+    let outcome = try run.run()
+    #expect(!outcome.wasCutOff)
+    #expect(outcome.books.accepted == 2_000)
+    expectBalance(outcome, run.world.books)
+  }
+
   @Test("A notification that cannot be answered is given up, and the others get through")
   func silentCulprits() throws {
     let run = try SimulatedRun {

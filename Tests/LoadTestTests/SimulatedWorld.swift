@@ -36,8 +36,14 @@ final class SimulatedWorld {
     self.step = step
   }
 
+  /// Nanoseconds that passed while the load was stopped, and nothing of it ran.
+  private var stopped: Int64 = 0
+
   /// Nanoseconds.
-  var now: Int64 { 1_000_000_000 + Int64(loop.now.uptimeNanoseconds) }
+  var now: Int64 { 1_000_000_000 + stopped + Int64(loop.now.uptimeNanoseconds) }
+
+  /// Stops the load for this time, as SIGSTOP and SIGCONT do.
+  func stop(for time: Duration) { stopped += Int64(time / .nanoseconds(1)) }
 
   func pass() throws {
     asked.removeAll(keepingCapacity: true)

@@ -114,7 +114,12 @@ extension LoopRunner {
   /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
   func tick() {
     let now = clock()
-    if let lastTick { measurements.loopLag.record(max(0, Int((now - lastTick) / 1_000) - 1_000)) }
+    if let lastTick {
+      let late = max(0, now - lastTick - 1_000_000)
+      measurements.loopLag.record(Int(late / 1_000))
+      // While the process was stopped nobody tried to connect.
+      if late > 100_000_000 { lastOpen += late }
+    }
     lastTick = now
     streak = 0
     pump()
@@ -123,8 +128,12 @@ extension LoopRunner {
     if connections.contains(where: { $0.isOfUse(now) }) { lastOpen = now }
   }
 
-  /// No connection was of use for as long as the plan allows: none could be made, or all were ended at once.
-  var isCutOff: Bool { clock() - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1)) }
+  /// No connection was of use for as long as the plan allows, in the time that this loop saw pass: none could be made, or
+  /// all were ended at once.
+  var isCutOff: Bool {
+    guard let lastTick else { return false }
+    return lastTick - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1))
+  }
 
   /// The schedule begins.
   func begin(at time: Int64) {
