@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// What a run of the command left behind.
 struct Outcome {

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 /// A process that a test has started and that ends with it: by itself, or killed at its deadline.
@@ -69,13 +69,6 @@ final class RunningProcess {
       status: process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus,
       output: output, errors: errors)
   }
-}
-
-extension Process {
-  private static let starting = Mutex(())
-
-  /// Starts it while no other is started: what `run` opens for one process would stay open in another.
-  func start() throws { try Self.starting.withLock { _ in try run() } }
 }
 
 struct TimeoutError: Error, CustomStringConvertible {

@@ -27,7 +27,7 @@ struct InteropTests {
       let handle = try FileHandle(forWritingTo: output)
       process.standardOutput = handle
       process.standardError = handle
-      try process.run()
+      try process.start()
     }
 
     /// It may block every other signal, as the thread that started it does.

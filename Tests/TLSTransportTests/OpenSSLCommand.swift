@@ -27,7 +27,7 @@ struct OpenSSLCommand {
     let handle = try FileHandle(forWritingTo: output)
     process.standardOutput = handle
     process.standardError = handle
-    try process.run()
+    try process.start()
     process.waitUntilExit()
     return Answer(status: process.terminationStatus, text: try String(contentsOf: output, encoding: .utf8))
   }

@@ -26,7 +26,7 @@ public enum ExternalTool {
       process.standardInput = try FileHandle(forReadingFrom: source)
       process.standardOutput = try FileHandle(forWritingTo: target)
       process.standardError = FileHandle.nullDevice
-      try process.run()
+      try process.start()
       process.waitUntilExit()
       guard statuses.contains(process.terminationStatus) else { throw Failure.status(name, process.terminationStatus) }
       return [UInt8](try Data(contentsOf: target))
