@@ -98,12 +98,16 @@ final class SimulatorProcess {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(identifier)/fd").count) ?? 0
   }
 
-  /// Of all its threads, so far.
-  var processorTime: Duration {
-    let stat = (try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .utf8)) ?? ""
-    // Behind the name: fields 14 and 15 of proc_pid_stat(5), in ticks.
-    let fields = stat.split(separator: ")").last?.split(separator: " ").compactMap { Int($0) } ?? []
-    return fields.count > 11 ? .seconds(fields[10] + fields[11]) / sysconf(Int32(_SC_CLK_TCK)) : .zero
+  /// How long its threads, together and so far, had a processor or waited for one: on a crowded machine they may have
+  /// much to do and little time in which they do it.
+  var runnableTime: Duration {
+    let tasks = "/proc/\(identifier)/task"
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+    return threads.reduce(.zero) { sum, thread in
+      // Nanoseconds on a processor, and in the queue for one.
+      let text = (try? String(contentsOfFile: "\(tasks)/\(thread)/schedstat", encoding: .utf8)) ?? ""
+      return sum + .nanoseconds(text.split(separator: " ").prefix(2).reduce(Int64(0)) { $0 + (Int64($1) ?? 0) })
+    }
   }
 
   /// The events so far, whole lines only.
