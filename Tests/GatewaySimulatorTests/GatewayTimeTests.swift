@@ -424,22 +424,22 @@ struct GatewayTimeTests {
   func timeOfDay() throws {
     let second = UInt32(SimulatedGateway.beginning / 1_000_000_000)
     let gateway = try SimulatedGateway { $0.devices = try DevicePopulation(shares: .init(offline: 1)) }
-    gateway.advance(by: .milliseconds(1_500))
+    gateway.advance(by: .milliseconds(1_507))
     let client = try gateway.connect()
     client.send(frame(1, expiration: second + 1) + frame(2, expiration: second + 2) + frame(3, expiration: second + 3))
     // The second itself is still good.
-    gateway.advance(by: .milliseconds(500))
+    gateway.advance(by: .milliseconds(493))
     #expect(gateway.desk.ledger(gateway.tally).devices.expired == 1)
     gateway.advance(by: .milliseconds(1))
     #expect(gateway.desk.ledger(gateway.tally).devices.expired == 2)
-    gateway.advance(by: .milliseconds(249))
+    gateway.advance(by: .milliseconds(252))
     client.close()
     gateway.advance(by: .seconds(1))
     let ledger = gateway.end()
     #expect(ledger.started == "2015-09-16T01:02:03.000Z")
-    #expect(ledger.connections.map(\.opened) == ["2015-09-16T01:02:04.500Z"])
-    #expect(ledger.connections.map(\.closed) == ["2015-09-16T01:02:05.250Z"])
-    #expect(ledger.ended == "2015-09-16T01:02:06.250Z")
+    #expect(ledger.connections.map(\.opened) == ["2015-09-16T01:02:04.507Z"])
+    #expect(ledger.connections.map(\.closed) == ["2015-09-16T01:02:05.253Z"])
+    #expect(ledger.ended == "2015-09-16T01:02:06.253Z")
     #expect(ledger.devices.expired == 3)
   }
 
