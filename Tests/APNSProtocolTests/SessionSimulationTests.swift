@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// Provider against gateway, a thousand times. `APNSCOPE_SEED=17 swift test --filter SessionSimulationTests` runs one.
+/// Provider against gateway, a thousand times.
+/// `APNSCOPE_SEED=17 Scripts/test APNSProtocolTests.SessionSimulationTests` runs one.
 @Suite("Session simulations")
 struct SessionSimulationTests {
   static let chosen = ProcessInfo.processInfo.environment["APNSCOPE_SEED"].flatMap(UInt64.init)

@@ -8,5 +8,5 @@ public enum TestRun {
 
 /// The seeds of a law: the first few of them, or all in a whole run.
 ///
-/// A failure names its seed, and `swift test --filter` runs it again.
+/// A failure names its seed, and `Scripts/test 'Target.Suite/test'` runs it again, with `--all` also the later ones.
 public func seeds(_ few: UInt64, of all: UInt64) -> ClosedRange<UInt64> { 1...(TestRun.isWhole ? all : few) }
