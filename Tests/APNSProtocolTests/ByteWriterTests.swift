@@ -68,7 +68,9 @@ struct ByteWriterTests {
     }
   }
 
-  @Test("Signed numbers", arguments: [0, 1, -1, -9, -10, -99, -100, .min, .min + 1, .max] as [Int])
+  @Test(
+    "Signed numbers have a minus in front, the least one too",
+    arguments: [0, 1, -1, -9, -10, -99, -100, .min, .min + 1, .max] as [Int])
   func signed(value: Int) { #expect(text { $0.write(decimal: value) } == value.description) }
 
   @Test("A fixed number of digits has zeros in front")

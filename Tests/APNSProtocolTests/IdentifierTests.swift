@@ -18,7 +18,7 @@ struct IdentifierTests {
     #expect(talk.fates == [129, 1, 20, 0])
   }
 
-  @Test("Many batches", arguments: [2, 3, 10])
+  @Test("After many batches with the same identifiers the last batch is named", arguments: [2, 3, 10])
   func batches(length: UInt32) {
     var talk = Conversation()
     for _ in 0..<20 { talk.write(1...length) }
@@ -31,7 +31,7 @@ struct IdentifierTests {
   }
 
   /// A client that skips `htonl`: 1, 2, 3 … in the wrong byte order.
-  @Test("Little-endian counters", arguments: [3, 256, 257, 1_000, 65_536, 70_000] as [UInt32])
+  @Test("A little-endian counter names each notification", arguments: [3, 256, 257, 1_000, 65_536, 70_000] as [UInt32])
   func littleEndianCounter(count: UInt32) {
     for first in [0, 1, 250] as [UInt32] {
       var talk = Conversation()
@@ -47,7 +47,7 @@ struct IdentifierTests {
     }
   }
 
-  @Test("Random identifiers", arguments: 1...5 as ClosedRange<UInt64>)
+  @Test("Random identifiers name each notification, and nothing else", arguments: 1...5 as ClosedRange<UInt64>)
   func random(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var indices: [UInt32: Int] = [:]

@@ -19,7 +19,7 @@ import Testing
 /// Both stop at 512 levels, and both take repeated keys (Foundation keeps the last; a record keeps all).
 @Suite("JSON text against Foundation")
 struct JSONDifferentialTests {
-  @Test("Damaged payloads", arguments: 1...60 as ClosedRange<UInt64>)
+  @Test("Damaged payloads are JSON to both, or to neither", arguments: 1...60 as ClosedRange<UInt64>)
   func mutations(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var counts = (valid: 0, invalid: 0)

@@ -10,7 +10,7 @@ struct JSONTextTests {
   static func scan(_ text: String) -> JSONText.Verdict { scan(Array(text.utf8)) }
 
   @Test(
-    "Compact texts",
+    "A text without white space is valid and compact",
     arguments: [
       "{}", "[]", "\"\"", "0", "true", "false", "null", "\"a\"", "[1,2]", "[[]]", "[{}]", "{\"a\":{}}", "{\"a\":[]}",
       "{\"a\":1,\"b\":[true,null,{\"c\":\"d\"}]}", "{\"\":0}", "{\"a\":1,\"a\":2}", "[[],[],{}]", "[0,-1,\"\",[1]]",
@@ -74,7 +74,7 @@ struct JSONTextTests {
   // MARK: strings
 
   @Test(
-    "Escapes",
+    "Every escape of the grammar is valid, at any place",
     arguments: [
       #"\""#, #"\\"#, #"\/"#, #"\b"#, #"\f"#, #"\n"#, #"\r"#, #"\t"#, #"\u0000"#, #"\u001f"#, #"\u20AC"#, #"\u20ac"#,
       #"\uABCD"#, #"\uabcd"#, #"\ud834\udd1e"#, #"\uD834"#, #"\uDD1E"#, #"\udd1e\ud834"#, #"\\u12"#, #"\\\""#,

@@ -42,10 +42,10 @@ struct PayloadRulesTests {
     #"{"aps":{"content-available":01}}"#, #"{"aps":{"content-available"}}"#, #"{"aps":{"content\u002"#, #"\u00"#,
   ]
 
-  @Test("Silent", arguments: silent)
+  @Test("A payload with content and nothing to show is silent", arguments: silent)
   func isSilent(text: String) { #expect(judged(Array(text.utf8))) }
 
-  @Test("Not silent", arguments: notSilent)
+  @Test("A payload with something to show, or without content, is not silent", arguments: notSilent)
   func isNotSilent(text: String) { #expect(!judged(Array(text.utf8))) }
 
   @Test("Other encodings and bytes behind the text are no JSON")

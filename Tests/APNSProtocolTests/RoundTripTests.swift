@@ -110,7 +110,7 @@ struct RoundTripTests {
     #expect(!simple.isKnownBad)
   }
 
-  @Test("Error responses", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test("An error response is read as it was written", arguments: 1...20 as ClosedRange<UInt64>)
   func responses(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<50 {
@@ -123,7 +123,7 @@ struct RoundTripTests {
     }
   }
 
-  @Test("Feedback tuples", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test("A feedback tuple is read as it was written", arguments: 1...20 as ClosedRange<UInt64>)
   func feedback(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<20 {

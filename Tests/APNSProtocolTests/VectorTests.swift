@@ -89,7 +89,7 @@ struct VectorTests {
     #expect(Vector.all.allSatisfy { $0.length == $0.bytes.count })
   }
 
-  @Test("Notifications", arguments: Vector.of(.notification))
+  @Test("Notifications of the vectors are read as they say", arguments: Vector.of(.notification))
   func notifications(vector: Vector) throws {
     let bytes = vector.bytes
     let expected = try #require(vector.expect.notifications)
@@ -132,7 +132,7 @@ struct VectorTests {
     if case .itemOverrun = problem { #expect(error.offset == 40) }
   }
 
-  @Test("Error responses", arguments: Vector.of(.response))
+  @Test("Error responses of the vectors are read as they say", arguments: Vector.of(.response))
   func responses(vector: Vector) throws {
     let expected = try #require(vector.expect.packets)
     let (records, consumed, _) = RecordKind.response.parseAll(vector.bytes)
@@ -146,7 +146,7 @@ struct VectorTests {
     #expect(vector.length - consumed == vector.expect.trailing)
   }
 
-  @Test("Feedback tuples", arguments: Vector.of(.feedback))
+  @Test("Feedback tuples of the vectors are read as they say", arguments: Vector.of(.feedback))
   func feedback(vector: Vector) throws {
     let expected = try #require(vector.expect.tuples)
     let (records, consumed, _) = RecordKind.feedback.parseAll(vector.bytes)

@@ -216,7 +216,7 @@ struct FeedbackTransferTests {
     #expect(ledger.feedback.completed == 2)
   }
 
-  @Test("Ragged writes", arguments: [false, true])
+  @Test("Ragged writes cut tuples, and lose none", arguments: [false, true])
   func ragged(tls: Bool) async throws {
     let list = try await Self.list(20)
     let (read, ledger) = try await Simulation.run(tls: tls, list: list) {

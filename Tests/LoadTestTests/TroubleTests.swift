@@ -94,7 +94,7 @@ struct TroubleTests {
     #expect(outcome.books.accepted > 0)
   }
 
-  @Test("Nobody listens", arguments: [1, 4])
+  @Test("Where nobody listens the run fails", arguments: [1, 4])
   func nobody(connections: Int) async throws {
     let simulation = try await LoadSimulation(isListening: false)
     let plan = simulation.plan {

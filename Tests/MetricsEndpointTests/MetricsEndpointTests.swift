@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(
-    "Other requests",
+    "Other requests get the status that says why",
     arguments: [
       ("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", "404"), ("GET /metrics/ HTTP/1.0\r\n\r\n", "404"),
       ("GET * HTTP/1.1\r\n\r\n", "404"), ("GET /../metrics HTTP/1.1\r\n\r\n", "404"),
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test("Garbage") func garbage() async throws {
+  @Test("Garbage is answered, and the page can be had afterwards") func garbage() async throws {
     try await withEndpoint { endpoint in
       var random = SeededGenerator(seed: 7)
       for length in [1, 5, 100, 5_000, 100_000] {

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "Values",
+    "Each value is written exactly",
     arguments: [
       (Metric.Value.integer(.max), "9223372036854775807"), (.integer(.min), "-9223372036854775808"),
       (9_007_199_254_740_993, "9007199254740993"), (0.1, "0.1"), (1.0, "1.0"), (.real(.infinity), "+Inf"),

@@ -30,7 +30,7 @@ struct PcapngTests {
     (0x80 | 20, 3 << 19, 1_500_000_000), (0x80 | 63, 3 << 62, 1_500_000_000),
   ]
 
-  @Test("Time resolutions", arguments: resolutions)
+  @Test("Ticks of each resolution are nanoseconds, rounded down", arguments: resolutions)
   func timeResolutions(resolution: UInt8, ticks: UInt64, nanoseconds: Int64) throws {
     var file = PcapngBuilder()
     file.interface(resolution: resolution)

@@ -7,7 +7,7 @@ struct TextFormTests {
   private static let day: Int64 = 86_400_000_000_000
 
   @Test(
-    "Known instants",
+    "Known instants are written as they are known",
     arguments: [
       (0, "1970-01-01T00:00:00.000000000Z"), (1, "1970-01-01T00:00:00.000000001Z"),
       (-1, "1969-12-31T23:59:59.999999999Z"), (-day, "1969-12-31T00:00:00.000000000Z"),
@@ -58,7 +58,7 @@ struct TextFormTests {
 
   /// The forms of RFC 5952.
   @Test(
-    "Addresses",
+    "IPv6 addresses are written in their short forms",
     arguments: [
       ([0, 0, 0, 0, 0, 0, 0, 1], "::1"), ([0, 0, 0, 0, 0, 0, 0, 0], "::"), ([0xfe80, 0, 0, 0, 0, 0, 0, 1], "fe80::1"),
       ([0x2001, 0xdb8, 0, 0, 1, 0, 0, 1], "2001:db8::1:0:0:1"),

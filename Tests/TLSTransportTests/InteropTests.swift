@@ -100,7 +100,9 @@ struct InteropTests {
     await server.close()
   }
 
-  @Test("s_client resumes", arguments: [choices[2], choices[3]]) func resumingClient(_ choice: Choice) async throws {
+  @Test("s_client resumes its session with our server", arguments: [choices[2], choices[3]]) func resumingClient(
+    _ choice: Choice
+  ) async throws {
     let server = try await TLSServer(Self.credentials.server { $0.ticketCount = 1 })
     let file = TestFolder.url.appending(path: "session-\(choice.option).pem").path
     for turn in 0..<2 {
