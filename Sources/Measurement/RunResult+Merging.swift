@@ -20,28 +20,39 @@ extension RunResult {
   ///
   /// - Counts and what they are counted by add up; histograms merge exactly.
   /// - `measured_s` and the length of each phase is that of the longest part. A rate is what all parts counted in their
-  ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it.
-  /// - The series is joined by whole seconds since each part's own start; counts, connections, cores and memory add up,
-  ///   of the lags the largest stays. A part whose samples drift past a second has none in it.
+  ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it. Parts
+  ///   that did not run together have no rates (`Merged`).
+  /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores and
+  ///   memory add up, of the lags the largest stays. A part whose samples drift past a second has none in it.
   /// - What a part's document is too old to tell is not told of their sum either: writes, causes, cipher
   ///   suites and reasons of failures.
-  /// - Timelines are joined, in seconds since each part's own start; the connections of each part are numbered behind
-  ///   those of the parts before it.
+  /// - Timelines are joined likewise; the connections of each part are numbered behind those of the parts before it.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
   /// - Invariants and thresholds are judged again; an invariant that a part broke stays broken, though another part's
-  ///   numbers may make up for it. The generator was the limit if it was that of any part, else the gateway likewise.
+  ///   numbers may make up for it. So is what is missing an invariant that does not hold. The generator was the limit if
+  ///   it was that of any part, else the gateway likewise.
   /// - The environment is the first one's, with all hosts if they differ. So is the plan, with `segment` told of all.
   ///
   /// What does not fit together but can be added is in `warnings`, behind those of the parts: plans that differ, segments
   /// that are missing or there twice, measured phases that do not overlap.
-  public static func merging(_ parts: [Part]) throws(MergeError) -> RunResult {
+  ///
+  /// - Parameters:
+  ///   - unreadable: documents that should have been parts and could not be read, each with its name and the reason.
+  ///   - allowsMissing: segments, documents and ends of runs may be missing; they stay warnings.
+  ///   - thresholds: judged on the whole, beside those that the parts' plans ask for.
+  public static func merging(
+    _ parts: [Part], unreadable: [String] = [], allowsMissing: Bool = false, thresholds: [Threshold] = []
+  ) throws(MergeError) -> RunResult {
     guard var merged = parts.first?.result else { throw MergeError(description: "there is nothing to merge") }
     for part in parts { try check(part, against: parts[0]) }
     for part in parts.dropFirst() { merged.add(part.result) }
     let results = parts.map(\.result)
-    merged.interrupted = results.compactMap(\.interrupted).first
+    let interruptions = results.compactMap(\.interrupted)
+    merged.interrupted = interruptions.first { $0.cause == .lost } ?? interruptions.first
     merged.started = results.map(\.started).min() ?? ""
-    merged.measuredS = results.map(\.measuredS).max() ?? 0
+    merged.merged = together(results)
+    let longest = results.map(\.measuredS).max() ?? 0
+    merged.measuredS = merged.merged?.together == false ? 0 : longest
     func rate(_ path: KeyPath<Rates, Double>) -> Double {
       let counted = results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS }
       return merged.measuredS > 0 ? finite(counted / merged.measuredS) : 0
@@ -49,17 +60,22 @@ extension RunResult {
     merged.rates.writtenPerS = rate(\.writtenPerS)
     merged.rates.acceptedPerS = rate(\.acceptedPerS)
     merged.rates.writtenBytesPerS = rate(\.writtenBytesPerS)
-    merged.series = joined(results.map(\.series))
-    merged.timeline = joined(results.map { ($0.timeline, connections: $0.connectionCount) })
+    let delays = startDelays(of: results)
+    merged.series = joined(zip(results, delays).map { ($0.series, delay: $1) })
+    merged.timeline = joined(
+      zip(results, delays).map { ($0.timeline, connections: $0.connectionCount, delay: $1) })
     merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
     if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
 
-    // Segments that a part misses may be in another one: they are looked at again.
-    var warnings = results.flatMap(\.warnings).filter { !Segments.isWarning($0) }
+    // Segments that a part misses may be in another one: they are looked at again, as is what ran together.
+    var warnings = results.flatMap(\.warnings).filter { !Segments.isWarning($0) && !isOverlapWarning($0) }
     warnings += differences(of: parts)
-    warnings += merged.joinSegments(of: parts)
-    warnings += overlapWarning(of: results)
-    merged.verdict = verdict(of: parts, merged, &warnings)
+    let missing = Missing(parts, unreadable: unreadable)
+    if let segments = missing.segments { merged.plan["segment"] = .text(segments.text) }
+    warnings += missing.warnings
+    warnings += overlapWarnings(merged.merged, longest: longest)
+    merged.verdict = verdict(of: parts, merged, thresholds, &warnings)
+    merged.verdict.invariants += missing.invariants(allowed: allowsMissing)
     merged.warnings = unique(warnings)
     return merged
   }
@@ -118,23 +134,34 @@ extension RunResult {
     }
   }
 
-  private static func joined(_ series: [[Sample]]) -> [Sample] {
+  /// By how many whole seconds each started after the first of them, so that a part's seconds stay whole and merging in
+  /// steps gives the same; 0 for what does not tell its start.
+  private static func startDelays(of results: [RunResult]) -> [Double] {
+    let starts = results.map { unixSeconds($0.started)?.rounded() }
+    let first = starts.compactMap { $0 }.min() ?? 0
+    return starts.map { ($0 ?? first) - first }
+  }
+
+  private static func joined(_ parts: [(series: [Sample], delay: Double)]) -> [Sample] {
     var seconds: [Double: Sample] = [:]
-    for sample in series.joined() {
-      let second = sample.tS.rounded(.down)
-      seconds[second, default: .nothing].add(sample)
-      seconds[second]?.tS = second
+    for (series, delay) in parts {
+      for sample in series {
+        let second = finite(sample.tS.rounded(.down) + delay)
+        seconds[second, default: .nothing].add(sample)
+        seconds[second]?.tS = second
+      }
     }
     return seconds.values.sorted { $0.tS < $1.tS }
   }
 
-  private static func joined(_ timelines: [(timeline: Timeline, connections: Int)]) -> Timeline {
+  private static func joined(_ timelines: [(timeline: Timeline, connections: Int, delay: Double)]) -> Timeline {
     var joined = Timeline()
     var first = 0
-    for (timeline, connections) in timelines {
+    for (timeline, connections, delay) in timelines {
       joined.omitted = sum(joined.omitted, timeline.omitted)
       for var span in timeline.spans {
         span.connection = sum(first, span.connection)
+        (span.fromS, span.toS) = (finite(span.fromS + delay), finite(span.toS + delay))
         joined.spans.append(span)
       }
       first = sum(first, connections)
@@ -162,50 +189,11 @@ extension RunResult {
     }
   }
 
-  private mutating func joinSegments(of parts: [Part]) -> [String] {
-    var all: Segments?
-    for part in parts {
-      var text = "1/1"
-      if case .text(let told) = part.result.plan["segment"] { text = told }
-      guard let segments = Segments(text) else { return ["\(part.name): '\(text)' is no segment"] }
-      guard all == nil || all?.count == segments.count else {
-        return ["\(part.name) is a part of another number of segments than \(parts[0].name)"]
-      }
-      if all == nil { all = segments } else { all?.add(segments) }
-    }
-    guard let all else { return [] }
-    plan["segment"] = .text(all.text)
-    return all.warnings
-  }
-
-  /// Rates of runs that did not run together say nothing.
-  private static func overlapWarning(of results: [RunResult]) -> [String] {
-    guard let longest = results.map(\.measuredS).max(), longest > 0 else { return [] }
-    var (begin, end) = (-Double.infinity, Double.infinity)
-    for result in results {
-      guard let (from, to) = result.measuredSpan else { return [] }
-      (begin, end) = (max(begin, from), min(end, to))
-    }
-    let overlap = max(0, end - begin)
-    guard overlap < 0.9 * longest else { return [] }
-    func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }
-    return [
-      "the measured phases overlap for \(seconds(overlap)) only, of \(seconds(longest)): the rates are of no moment in which all ran"
-    ]
-  }
-
-  /// When the measured phase began and ended, in UNIX seconds; `nil` when the document does not tell.
-  private var measuredSpan: (Double, Double)? {
-    guard let index = phases.firstIndex(where: { $0.name == "measured" }), let start = unixSeconds(started) else {
-      return nil
-    }
-    let begin = start + phases[..<index].reduce(0) { $0 + $1.seconds }
-    return (begin, begin + phases[index].seconds)
-  }
-
   // MARK: the verdict
 
-  private static func verdict(of parts: [Part], _ merged: RunResult, _ warnings: inout [String]) -> Verdict {
+  private static func verdict(
+    of parts: [Part], _ merged: RunResult, _ thresholds: [Threshold], _ warnings: inout [String]
+  ) -> Verdict {
     var verdict = Verdict()
     let limits = parts.map(\.result.verdict.limitedBy)
     verdict.limitedBy = [.generator, .gateway].first { limits.contains($0) } ?? .schedule
@@ -215,13 +203,15 @@ extension RunResult {
     verdict.invariants = merged.invariants(
       usesMarkers: parts.allSatisfy {
         $0.result.plan["markers"] != .text("off") && $0.result.plan["leave_unknown"] != .flag(true)
+          && $0.result.interrupted?.cause != .lost
       })
     for part in parts {
-      for invariant in part.result.verdict.invariants where !invariant.holds {
+      for invariant in part.result.verdict.invariants where !invariant.holds && !Missing.judges(invariant) {
         verdict.invariants.append(.init("\(part.name): \(invariant.name)", holds: false, detail: invariant.detail))
       }
     }
-    for expression in unique(parts.flatMap { $0.result.verdict.thresholds.map(\.expression) }) {
+    let expressions = parts.flatMap { $0.result.verdict.thresholds.map(\.expression) + $0.result.plannedThresholds }
+    for expression in unique(expressions + thresholds.map(\.expression)) {
       do {
         verdict.thresholds.append(try Threshold(expression).judge(merged))
       } catch {
@@ -229,6 +219,15 @@ extension RunResult {
       }
     }
     return verdict
+  }
+
+  /// A segment judges no threshold, for those of its plan are of the whole.
+  private var plannedThresholds: [String] {
+    switch plan["threshold"] {
+    case .list(let expressions): expressions
+    case .text(let expression): [expression]
+    default: []
+    }
   }
 }
 
@@ -246,7 +245,7 @@ private func both<Value>(_ a: Value?, _ b: Value?, _ join: (Value, Value) -> Val
 }
 
 /// Each once, in the order of the first time.
-private func unique(_ texts: [String]) -> [String] {
+func unique(_ texts: [String]) -> [String] {
   var seen: Set<String> = []
   return texts.filter { seen.insert($0).inserted }
 }

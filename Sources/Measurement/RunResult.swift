@@ -15,7 +15,10 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var verdict = Verdict()
   /// Where the run was interrupted; left out when it came to its end.
   public var interrupted: Interruption?
-  /// Seconds of the phase `measured`, which rates and latencies are of; 0 when it did not come to it.
+  /// How far the parts of a merged result ran together; left out when it is of one run.
+  public var merged: Merged?
+  /// Seconds of the phase `measured`, which rates and latencies are of; 0 when it did not come to it, and when the parts
+  /// of a merged result did not run together.
   public var measuredS = 0.0
   public var notifications = Notifications()
   public var sendings = Sendings()
@@ -47,14 +50,22 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// When a run was ended before its time.
   public struct Interruption: Sendable, Equatable, Codable {
-    /// connect, warm-up or measured.
+    public enum Cause: String, Sendable, Codable {
+      /// The process was not seen to end: these are the last books it kept, and what followed is not known.
+      case lost
+    }
+
+    /// connect, warm-up or measured; of a lost run also drain.
     public var phase: String
     /// Seconds of that phase.
     public var afterS: Double
+    /// Left out when an end was asked for.
+    public var cause: Cause?
 
-    public init(phase: String, afterS: Double) {
+    public init(phase: String, afterS: Double, cause: Cause? = nil) {
       self.phase = phase
       self.afterS = afterS
+      self.cause = cause
     }
   }
 

@@ -40,10 +40,13 @@ struct Segments {
   /// What does not fit in them.
   var warnings: [String] {
     var warnings: [String] = []
-    if !missing.isEmpty { warnings.append("\(Self.missingWarning)\(list(missing))") }
-    if !repeated.isEmpty { warnings.append("\(Self.repeatedWarning)\(list(repeated))") }
+    if !missing.isEmpty { warnings.append("\(Self.missingWarning)\(Self.list(missing))") }
+    if !repeated.isEmpty { warnings.append("\(Self.repeatedWarning)\(Self.list(repeated))") }
     return warnings
   }
+
+  /// Whether the stream was cut at all.
+  var isDivided: Bool { count > 1 }
 
   /// Whether it is one of `warnings`, which holds no more when others are added.
   static func isWarning(_ text: String) -> Bool {
@@ -53,7 +56,7 @@ struct Segments {
   private static let missingWarning = "segments are missing: "
   private static let repeatedWarning = "segments are there more than once, and count as often: "
 
-  private func list(_ names: [String]) -> String {
+  static func list(_ names: [String]) -> String {
     names.prefix(10).joined(separator: ", ") + (names.count > 10 ? " and \(names.count - 10) more" : "")
   }
 }

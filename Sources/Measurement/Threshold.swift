@@ -84,7 +84,7 @@ public struct Threshold: Sendable, Equatable {
   }
 
   public func judge(_ result: RunResult) -> RunResult.Verdict.Threshold {
-    if isOfMeasuredPhase, let reason = result.nothingMeasured {
+    if let reason = isRate ? result.reasonForNoRates : isOfMeasuredPhase ? result.nothingMeasured : nil {
       return .init(expression: expression, value: 0, passed: false, reason: reason)
     }
     let value = Self.names[name].map { $0(result) } ?? 0
@@ -99,7 +99,9 @@ public struct Threshold: Sendable, Equatable {
   }
 
   /// It says nothing of a run that did not come to its measured phase.
-  private var isOfMeasuredPhase: Bool { name.hasSuffix("_per_s") || name.hasPrefix("send_lag_") }
+  private var isOfMeasuredPhase: Bool { isRate || name.hasPrefix("send_lag_") }
+
+  private var isRate: Bool { name.hasSuffix("_per_s") }
 
   /// What a name is, which says the units that its bound may have.
   private enum Quantity {
@@ -164,8 +166,13 @@ public struct Threshold: Sendable, Equatable {
 }
 
 extension RunResult {
+  /// Why there are no rates, in words; `nil` when there are, and for documents without phases, which do not tell.
+  public var reasonForNoRates: String? {
+    merged?.together == false ? "the segments did not run together" : nothingMeasured
+  }
+
   /// Why there is nothing that was measured; `nil` when there is.
   fileprivate var nothingMeasured: String? {
-    measuredS > 0 || interrupted == nil ? nil : "nothing was measured"
+    measuredS > 0 || interrupted == nil || merged?.together == false ? nil : "nothing was measured"
   }
 }

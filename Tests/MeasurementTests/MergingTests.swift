@@ -114,7 +114,7 @@ struct MergingTests {
     }
     #expect(merged.plan["segment"] == .text((1...count).map { "\($0)/\(count)" }.joined(separator: ",")))
     #expect(merged.plan["seed"] == .number(7))
-    #expect(merged.verdict.invariants.count == 3 && merged.verdict.invariants.allSatisfy(\.holds))
+    #expect(merged.verdict.invariants.count == (count == 1 ? 3 : 4) && merged.verdict.invariants.allSatisfy(\.holds))
     #expect(merged.environment.hosts == nil)
     #expect(merged.warnings == [])
   }
@@ -153,8 +153,9 @@ struct MergingTests {
     let stepwise = try Self.merge([half, try Self.merge([parts[1], parts[3]])])
     #expect(stepwise.plan["segment"] == .text("1/4,2/4,3/4,4/4"))
     // What each half missed, the other has.
-    #expect(stepwise.warnings == [])
+    #expect(stepwise.warnings == [] && stepwise.verdict.invariants.allSatisfy(\.holds))
     let whole = try Self.merge(parts)
+    #expect(stepwise.merged == whole.merged && whole.merged?.runs == 4)
     #expect(stepwise.notifications == whole.notifications)
     #expect(stepwise.latency == whole.latency)
     #expect(stepwise.series == whole.series)
@@ -225,7 +226,7 @@ struct MergingTests {
     let merged = try Self.merge([a, b])
     #expect(merged.verdict.thresholds == [.init(expression: "written_per_s>100", value: 120, passed: true)])
     #expect(merged.verdict.limitedBy == .gateway)
-    #expect(merged.verdict.invariants.map(\.holds) == [true, true, true, false, false])
+    #expect(merged.verdict.invariants.map(\.holds) == [true, true, true, false, false, true])
     #expect(merged.verdict.invariants[3].name.hasPrefix("0.json: generated ="))
     #expect(merged.warnings.contains { $0.contains("'speed' is nothing that is measured") })
   }

@@ -3,7 +3,11 @@ import Measurement
 extension RunReport {
   /// What the run says for planning, with how well it is known.
   var capacity: Section {
-    guard isMeasured else { return Section("What this says about capacity", [.paragraph("Nothing was measured.")]) }
+    guard isMeasured else {
+      let reason = reasonForNoRates
+      return Section(
+        "What this says about capacity", [.paragraph(Prose("\(reason.prefix(1).uppercased())\(reason.dropFirst())."))])
+    }
     var table = Table([
       .init("question"), .init("answer", .right), .init("95 % interval", .right), .init("how it is known"),
     ])

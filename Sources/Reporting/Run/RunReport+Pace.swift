@@ -14,7 +14,9 @@ extension RunReport {
       words.append("for \(time)")
     }
     if isMerged { words.append("in the first of its segments") }
-    if result.interrupted != nil { words.append("(interrupted)") }
+    if let interrupted = result.interrupted {
+      words.append(interrupted.cause == .lost ? "(did not come to its end)" : "(interrupted)")
+    }
     return words.joined(separator: " ")
   }
 

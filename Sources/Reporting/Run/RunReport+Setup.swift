@@ -63,7 +63,9 @@ extension RunReport {
       table.add(
         phase.name == "measured" ? .strong(phase.name) : Prose(phase.name), Prose(Unit.seconds.text(phase.seconds)),
         Prose(grouped(sendings.written)),
-        Prose(phase.seconds > 0 ? Unit.perSecond.text(Double(sendings.written) / phase.seconds) : "–"),
+        Prose(
+          phase.seconds > 0 && result.merged?.together != false
+            ? Unit.perSecond.text(Double(sendings.written) / phase.seconds) : "–"),
         Prose(grouped(sendings.resent)), Prose(grouped(sendings.accepted)), Prose(grouped(sendings.rejected)),
         Prose(grouped(sendings.discarded)), Prose(grouped(phase.connections.opened)),
         Prose(phase.sendLagUs.count == 0 ? "–" : phase.sendLagUs.text(phase.sendLagUs.quantile(0.99))))

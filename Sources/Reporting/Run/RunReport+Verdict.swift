@@ -13,15 +13,16 @@ extension RunReport {
         Figure(
           "written", isMeasured ? Unit.perSecond.text(rates.writtenPerS) : "–",
           note: (askedRate.map { "asked: \($0); " } ?? "")
-            + (isMeasured ? "over \(Unit.seconds.text(result.measuredS))" : "nothing was measured")),
+            + (isMeasured ? "over \(Unit.seconds.text(result.measuredS))" : reasonForNoRates)),
         Figure("accepted", isMeasured ? Unit.perSecond.text(rates.acceptedPerS) : "–", note: acceptedNote),
         Figure(
           "limited by", isMeasured ? result.verdict.limitedBy.rawValue : "–",
-          note: isMeasured ? limitNote : "nothing was measured"),
+          note: isMeasured ? limitNote : reasonForNoRates),
         Figure(
           "send lag p99", lag.count == 0 ? "–" : lag.text(lag.quantile(0.99)),
           note: lag.count == 0
-            ? (isMeasured ? "nothing was due at a time" : "nothing was measured") : "p50 \(lag.text(lag.quantile(0.5)))"
+            ? (isMeasured || result.merged != nil ? "nothing was due at a time" : "nothing was measured")
+            : "p50 \(lag.text(lag.quantile(0.5)))"
         ),
         Figure(
           "checks", !failures.isEmpty ? "\(failedCount) failed" : doubt == nil ? "all passed" : "not proven",
@@ -69,8 +70,8 @@ extension RunReport {
     return Section("Verdict", blocks)
   }
 
-  /// Documents without phases do not tell, and have rates.
-  var isMeasured: Bool { result.measuredS > 0 || result.interrupted == nil }
+  /// Whether it has rates; documents without phases do not tell, and have some.
+  var isMeasured: Bool { result.reasonForNoRates == nil }
 
   /// Why there is no green verdict, though nothing has failed. A document from before there were outcomes tells only by
   /// its numbers.

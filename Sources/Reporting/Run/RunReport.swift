@@ -48,6 +48,8 @@ public struct RunReport: Sendable {
 
   /// Where the phases are on the time axis.
   var regions: [Chart.Region] {
+    // Phases at other times have no common place on it.
+    if result.merged?.together == false { return [] }
     var start = 0.0
     return result.phases.compactMap { phase in
       guard phase.seconds.isFinite, phase.seconds > 0 else { return nil }

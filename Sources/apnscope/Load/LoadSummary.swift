@@ -10,7 +10,7 @@ struct LoadSummary {
     var lines = [
       result.measuredS > 0
         ? "rate           \(grouped(Int(nearest: result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(nearest: result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)"
-        : "rate           not measured",
+        : "rate           \(result.merged?.together == false ? "none: the segments did not run together" : "not measured")",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.markers, "marker"))",
     ]

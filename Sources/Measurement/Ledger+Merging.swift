@@ -1,0 +1,31 @@
+/// Books of several gateways that shared a load.
+extension Ledger {
+  /// Adds up what each has counted; connections are listed in the order of the ledgers.
+  ///
+  /// Counts stay at the end of their range instead of going beyond it.
+  public static func merging(_ ledgers: [Ledger]) -> Ledger? {
+    guard var merged = ledgers.first else { return nil }
+    for ledger in ledgers.dropFirst() { merged.add(ledger) }
+    merged.started = ledgers.map(\.started).min() ?? ""
+    merged.ended = ledgers.map(\.ended).max() ?? ""
+    return merged
+  }
+
+  private static let counts: [WritableKeyPath<Ledger, Int> & Sendable] = [
+    \.gateway.connections, \.gateway.handshakes, \.gateway.resumed, \.gateway.handshakeFailures, \.gateway.refused,
+    \.gateway.received, \.gateway.accepted, \.gateway.discarded, \.gateway.malformed, \.gateway.incomplete,
+    \.gateway.bytes,
+    \.devices.delivered, \.devices.coalesced, \.devices.expired, \.devices.dropped, \.devices.stored,
+    \.devices.uninstalled,
+    \.feedback.connections, \.feedback.handshakeFailures, \.feedback.completed, \.feedback.tuplesSent,
+    \.feedback.waiting,
+    \.connectionsOmitted,
+  ]
+
+  private mutating func add(_ other: Ledger) {
+    for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
+    gateway.rejected.merge(other.gateway.rejected, uniquingKeysWith: sum)
+    gateway.errorResponses.merge(other.gateway.errorResponses, uniquingKeysWith: sum)
+    connections += other.connections
+  }
+}

@@ -1,0 +1,113 @@
+/// What a merged result lacks to be that of the whole load, as invariants that do not hold.
+struct Missing {
+  /// Of all parts together; `nil` when a part is of none, or of another stream.
+  private(set) var segments: Segments?
+  /// Why segments cannot be joined.
+  private var misfits: [String] = []
+  /// Parts whose run was lost, with where.
+  private var lost: [String] = []
+  private let unreadable: [String]
+
+  init(_ parts: [RunResult.Part], unreadable: [String]) {
+    self.unreadable = unreadable
+    for part in parts where part.result.interrupted?.cause == .lost {
+      // A merged one names the runs itself.
+      let named = part.result.warnings.filter { $0.hasSuffix(Self.lostRun) }
+      if named.isEmpty { lost.append("\(part.name)\(Self.lostRun)") } else { lost += named }
+    }
+    for part in parts {
+      var text = "1/1"
+      if case .text(let told) = part.result.plan["segment"] { text = told }
+      guard let of = Segments(text) else {
+        misfits.append("\(part.name): '\(text)' is no segment")
+        continue
+      }
+      guard segments == nil || segments?.count == of.count else {
+        misfits.append("\(part.name) is a part of another number of segments than \(parts[0].name)")
+        continue
+      }
+      if segments == nil { segments = of } else { segments?.add(of) }
+    }
+    if !misfits.isEmpty { segments = nil }
+  }
+
+  var warnings: [String] {
+    (misfits.isEmpty ? segments?.warnings ?? [] : [misfits[0]]) + unique(lost) + unreadable
+  }
+
+  /// - Parameter allowed: that something is missing; not that something is there twice.
+  func invariants(allowed: Bool) -> [RunResult.Verdict.Invariant] {
+    var invariants: [RunResult.Verdict.Invariant] = []
+    func add(_ name: String, _ problems: [String], proof: String? = nil) {
+      if let proof, problems.isEmpty {
+        invariants.append(.init(name, holds: true, detail: proof))
+      } else if !problems.isEmpty {
+        invariants.append(.init(name, holds: false, detail: Segments.list(problems)))
+      }
+    }
+    if let segments, segments.isDivided {
+      let missing = segments.missing.map { "\($0) is missing" }
+      add(
+        Self.segments, (allowed ? [] : missing) + segments.repeated.map { "\($0) is there more than once" },
+        proof: missing.isEmpty ? "\(segments.count) of \(segments.count)" : nil)
+    } else {
+      add(Self.segments, misfits)
+    }
+    guard !allowed else { return invariants }
+    add(Self.runs, unique(lost))
+    // Otherwise it is the segments' that are missing, and may come later.
+    if segments?.missing.isEmpty ?? true { add(Self.documents, unreadable) }
+    return invariants
+  }
+
+  /// Whether it is an invariant that is judged anew when the results are merged again. A document that could not be read
+  /// is not looked for again.
+  static func judges(_ invariant: RunResult.Verdict.Invariant) -> Bool {
+    [segments, runs].contains { invariant.name == $0 || invariant.name.hasSuffix(": \($0)") }
+  }
+
+  private static let segments = "every segment is there, once"
+  private static let runs = "every run came to its end"
+  private static let documents = "every document could be read"
+  private static let lostRun = " is of a run that did not come to its end"
+}
+
+extension RunResult {
+  /// Marks the books of a run that is not over as lost, which they are when nothing follows them: what is open is then
+  /// unknown, and they balance.
+  ///
+  /// - Parameters:
+  ///   - phase: the one that was on.
+  ///   - afterS: seconds of that phase.
+  public mutating func markLost(in phase: String, afterS: Double) {
+    interrupted = Interruption(phase: phase, afterS: afterS, cause: .lost)
+    let open =
+      notifications.generated
+      &- [
+        notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned,
+      ].reduce(0, sum)
+    let unsettled =
+      sendings.written
+      &- [sendings.accepted, sendings.rejected, sendings.discarded, sendings.unknown]
+      .reduce(0, sum)
+    notifications.unknown += open
+    sendings.unknown += unsettled
+    if let last = phases.indices.last {
+      phases[last].notifications.unknown += open
+      phases[last].sendings.unknown += unsettled
+    }
+    verdict.thresholds = []
+    verdict.invariants = invariants(usesMarkers: false)
+    verdict.invariants.append(Missing.lostRun(self))
+    let after = (afterS * 10).rounded() / 10
+    warnings.insert(
+      "the run did not come to its end: these are its books after \(after) s of the phase '\(phase)'", at: 0)
+  }
+}
+
+extension Missing {
+  /// That one run was lost, for its own document.
+  fileprivate static func lostRun(_ result: RunResult) -> RunResult.Verdict.Invariant {
+    .init(runs, holds: false, detail: "these are the last books it kept")
+  }
+}

@@ -1,0 +1,89 @@
+/// Whether the parts of a merged result ran at the same time: only then is the sum of their rates a rate that was.
+extension RunResult {
+  /// When the measured phases of several results were.
+  public struct Merged: Sendable, Equatable, Codable {
+    /// The runs that it is of.
+    public var runs = 0
+    /// All measured at the same time for nine tenths of the shortest measured phase, or longer. Otherwise there are no
+    /// rates, and `measured_s` is 0.
+    public var together = true
+    /// Length of the shortest measured phase; 0 when there is none.
+    public var shortestS = 0.0
+    /// The time in which all measured, in seconds since 1970; the end lies before the begin when there is no such time.
+    /// Left out when a document does not tell.
+    public var fromS: Double?
+    public var toS: Double?
+
+    public init() {}
+
+    /// How long all measured at the same time; `nil` when a document does not tell.
+    var overlapS: Double? {
+      guard let fromS, let toS else { return nil }
+      return max(0, toS - fromS)
+    }
+  }
+
+  /// Share of the shortest measured phase.
+  static let leastOverlap = 0.9
+
+  /// How far results ran together; `nil` of one run alone.
+  static func together(_ results: [RunResult]) -> Merged? {
+    guard results.count > 1 || results.first?.merged != nil else { return nil }
+    var all = Merged()
+    let spans = results.map(\.measuredSpan)
+    all.runs = spans.reduce(0) { sum($0, $1.runs) }
+    // Who measured nothing adds nothing to the rates.
+    let measured = spans.filter { $0.shortestS > 0 }
+    all.shortestS = measured.map(\.shortestS).min() ?? 0
+    let (begins, ends) = (measured.compactMap(\.fromS), measured.compactMap(\.toS))
+    if !measured.isEmpty, begins.count == measured.count, ends.count == measured.count {
+      (all.fromS, all.toS) = (begins.max(), ends.min())
+    }
+    all.together =
+      measured.allSatisfy(\.together)
+      && (measured.count < 2 || (all.overlapS ?? 0) >= leastOverlap * all.shortestS)
+    return all
+  }
+
+  /// Of one run, when its measured phase was.
+  private var measuredSpan: Merged {
+    if let merged { return merged }
+    var span = Merged()
+    span.runs = 1
+    span.shortestS = measuredS
+    guard let index = phases.firstIndex(where: { $0.name == "measured" }), let start = unixSeconds(started) else {
+      return span
+    }
+    span.shortestS = measuredS > 0 ? measuredS : phases[index].seconds
+    let begin = finite(start + phases[..<index].reduce(0) { $0 + $1.seconds })
+    (span.fromS, span.toS) = (begin, finite(begin + phases[index].seconds))
+    return span
+  }
+
+  /// What there is to say of it: rates that are of no moment, or none.
+  ///
+  /// - Parameter longest: seconds of the longest measured phase.
+  static func overlapWarnings(_ merged: Merged?, longest: Double) -> [String] {
+    guard let merged, merged.runs > 1, merged.shortestS > 0 else { return [] }
+    func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }
+    guard let overlap = merged.overlapS else {
+      return merged.together
+        ? [] : [overlapWarning + " for a time that a document does not tell, so there are no rates"]
+    }
+    if !merged.together {
+      return [
+        overlapWarning
+          + " for \(seconds(overlap)) only, of \(seconds(merged.shortestS)), or the clocks of their machines differ: there are no rates, for these were of no moment"
+      ]
+    }
+    guard overlap < leastOverlap * longest else { return [] }
+    return [
+      overlapWarning + " for \(seconds(overlap)) only, of \(seconds(longest)): the rates are means over the longest"
+    ]
+  }
+
+  /// Whether it is one of `overlapWarnings`, which another part may change.
+  static func isOverlapWarning(_ text: String) -> Bool { text.hasPrefix(overlapWarning) }
+
+  private static let overlapWarning = "the measured phases overlap"
+}

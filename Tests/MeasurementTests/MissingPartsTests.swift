@@ -1,0 +1,199 @@
+import TestSupport
+import Testing
+
+@testable import Measurement
+
+/// What a merged result must not be green without.
+@Suite("Missing parts of a merged result")
+struct MissingPartsTests {
+  private static func parts(_ segments: [String]) -> [RunResult] {
+    var random = SeededGenerator(seed: 11)
+    return segments.map { MergingTests.result(&random, segment: $0) }
+  }
+
+  private static func merge(
+    _ results: [RunResult], unreadable: [String] = [], allowsMissing: Bool = false, thresholds: [String] = []
+  ) throws -> RunResult {
+    try RunResult.merging(
+      results.enumerated().map { RunResult.Part("\($0).json", $1) }, unreadable: unreadable,
+      allowsMissing: allowsMissing, thresholds: thresholds.map { try Threshold($0) })
+  }
+
+  private static func broken(_ result: RunResult) -> [String] {
+    result.verdict.invariants.filter { !$0.holds }.map { "\($0.name): \($0.detail)" }
+  }
+
+  @Test("Three of four segments are no whole: 'merge 1.json 2.json 4.json' was three ticks and 0")
+  func missing() throws {
+    let merged = try Self.merge(Self.parts(["1/4", "2/4", "4/4"]))
+    #expect(Self.broken(merged) == ["every segment is there, once: 3/4 is missing"])
+    #expect(merged.warnings == ["segments are missing: 3/4"])
+    let allowed = try Self.merge(Self.parts(["1/4", "2/4", "4/4"]), allowsMissing: true)
+    #expect(Self.broken(allowed) == [])
+    #expect(!allowed.verdict.invariants.contains { $0.name.contains("segment") })
+    #expect(allowed.warnings == merged.warnings)
+    // The missing one is added to either.
+    let rest = Self.parts(["3/4"])
+    for part in [merged, allowed] { #expect(Self.broken(try Self.merge([part] + rest)) == []) }
+  }
+
+  @Test(
+    "A segment that is there twice, or is of another stream, is no whole, whatever may be missing",
+    arguments: [["1/2", "2/2", "2/2"], ["1/2", "2/3"], ["1/2", "half"]])
+  func misfits(segments: [String]) throws {
+    for allowed in [false, true] {
+      #expect(Self.broken(try Self.merge(Self.parts(segments), allowsMissing: allowed)).count == 1)
+    }
+  }
+
+  @Test("Documents that could not be read are missing, also when every segment is there")
+  func unreadable() throws {
+    let parts = Self.parts(["1/2", "2/2"])
+    let merged = try Self.merge(parts, unreadable: ["3.json is empty"])
+    #expect(Self.broken(merged) == ["every document could be read: 3.json is empty"])
+    #expect(merged.warnings == ["3.json is empty"])
+    let allowed = try Self.merge(parts, unreadable: ["3.json is empty"], allowsMissing: true)
+    #expect(Self.broken(allowed) == [] && allowed.warnings == ["3.json is empty"])
+  }
+
+  @Test("A lost run balances with what it left open as unknown, and makes no whole", arguments: seeds(3, of: 20))
+  func lost(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var parts = (1...3).map { MergingTests.result(&random, segment: "\($0)/3") }
+    let open = random.number(0...1_000)
+    parts[1].notifications.generated += open
+    parts[1].sendings.written += open
+    parts[1].verdict.thresholds = [.init(expression: "unknown<1", value: 0, passed: true)]
+    parts[1].markLost(in: "measured", afterS: 4)
+    #expect(parts[1].notifications.unknown == open && parts[1].sendings.unknown == open)
+    #expect(parts[1].phases.last?.sendings.unknown == open)
+    #expect(parts[1].interrupted == .init(phase: "measured", afterS: 4, cause: .lost))
+    #expect(Self.broken(parts[1]) == ["every run came to its end: these are the last books it kept"])
+    #expect(parts[1].verdict.thresholds == [])
+
+    let merged = try Self.merge(parts)
+    #expect(merged.notifications.unknown == open && merged.interrupted?.cause == .lost)
+    let what = "1.json is of a run that did not come to its end"
+    #expect(Self.broken(merged) == ["every run came to its end: \(what)"])
+    #expect(merged.warnings.contains(what))
+    let allowed = try Self.merge(parts, allowsMissing: true)
+    #expect(Self.broken(allowed) == [] && allowed.warnings.contains(what))
+    // It stays lost, under its own name.
+    let steps = try Self.merge([try Self.merge(Array(parts[..<2]), allowsMissing: true), parts[2]])
+    #expect(Self.broken(steps) == Self.broken(merged))
+    #expect(steps.notifications == merged.notifications && steps.sendings == merged.sendings)
+  }
+
+  @Test("Conditions that segments were given, and those of the merge, are judged once, on the whole")
+  func thresholds() throws {
+    var parts = Self.parts(["1/2", "2/2"])
+    for index in parts.indices {
+      parts[index].plan["threshold"] = .list(["written_per_s>100", "skipped>1"])
+      parts[index].rates.writtenPerS = 60
+    }
+    let merged = try Self.merge(parts, thresholds: ["written_per_s>100", "written_per_s>130"])
+    #expect(merged.verdict.thresholds.map(\.expression) == ["written_per_s>100", "skipped>1", "written_per_s>130"])
+    #expect(merged.verdict.thresholds.map(\.passed) == [true, true, false])
+  }
+}
+
+/// A rate is one that was.
+@Suite("Segments that ran together, and those that did not")
+struct TogetherTests {
+  /// Runs of ten measured seconds, so many seconds after the first.
+  private static func parts(at starts: [Double]) -> [RunResult] {
+    var random = SeededGenerator(seed: 12)
+    return starts.enumerated().map { number, start in
+      var result = MergingTests.result(&random, segment: "\(number + 1)/\(starts.count)")
+      let tenths = Int((start * 10).rounded())
+      result.started = "2026-11-21T09:22:\(10 + tenths / 10).\(tenths % 10)00Z"
+      (result.rates.writtenPerS, result.rates.acceptedPerS, result.rates.writtenBytesPerS) = (2_000, 2_000, 2e5)
+      for index in result.series.indices {
+        result.series[index].tS = Double(index)
+        result.series[index].written = 2_000
+      }
+      result.timeline.spans = [.init(connection: 0, .up, fromS: 0, toS: 10)]
+      return result
+    }
+  }
+
+  @Test(
+    "Two waves that follow one another have a series by the clock and no rate: they were 8,000/s, never above 4,000")
+  func waves() throws {
+    let merged = try MergingTests.merge(Self.parts(at: [0, 0.1, 16, 16.1]))
+    #expect(merged.rates == RunResult.Rates() && merged.measuredS == 0)
+    #expect(merged.merged?.together == false && merged.merged?.runs == 4)
+    #expect(merged.series.map(\.written).max() == 4_000)
+    #expect(merged.series.map(\.tS) == (0..<10).map(Double.init) + (16..<26).map(Double.init))
+    #expect(merged.timeline.spans.map(\.fromS) == [0, 0, 16, 16])
+    #expect(merged.warnings.count == 1 && merged.warnings[0].hasPrefix("the measured phases overlap for 0.0 s only"))
+    for name in ["written_per_s>1", "accepted_per_s<1M"] {
+      let judged = try Threshold(name).judge(merged)
+      #expect(!judged.passed && judged.reason == "the segments did not run together")
+    }
+    #expect(try Threshold("send_lag_p99<3600s").judge(merged).reason == nil)
+  }
+
+  @Test(
+    "Together is nine tenths of the shortest measured phase",
+    arguments: [([0, 1], true), ([0, 1.1], false), ([0, 0.5, 1], true), ([0.6, 0, 1.2], false)] as [([Double], Bool)])
+  func limit(starts: [Double], together: Bool) throws {
+    let merged = try MergingTests.merge(Self.parts(at: starts))
+    #expect(merged.merged?.together == together)
+    #expect((merged.rates.writtenPerS > 0) == together && (merged.measuredS > 0) == together)
+    #expect(merged.notifications.generated > 0)
+  }
+
+  @Test("Merging in steps comes to the same, whatever the order", arguments: seeds(4, of: 20))
+  func steps(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let parts = Self.parts(at: (0..<5).map { _ in Double(random.number(0...(seed % 2 == 0 ? 9 : 200))) / 10 })
+    let whole = try MergingTests.merge(parts)
+    let cut = random.number(1...4)
+    let halves = [Array(parts[..<cut]), Array(parts[cut...])]
+    let stepwise = try MergingTests.merge(try halves.map { try MergingTests.merge($0) })
+    #expect(stepwise.merged == whole.merged)
+    #expect(stepwise.series == whole.series && stepwise.timeline == whole.timeline)
+    #expect(stepwise.measuredS == whole.measuredS && stepwise.warnings == whole.warnings)
+    #expect(abs(stepwise.rates.writtenPerS - whole.rates.writtenPerS) < 1e-6)
+    #expect(try MergingTests.merge([whole]) == whole)
+  }
+
+  @Test("Runs of a document that does not tell when it measured have no rate; who measured nothing takes none away")
+  func unknown() throws {
+    var parts = Self.parts(at: [0, 0])
+    parts[1].phases = []
+    let merged = try MergingTests.merge(parts)
+    #expect(merged.merged?.together == false && merged.rates.writtenPerS == 0)
+    #expect(merged.warnings.contains { $0.contains("does not tell") })
+    parts[1].measuredS = 0
+    #expect(try MergingTests.merge(parts).rates.writtenPerS == 2_000)
+    // One alone runs with itself.
+    let alone = try MergingTests.merge([parts[0]])
+    #expect(alone.merged == nil && alone.rates.writtenPerS == 2_000)
+  }
+}
+
+@Suite("Ledgers of several gateways")
+struct LedgerMergingTests {
+  @Test("Every count adds up, connections are listed one after another, and the time is that of all")
+  func sums() throws {
+    var a = Ledger()
+    (a.started, a.ended) = ("2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z")
+    (a.gateway.received, a.gateway.accepted, a.gateway.discarded, a.gateway.bytes) = (10, 7, 2, 1_000)
+    (a.gateway.rejected, a.gateway.errorResponses) = (["8": 1], ["8": 1])
+    (a.devices.delivered, a.feedback.waiting, a.connectionsOmitted) = (7, 3, .max)
+    a.connections = [.init(client: "1", topic: nil, opened: "", closed: "", end: "")]
+    var b = a
+    (b.started, b.ended) = ("2026-01-01T00:00:01Z", "2026-01-01T00:00:04Z")
+    b.gateway.rejected = ["8": 2, "7": 1]
+    b.connections[0].client = "2"
+    let merged = try #require(Ledger.merging([a, b]))
+    #expect(merged.gateway.received == 20 && merged.gateway.accepted == 14 && merged.gateway.discarded == 4)
+    #expect(merged.gateway.rejected == ["8": 3, "7": 1] && merged.gateway.errorResponses == ["8": 2])
+    #expect(merged.gateway.bytes == 2_000 && merged.devices.delivered == 14 && merged.feedback.waiting == 6)
+    #expect(merged.connectionsOmitted == .max && merged.connections.map(\.client) == ["1", "2"])
+    #expect(merged.started == b.started && merged.ended == b.ended)
+    #expect(Ledger.merging([a]) == a && Ledger.merging([]) == nil)
+  }
+}
