@@ -54,6 +54,11 @@ final class WholeDocument {
 
   deinit { discard() }
 
+  /// Whether a file is made or replaced, and not a pipe or device written to.
+  var isFile: Bool {
+    if case .replaceable = place { true } else { false }
+  }
+
   /// Puts this and a line end in the file's place; a failure is kept for `check()`. A later call replaces it again.
   func write(_ document: String) {
     prepare(Array((document + "\n").utf8))

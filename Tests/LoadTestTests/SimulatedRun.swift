@@ -18,6 +18,8 @@ final class SimulatedRun: @unchecked Sendable {
   private var result: Result<LoadOutcome, any Error>?
   /// Gets what the run has to say at once.
   var notice: (String) -> Void = { _ in }
+  /// Gets the books while it runs.
+  var checkpoint: (@Sendable (LoadOutcome) -> Void)?
   /// When it was over.
   private(set) var endedAt: Int64 = 0
 
@@ -62,7 +64,8 @@ final class SimulatedRun: @unchecked Sendable {
     let executor = SimulatedExecutor()
     Task(executorPreference: executor) {
       do {
-        self.result = .success(try await self.runner.run(in: context, notice: { self.notice($0) }))
+        self.result = .success(
+          try await self.runner.run(in: context, notice: { self.notice($0) }, checkpoint: self.checkpoint))
       } catch {
         self.result = .failure(error)
       }

@@ -46,14 +46,18 @@ public final class LoadRunner: Sendable {
   /// - Parameters:
   ///   - progress: called about once a second.
   ///   - notice: called at once with what is worth a line, as that connections are refused and tried again.
+  ///   - checkpoint: called every five seconds or so with the books as they stand, for `LoadOutcome.lostResult`; at once
+  ///     when it starts.
   public func run(
     _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
-    notice: @escaping @Sendable (String) -> Void = { _ in }
+    notice: @escaping @Sendable (String) -> Void = { _ in },
+    checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil
   ) async throws -> LoadOutcome {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
     let outcome: Result<LoadOutcome, any Error>
     do {
-      outcome = .success(try await run(in: .real(plan, tls, group), progress, notice: notice))
+      outcome = .success(
+        try await run(in: .real(plan, tls, group), progress, notice: notice, checkpoint: checkpoint))
     } catch {
       outcome = .failure(error)
     }
@@ -64,7 +68,8 @@ public final class LoadRunner: Sendable {
   /// The same on event loops, and in a time, that may be simulated.
   func run(
     in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
-    notice: @escaping @Sendable (String) -> Void = { _ in }
+    notice: @escaping @Sendable (String) -> Void = { _ in },
+    checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil
   ) async throws -> LoadOutcome {
     var runners: [NIOLoopBound<LoopRunner>] = []
     for (part, loop) in context.loops.enumerated() {
@@ -85,6 +90,10 @@ public final class LoadRunner: Sendable {
       self.published.withLock { $0 = snapshot }
     }
     var notices = Notices(say: notice)
+    if let checkpoint {
+      recorder.checkpoints = Checkpoints(outcome, checkpoint)
+      recorder.takeCheckpoint(LoadTally(), context.clock())
+    }
 
     do {
       outcome.givenUp = try await connect(crew, &recorder, &notices, context)

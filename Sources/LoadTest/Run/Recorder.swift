@@ -13,23 +13,25 @@ struct Recorder {
   /// Gets the books at each step, so that who watches asks no event loop.
   private let publish: @Sendable (LoadSnapshot) -> Void
   private var sendLag99 = 0
-  private let began: Int64
-  private var phaseBegan: Int64
+  let began: Int64
+  private(set) var phaseBegan: Int64
   private var sampled: Int64
   /// When the next sample is taken: at whole seconds, so that lateness does not add up.
   private var nextSample: Int64
   private var atSample = LoadTally()
   private var processor = Clock.processor()
-  private var phaseProcessor = Clock.processor()
+  private(set) var phaseProcessor = Clock.processor()
   private var phaseWaited = 0.0
   /// What was measured in the phase, and in the second, as far as it was taken from the loops.
-  private var ofPhase = LoadMeasurements()
+  private(set) var ofPhase = LoadMeasurements()
   private var ofSecond = LoadMeasurements()
   /// What is due when, and when that began; `nil` until it has, and when nothing is due at a time.
   var schedule: (plan: LoadPlan, began: Int64)?
   /// Which phase is on; progress shows it.
   var phaseName = "connect"
   private(set) var series: [RunResult.Sample] = []
+  /// Who keeps the books while the run goes on.
+  var checkpoints: Checkpoints?
 
   init(
     _ crew: Crew, clock: @escaping @Sendable () -> Int64, _ progress: @escaping @Sendable (LoadProgress) -> Void,
@@ -79,6 +81,7 @@ struct Recorder {
     shown.errors = tally.errorResponses.values.reduce(0, +)
     (shown.connections, shown.sendLag99, shown.cpu) = (tally.up, sendLag99, sample.cpu)
     progress(shown)
+    takeCheckpoint(tally, now)
     (sampled, atSample, processor, ofSecond) = (now, tally, used, LoadMeasurements())
     // What was slept through has no sample.
     nextSample += (now - nextSample) / Self.second * Self.second + Self.second
@@ -122,11 +125,13 @@ struct Recorder {
     let waitedNow = await crew.gather { _ in Clock.waited() }.reduce(0, +)
     defer { phaseWaited = waitedNow }
     publish(LoadSnapshot(tally, phase: name == "drain" ? "over" : name, sendLag99: sendLag99))
-    return LoadOutcome.Phase(
+    let phase = LoadOutcome.Phase(
       name: name, seconds: Double(now - phaseBegan) / 1e9,
       cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system,
       waited: max(0, waitedNow - phaseWaited), tally: tally,
       measurements: ofPhase)
+    checkpoints?.books.phases.append(phase)
+    return phase
   }
 
   /// Ends what connections are still in; asked for once, when the run is over.

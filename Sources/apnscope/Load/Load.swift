@@ -30,10 +30,12 @@ struct Load: AsyncParsableCommand {
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \
-      when each connection was up (--timeline); the file is replaced when all of it is on disk. Ctrl-C ends it in good \
-      order with a full report, and so does a terminal that is lost, but under nohup; Ctrl-C twice ends it at once. It \
-      sends for 60 seconds unless --for, --stage, --count or --replay says otherwise, and to this machine only unless \
-      --allow-remote is given: the gateway's name is looked up once, and each address of it has to be a loopback one.
+      when each connection was up (--timeline); the file is replaced when all of it is on disk. Until then its books are \
+      kept every few seconds in a file beside it, with .part behind its name, which stays when the process is killed. \
+      Ctrl-C ends it in good order with a full report, and so does a terminal that is lost, but under nohup; Ctrl-C twice \
+      ends it at once. It sends for 60 seconds unless --for, --stage, --count or --replay says otherwise, and to this \
+      machine only unless --allow-remote is given: the gateway's name is looked up once, and each address of it has to be \
+      a loopback one.
 
       Times are written 250ms, 2s, 1m30s or 1h; rates 500, 200k/s (both a second) or 600/m; counts 1000, 20k or 10M; \
       bytes 4096, 64KiB or 1MB; shares 0.01, 1e-4 or 1%.
@@ -122,7 +124,8 @@ struct Load: AsyncParsableCommand {
     try FilesInUse.check(
       reading: target.files + [plan, replay.replay, workload.payloadFrom].compactMap { $0 },
       writing: [
-        ("--output", result.output), ("--history", result.history), ("--keylog", target.keylog),
+        ("--output", result.output), ("--output", result.output.map { $0 + PartialResult.suffix }),
+        ("--history", result.history), ("--keylog", target.keylog),
         FilesInUse.standardOutput,
       ])
   }

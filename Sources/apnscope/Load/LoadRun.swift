@@ -28,10 +28,14 @@ struct LoadRun {
     let runner = try make(plan)
     let file = try command.result.output.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)
+    let environment = Environment.current(
+      openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments)
+    deferThresholds()
     let stop = await StopSignals { runner.stop() }
     defer { stop.end() }
 
     let metrics = try await startMetrics(runner)
+    let partial = try partialResult(of: file, environment, settings)
     let status = LoadStatus()
     let outcome: LoadOutcome
     do {
@@ -41,21 +45,27 @@ struct LoadRun {
       } notice: {
         status.end()
         complain("\(gateway): \($0)")
+      } checkpoint: {
+        partial?.keep($0)
       }
       status.end()
+      await partial?.end()
     } catch {
       status.end()
+      await partial?.end()
+      partial?.remove()
       await metrics?.stop()
       complain("\(command.target.gateway.address): \(error)")
       throw ExitStatus.unavailable
     }
     await metrics?.stop()
-    var result = outcome.result(
-      .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments))
+    var result = outcome.result(environment)
     result.plan = settings.values
-    result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) }
+    if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
     let document = try result.jsonDocument()
     file?.write(document)
+    // Where the result could not be written the part is all there is.
+    if file?.failure == nil { partial?.remove() }
     output.say(command.result.format == .json ? document : LoadSummary(result).text)
     try complaining { try history?.append(result, document: document) }
     try output.check()
@@ -78,6 +88,23 @@ struct LoadRun {
     if result.verdict.outcome == .failed { return ExitStatus.unavailable }
     if !broken.isEmpty { return ExitStatus.brokenBooks }
     return result.verdict.thresholds.contains { !$0.passed } ? ExitStatus.thresholdFailed : nil
+  }
+
+  /// What stays when this process is killed; only of a result that goes to a file.
+  private func partialResult(
+    of file: WholeDocument?, _ environment: Environment, _ settings: EffectivePlan
+  ) throws -> PartialResult? {
+    guard let file, file.isFile, let output = command.result.output else { return nil }
+    return try PartialResult(beside: output, environment, plan: settings.values)
+  }
+
+  /// One part of a stream that several runs send.
+  private var isSegment: Bool { (command.workload.segment?.count ?? 1) > 1 }
+
+  /// Conditions are on the whole stream, which a segment is not.
+  private func deferThresholds() {
+    guard isSegment, !command.result.threshold.isEmpty else { return }
+    complain("--threshold is for the whole stream: 'apnscope merge' judges it when the segments are joined")
   }
 
   /// Standard output is the result's, so where it listens is said on standard error.

@@ -33,7 +33,7 @@ struct ResultOptions: ParsableArguments {
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; a name that is none lists all; times need their unit. Several may follow, each an argument of its own, and it is repeatable.",
+      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; a name that is none lists all; times need their unit. Several may follow, each an argument of its own, and it is repeatable. With --segment, 'apnscope merge' judges it.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 

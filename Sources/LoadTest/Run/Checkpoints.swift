@@ -1,0 +1,49 @@
+import Measurement
+
+/// Books that are kept while a run goes on, for when its process is killed.
+struct Checkpoints {
+  /// Nanoseconds between two.
+  static let interval: Int64 = 5_000_000_000
+
+  /// What is known of the run so far but for the phase that is on.
+  var books: LoadOutcome
+  let keep: @Sendable (LoadOutcome) -> Void
+  /// When the next is due; 0: at once.
+  var next: Int64 = 0
+
+  init(_ books: LoadOutcome, _ keep: @escaping @Sendable (LoadOutcome) -> Void) {
+    (self.books, self.keep) = (books, keep)
+  }
+}
+
+extension Recorder {
+  /// Hands on the books as they stand when it is time: copies that share their memory until the run changes them.
+  mutating func takeCheckpoint(_ tally: LoadTally, _ now: Int64) {
+    guard let checkpoints, now >= checkpoints.next else { return }
+    let due = checkpoints.next == 0 ? now : checkpoints.next
+    self.checkpoints?.next = due + ((now - due) / Checkpoints.interval + 1) * Checkpoints.interval
+    var books = checkpoints.books
+    let used = Clock.processor()
+    let phase = LoadOutcome.Phase(
+      name: phaseName, seconds: Double(now - phaseBegan) / 1e9,
+      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: tally, measurements: ofPhase)
+    books.phases.append(phase)
+    books.series = series
+    books.processor = used
+    books.maximumMemory = Clock.maximumMemory()
+    checkpoints.keep(books)
+  }
+}
+
+extension LoadOutcome {
+  /// The result of a run that is not over: of a run that was lost, unless a later one takes its place.
+  ///
+  /// It tells of no connection's life, and has the rates so far.
+  ///
+  /// - Parameter environment: of this process.
+  public func lostResult(_ environment: Environment) -> RunResult {
+    var result = result(environment)
+    if let phase = phases.last { result.markLost(in: phase.name, afterS: phase.seconds) }
+    return result
+  }
+}

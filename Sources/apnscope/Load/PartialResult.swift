@@ -1,0 +1,76 @@
+import Bytes
+import Glibc
+import LoadTest
+import Measurement
+import NIOPosix
+import Synchronization
+
+/// The result of a run that is not over, in `FILE.part` beside its output: all that is left when the process is killed.
+///
+/// It is replaced as a whole every few seconds, on a thread of its own that yields to all others, and goes when the
+/// result itself stands.
+final class PartialResult: Sendable {
+  /// What is put behind the output's name.
+  static let suffix = ".part"
+
+  private struct State {
+    let file: WholeDocument
+    var isBusy = false
+    /// Writing takes a twentieth of the time at most, however long the result has become.
+    var rest = ContinuousClock.now
+    var hasComplained = false
+  }
+
+  let path: String
+  private let environment: Environment
+  private let plan: [String: RunResult.PlanValue]
+  private let state: Mutex<State>
+  private let pool = NIOThreadPool(numberOfThreads: 1)
+
+  /// Complains and throws an exit code when there can be no such file.
+  init(beside output: String, _ environment: Environment, plan: [String: RunResult.PlanValue]) throws {
+    path = output + Self.suffix
+    (self.environment, self.plan) = (environment, plan)
+    let file = try WholeDocument(path)
+    state = Mutex(State(file: file))
+    // What an earlier run left is not this one's.
+    _ = unsafe unlink(path)
+    pool.start()
+    pool.submit { status in
+      // On Linux 0 is the thread that asks; it may always step back.
+      if status == .active { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19) }
+    }
+  }
+
+  /// Writes the books as they stand, unless the last ones are still being written. Returns at once.
+  func keep(_ books: LoadOutcome) {
+    let isFree = state.withLock { state in
+      guard !state.isBusy, ContinuousClock.now >= state.rest else { return false }
+      state.isBusy = true
+      return true
+    }
+    guard isFree else { return }
+    pool.submit { [self] status in
+      guard status == .active else { return }
+      let began = ContinuousClock.now
+      var result = books.lostResult(environment)
+      result.plan = plan
+      let document = try? result.jsonDocument()
+      state.withLock { state in
+        if let document { state.file.write(document) }
+        if !state.hasComplained, let failure = state.file.failure {
+          state.hasComplained = true
+          complain("\(path): \(SystemError.text(failure)); the run goes on, and leaves nothing newer if it is lost")
+        }
+        state.isBusy = false
+        state.rest = ContinuousClock.now + began.duration(to: .now) * 20
+      }
+    }
+  }
+
+  /// Waits for what is being written.
+  func end() async { try? await pool.shutdownGracefully() }
+
+  /// For when the result stands, or there is none.
+  func remove() { _ = unsafe unlink(path) }
+}
