@@ -12,10 +12,12 @@ struct MergeCommandTests {
     return try decoder.decode(RunResult.self, from: Data(contentsOf: command.folder.appending(path: name)))
   }
 
-  private func write(_ result: RunResult, _ name: String, in command: Command) throws {
+  private func write(_ document: some Encodable, _ name: String, in command: Command) throws {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
-    try encoder.encode(result).write(to: command.folder.appending(path: name))
+    let file = command.folder.appending(path: name)
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try encoder.encode(document).write(to: file)
   }
 
   @Test("Three segments that ran together are the whole stream, once")
@@ -27,16 +29,22 @@ struct MergeCommandTests {
           Command.path,
           [
             "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "3k", "--rate",
-            "3k/s", "--segment", "\(number)/3", "--output", "\(number).json", "--threshold", "accepted_per_s>1",
+            "3k/s", "--segment", "\(number)/3", "--output", "\(number).json", "--threshold", "connections_failed<1",
           ] + LoadProcess.patience, in: command.folder)
       }
-      for run in runs { #expect(try run.end().status == 0) }
+      for run in runs {
+        let outcome = try run.end()
+        #expect(outcome.status == 0 && outcome.errors.contains("'apnscope merge' judges it"), "\(outcome.errors)")
+        #expect(!outcome.output.contains("connections_failed"))
+      }
       let ledger = try simulator.stop()
+      #expect(try names(in: command).filter { $0.hasSuffix(".part") } == [])
       let outcome = try command.run("merge", "1.json", "2.json", "3.json", "--output", "all.json")
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
       #expect(outcome.output.contains("notifications  9,000 ="))
-      #expect(outcome.output.contains("✓ accepted_per_s>1"))
+      #expect(outcome.output.contains("✓ connections_failed<1") && outcome.output.contains("✓ every segment is there"))
       let merged = try result("all.json", in: command)
+      #expect(merged.verdict.thresholds.map(\.expression) == ["connections_failed<1"])
       #expect(merged.plan["segment"] == .text("1/3,2/3,3/3"))
       #expect(merged.notifications.generated == 9_000)
       #expect(merged.sendings.accepted == ledger.gateway.accepted)
@@ -45,7 +53,145 @@ struct MergeCommandTests {
       let again = try command.run("merge", "all.json", "--format", "json")
       #expect(again.status == 0)
       #expect(try again.output == command.read("all.json"))
+      try FileManager.default.removeItem(at: command.folder.appending(path: "all.json"))
+
+      // The folder is all of them; the ledger in it is no result.
+      let books = try command.run("merge", ".", "--ledger", "simulator.ledger.json", "--output", "all.json")
+      #expect(books.status == 0, "\(books.output)\(books.errors)")
+      #expect(books.output.contains("✓ the gateways' ledgers agree"))
+      #expect(try result("all.json", in: command).notifications == merged.notifications)
+      // Nor is what was merged before a part of it.
+      #expect(try command.run("merge", ".", "--output", "all.json").status == 0)
+      #expect(try command.run("merge", ".", "--threshold", "accepted_per_s>1G").status == 70)
+
+      // Two of three were three ticks and 0.
+      let two = try command.run("merge", "1.json", "3.json")
+      #expect(two.status == 70 && two.errors.contains("2/3 is missing"), "\(two.errors)")
+      #expect(two.output.contains("✗ every segment is there, once  2/3 is missing"))
+      let allowed = try command.run("merge", "1.json", "3.json", "--allow-missing")
+      #expect(allowed.status == 0 && allowed.output.contains("! segments are missing: 2/3"))
+      // The gateway's books tell, whatever is allowed.
+      let told = try command.run("merge", "1.json", "3.json", "--allow-missing", "--ledger", "simulator.ledger.json")
+      #expect(told.status == 70 && told.errors.contains("ledgers agree: accepted"), "\(told.errors)")
     }
+  }
+
+  @Test("A segment that dies by kill -9 leaves its last books, and is missed: it left 0 bytes, and the rest was green")
+  func killed() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback"], in: command)
+      func start(_ segment: String, _ arguments: [String]) throws -> RunningProcess {
+        try LoadProcess.start(
+          simulator, ["--segment", segment, "--rate", "500/s"] + arguments,
+          output: "results/\(segment.first ?? "0").json", in: command)
+      }
+      try FileManager.default.createDirectory(
+        at: command.folder.appending(path: "results"), withIntermediateDirectories: true)
+      // A part of an earlier run is not taken for this one's.
+      try command.write(Array("earlier".utf8), "results/1.json.part")
+      let (short, long) = (try start("1/2", ["--count", "500"]), try start("2/2", ["--for", "1h"]))
+      #expect(try short.end().status == 0)
+      let hasBooks = waitUntil {
+        ((try? result("results/2.json.part", in: command))?.sendings.written ?? 0) > 0
+      }
+      #expect(hasBooks && long.isRunning, "\(long.errors)")
+      long.send(SIGKILL)
+      _ = try long.end()
+      let ledger = try simulator.stop()
+      #expect(try names(in: command, "results") == ["1.json", "2.json.part"])
+      let partial = try result("results/2.json.part", in: command)
+      #expect(partial.interrupted?.cause == .lost && partial.plan["segment"] == .text("2/2"))
+      #expect(partial.notifications.unknown > 0 && partial.series.count > 1)
+
+      let outcome = try command.run("merge", "results", "--output", "all.json")
+      #expect(outcome.status == 70)
+      let what = "results/2.json.part is of a run that did not come to its end"
+      #expect(outcome.errors.contains(what) && outcome.output.contains("! \(what)"), "\(outcome.errors)")
+      let merged = try result("all.json", in: command)
+      #expect(merged.warnings.contains(what))
+      #expect(merged.notifications.generated == 500 + partial.notifications.generated)
+      // It names the file that was to come, too.
+      let named = try command.run("merge", "results/1.json", "results/2.json", "--format", "json")
+      #expect(named.status == 70)
+      #expect(try named.output == command.read("all.json"))
+      #expect(try command.run("merge", "results", "--allow-missing").status == 0)
+      #expect(ledger.gateway.received >= merged.sendings.written)
+      let page = try command.run("report", "all.json", "--output", "page")
+      #expect(page.status == 0)
+      let report = try command.read("page/report.md")
+      #expect(report.contains(what) && !report.contains("The books balance"))
+    }
+  }
+
+  @Test("Files that are empty or cut are named and the rest is merged; folders and standard input give documents")
+  func unreadable() throws {
+    try Command.inFolder { command in
+      for number in 1...3 { try write(part(number), "\(number).json", in: command) }
+      let text = try command.read("1.json")
+      try command.write([], "2.json")
+      try command.write(Array(text.dropLast(2).utf8), "4.json")
+      try write(part(3), "3.json", in: command)
+      try command.write(Array(#"{"name":"package"}"#.utf8), "package.json")
+      try write(Ledger(), "sim.json", in: command)
+      let files = try command.run("merge", "1.json", "2.json", "3.json", "4.json")
+      #expect(files.status == 70 && files.output.contains("notifications  4 ="), "\(files.errors)")
+      for reason in ["2.json is empty", "4.json is cut", "2/4 is missing, 4/4 is missing"] {
+        #expect(files.errors.contains(reason), "\(files.errors)")
+      }
+      let folder = try command.run("merge", ".")
+      #expect(folder.status == 70 && folder.output.replacing("./", with: "") == files.output)
+      for name in ["package.json", "sim.json"] { #expect(folder.errors.contains("\(name): is no result of 'load'")) }
+      #expect(try command.run("merge", "2.json", "4.json").status == 65)
+      #expect(try command.run("merge", "1.json", "1.json").status == 65)
+      #expect(try command.run("merge", "1.json", "3.json", "--max-results", "1").status == 65)
+
+      // As a log has them: one cut, and words between.
+      func piped(_ line: String) throws -> Outcome { try command.shell("(\(line)) | $apnscope merge - --format json") }
+      let whole = try piped("for n in 1 2 3 4; do cat $n.json; echo; echo done; done; cat sim.json")
+      #expect(whole.status == 70 && whole.errors.contains("12 bytes"), "\(whole.errors)")
+      #expect(whole.errors.contains("document 3 of standard input is cut"), "\(whole.errors)")
+      #expect(whole.errors.contains("document 4 of standard input: is no result"))
+      #expect(whole.output.contains(#""generated" : 4"#))
+      let good = try piped(#"sed 's,1\\/4,1/2,' 1.json; sed 's,3\\/4,2/2,' 3.json"#)
+      #expect(good.status == 0, "\(good.errors)")
+      #expect(try piped("true").status == 65)
+    }
+  }
+
+  @Test("A part counts where its result is not there, and is named where it is of a later run")
+  func partials() throws {
+    try Command.inFolder { command in
+      var lost = part(2)
+      lost.started = "2026-01-01T00:00:05.000Z"
+      lost.markLost(in: "measured", afterS: 1)
+      try write(part(1), "r/1.json", in: command)
+      try write(lost, "r/2.json.part", in: command)
+      func merge() throws -> Outcome { try command.run("merge", "r") }
+      #expect(try merge().output.contains("notifications  4 ="))
+      // A killed run of an earlier version leaves the file, and nothing in it.
+      try command.write([], "r/2.json")
+      #expect(try merge().output.contains("notifications  4 ="))
+      // The result of an earlier run is not that of the later one.
+      try write(part(2), "r/2.json", in: command)
+      let later = try merge()
+      #expect(later.status == 70 && later.errors.contains("2.json.part is of a later run than r/2.json"))
+      lost.started = part(2).started
+      try write(lost, "r/2.json.part", in: command)
+      #expect(try !merge().errors.contains("later run"))
+    }
+  }
+
+  /// Of four segments; its books balance.
+  private func part(_ number: Int) -> RunResult {
+    var result = RunResult()
+    result.started = "2026-01-01T00:00:00.000Z"
+    result.plan["segment"] = .text("\(number)/4")
+    (result.notifications.generated, result.notifications.accepted) = (2, 2)
+    return result
+  }
+
+  private func names(in command: Command, _ folder: String = ".") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: command.folder.appending(path: folder).path).sorted()
   }
 
   @Test("What is no result of a load is refused with its name and its reason: 65, or 66 when it cannot be opened")
@@ -62,14 +208,11 @@ struct MergeCommandTests {
       try command.write(Array(text.replacing("\"max_rss_bytes\"", with: "\"max_rss\"").utf8), "key.json")
       try command.write(Array(text.replacing("\"generated\":0", with: "\"generated\":\"a\"").utf8), "type.json")
       try command.write(Array(text.replacing("\"unit\":\"us\"", with: "\"unit\":\"ms\"").utf8), "unit.json")
-      try command.write(Array(text.dropLast(2).utf8), "cut.json")
       try command.write(Array("[1]".utf8), "list.json")
-      try command.write([], "empty.json")
       for (file, status, reason) in [
         ("schema.json", 65, "schema 2"), ("kind.json", 65, "'simulate'"), ("key.json", 65, "missing"),
         ("type.json", 65, "generated' is of another type"), ("unit.json", 65, "histogram"),
-        ("cut.json", 65, "not JSON"),
-        ("list.json", 65, "no result"), ("empty.json", 65, "not JSON"), ("none.json", 66, "No such file"),
+        ("list.json", 65, "no result"), ("none.json", 66, "No such file"),
       ] as [(String, Int32, String)] {
         let outcome = try command.run("merge", "good.json", file)
         #expect(outcome.status == status, "\(file)")
@@ -95,7 +238,9 @@ struct MergeCommandTests {
       var slow = RunResult()
       slow.verdict.thresholds = [.init(expression: "written_per_s>1", value: 0, passed: false)]
       try write(slow, "slow.json", in: command)
-      let failed = try command.run("merge", "slow.json", "slow.json")
+      slow.warnings = ["another run"]
+      try write(slow, "other.json", in: command)
+      let failed = try command.run("merge", "slow.json", "other.json")
       #expect(failed.status == 99)
       #expect(failed.output.contains("✗ written_per_s>1"))
       #expect(failed.output.contains("! segments are there more than once"))

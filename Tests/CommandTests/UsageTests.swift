@@ -112,7 +112,7 @@ struct UsageTests {
       ("inspect", readingOptions + ["--format", "--rows"]),
       ("simulate", simulateOptions),
       ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),
-      ("merge", ["--output", "--format"]),
+      ("merge", ["--output", "--format", "--ledger", "--threshold", "--allow-missing", "--max-results"]),
       (
         "identity",
         [

@@ -37,8 +37,41 @@ enum ResultDocument {
   }
 
   private static func read<Document: Decodable>(_ path: String, kind: String, schema: Int) throws -> Document {
-    let data = try contents(of: path)
-    return try decoding(path, "a result of '\(kind)'") { decoder in
+    try decode(try contents(of: path), path, kind: kind, schema: schema)
+  }
+
+  /// A result of a load that was read already.
+  ///
+  /// - Parameter name: what it is called in messages.
+  static func result(in data: Data, _ name: String) throws -> RunResult {
+    try decode(data, name, kind: RunResult().kind, schema: RunResult().schema)
+  }
+
+  /// What bytes are, as far as the beginning of a document tells.
+  enum Content {
+    case document(kind: String)
+    /// JSON, and no document of a command.
+    case foreign
+    case unreadable(reason: String)
+  }
+
+  static func content(of data: Data) -> Content {
+    if data.isEmpty { return .unreadable(reason: "is empty") }
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    do {
+      return .document(kind: try decoder.decode(Header.self, from: data).kind)
+    } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
+      return .unreadable(reason: "is cut or damaged: it is not JSON")
+    } catch {
+      return .foreign
+    }
+  }
+
+  private static func decode<Document: Decodable>(
+    _ data: Data, _ path: String, kind: String, schema: Int
+  ) throws -> Document {
+    try decoding(path, "a result of '\(kind)'") { decoder in
       let header = try decoder.decode(Header.self, from: data)
       guard header.kind == kind else {
         complain("\(path): is a result of '\(header.kind)', not of '\(kind)'")
@@ -52,7 +85,8 @@ enum ResultDocument {
     }
   }
 
-  private static func contents(of path: String) throws -> Data {
+  /// Complains and throws an exit code when it cannot be read.
+  static func contents(of path: String) throws -> Data {
     do {
       return Data(try WholeFile.read(path, maximumLength: maximumLength))
     } catch {

@@ -1,0 +1,166 @@
+import ArgumentParser
+import Bytes
+import FoundationEssentials
+import Measurement
+
+/// The results that `merge` is given: files, folders, and documents one after another on standard input.
+///
+/// Of a run that was killed its `FILE.part` takes the place of `FILE`. Complains of what is left out, and why.
+struct MergeInputs {
+  private(set) var parts: [RunResult.Part] = []
+  /// Documents that should have been results and cannot be read, each with its name and the reason.
+  private(set) var unreadable: [String] = []
+  /// The names of what was read, by its content: a document counts once.
+  private var names: [UInt64: String] = [:]
+  private let most: Int
+
+  /// Complains and throws an exit code when there is no result, and when a file that is named is none of a load.
+  ///
+  /// - Parameters:
+  ///   - leftOut: files that are no part though their folder is given: ledgers, and the result of an earlier merge.
+  ///   - most: as many results are taken.
+  init(_ arguments: [String], leavingOut leftOut: [String], atMost most: Int) throws {
+    self.most = most
+    for argument in arguments {
+      if argument == "-" {
+        try addStandardInput()
+      } else if Machine.isDirectory(argument) {
+        try add(folder: argument, leavingOut: leftOut)
+      } else {
+        try add(file: argument, isNamed: true)
+      }
+    }
+    guard parts.isEmpty else { return }
+    complain("there is no result to merge")
+    throw ExitStatus.damaged
+  }
+
+  // MARK: files
+
+  private mutating func add(folder: String, leavingOut leftOut: [String]) throws {
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    } catch {
+      complain("\(folder): cannot be read")
+      throw ExitStatus.cannotOpen
+    }
+    let results = names.filter { !$0.hasPrefix(".") }.compactMap { name -> String? in
+      let whole = name.hasSuffix(PartialResult.suffix) ? String(name.dropLast(PartialResult.suffix.count)) : name
+      return whole.hasSuffix(".json") ? whole : nil
+    }
+    for name in Set(results).sorted() {
+      let path = Outputs.path(of: name, in: folder)
+      if leftOut.contains(where: { FilesInUse.isSame($0, path) }) { continue }
+      try add(file: path, isNamed: false)
+    }
+  }
+
+  /// - Parameter isNamed: by itself, not by its folder: then it has to be a result.
+  private mutating func add(file path: String, isNamed: Bool) throws {
+    let partial = path + PartialResult.suffix
+    let hasPartial = Machine.exists(partial)
+    guard Machine.exists(path) || !hasPartial else { return try add(Self.read(partial), partial, isNamed: isNamed) }
+    let data = try Self.read(path)
+    // Killed before results were written as a whole, or by something else that wrote it.
+    if hasPartial, case .unreadable = ResultDocument.content(of: data) {
+      return try add(Self.read(partial), partial, isNamed: isNamed)
+    }
+    let count = parts.count
+    try add(data, path, isNamed: isNamed)
+    guard hasPartial, parts.count > count, let whole = parts.last?.result else { return }
+    // A run that ends in a moment leaves both for that moment.
+    let later = try ResultDocument.result(in: Self.read(partial), partial)
+    if later.started > whole.started {
+      miss("\(partial) is of a later run than \(path), and that run has not come to its end")
+    }
+  }
+
+  private static func read(_ path: String) throws -> Data { try ResultDocument.contents(of: path) }
+
+  // MARK: documents
+
+  private mutating func addStandardInput() throws {
+    let data = try ResultDocument.contents(of: "/dev/stdin")
+    let input = DocumentSequence([UInt8](data))
+    for (index, range) in input.documents.enumerated() {
+      try add(data.subdata(in: range), "document \(index + 1) of standard input", isNamed: false)
+    }
+    if input.strayBytes > 0 {
+      complain("standard input: \(input.strayBytes) bytes between the documents are no JSON, and are left out")
+    }
+    if input.documents.isEmpty { miss("standard input has no document") }
+  }
+
+  private mutating func add(_ data: Data, _ name: String, isNamed: Bool) throws {
+    switch ResultDocument.content(of: data) {
+    case .unreadable(let reason): miss("\(name) \(reason)")
+    case .document(kind: RunResult().kind): try addResult(data, name)
+    case .document, .foreign:
+      // It says what is wrong with it.
+      if isNamed { _ = try ResultDocument.result(in: data, name) }
+      complain("\(name): is no result of 'load', and is left out")
+    }
+  }
+
+  private mutating func addResult(_ data: Data, _ name: String) throws {
+    let digest = ContentDigest(Array(data).rawBytes).value
+    if let other = names[digest] {
+      complain("\(name): is the same result as \(other)")
+      throw ExitStatus.damaged
+    }
+    names[digest] = name
+    guard parts.count < most else {
+      complain("there are more than \(grouped(most)) results; --max-results takes more")
+      throw ExitStatus.damaged
+    }
+    parts.append(.init(name, try ResultDocument.result(in: data, name)))
+  }
+
+  private mutating func miss(_ what: String) {
+    complain(what)
+    unreadable.append(what)
+  }
+}
+
+/// JSON objects that follow one another, as the results of several runs on one pipe do.
+struct DocumentSequence {
+  /// Where each is; one that is cut ends where the next begins, or the input ends.
+  private(set) var documents: [Range<Int>] = []
+  /// Bytes between them that are no white space.
+  private(set) var strayBytes = 0
+
+  init(_ bytes: [UInt8]) {
+    var (start, depth) = (0, 0)
+    var (isString, isEscaped) = (false, false)
+    for (index, byte) in bytes.enumerated() {
+      // Documents begin a line, and nothing in them does so with a brace: what was open is cut.
+      if byte == UInt8(ascii: "{"), depth > 0, index > 0, bytes[index - 1] == UInt8(ascii: "\n") {
+        documents.append(start..<index)
+        (depth, isString, isEscaped) = (0, false, false)
+      }
+      if isString {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isString = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "{"):
+        if depth == 0 { start = index }
+        depth += 1
+      case UInt8(ascii: "}") where depth > 0:
+        depth -= 1
+        if depth == 0 { documents.append(start..<index + 1) }
+      case UInt8(ascii: "\"") where depth > 0: isString = true
+      case 0x09, 0x0A, 0x0D, 0x20: break
+      default: if depth == 0 { strayBytes += 1 }
+      }
+    }
+    if depth > 0 { documents.append(start..<bytes.count) }
+  }
+}
