@@ -242,7 +242,7 @@ struct SimulatedRunTests {
       run.world.stop(for: .seconds(11))
     }
     #expect(stops == 100)
-    #expect(!outcome.wasCutOff)
+    #expect(outcome.givenUp == nil)
     #expect(outcome.books.accepted == 2_000)
     expectBalance(outcome, run.world.books)
   }
@@ -258,7 +258,7 @@ struct SimulatedRunTests {
     run.at(.milliseconds(700)) { $0.world.stop(for: .seconds(5)) }
     run.at(.milliseconds(900)) { $0.world.comeBack() }
     let outcome = try run.run()
-    #expect(!outcome.wasCutOff)
+    #expect(outcome.givenUp == nil)
     #expect(outcome.books.accepted == 2_000)
     expectBalance(outcome, run.world.books)
   }

@@ -1,9 +1,10 @@
 import APNSProtocol
 import Bytes
 import Foundation
-import LoadTest
 import TestSupport
 import Testing
+
+@testable import LoadTest
 
 @Suite("Workloads")
 struct WorkloadTests {
