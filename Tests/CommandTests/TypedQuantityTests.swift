@@ -12,7 +12,7 @@ struct TypedQuantityTests {
     arguments: [
       ("50k", 50_000), ("50000", 50_000), ("50k/s", 50_000), ("1.5M", 1.5e6), ("600/m", 10), ("0.5", 0.5),
       ("36k/h", 10), ("1e3", 1_000),
-    ])
+    ] as [(String, Double)])
   func rates(text: String, perSecond: Double) throws {
     #expect(try Rate.parse(text).perSecond == perSecond)
     let stage = try StageArgument.parse("10s:0..\(text)").stage
@@ -27,7 +27,7 @@ struct TypedQuantityTests {
       ("1m30s", Duration.seconds(90)), ("1h30m", .seconds(5_400)), ("2h0.5m", .seconds(7_230)),
       ("1d1h1m1s1ms1us1ns", .seconds(90_061) + .nanoseconds(1_001_001)), ("5µs", .microseconds(5)),
       ("250ms", .milliseconds(250)), ("100d", .seconds(8_640_000)),
-    ])
+    ] as [(String, Duration)])
   func times(text: String, duration: Duration) throws {
     #expect(try TimeSpan.parse(text).duration == duration)
     let again = TimeSpan(duration).defaultValueDescription
@@ -55,7 +55,7 @@ struct TypedQuantityTests {
     arguments: [
       (["--for", "2"], "a time as 250ms, 2s, 1m30s or 1h, up to 100d; did you mean 2s?"),
       (["--for", "1m30"], "did you mean 1m30s?"), (["--for", "30s1m"], "a time as"), (["--for", "1s1s"], "a time as"),
-      (["--for", "s"], "a time as"), (["--for", "-1s"], "a time as"),
+      (["--for", "s"], "a time as"), (["--for=-1s"], "a time as"),
       (["--rate", "50k/"], "a rate as 500/s, 200k/s or 600/m"), (["--rate", "50k/x"], "as 50k, is per second"),
       (["--rate", "fast"], "a rate as"), (["--rate", "0"], "--rate takes more than 0."),
       (["--stage", "10:50k"], "its time needs a unit"),
@@ -91,7 +91,7 @@ struct TypedQuantityTests {
     #expect(plan.connections.count == 1_000 && plan.threads == 2 && plan.maximumAttempts == 1_000)
     #expect(plan.workload.payload == .sizes(.init(2_000...2_000)) && plan.workload.tokenLength == 32)
     #expect(plan.duration == .seconds(90))
-    guard case .scheduled(let schedule, _) = plan.pace else { return #expect(Bool(false), "\(plan.pace)") }
+    guard case .scheduled(let schedule, _) = plan.pace else { return Issue.record("\(plan.pace)") }
     #expect(schedule.count(at: 10) == 500_000)
     #expect(plan.workload.faults == [.missingToken: 0.01, .oversize: 1e-5])
     #expect(plan.workload.priorities == .init([(10, 0.9), (5, 0.1)]))
