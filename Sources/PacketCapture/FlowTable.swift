@@ -1,8 +1,8 @@
 /// Finds a connection's slot by its flow: open addressing with linear probing over the slots' own storage.
 ///
 /// Every packet is looked up once. Swift's `Dictionary` hashes with SipHash, byte for byte of two endpoints; three
-/// multiplications do here. They are keyed with a random number of the process, so that a capture cannot be built to
-/// make everything collide.
+/// multiplications do here. Both factors of each are keyed with random numbers of the process: with a constant in one of
+/// them, a capture could be built whose addresses make it 0, and everything collide.
 struct FlowTable {
   private struct Entry {
     var hash: UInt64
@@ -13,17 +13,17 @@ struct FlowTable {
   private var entries: [Entry]
   private var mask: Int
   private var count = 0
-  private let seed: UInt64
+  private let seeds: (UInt64, UInt64)
 
   init() {
     entries = Array(repeating: Entry(hash: 0, slot: 0), count: 1_024)
     mask = 1_023
-    seed = UInt64.random(in: .min ... .max) | 1
+    seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
   }
 
   func hash(_ flow: Flow) -> UInt64 {
     func mix(_ a: UInt64, _ b: UInt64) -> UInt64 {
-      let product = (a ^ seed).multipliedFullWidth(by: b ^ 0x9e37_79b9_7f4a_7c15)
+      let product = (a ^ seeds.0).multipliedFullWidth(by: b ^ seeds.1)
       return product.high ^ product.low
     }
     let low = mix(flow.low.address.high ^ 0x1234_5678, flow.low.address.low)
