@@ -94,7 +94,7 @@ public struct Dissection<Sink: RecordSink> {
       if hasBegun { dissector.output.sink.pause() }
       return dissector.output.sink.isOpen && proceed(progress)
     } _: { batch in
-      for linkType in batch.linkTypes where !outcome.linkTypes.contains(linkType) { outcome.linkTypes.append(linkType) }
+      outcome.add(batch.linkTypes)
       if !isAnnounced && batch.packets > 0 {
         isAnnounced = true
         announce(outcome)
@@ -110,13 +110,11 @@ public struct Dissection<Sink: RecordSink> {
       (progress.bytesRead, progress.packets) = (batch.bytesRead, outcome.packets)
       return dissector.output.sink.isOpen && proceed(progress)
     }
-    for linkType in end?.linkTypes ?? [] where !outcome.linkTypes.contains(linkType) {
-      outcome.linkTypes.append(linkType)
-    }
+    outcome.add(end?.linkTypes ?? [])
     if !isAnnounced { announce(outcome) }
     dissector.endAll()
     let unread = outcome.linkTypes.filter { !$0.isSupported }
-    outcome.warnings = (end?.warnings ?? []) + unread.map { "packets of link type \($0) are not read" }
+    outcome.warnings = (end?.warnings ?? []) + (unread.isEmpty ? [] : [Self.warning(unread)])
     return outcome
   }
 
@@ -126,6 +124,13 @@ public struct Dissection<Sink: RecordSink> {
     if texts.isEmpty { return [] }
     return [KeyLog(Array(texts.joined(separator: [0x0a])), maximumLines: options.maximumKeyLogLines)]
   }
+  /// One warning for all of them, of which a hostile file has thousands.
+  private static func warning(_ unread: [LinkType]) -> String {
+    let names = unread.prefix(8).map(\.description).joined(separator: ", ")
+    let more = unread.count > 8 ? " and \(unread.count - 8) more" : ""
+    return "packets of link type \(names)\(more) are not read"
+  }
+
 
   private mutating func announce(_ outcome: CaptureOutcome) {
     hasBegun = true

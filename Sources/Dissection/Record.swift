@@ -202,6 +202,15 @@ public protocol RecordSink {
   /// The same when its connection has ended, with final counts.
   mutating func receive(_ record: ErrorResponseRecord)
   mutating func receive(_ record: borrowing FeedbackRecord)
+  /// Takes those that it does not have, as long as it has few.
+  mutating func add(_ others: [LinkType]) {
+    for linkType in others where linkTypes.count < Self.listedLinkTypes && !linkTypes.contains(linkType) {
+      linkTypes.append(linkType)
+    }
+  }
+
+  private static let listedLinkTypes = 64
+
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
   mutating func receive(_ record: ConnectionRecord)

@@ -57,12 +57,12 @@ public struct CaptureFile: ~Copyable {
     self.input = input
   }
 
-  /// Link types in the order they appeared; complete when the file has been read.
+  /// Link types in the order they appeared, 64 at most; complete when the file has been read.
   public var linkTypes: [LinkType] {
     switch parser {
     case .pcap(let parser): [parser.linkType]
     case .snoop(let parser): [parser.linkType]
-    case .pcapng(let parser): parser.linkTypes
+    case .pcapng(let parser): parser.linkTypes.all
     }
   }
 

@@ -23,8 +23,9 @@ public struct EventBatch: Sendable {
   public private(set) var cutPackets = 0
   public private(set) var firstTime = Timestamp.none
   public private(set) var lastTime = Timestamp.none
-  /// Link types that packets had, in the order in which they appeared.
-  public private(set) var linkTypes: [LinkType] = []
+  /// Link types that packets had, in the order in which they appeared, 64 at most.
+  public var linkTypes: [LinkType] { packetTypes.all }
+  private var packetTypes = LinkTypeList()
   /// Secrets blocks that stand before or between the packets.
   public internal(set) var secrets: [DecryptionSecrets] = []
   /// Bytes read from disk so far.
@@ -39,7 +40,7 @@ public struct EventBatch: Sendable {
     cutPackets = 0
     firstTime = .none
     lastTime = .none
-    linkTypes = []
+    packetTypes = LinkTypeList()
     secrets = []
   }
 
@@ -51,7 +52,7 @@ public struct EventBatch: Sendable {
       if !firstTime.isKnown || packet.time < firstTime { firstTime = packet.time }
       if packet.time > lastTime { lastTime = packet.time }
     }
-    if linkTypes.last != packet.linkType && !linkTypes.contains(packet.linkType) { linkTypes.append(packet.linkType) }
+    packetTypes.add(packet.linkType)
   }
 
   /// Adds an event; the window that its bytes may stand in begins at `offset` of the block.

@@ -43,3 +43,24 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
   /// Whether `PacketDecoder` finds IP in it.
   public var isSupported: Bool { Int(description) == nil }
 }
+
+/// The link types of a file, the first few: a hostile one names all 65,536, over and over.
+struct LinkTypeList {
+  static let limit = 64
+
+  private(set) var all: [LinkType] = []
+  /// There were more than are listed.
+  private(set) var isCut = false
+
+  /// Takes one; those that it has are looked through, which are `limit` at most.
+  @inline(__always)
+  mutating func add(_ linkType: LinkType) {
+    if all.last != linkType { addSlowly(linkType) }
+  }
+
+  @inline(never)
+  private mutating func addSlowly(_ linkType: LinkType) {
+    guard !all.contains(linkType) else { return }
+    if all.count < Self.limit { all.append(linkType) } else { isCut = true }
+  }
+}

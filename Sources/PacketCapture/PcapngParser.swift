@@ -27,7 +27,7 @@ struct PcapngParser: CaptureParser {
   private var interfaces: [Interface] = []
   private var number = 0
   private var secretsLength = 0
-  private(set) var linkTypes: [LinkType] = []
+  private(set) var linkTypes = LinkTypeList()
   private(set) var secrets: [DecryptionSecrets] = []
   private(set) var warnings: [String] = []
 
@@ -125,7 +125,11 @@ struct PcapngParser: CaptureParser {
     }
     guard interfaces.count < 65_536 else { throw damaged("more than 65,536 interfaces in a section", at) }
     interfaces.append(interface)
-    if !linkTypes.contains(interface.linkType) { linkTypes.append(interface.linkType) }
+    let wasCut = linkTypes.isCut
+    linkTypes.add(interface.linkType)
+    if linkTypes.isCut && !wasCut {
+      warn("interfaces have more than \(LinkTypeList.limit) link types; these are listed")
+    }
   }
 
   /// if_tsresol: a negative power of 10, or of 2 with the highest bit set; `nil` when it does not fit 64 bits.

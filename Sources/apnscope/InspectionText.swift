@@ -23,8 +23,11 @@ struct InspectionText {
 
   private mutating func files() {
     for file in report.files {
-      var line = "\(Self.printable(file.source))  \(file.format)"
-      if !file.linkTypes.isEmpty { line += " (\(file.linkTypes.joined(separator: ", ")))" }
+      var line = "\(ControlCharacters.escaped(file.source))  \(file.format)"
+      if !file.linkTypes.isEmpty {
+        let more = file.linkTypes.count > 8 ? " and \(file.linkTypes.count - 8) more" : ""
+        line += " (\(file.linkTypes.prefix(8).joined(separator: ", "))\(more))"
+      }
       if let bytes = file.bytes { line += "  \(grouped(bytes)) B" }
       if file.packets > 0 { line += "  \(grouped(file.packets)) packets" }
       if file.cutPackets > 0 { line += "  \(grouped(file.cutPackets)) cut" }
