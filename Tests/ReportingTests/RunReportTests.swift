@@ -87,6 +87,35 @@ struct RunReportTests {
     #expect(Agreement(open, good).lines.filter { !$0.holds }.isEmpty)
   }
 
+  /// "discarded 30,340 30,341: the gateway's is not more" stood behind a ✓: a marker was allowed for, and not told of.
+  @Test("The words of a rule tell the bound that is checked, to the last one")
+  func rules() {
+    typealias Rule = Agreement.Rule
+    let rules: [(Rule, String, ClosedRange<Int>)] = [
+      (.equal, "equal", 100...100), (.more([(0, "unknown")]), "equal", 100...100),
+      (
+        .more([(4, "markers"), (1_500, "unknown")]), "the gateway's is more by 4 markers and 1,500 unknown at most",
+        100...1_604
+      ),
+      (.more([(4, "markers"), (0, "unknown")]), "the gateway's is more by 4 markers at most", 100...104),
+      (.lessOrMore([(1, "marker")]), "the gateway's is more by 1 marker at most; less, if some never arrived", 0...101),
+      (.lessOrMore([]), "the gateway's is not more; less, if some never arrived", 0...100),
+    ]
+    for (rule, words, range) in rules {
+      #expect(rule.text == words)
+      for theirs in [range.lowerBound, range.upperBound] { #expect(rule.holds(100, theirs), "\(words)") }
+      for theirs in [range.lowerBound - 1, range.upperBound + 1] where theirs >= 0 {
+        #expect(!rule.holds(100, theirs), "\(words)")
+      }
+    }
+    #expect(Rule.none.holds(0, 0) && !Rule.none.holds(0, 1))
+    var run = Self.run
+    (run.sendings.markers, run.sendings.unknown) = (1, 7)
+    let lines = Agreement(run, ledger(of: run)).lines
+    let rejected = lines.first { $0.name == "rejected" }?.rule
+    #expect(rejected == "the gateway's is more by 1 marker and 7 unknown at most")
+  }
+
   @Test("A run compared with itself has ratio 1 everywhere, and differs in nothing")
   func same() {
     let text = text(RunReport(Self.run, baseline: Self.run))
