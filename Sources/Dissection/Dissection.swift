@@ -144,8 +144,12 @@ public struct Dissection<Sink: RecordSink> {
     _ dump: consuming RawDump, _ source: String, _ proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
     var dump = dump
-    let guess = options.dumpContents == nil ? try DumpGuess(dump.beginning, options.limits) : nil
-    let contents = options.dumpContents ?? guess?.contents ?? .gateway
+    let contents: DumpContents
+    if let told = options.dumpContents {
+      contents = told
+    } else {
+      contents = try DumpGuess(dump.beginning, options.limits).contents
+    }
     var outcome = CaptureOutcome(source: source, format: dump.format, size: dump.size)
     announce(outcome)
     let connection = dissector.open(0, nil, .none)
@@ -165,7 +169,7 @@ public struct Dissection<Sink: RecordSink> {
       return dissector.output.sink.isOpen && proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))
     }
     dissector.close(connection)
-    outcome.warnings = (guess?.warning.map { [$0] } ?? []) + dump.warnings
+    outcome.warnings = dump.warnings
     return outcome
   }
 }

@@ -5,17 +5,14 @@ import PacketCapture
 /// What a raw dump holds, told from its beginning: whatever explains most of it as whole records.
 ///
 /// A dump has no header, and a search that goes on after damage finds records by chance in anything. So records are
-/// also counted that hardly come by chance; when they are few, the guess is a doubtful one.
+/// also counted that hardly come by chance; when they are less than half of it, it is no dump.
 struct DumpGuess {
   /// Bytes that are looked at.
   private static let sampleLength = 1 << 16
 
   let contents: DumpContents
-  /// Bytes of the sample, and those of them in records that hardly come by chance.
-  let sampled: Int
-  let credible: Int
 
-  /// Throws when there is no record, or none that is likely.
+  /// Throws when less than half of the bytes are in records that hardly come by chance.
   init(_ beginning: RawSpan, _ limits: ProtocolLimits) throws {
     let sample = beginning.extracting(0..<min(beginning.byteCount, Self.sampleLength))
     let counts = [
@@ -23,23 +20,16 @@ struct DumpGuess {
       (.responses, Self.count(sample, ResponseGrammar())),
       (.feedback, Self.count(sample, FeedbackGrammar(limits: limits))),
     ]
-    guard let best = counts.max(by: { $0.1.explained < $1.1.explained }), best.1.credible > 0 else {
+    let found = counts.max { ($0.1.credible, $0.1.explained) < ($1.1.credible, $1.1.explained) }
+    guard let best = found, best.1.credible > 0, best.1.credible >= sample.byteCount / 2 else {
+      let likely = found.map { $0.1.credible } ?? 0
       throw CaptureError(
         .notACapture,
-        "neither a packet capture nor a dump of this protocol (no likely record in its first \(sample.byteCount) bytes); "
-          + "--stream says what a damaged dump holds")
+        "neither a packet capture nor a dump of this protocol (of its first \(sample.byteCount) bytes \(likely) are in "
+          + "records that are likely); --stream says what a damaged dump holds",
+        beginning: Array(copying: sample.extracting(0..<min(sample.byteCount, CaptureError.keptLength))))
     }
     contents = best.0
-    sampled = sample.byteCount
-    credible = best.1.credible
-  }
-
-  /// What is to be said when most of the sample is nothing, or nothing that is likely.
-  var warning: String? {
-    guard credible < sampled / 2 else { return nil }
-    return
-      "perhaps no dump of this protocol: read as \(contents.meaning), which is a guess, but only \(credible) of its "
-      + "first \(sampled) bytes are in records that are likely; --stream says what it holds"
   }
 
   private struct Count {
@@ -87,15 +77,5 @@ struct DumpGuess {
     } damage: { _ in
     }
     return Count(explained: max(count.explained, aligned), credible: max(count.credible, aligned))
-  }
-}
-
-extension DumpContents {
-  fileprivate var meaning: String {
-    switch self {
-    case .gateway: "what a provider sends"
-    case .responses: "error responses"
-    case .feedback: "feedback"
-    }
   }
 }

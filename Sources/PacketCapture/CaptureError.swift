@@ -17,9 +17,15 @@ public struct CaptureError: Error, Sendable, CustomStringConvertible {
   /// One sentence without the file's name, which the caller knows.
   public var message: String
 
-  public init(_ kind: Kind, _ message: String) {
+  /// The first bytes of what is no capture, `keptLength` at most, so that the caller may tell what it is instead.
+  public var beginning: [UInt8]
+
+  public static let keptLength = 4_096
+
+  public init(_ kind: Kind, _ message: String, beginning: [UInt8] = []) {
     self.kind = kind
     self.message = message
+    self.beginning = beginning
   }
 
   public var description: String { message }

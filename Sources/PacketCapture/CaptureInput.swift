@@ -16,6 +16,9 @@ public enum CaptureInput: ~Copyable {
     if try CaptureFile.recognises(input.window, options: options) {
       return .packets(try CaptureFile(input, options: options))
     }
+    if input.isCompressed && InputFile.isCompressed(input.window) {
+      throw CaptureError(.notACapture, "is compressed twice; unpack it once")
+    }
     return .dump(try RawDump(input, options: options))
   }
 }

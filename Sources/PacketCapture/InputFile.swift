@@ -8,6 +8,8 @@ import Glibc
 struct InputFile: ~Copyable {
   static let blockSize = 1 << 19
 
+  /// What it was opened by; `-` is standard input.
+  let path: String
   private let descriptor: Int32
   private var decompressor: (any Decompressor)?
   private var buffer: [UInt8]
@@ -27,12 +29,13 @@ struct InputFile: ~Copyable {
   /// Opens a file, or standard input for `-`.
   static func opening(_ path: String) throws(CaptureError) -> InputFile {
     let (descriptor, size) = try open(path)
-    var file = InputFile(descriptor, size: size)
+    var file = InputFile(descriptor, path, size: size)
     try file.detectCompression()
     return file
   }
 
-  private init(_ descriptor: Int32, size: Int?) {
+  private init(_ descriptor: Int32, _ path: String, size: Int?) {
+    self.path = path
     self.descriptor = descriptor
     self.size = size
     // A little more than a block, so that a record cut by the block's end does not shrink the next read.
@@ -167,14 +170,24 @@ struct InputFile: ~Copyable {
     return count
   }
 
+  var isCompressed: Bool { decompressor != nil }
+
+  private enum Compression { case gzip, zstd }
+
+  private static func compression(of bytes: RawSpan) -> Compression? {
+    guard bytes.byteCount >= 4 else { return nil }
+    let magic = bytes.uint32(at: 0)
+    return magic >> 16 == 0x1f8b ? .gzip : magic == 0x28b5_2ffd ? .zstd : nil
+  }
+
+  static func isCompressed(_ bytes: RawSpan) -> Bool { compression(of: bytes) != nil }
+
   private mutating func detectCompression() throws(CaptureError) {
     while count < 4 && !atEnd { try readMore() }
-    guard count >= 4 else { return }
-    let magic = window.uint32(at: 0)
-    if magic >> 16 == 0x1f8b {
-      decompressor = try GzipDecompressor()
-    } else if magic == 0x28b5_2ffd {
-      decompressor = try ZstdDecompressor()
+    switch Self.compression(of: window) {
+    case .gzip: decompressor = try GzipDecompressor()
+    case .zstd: decompressor = try ZstdDecompressor()
+    case nil: return
     }
     if let decompressor {
       decompressor.supply(Array(copying: window), count: count)
