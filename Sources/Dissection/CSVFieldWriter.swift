@@ -4,6 +4,9 @@ import PacketCapture
 
 /// CSV (RFC 4180, line feeds): a header, then one line a record; a field that is absent is an empty cell.
 ///
+/// Control characters, which may be of the wire or of a file's name, are written as JSON writes them, `\u001b`; a
+/// backslash in a text that is no JSON stands for itself. So every record is one line.
+///
 /// Fields come in the order of the columns, so a line is written as it goes: a comma for every column passed over.
 struct CSVFieldWriter: FieldWriter, ~Copyable {
   var output: ByteWriter
@@ -145,18 +148,20 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     var needsQuotes = false
     for offset in 0..<text.byteCount {
       switch text.byte(at: offset) {
-      case UInt8(ascii: "\""), UInt8(ascii: ","), 0x0a, 0x0d: needsQuotes = true
+      case UInt8(ascii: "\""), UInt8(ascii: ","): needsQuotes = true
       default: break
       }
     }
-    guard needsQuotes else { return output.write(text) }
+    guard needsQuotes else { return output.write(escapingControlsOf: text) }
     output.write(UInt8(ascii: "\""))
-    for offset in 0..<text.byteCount {
-      let byte = text.byte(at: offset)
-      if byte == UInt8(ascii: "\"") { output.write(byte) }
-      output.write(byte)
+    var start = 0
+    for offset in 0..<text.byteCount where text.byte(at: offset) == UInt8(ascii: "\"") {
+      output.write(escapingControlsOf: text.extracting(start..<offset))
+      output.write(UInt8(ascii: "\""))
+      start = offset
     }
     output.write(UInt8(ascii: "\""))
+    output.write(escapingControlsOf: text.extracting(start..<text.byteCount))
   }
 }
 

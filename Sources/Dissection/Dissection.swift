@@ -69,6 +69,7 @@ public struct Dissection<Sink: RecordSink> {
   ) throws -> CaptureOutcome {
     var outcome = CaptureOutcome(source: source, format: file.format, linkTypes: file.linkTypes, size: file.size)
     let mayHoldSecrets = file.format == .pcapng
+    let path = file.path
     let reader = StreamReader(file, options: options.capture, filter: filter)
     // pcapng names its link types in blocks before the first packet of each interface.
     var isAnnounced = false
@@ -80,7 +81,7 @@ public struct Dissection<Sink: RecordSink> {
       // Asked for when a connection's secret has not come yet: it may stand behind the packets.
       secrets.late = {
         hasReadAhead = true
-        return Self.keyLog(Array(CaptureFile.secrets(in: source, options: options.capture).dropFirst(blocks)), options)
+        return Self.keyLog(Array(CaptureFile.secrets(in: path, options: options.capture).dropFirst(blocks)), options)
       }
     }
     // A pipe cannot be read twice; there a connection waits for its secret, as far as the limits allow.

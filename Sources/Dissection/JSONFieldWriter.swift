@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// JSON Lines: one object a line, no white space.
+/// JSON Lines: one object a line, no white space, and control characters of any kind as `\u009b` (`ControlCharacters`).
 struct JSONFieldWriter: FieldWriter, ~Copyable {
   var output: ByteWriter
   private var times = TimestampFormatter()
@@ -68,7 +68,10 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
     case .valid(let isCompact):
       key(name)
       // A line feed between two values would end the line.
-      if isCompact { output.write(payload) } else { JSONText.writeCompact(payload, into: &output) }
+      if isCompact { return output.write(escapingControlsOf: payload) }
+      var compact = ByteWriter(capacity: payload.byteCount)
+      JSONText.writeCompact(payload, into: &compact)
+      output.write(escapingControlsOf: compact.bytes)
     case .invalid:
       output.write(",\"")
       output.write(name)
@@ -121,16 +124,14 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
 
   private mutating func string(_ text: String) {
     output.write(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""): output.write("\\\"")
-      case UInt8(ascii: "\\"): output.write("\\\\")
-      case 0..<0x20:
-        output.write("\\u00")
-        output.write(hex: [byte].rawBytes)
-      default: output.write(byte)
-      }
+    let text = Array(text.utf8)
+    var start = 0
+    for (offset, byte) in text.enumerated() where byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+      output.write(escapingControlsOf: text.rawBytes.extracting(start..<offset))
+      output.write("\\")
+      start = offset
     }
+    output.write(escapingControlsOf: text.rawBytes.extracting(start..<text.count))
     output.write(UInt8(ascii: "\""))
   }
 }

@@ -25,6 +25,8 @@ public struct CaptureFile: ~Copyable {
     var skip = 0
   }
 
+  /// What it was opened by; `-` is standard input.
+  public var path: String { input.path }
   public let format: CaptureFormat
   /// Packets read so far.
   public private(set) var packetCount = 0

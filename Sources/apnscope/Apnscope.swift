@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 
 @main
 struct Apnscope: AsyncParsableCommand {
@@ -46,7 +47,7 @@ struct Apnscope: AsyncParsableCommand {
   static func main() async {
     refuseUnknownCommand(Array(CommandLine.arguments.dropFirst()))
     do {
-      var command = try await asyncParseAsRoot()
+      var command = try await asyncParseAsRoot(ArgumentBytes.arguments)
       do {
         if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
       } catch let error as ValidationError {
@@ -54,7 +55,12 @@ struct Apnscope: AsyncParsableCommand {
         refuse(error, by: type(of: command))
       }
     } catch {
-      exit(withError: error)
+      let code = exitCode(for: error)
+      // Help goes to standard output, as the library has it; all else may repeat what was typed.
+      if code.isSuccess { exit(withError: error) }
+      let text = fullMessage(for: error)
+      if !text.isEmpty { StandardError.write(ControlCharacters.escaped(text, keepsLines: true) + "\n") }
+      exit(withError: code)
     }
   }
 
@@ -84,7 +90,7 @@ struct Apnscope: AsyncParsableCommand {
     let name = command == Apnscope.self ? "" : " \(command._commandName)"
     StandardError.write(
       """
-      Error: \(error.message)
+      Error: \(ControlCharacters.escaped(error.message, keepsLines: true))
       Usage: \(usageString(for: command))
         See '\(_commandName)\(name) --help' for more information.
 

@@ -22,7 +22,8 @@ struct Decode: ParsableCommand {
       makes it exit code 65. Secrets are never printed.
 
       Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
-      Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number.
+      Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number. \
+      Control characters and marks of direction are written as \\u009b, in CSV too.
 
       Examples:
         apnscope decode --format table capture.pcap

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import GatewaySimulator
 import Glibc
 import PacketCapture
@@ -66,9 +67,9 @@ enum ExitStatus {
   }
 }
 
-/// Writes one line to standard error.
+/// Writes one line to standard error. Names in it may hold anything: what could steer a terminal is escaped.
 func complain(_ text: String) {
-  StandardError.write("apnscope: \(text)\n")
+  StandardError.write("apnscope: \(ControlCharacters.escaped(ArgumentBytes.named(text)))\n")
 }
 
 /// Standard error, unbuffered. Failures are ignored: there is nowhere to report them.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import FoundationEssentials
 import Glibc
 
@@ -28,10 +29,12 @@ enum FilesInUse {
       let file = identity(of: path)
       guard file != .other else { continue }
       if let input = read[file] {
-        let shown = input == standardInput ? "the file that is standard input" : input
+        let shown = input == standardInput ? "the file that is standard input" : ControlCharacters.escaped(input)
         throw ValidationError("\(name) would overwrite \(shown), which is to be read.")
       }
-      if let other = written[file] { throw ValidationError("\(other) and \(name) are the same file, \(path).") }
+      if let other = written[file] {
+        throw ValidationError("\(other) and \(name) are the same file, \(ControlCharacters.escaped(path)).")
+      }
       written[file] = name
     }
   }

@@ -1,3 +1,4 @@
+import Bytes
 import Dissection
 
 /// An inspection's report as one screen of text.
@@ -117,7 +118,7 @@ struct InspectionText {
         "\(row.connection)", tls.version ?? "-", tls.cipherSuite.map { String($0.dropFirst("TLS_".count)) } ?? "-",
         tls.keyExchange ?? "-", tls.resumed.map { $0 ? "resumed" : "new" } ?? "-",
         tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-",
-        Self.printable(tls.clientSubject.map(Self.topic) ?? "-"),
+        ControlCharacters.escaped(tls.clientSubject.map(Self.topic) ?? "-"),
         remarks.joined(separator: "; "),
       ])
     }
@@ -214,10 +215,6 @@ struct InspectionText {
     let parts = subject.split(separator: ",")
     let part = parts.first { $0.hasPrefix("UID=") } ?? parts.first { $0.hasPrefix("CN=") }
     return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject
-  }
-
-  private static func printable(_ text: String) -> String {
-    String(text.map { $0.unicodeScalars.contains { $0.properties.generalCategory == .control } ? "?" : $0 })
   }
 }
 

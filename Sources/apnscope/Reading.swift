@@ -38,7 +38,7 @@ struct Reading<Sink: RecordSink> {
       defer { progress.end() }
       do {
         let input = try CaptureInput.open(path, options: dissectionOptions.capture)
-        let outcome = try dissection.read(input, source: path) { state in
+        let outcome = try dissection.read(input, source: ArgumentBytes.named(path)) { state in
           progress.show(state)
           return !Interrupt.isRequested
         }

@@ -39,10 +39,10 @@ struct OutputTests {
     return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
-  private func csv(_ dump: [UInt8]) throws -> [[String]] {
+  private func csv(_ dump: [UInt8], source: String = "dump") throws -> [[String]] {
     var text: [UInt8] = []
     try write(
-      dump,
+      dump, source: source,
       CSVWriter {
         text.append(copying: $0)
         return true
@@ -167,6 +167,59 @@ struct OutputTests {
       #expect(places == places.sorted())
       #expect(places.count >= filled.count - 1)
     }
+  }
+
+  // MARK: control characters
+
+  private static let steering = "\u{1b}[2J\u{9b}31m\r\n\u{7f}\u{202e}\u{2067}\u{200f}\u{2028}\u{85}"
+
+  /// `decode` handed C1, DEL and direction marks of payloads and names on to whoever shows its records.
+  @Test("Records hold no control character, and say the same") func noControls() throws {
+    let payload = "{\"a\":\"\u{9b}31m\u{7f}\u{202e} é👩\u{200d}👧 \u{2028}\",\"b\" : \"\u{85}\"}"
+    let dump = frame(Array(payload.utf8)) + frame(Array("{}".utf8))
+    let lines = try jsonLines(dump, source: Self.steering)
+    let cells = try csv(dump, source: Self.steering)
+    for text in lines + cells.joined() {
+      for scalar in text.unicodeScalars { #expect(!ControlCharacters.contains(scalar), "\(scalar.value)") }
+    }
+    #expect(lines.count == 5)
+    #expect(cells.count == 6)
+    struct Record: Decodable {
+      var source: String?
+      var payload: [String: String]?
+    }
+    let records = try lines.map { try JSONDecoder().decode(Record.self, from: Data($0.utf8)) }
+    let meant = try JSONDecoder().decode([String: String].self, from: Data(payload.utf8))
+    #expect(records[0].source == Self.steering)
+    #expect(records[1].payload == meant)
+    // A payload's cell is JSON as well.
+    let column = try #require(cells[0].firstIndex(of: "payload"))
+    #expect(try JSONDecoder().decode([String: String].self, from: Data(cells[2][column].utf8)) == meant)
+  }
+
+  @Test(
+    "A record is made again into the payload that it was made from, with control characters as they were",
+    arguments: [
+      "{\"a\":\"\u{9b}\u{7f}é\u{202e}\"}", "{\"a\":\"\\u009b\\\\u009b\u{9b}\"}", "\"\u{2028}\"",
+      "{\"\u{85}\":[\"\u{200e}\"]}",
+      "{\"a\":\"\u{9b}\\u009b\\u001b\"}",
+    ])
+  func madeAgain(payload: String) throws {
+    let original = frame(Array(payload.utf8))
+    let line = Array(try jsonLines(original)[1].utf8)
+    var recorded = RecordedNotification()
+    guard var members = try RecordMembers(line.rawBytes) else {
+      Issue.record("the line is empty")
+      return
+    }
+    while let member = members.next() { try recorded.read(member, of: members) }
+    var output = ByteWriter(capacity: 100)
+    var scratch = ByteWriter(capacity: 100)
+    _ = try recorded.encode(line.rawBytes, into: &output, scratch: &scratch)
+    // Behind command and identifier, which is not made again.
+    let frame = Array(copying: output.bytes)
+    #expect(frame.count == original.count)
+    if !payload.contains("\\u009b\\\\") { #expect(frame.dropFirst(5) == original.dropFirst(5)) }
   }
 
   // MARK: the table

@@ -99,6 +99,37 @@ package enum RecordText {
 }
 
 extension RecordText {
+  /// Writes JSON text in which control characters that stand as `\u009b` are characters again, from the first on, until
+  /// it is so many bytes shorter.
+  package static func write(restoringControlsOf text: RawSpan, bytesLess excess: Int, into output: inout ByteWriter) {
+    var excess = excess
+    var offset = 0
+    while offset < text.byteCount {
+      let length = text.byte(at: offset) == UInt8(ascii: "\\") ? min(2, text.byteCount - offset) : 1
+      if excess > 0, length == 2, text.byte(at: offset + 1) == UInt8(ascii: "u"), offset + 6 <= text.byteCount,
+        let control = control(text.extracting(offset + 2..<offset + 6))
+      {
+        output.write(text: control)
+        excess -= 6 - control.utf8.count
+        offset += 6
+      } else {
+        output.write(text.extracting(offset..<offset + length))
+        offset += length
+      }
+    }
+  }
+
+  /// The control character with this number in four digits; those below 0x20 cannot stand in JSON as they are.
+  private static func control(_ digits: RawSpan) -> String? {
+    var value: UInt32 = 0
+    for offset in 0..<4 {
+      guard let digit = hexDigit(digits.byte(at: offset)) else { return nil }
+      value = value << 4 | UInt32(digit)
+    }
+    guard value >= 0x7f, let scalar = Unicode.Scalar(value), ControlCharacters.contains(scalar) else { return nil }
+    return String(scalar)
+  }
+
   /// What the inside of a JSON string stands for. The text is known to be well-formed; half of a surrogate pair becomes
   /// U+FFFD.
   package static func unescaped(_ text: RawSpan) -> String {

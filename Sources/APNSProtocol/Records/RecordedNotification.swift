@@ -115,7 +115,8 @@ package struct RecordedNotification {
 
   /// Returns whether there is one, which may be empty.
   ///
-  /// A record may have less white space than the payload had. So that its length stays, spaces are put behind it.
+  /// A record may have less white space than the payload had: so that its length stays, spaces are put behind it. And it
+  /// may have control characters escaped that the payload had as they are: they become so again while it is too long.
   private func writePayload(_ line: RawSpan, into output: inout ByteWriter) throws(RecordError) -> Bool {
     let start = output.count
     switch payload {
@@ -123,7 +124,14 @@ package struct RecordedNotification {
       guard let payloadLength else { return false }
       guard payloadLength == 0 else { throw RecordError("payload_length is \(payloadLength), and there is no payload") }
       return true
-    case .some((.json, let text)): JSONText.writeCompact(line.extracting(text), into: &output)
+    case .some((.json, let text)):
+      JSONText.writeCompact(line.extracting(text), into: &output)
+      let excess = output.count - start - (payloadLength ?? Int.max / 2)
+      if excess > 0 {
+        let escaped = Array(copying: output.bytes.extracting(start..<output.count))
+        output.truncate(to: start)
+        RecordText.write(restoringControlsOf: escaped.rawBytes, bytesLess: excess, into: &output)
+      }
     case .some((.base64, let text)):
       guard RecordText.write(base64: line.extracting(text), into: &output) else {
         throw RecordError("payload_base64 is not Base64")

@@ -1,0 +1,88 @@
+/// Characters that steer a terminal or hide what a text says: control characters of both sets and DEL, marks and
+/// embeddings of direction, separators of lines and paragraphs.
+///
+/// They are written as JSON writes them, `\u001b`, in whatever form: a terminal, CSV and JSON show the same.
+public enum ControlCharacters {
+  public static func contains(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0..<0x20, 0x7f..<0xa0, 0x061c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069: true
+    default: false
+    }
+  }
+
+  /// The text with each of them as `\u` and four digits. A backslash stays as it is.
+  ///
+  /// - Parameter keepsLines: line feeds stay.
+  public static func escaped(_ text: String, keepsLines: Bool = false) -> String {
+    guard text.unicodeScalars.contains(where: contains) else { return text }
+    var escaped = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if contains(scalar) && !(keepsLines && scalar == "\n") {
+        let digits = String(scalar.value, radix: 16)
+        escaped.append(contentsOf: "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars)
+      } else {
+        escaped.append(scalar)
+      }
+    }
+    return String(escaped)
+  }
+
+  /// The length in bytes, 1 to 3, of one that begins at `offset` of UTF-8, and its number; `nil` when none does.
+  static func one(in bytes: RawSpan, at offset: Int) -> (length: Int, value: UInt16)? {
+    let left = bytes.byteCount - offset
+    switch bytes.byte(at: offset) {
+    case let byte where byte < 0x20 || byte == 0x7f: return (1, UInt16(byte))
+    case let lead where lead == 0xc2 || lead == 0xd8:
+      guard left >= 2 else { return nil }
+      let value = UInt16(lead & 0x1f) << 6 | UInt16(bytes.byte(at: offset + 1) & 0x3f)
+      return contains(value) ? (2, value) : nil
+    case 0xe2:
+      guard left >= 3 else { return nil }
+      let value = 0x2000 | UInt16(bytes.byte(at: offset + 1) & 0x3f) << 6 | UInt16(bytes.byte(at: offset + 2) & 0x3f)
+      return contains(value) ? (3, value) : nil
+    default: return nil
+    }
+  }
+
+  private static func contains(_ value: UInt16) -> Bool { Unicode.Scalar(value).map(contains) ?? false }
+}
+
+extension ByteWriter {
+  /// Writes UTF-8 with control characters as `\u001b` and the like, which leaves JSON text what it is.
+  ///
+  /// Linear, without allocation; text of plain ASCII, looked at eight bytes at a time, is copied in one piece.
+  public mutating func write(escapingControlsOf text: RawSpan) {
+    if Self.isPlain(text) { return write(text) }
+    var offset = 0
+    while offset < text.byteCount {
+      if let control = ControlCharacters.one(in: text, at: offset) {
+        write("\\u")
+        for shift in [12, 8, 4, 0] as [UInt16] {
+          write(Self.hexDigit(UInt8(truncatingIfNeeded: control.value >> shift) & 15))
+        }
+        offset += control.length
+      } else {
+        write(text.byte(at: offset))
+        offset += 1
+      }
+    }
+  }
+
+  /// Nothing above 0x7e, and no control character.
+  private static func isPlain(_ text: RawSpan) -> Bool {
+    var offset = 0
+    while offset + 8 <= text.byteCount {
+      let word = text.uint64(at: offset, bigEndian: false)
+      // A mark is in the highest bit: of bytes above 0x7f, of those that become so when 1 is added, of those below 0x20.
+      let marks = word | (word &+ 0x0101_0101_0101_0101) | ((word &- 0x2020_2020_2020_2020) & ~word)
+      if marks & 0x8080_8080_8080_8080 != 0 { return false }
+      offset += 8
+    }
+    while offset < text.byteCount {
+      let byte = text.byte(at: offset)
+      if byte < 0x20 || byte > 0x7e { return false }
+      offset += 1
+    }
+    return true
+  }
+}
