@@ -37,4 +37,16 @@ public enum WholeFile {
       guard bytes.count <= maximumLength else { throw .longerThan(maximumLength) }
     }
   }
+
+  /// Reads its first bytes, up to `length`, with one read.
+  public static func readBeginning(_ path: String, length: Int) throws(Problem) -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .cannotOpen(errno) }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: length)
+    // Safe: `read` writes at most the array's length.
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+    guard count >= 0 else { throw .readFailed(errno) }
+    return Array(bytes[..<count])
+  }
 }

@@ -49,7 +49,8 @@ struct Reading<Sink: RecordSink> {
         progress.end()
         // Ctrl-C before the first byte of a pipe came looks like an empty input.
         if Interrupt.isRequested { break }
-        complain("\(name): \(error.message)")
+        let other = error.kind == .notACapture ? FileKind(ofFile: path, beginning: error.beginning) : nil
+        complain("\(name): \(other?.advice ?? error.message)")
         failure = failure ?? ExitStatus.code(for: error)
       }
     }

@@ -88,6 +88,10 @@ struct ReplayOptions: ParsableArguments {
       do {
         try maker.add(record: lines.text)
       } catch .record(let error) {
+        if let kind = FileKind(ofFile: path, beginning: FileKind.beginning(of: path)), kind != .records {
+          complain("\(path): \(kind.advice); --replay takes records of 'apnscope decode'")
+          throw ExitStatus.damaged
+        }
         throw lines.refuse(error)
       } catch .file(let error) {
         throw error

@@ -21,6 +21,12 @@ enum ResultDocument {
     return try decoding(path, "a result") { try $0.decode(Header.self, from: data).kind }
   }
 
+  /// The same, but says nothing; `nil` when it is no result, or cannot be read.
+  static func kindIfAny(of path: String) -> String? {
+    guard let bytes = try? WholeFile.read(path, maximumLength: maximumLength) else { return nil }
+    return try? JSONDecoder().decode(Header.self, from: Data(bytes)).kind
+  }
+
   /// Complains and throws an exit code when it cannot be read or is no result of a load.
   static func read(_ path: String) throws -> RunResult {
     try read(path, kind: RunResult().kind, schema: RunResult().schema)
@@ -103,6 +109,10 @@ enum ResultDocument {
     do {
       return try decode(decoder)
     } catch let error as DecodingError {
+      if let kind = FileKind(beginning: FileKind.beginning(of: path)) {
+        complain("\(path): \(kind.advice); it is no \(what.dropFirst(2))")
+        throw ExitStatus.damaged
+      }
       complain("\(path): is no \(what.dropFirst(2)): \(reason(of: error))")
       throw ExitStatus.damaged
     }

@@ -73,7 +73,20 @@ struct History: ParsableCommand {
     }
   }
 
-  func run() throws { try complaining { try list(try RunHistory(reading: file)) } }
+  func run() throws {
+    try complaining {
+      do {
+        try list(try RunHistory(reading: file))
+      } catch let error as HistoryError where error.kind == .notAHistory {
+        // An SQLite file of another program is told by SQLite.
+        guard let kind = FileKind(ofFile: file, beginning: FileKind.beginning(of: file)), kind != .history else {
+          throw error
+        }
+        complain("\(file): \(kind.advice); it is no history")
+        throw ExitStatus.damaged
+      }
+    }
+  }
 
   /// Opens a history to append to; `nil` when there is no path.
   static func appending(to path: String?) throws -> RunHistory? {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Bytes
-import Glibc
 
 /// What a file is that a report is to be made of; its content says, not its name.
 enum ReportInput: String {
@@ -17,6 +16,12 @@ enum ReportInput: String {
     let text = start.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
     // Each record begins with its type.
     if text.starts(with: Array(#"{"type":"#.utf8)) { return .records }
+    switch FileKind(beginning: start) {
+    case .some(let kind) where kind != .capture && kind != .compressed:
+      complain("\(path): \(kind.advice)")
+      throw ExitStatus.damaged
+    default: break
+    }
     guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return .recording }
     switch try ResultDocument.kind(of: path) {
     case "load": return .load
@@ -31,19 +36,11 @@ enum ReportInput: String {
   static func isEmpty(_ path: String) throws -> Bool { try beginning(of: path).isEmpty }
 
   private static func beginning(of path: String) throws -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      complain("\(path): \(SystemError.text(errno))")
+    do {
+      return try WholeFile.readBeginning(path, length: 4_096)
+    } catch {
+      complain("\(path): \(error)")
       throw ExitStatus.cannotOpen
     }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 4_096)
-    // Safe: at most the array's length is written.
-    let count = unsafe read(descriptor, &bytes, bytes.count)
-    guard count >= 0 else {
-      complain("\(path): \(SystemError.text(errno))")
-      throw ExitStatus.cannotOpen
-    }
-    return Array(bytes[..<count])
   }
 }
