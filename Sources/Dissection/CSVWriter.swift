@@ -104,7 +104,7 @@ public final class CSVWriter: RecordSink {
     case .malformed: ["type", "connection", "direction", "packet", "offset", "length", "problem", "bytes"]
     case .connection:
       [
-        "type", "connection", "service", "client", "server", "opened", "closed", "end", "tls_version",
+        "type", "connection", "service", "protocol", "client", "server", "opened", "closed", "end", "tls_version",
         "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert",
         "client_bytes", "server_bytes", "missing_bytes", "notifications", "error_responses", "feedback_tuples",
         "accepted", "rejected", "discarded", "unknown", "conflicting_bytes", "limits",

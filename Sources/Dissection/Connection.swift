@@ -28,6 +28,7 @@ final class Connection {
   /// The start of both directions was captured, so that their first bytes begin records.
   var startWasCaptured = false
   var service = Service.unknown
+  var otherProtocol: OtherProtocol?
   /// Takes the bytes of a TLS connection; what is read is what it gives out.
   var tls: TLSStream?
   var ways = (low: Way(), high: Way())
@@ -58,7 +59,7 @@ final class Connection {
       switch service {
       case .gateway: (.gateway, .responses)
       case .feedback: (.opaque, .feedback)
-      case .unknown: (.opaque, .opaque)
+      case .other, .unknown: (.opaque, .opaque)
       }
     if !startWasCaptured {
       responses = RecordFramer(grammar: responses.grammar, isAligned: false)

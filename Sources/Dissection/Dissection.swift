@@ -91,6 +91,7 @@ public struct Dissection<Sink: RecordSink> {
       secrets.mayGrow = false
     }
     var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
+    let packetsBefore = dissector.output.summary.packets
     let end = try reader.forEachBatch {
       if hasBegun { dissector.output.sink.pause() }
       return dissector.output.sink.isOpen && proceed(progress)
@@ -115,8 +116,19 @@ public struct Dissection<Sink: RecordSink> {
     if !isAnnounced { announce(outcome) }
     dissector.endAll()
     let unread = outcome.linkTypes.filter { !$0.isSupported }
-    outcome.warnings = (end?.warnings ?? []) + (unread.isEmpty ? [] : [Self.warning(unread)])
+    let matching = dissector.output.summary.packets - packetsBefore
+    if filter != nil && outcome.packets > 0 && matching == 0 {
+      outcome.warnings.append("the filter matches none of its \(outcome.packets) packets")
+    }
+    outcome.warnings += (end?.warnings ?? []) + (unread.isEmpty ? [] : [Self.warning(unread)])
     return outcome
+  }
+
+  /// One warning for all of them, of which a hostile file has thousands.
+  private static func warning(_ unread: [LinkType]) -> String {
+    let names = unread.prefix(8).map(\.description).joined(separator: ", ")
+    let more = unread.count > 8 ? " and \(unread.count - 8) more" : ""
+    return "packets of link type \(names)\(more) are not read"
   }
 
   /// One key log of all blocks: a hostile file has millions of them.
@@ -125,13 +137,6 @@ public struct Dissection<Sink: RecordSink> {
     if texts.isEmpty { return [] }
     return [KeyLog(Array(texts.joined(separator: [0x0a])), maximumLines: options.maximumKeyLogLines)]
   }
-  /// One warning for all of them, of which a hostile file has thousands.
-  private static func warning(_ unread: [LinkType]) -> String {
-    let names = unread.prefix(8).map(\.description).joined(separator: ", ")
-    let more = unread.count > 8 ? " and \(unread.count - 8) more" : ""
-    return "packets of link type \(names)\(more) are not read"
-  }
-
 
   private mutating func announce(_ outcome: CaptureOutcome) {
     hasBegun = true

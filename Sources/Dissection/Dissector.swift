@@ -107,11 +107,9 @@ struct Dissector<Sink: RecordSink> {
       }
       output.sink.receive(response)
     }
-    output.sink.receive(record(of: connection))
-    if let tls = connection.tls?.summary {
-      if !tls.isDecrypted { output.summary.undecryptedConnections += 1 }
-      if !tls.isWhole { output.summary.partlyClosedConnections += 1 }
-    }
+    let record = record(of: connection)
+    output.sink.receive(record)
+    output.summary.noteEnd(of: record)
   }
 
   private func record(of connection: Connection) -> ConnectionRecord {
@@ -131,7 +129,9 @@ struct Dissector<Sink: RecordSink> {
       case (let isHigh, true)?: isHigh == clientIsHigh ? .clientRST : .serverRST
       }
     return ConnectionRecord(
-      connection: connection.number, service: connection.service,
+      connection: connection.number,
+      service: connection.service == .unknown && connection.otherProtocol != nil ? .other : connection.service,
+      otherProtocol: connection.otherProtocol,
       client: connection.flow.map { clientIsHigh ? $0.high : $0.low },
       server: connection.flow.map { clientIsHigh ? $0.low : $0.high },
       opened: connection.opened, closed: connection.closed, end: end,
@@ -374,6 +374,7 @@ struct Dissector<Sink: RecordSink> {
         }
       }
     }
+    if connection.otherProtocol == nil { connection.otherProtocol = OtherProtocol(beginning: first) }
     if connection.clientIsHigh == nil {
       connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
     }

@@ -5,8 +5,7 @@ struct Findings {
     case neverResent, resent, lostNotTracked, unknownFate, unknownFateAfterResponse, unresolvedResponse, ambiguousZero
     case ambiguousIdentifier, tokenFailedAgain
     case severalResponses, acknowledgement, foreignCommand
-    case malformedItems, malformed, lostBytes, truncatedBytes, cutRecord, undecryptedBytes, undecryptedConnection,
-      conflict, limitHit
+    case malformedItems, malformed, lostBytes, truncatedBytes, cutRecord, undecryptedBytes, conflict, limitHit
     case reconnectStorm, unbatched
     case payloadOver4096, payloadOver2048, notAnObject, unusualTokenLength, knownBad, strangeExpiration, unknownItems
     case feedbackWithoutTime
@@ -74,8 +73,6 @@ extension Findings.Kind {
     case .truncatedBytes: some("packet was", "packets were") + " cut by the snap length"
     case .cutRecord: some("record is", "records are") + " cut by the beginning or end of the capture"
     case .undecryptedBytes: some("stretch", "stretches") + " of TLS could not be decrypted"
-    case .undecryptedConnection:
-      some("connection is", "connections are") + " TLS that was not, or not wholly, decrypted"
     case .conflict: some("byte was", "bytes were") + " sent twice with different contents; the first were used"
     case .limitHit: some("connection", "connections") + " hit a limit of this program"
     case .reconnectStorm: "\(count) connections were opened within a minute: APNs takes that for an attack"

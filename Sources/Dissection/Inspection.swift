@@ -23,6 +23,7 @@ public struct Inspection: RecordSink {
   private var perSegment = Counts(highest: 4_096)
   private var opens = PerSecond()
   private var lifetimes = Samples()
+  private var unread = UnreadConnections()
   private var rejectedTokens: [UInt64: Int] = [:]
   /// Of each listed error response, what its notifications were lost as.
   private var losses: [Int] = []
@@ -151,7 +152,7 @@ public struct Inspection: RecordSink {
     if let lifetime = record.closed.nanoseconds(since: record.opened) { lifetimes.add(Double(lifetime) / 1e9) }
     if record.service == .feedback { report.feedbackConnections += 1 }
     let packet = tally.lastPacket
-    if record.tls?.isWhole == false { shared.findings.note(.undecryptedConnection, packet: 0) }
+    unread.note(record)
     if record.fates.unknown > 0 && record.end != .captureEnd {
       let kind: Findings.Kind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
       shared.findings.note(kind, count: record.fates.unknown, packet: packet)
@@ -196,7 +197,8 @@ public struct Inspection: RecordSink {
     report.repeatedlyRejectedTokens = rejectedTokens.filter { $0.value > 1 }
       .sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(20)
       .map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
-    report.findings = shared.findings.rows
+    // First of all what was not read: the others know nothing of it.
+    report.findings = unread.findings(report.summary) + shared.findings.rows
     return report
   }
 }

@@ -20,6 +20,8 @@ public struct InspectionReport: Sendable, Encodable {
   public struct ConnectionRow: Sendable, Encodable {
     public var connection: Int
     public var service: String
+    /// What it speaks instead of this protocol.
+    public var `protocol`: String?
     public var client: String?
     public var server: String?
     public var opened: String?
@@ -93,6 +95,17 @@ public struct InspectionReport: Sendable, Encodable {
     public var gaps = 0
     public var malformed = 0
     public var undecryptedConnections = 0
+    /// No field of the record.
+    var readFeedbackConnections = 0
+
+    /// Something of this protocol was read. When nothing was, nothing is known of what was sent.
+    public var hasRead: Bool {
+      notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+    }
+
+    private enum CodingKeys: CodingKey {
+      case packets, connections, notifications, errorResponses, feedbackTuples, gaps, malformed, undecryptedConnections
+    }
   }
 
   public var files: [File] = []
@@ -164,7 +177,8 @@ extension InspectionReport {
     }
     connections.append(
       ConnectionRow(
-        connection: record.connection, service: record.service.rawValue, client: record.client?.description,
+        connection: record.connection, service: record.service.rawValue,
+        protocol: record.otherProtocol?.rawValue, client: record.client?.description,
         server: record.server?.description, opened: record.opened.text,
         durationS: record.closed.nanoseconds(since: record.opened).map { Double($0) / 1e9 }, end: record.end.rawValue,
         encrypted: record.tls?.isDecrypted == false, notifications: record.notifications,
@@ -221,7 +235,8 @@ extension InspectionReport.Summary {
     self.init(
       packets: record.packets, connections: record.connections, notifications: record.notifications,
       errorResponses: record.errorResponses, feedbackTuples: record.feedbackTuples, gaps: record.gaps,
-      malformed: record.malformed, undecryptedConnections: record.undecryptedConnections)
+      malformed: record.malformed, undecryptedConnections: record.undecryptedConnections,
+      readFeedbackConnections: record.readFeedbackConnections)
   }
 }
 

@@ -120,6 +120,7 @@ extension ConnectionRecord {
     output.begin("connection")
     output.field("connection", connection)
     output.field("service", service.rawValue)
+    if let otherProtocol { output.field("protocol", otherProtocol.rawValue) }
     if let client { output.field("client", client.description) }
     if let server { output.field("server", server.description) }
     output.field("opened", knownTime: opened)

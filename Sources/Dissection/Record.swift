@@ -10,7 +10,10 @@ public enum Direction: String, Sendable {
 
 /// What a connection is for.
 public enum Service: String, Sendable {
-  case gateway, feedback, unknown
+  case gateway, feedback
+  /// It speaks another protocol, which is known.
+  case other
+  case unknown
 }
 
 /// Where a record was found: its connection, its bytes in that direction's stream, the packet with its last byte.
@@ -124,6 +127,8 @@ public struct ConnectionRecord: Sendable {
 
   public var connection: Int
   public var service: Service
+  /// What it speaks instead of this protocol, on whatever port; `nil` when nothing tells.
+  public var otherProtocol: OtherProtocol?
   public var client: Endpoint?
   public var server: Endpoint?
   public var opened: Timestamp
@@ -160,9 +165,26 @@ public struct SummaryRecord: Sendable {
   /// Connections of which something could not be decrypted, those of which nothing could among them. No field of the
   /// record; each connection's says what.
   public var partlyClosedConnections = 0
+  /// Connections to a feedback service that could be read, to the end of an empty list too. No field of the record.
+  public var readFeedbackConnections = 0
 
   /// Something was missing, malformed or could not be decrypted.
   public var isDamaged: Bool { gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
+
+  /// Something of this protocol was read. When nothing was, nothing is known of what was sent.
+  public var hasRead: Bool {
+    notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+  }
+
+  mutating func noteEnd(of connection: ConnectionRecord) {
+    if let tls = connection.tls {
+      if !tls.isDecrypted { undecryptedConnections += 1 }
+      if !tls.isWhole { partlyClosedConnections += 1 }
+    }
+    if connection.service == .feedback, connection.otherProtocol == nil, connection.tls?.isDecrypted != false {
+      readFeedbackConnections += 1
+    }
+  }
 }
 
 /// What one input was, once it has been read.
@@ -179,6 +201,15 @@ public struct CaptureOutcome: Sendable {
   public var lastTime = Timestamp.none
   /// What was wrong with the file as a file; everything before the damage was read.
   public var warnings: [String] = []
+
+  /// Takes those that it does not have, as long as it has few.
+  mutating func add(_ others: [LinkType]) {
+    for linkType in others where linkTypes.count < Self.listedLinkTypes && !linkTypes.contains(linkType) {
+      linkTypes.append(linkType)
+    }
+  }
+
+  private static let listedLinkTypes = 64
 
   mutating func add(_ batch: borrowing EventBatch) {
     packets += batch.packets
@@ -202,15 +233,6 @@ public protocol RecordSink {
   /// The same when its connection has ended, with final counts.
   mutating func receive(_ record: ErrorResponseRecord)
   mutating func receive(_ record: borrowing FeedbackRecord)
-  /// Takes those that it does not have, as long as it has few.
-  mutating func add(_ others: [LinkType]) {
-    for linkType in others where linkTypes.count < Self.listedLinkTypes && !linkTypes.contains(linkType) {
-      linkTypes.append(linkType)
-    }
-  }
-
-  private static let listedLinkTypes = 64
-
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
   mutating func receive(_ record: ConnectionRecord)

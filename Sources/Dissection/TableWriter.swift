@@ -87,7 +87,8 @@ public final class TableWriter: RecordSink {
 
   public func receive(_ record: ConnectionRecord) {
     let ends = record.client.flatMap { client in record.server.map { "\(client) -> \($0)  " } } ?? ""
-    var details = "\(record.service.rawValue)  \(ends)\(record.end.rawValue)"
+    let spoken = record.otherProtocol.map { " (\($0.name))" } ?? ""
+    var details = "\(record.service.rawValue)\(spoken)  \(ends)\(record.end.rawValue)"
     if let tls = record.tls {
       details += "  " + (tls.version?.description ?? "TLS")
       if let problem = tls.problem { details += tls.isDecrypted ? ": \(problem)" : ", not decrypted: \(problem)" }

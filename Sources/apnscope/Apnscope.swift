@@ -34,9 +34,9 @@ struct Apnscope: AsyncParsableCommand {
         kill %1; wait
         apnscope report run.json --ledger sim.json --output report
 
-      Exit codes: 0 done; 64 usage; 65 not a capture, a file that cannot be used, or --strict found damage; 66 cannot \
-      open a file; 69 a port cannot be had, or the gateway not reached; 70 a load's books do not balance, or a part of it \
-      is missing; 74 cannot read or write; 99 a threshold failed; 130 interrupted.
+      Exit codes: 0 done; 64 usage; 65 not a capture, a file that cannot be used, or --strict found damage or nothing to \
+      read; 66 cannot open a file; 69 a port cannot be had, the gateway not reached, or nothing was accepted; 70 a load's \
+      books do not balance, or a part of it is missing; 74 cannot read or write; 99 a threshold failed; 130 interrupted.
       """,
     version: version,
     subcommands: [

@@ -33,7 +33,7 @@ struct Decode: ParsableCommand {
         tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
 
       Exit codes: 0 done (damage is in the records); 64 usage; 65 not a capture, a key that cannot be used, or --strict \
-      found damage; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
+      found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
   /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
@@ -56,7 +56,7 @@ struct Decode: ParsableCommand {
         valueName: "file"), completion: .file())
     var exportKeys: String?
 
-    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted.")
+    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
 

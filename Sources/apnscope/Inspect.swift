@@ -24,8 +24,11 @@ struct Inspect: ParsableCommand {
         apnscope inspect --rows 100 --filter 'host 10.0.0.5' capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
 
-      Exit codes: 0 done (damage is among the findings); 64 usage; 65 not a capture, or a key that cannot be used; 66 \
-      cannot open a file; 74 cannot read or write; 130 interrupted.
+      Where nothing of the protocol can be read, the findings say so and why: what is encrypted, which ports speak \
+      something else, a filter that matches nothing.
+
+      Exit codes: 0 done (damage is among the findings); 64 usage; 65 not a capture, a key that cannot be used, or \
+      --strict found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
   /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
@@ -35,12 +38,16 @@ struct Inspect: ParsableCommand {
 
     @Option(help: ArgumentHelp("Connections and error responses that the text lists, 0 to 10000.", valueName: "count"))
     var rows = 12
+
+    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
+    var strict = false
   }
 
   @OptionGroup(title: "What is shown") var view: ViewOptions
   @OptionGroup var recordings: RecordingsArgument
   @OptionGroup(title: "What is read") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "What is kept") var tallies: TallyLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var format: Format { view.format }
@@ -54,7 +61,7 @@ struct Inspect: ParsableCommand {
 
   func run() throws {
     Interrupt.watch()
-    var result = try Reading(recordings.inputs, decoding, into: Inspection())
+    var result = try Reading(recordings.inputs, decoding, into: Inspection(limits: tallies.limits))
     let report = result.sink.finish()
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()
@@ -68,7 +75,7 @@ struct Inspect: ParsableCommand {
       _ = write(Array(text.utf8).rawBytes)
     }
     try outputs.check()
-    let code = result.exitCode(strict: false)
+    let code = result.exitCode(strict: view.strict)
     if code != .success { throw code }
   }
 }

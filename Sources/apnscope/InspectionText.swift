@@ -40,7 +40,8 @@ struct InspectionText {
     var losses = report.gapsByReason.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
     if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
-    add("  loss: \(losses.isEmpty ? "none" : losses.joined(separator: ", "))")
+    let none = report.summary.hasRead ? "none" : "not known, because nothing was read"
+    add("  loss: \(losses.isEmpty ? none : losses.joined(separator: ", "))")
   }
 
   private mutating func totals() {
@@ -83,7 +84,8 @@ struct InspectionText {
           ? "\(row.feedbackTuples) tuples" : row.commands.map(String.init).joined(separator: "/")
       let fates = row.notifications == 0 ? "-" : "\(row.accepted)/\(row.rejected)/\(row.discarded)/\(row.unknown)"
       table.add([
-        "\(row.connection)", row.service, ends, row.opened.map { String($0.dropFirst(11).prefix(12)) } ?? "-",
+        "\(row.connection)", row.service + (row.protocol.map { " (\($0))" } ?? ""), ends,
+        row.opened.map { String($0.dropFirst(11).prefix(12)) } ?? "-",
         row.durationS.map(Self.seconds) ?? "-", sent, fates,
         row.firstErrorStatus.map { "\($0) \(row.firstErrorName ?? "")" } ?? "-",
         row.discardedAfterFirstError.map(String.init) ?? "-", row.end,

@@ -65,6 +65,8 @@ struct Reading<Sink: RecordSink> {
   func exitCode(strict: Bool) -> ExitCode {
     if Interrupt.isRequested { return ExitStatus.interrupted }
     if let failure { return failure }
-    return strict && (summary.isDamaged || hasWarnings) ? ExitStatus.damaged : .success
+    guard strict else { return .success }
+    if !summary.hasRead { complain("no notification and no feedback was read") }
+    return summary.isDamaged || hasWarnings || !summary.hasRead ? ExitStatus.damaged : .success
   }
 }

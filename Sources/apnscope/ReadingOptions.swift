@@ -12,7 +12,7 @@ struct PortMeaning: ExpressibleByArgument {
   init?(argument: String) {
     let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
     guard parts.count == 2, let port = UInt16(parts[0]), port > 0, let service = Service(rawValue: parts[1]),
-      service != .unknown
+      service == .gateway || service == .feedback
     else { return nil }
     self.port = port
     self.service = service

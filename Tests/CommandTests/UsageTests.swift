@@ -109,7 +109,7 @@ struct UsageTests {
     "--help mentions every option, and explains it",
     arguments: [
       ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
-      ("inspect", readingOptions + ["--format", "--rows"]),
+      ("inspect", readingOptions + ["--format", "--rows", "--strict", "--max-listed", "--max-remembered"]),
       ("simulate", simulateOptions),
       ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),
       ("merge", ["--output", "--format", "--ledger", "--threshold", "--allow-missing", "--max-results"]),

@@ -62,7 +62,8 @@ struct ConnectionTests {
     for line in [gateway, feedback, web] { capture.finish(line) }
     let seen = try capture.dissected()
     let ordered = seen.connections.sorted { $0.connection < $1.connection }
-    #expect(ordered.map(\.service) == [.gateway, .feedback, .unknown])
+    #expect(ordered.map(\.service) == [.gateway, .feedback, .other])
+    #expect(ordered.map(\.otherProtocol) == [nil, nil, .http1])
     #expect(ordered.map { $0.server?.port } == [12_195, 12_196, 80])
     #expect(ordered.map(\.notifications) == [2, 0, 0])
     #expect(ordered.map(\.feedbackTuples) == [0, 2, 0])

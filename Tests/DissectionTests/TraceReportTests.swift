@@ -75,6 +75,61 @@ struct TraceReportTests {
     }
   }
 
+  private func report(_ lines: [Substring]) throws -> (report: TraceReport, missing: String?) {
+    var reader = RecordReader()
+    var sink = TraceInspection()
+    for line in lines { reader.scan(Array(line.utf8).rawBytes) }
+    for line in lines { try reader.read(Array(line.utf8).rawBytes, into: &sink) }
+    reader.finish(into: &sink)
+    return (sink.finish(), reader.missing)
+  }
+
+  private func expectBalance(_ report: TraceReport, _ what: String) {
+    let (fates, summary) = (report.inspection.fates, report.inspection.summary)
+    let sum = fates.accepted + fates.rejected + fates.discarded + fates.unknown
+    #expect(sum == summary.notifications, "\(what)")
+    let again = report.inspection.errors.compactMap(\.sentAgain).reduce(0, +)
+    #expect(again <= fates.discarded, "\(what)")
+    for row in report.inspection.connections {
+      #expect(row.accepted + row.rejected + row.discarded + row.unknown == row.notifications, "\(what)")
+    }
+  }
+
+  /// `decode … | head -150 | report -` told of 79 discarded and 138 of them sent again, and of nothing missing.
+  @Test(
+    "Records of which some are missing are said to be partial, and their fates add up", arguments: TraceTests.baselines)
+  func partial(name: String) throws {
+    let text = try String(contentsOf: Folder.traces.appending(path: name), encoding: .utf8)
+    let lines = text.split(separator: "\n")
+    let whole = try report(lines)
+    #expect(whole.missing == nil)
+    expectBalance(whole.report, "all")
+    let types = Set(lines.compactMap { $0.split(separator: "\"").dropFirst(3).first })
+    for type in types where type != "capture" {
+      let rest = lines.filter { !$0.hasPrefix("{\"type\":\"\(type)\"") }
+      let partial = try report(rest)
+      #expect(partial.missing?.hasPrefix("The records are partial: ") == true, "without \(type)")
+      expectBalance(partial.report, "without \(type)")
+    }
+    for length in stride(from: 1, to: lines.count, by: max(1, lines.count / 12)) {
+      let partial = try report(Array(lines.prefix(length)))
+      #expect(partial.missing?.contains("no summary") == true, "the first \(length)")
+      expectBalance(partial.report, "the first \(length)")
+      let end = try report(Array(lines.suffix(length)))
+      expectBalance(end.report, "the last \(length)")
+    }
+  }
+
+  @Test("A connection whose own record is missing has the fates that its error responses tell")
+  func toldFates() throws {
+    let path = Folder.traces.appending(path: "known-bad-and-errors.pcap.jsonl")
+    let lines = try String(contentsOf: path, encoding: .utf8).split(separator: "\n")
+    let (whole, cut) = try (report(lines), report(lines.filter { !$0.hasPrefix("{\"type\":\"connection\"") }))
+    #expect("\(cut.report.inspection.fates)" == "\(whole.report.inspection.fates)")
+    let missing = try #require(cut.missing)
+    #expect(missing.contains("0 of \(whole.report.inspection.summary.connections) connections"))
+  }
+
   @Test("Every line of records that is cut anywhere is refused or read, and never the end of the program")
   func cutLines() throws {
     for name in ["plain-error.pcap.jsonl", "tls-known-bad.pcapng.jsonl", "feedback-plain.hex.jsonl"] {

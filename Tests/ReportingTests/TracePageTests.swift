@@ -12,6 +12,49 @@ struct TracePageTests {
     #expect(page.markdown().text.hasPrefix("# Trace: records\n"))
   }
 
+  private static let praise = "There is nothing that is worth a look"
+
+  private func text(_ change: (inout TraceSummary) -> Void) -> String {
+    var summary = TraceSummary()
+    (summary.notifications, summary.fates.accepted, summary.connectionCount) = (10, 10, 1)
+    change(&summary)
+    return TracePage(summary).page.markdown().text
+  }
+
+  /// A capture of a web server: "There is nothing that is worth a look: no error, no loss, no damage."
+  @Test("All is well only where all was read and every fate is known")
+  func verdict() {
+    let good = text { _ in }
+    #expect(good.contains(Self.praise) && good.contains("nothing was lost to an error"))
+    let changes: [(String, (inout TraceSummary) -> Void)] = [
+      ("nothing read", { ($0.notifications, $0.fates.accepted, $0.hasRead) = (0, 0, false) }),
+      ("no notification", { ($0.notifications, $0.fates.accepted) = (0, 0) }),
+      ("open", { ($0.fates.accepted, $0.fates.unknown) = (9, 1) }), ("encrypted", { $0.undecrypted = 1 }),
+      ("missing", { $0.missingBytes = 1 }), ("malformed", { $0.malformed = 1 }),
+      ("partial", { $0.warnings = ["The records are partial."] }),
+      ("gap", { $0.gaps = [.init("stretches", 1)] }),
+    ]
+    for (name, change) in changes {
+      let text = text(change)
+      #expect(!text.contains(Self.praise) && !text.contains("nothing was lost"), "\(name)")
+    }
+    #expect(text(changes[0].1).contains("Nothing of the protocol was read"))
+  }
+
+  @Test("No more are told to be sent again than were discarded")
+  func sentAgain() {
+    func note(_ again: Int) -> String {
+      text { summary in
+        (summary.fates.discarded, summary.errorCount) = (79, 1)
+        var error = TraceSummary.ErrorResponse()
+        (error.discarded, error.sentAgain) = (79, again)
+        summary.errors = [error]
+      }
+    }
+    #expect(note(79).contains("79 of them sent again"))
+    #expect(!note(138).contains("138 of them sent again"))
+  }
+
   @Test("Absurd numbers and hostile words have a page that is well formed")
   func absurd() {
     let words = "\"><script>alert(1)</script>|`]\u{202e}\u{0}"

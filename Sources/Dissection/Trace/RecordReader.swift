@@ -36,7 +36,9 @@ public struct RecordReader: ~Copyable {
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
-  private var summary = SummaryRecord()
+  /// Totals: those that the records tell of, where some of them are missing.
+  public private(set) var summary = SummaryRecord()
+  private var census = RecordCensus()
   /// Records whose type is not known, which are passed over.
   public private(set) var unknownRecords = 0
   /// Records that were read.
@@ -57,7 +59,12 @@ public struct RecordReader: ~Copyable {
     var notifications = 0
     var errorResponses = 0
     var feedbackTuples = 0
+    /// What its error responses say became of its notifications.
+    var fates = ToldFates()
   }
+
+  /// What is missing of the records, in a sentence; `nil` when nothing is known to be. Ask when `finish(into:)` was called.
+  public var missing: String? { census.missing }
 
   public init(limits: Limits = Limits()) { self.limits = limits }
 
@@ -122,14 +129,19 @@ public struct RecordReader: ~Copyable {
       }
       sink.receive(GapRecord(place: try place(fields), direction: Self.direction(fields), reason: reason))
       summary.gaps += 1
+      census.found.gaps += 1
     case "malformed":
       sink.receive(
         MalformedRecord(
           place: try place(fields), direction: Self.direction(fields), problem: fields.text("problem") ?? "", bytes: [])
       )
       summary.malformed += 1
+      census.found.malformed += 1
     case "connection": try connection(fields, &sink)
-    case "summary": summary.packets += try fields.number("packets", most: Self.mostBytes) ?? 0
+    case "summary":
+      let told = try Self.summary(fields)
+      summary.packets += told.packets
+      census.add(told)
     default:
       unknownRecords += 1
       return
@@ -140,19 +152,32 @@ public struct RecordReader: ~Copyable {
   /// Ends what has no record of its end, and tells the totals. Call it once.
   public mutating func finish(into sink: inout some RecordSink) {
     endSegment(&sink)
+    census.begun = summary.connections
     for (number, counts) in open.sorted(by: { $0.key < $1.key }) {
-      var fates = ProviderSession.Fates()
-      fates.unknown = counts.notifications
-      sink.receive(
-        ConnectionRecord(
-          connection: number,
-          service: counts.notifications > 0 ? .gateway : counts.feedbackTuples > 0 ? .feedback : .unknown,
-          client: nil, server: nil, opened: counts.opened, closed: .none, end: .captureEnd, tls: nil, clientBytes: 0,
-          serverBytes: 0, missingBytes: 0, notifications: counts.notifications,
-          errorResponses: counts.errorResponses, feedbackTuples: counts.feedbackTuples, fates: fates,
-          conflictingBytes: 0, limits: []))
+      let fates = counts.fates.fates(of: counts.notifications)
+      let isGateway = fates.written > 0 || counts.errorResponses > 0
+      let record = ConnectionRecord(
+        connection: number, service: isGateway ? .gateway : counts.feedbackTuples > 0 ? .feedback : .unknown,
+        client: nil, server: nil, opened: counts.opened, closed: .none, end: .captureEnd, tls: nil, clientBytes: 0,
+        serverBytes: 0, missingBytes: 0, notifications: fates.written, errorResponses: counts.errorResponses,
+        feedbackTuples: counts.feedbackTuples, fates: fates, conflictingBytes: 0, limits: [])
+      summary.notifications += fates.written - counts.notifications
+      summary.noteEnd(of: record)
+      sink.receive(record)
     }
     sink.receive(summary)
+  }
+
+  private static func summary(_ fields: RecordFields) throws(RecordError) -> SummaryRecord {
+    var summary = SummaryRecord()
+    summary.packets = try fields.number("packets", most: mostBytes) ?? 0
+    summary.connections = try fields.number("connections") ?? 0
+    summary.notifications = try fields.number("notifications", most: mostBytes) ?? 0
+    summary.errorResponses = try fields.number("error_responses", most: mostBytes) ?? 0
+    summary.feedbackTuples = try fields.number("feedback_tuples", most: mostBytes) ?? 0
+    summary.gaps = try fields.number("gaps", most: mostBytes) ?? 0
+    summary.malformed = try fields.number("malformed", most: mostBytes) ?? 0
+    return summary
   }
 
   /// The record's place, with the connection's number among all files.
@@ -237,9 +262,11 @@ public struct RecordReader: ~Copyable {
     segment = (place.connection, place.packet, segment.count + 1, place.time)
     open[place.connection]?.notifications += 1
     summary.notifications += 1
+    census.found.notifications += 1
     records += 1
     if let problem {
       summary.malformed += 1
+      census.found.malformed += 1
       sink.receive(malformed: problem, layout, output.bytes, at: place, index: index)
     } else {
       sink.receive(layout, output.bytes, at: place, index: index)
@@ -279,7 +306,9 @@ public struct RecordReader: ~Copyable {
     record.place.connection = try begin(record.place.connection, record.place.time, &sink)
     endSegment(&sink)
     open[record.place.connection]?.errorResponses += 1
+    open[record.place.connection]?.fates.add(record)
     summary.errorResponses += 1
+    census.found.errorResponses += 1
     var isDone = false
     if files.indices.contains(file) {
       let line = files[file].linesSeen
@@ -326,6 +355,7 @@ public struct RecordReader: ~Copyable {
     place.connection = try begin(place.connection, place.time, &sink)
     open[place.connection]?.feedbackTuples += 1
     summary.feedbackTuples += 1
+    census.found.feedbackTuples += 1
     sink.receive(
       FeedbackRecord(place: place, index: index, tuple: FeedbackTuple(timestamp: timestamp, token: scratch.bytes)))
   }
@@ -353,6 +383,7 @@ public struct RecordReader: ~Copyable {
     var record = ConnectionRecord(
       connection: try fields.required("connection"),
       service: fields.text("service").flatMap(Service.init) ?? .unknown,
+      otherProtocol: fields.text("protocol").flatMap(OtherProtocol.init),
       client: fields.text("client").flatMap { Endpoint($0) }, server: fields.text("server").flatMap { Endpoint($0) },
       opened: opened, closed: try fields.time("closed"),
       end: fields.text("end").flatMap(ConnectionRecord.End.init) ?? .captureEnd, tls: tls,
@@ -366,11 +397,14 @@ public struct RecordReader: ~Copyable {
       limits: fields.list("limits").compactMap(LimitKind.init))
     record.connection = try begin(record.connection, opened, &sink)
     endSegment(&sink)
-    open[record.connection] = nil
-    if let tls {
-      if !tls.isDecrypted { summary.undecryptedConnections += 1 }
-      if !tls.isWhole { summary.partlyClosedConnections += 1 }
-    }
+    let counts = open.removeValue(forKey: record.connection)
+    census.add(record)
+    // What it tells stands, and adds up, also when not all of its records are there.
+    let found = counts?.notifications ?? 0
+    record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
+    record.notifications = record.fates.written
+    summary.notifications += record.notifications - found
+    summary.noteEnd(of: record)
     sink.receive(record)
   }
 }

@@ -32,7 +32,9 @@ extension TracePage {
 
   var payloads: Section {
     let total = summary.payloads.reduce(0) { $0 + $1.count }
-    guard total > 0 else { return Section("Payloads", [.paragraph("There is no payload.")]) }
+    guard total > 0 else {
+      return Section("Payloads", [.paragraph(summary.hasRead ? "There is no payload." : nothingSent)])
+    }
     func over(_ limit: Int) -> Int { summary.payloads.filter { $0.value > limit }.reduce(0) { $0 + $1.count } }
     let limits = [(2_048, "longest for most certificates"), (4_096, "longest at all, and for VoIP")]
     let largest = summary.payloads.last?.value ?? 0
@@ -62,7 +64,9 @@ extension TracePage {
 
   var tokens: Section {
     let tokens = summary.tokens
-    guard tokens.distinct > 0 else { return Section("Device tokens", [.paragraph("There is no device token.")]) }
+    guard tokens.distinct > 0 else {
+      return Section("Device tokens", [.paragraph(summary.hasRead ? "There is no device token." : nothingSent)])
+    }
     let about = tokens.isEstimate ? "about " : ""
     var blocks: [Block] = [
       .paragraph(
@@ -85,7 +89,7 @@ extension TracePage {
 
   var mix: Section {
     guard summary.notifications > 0 else {
-      return Section("Commands, priorities, expirations", [.paragraph("No notification is in the trace.")])
+      return Section("Commands, priorities, expirations", [.paragraph(nothingSent)])
     }
     var table = Table([.init("field"), .init("value"), .init("notifications", .right), .init("share", .right)])
     func add(_ field: String, _ values: [TraceSummary.Count]) {
@@ -116,7 +120,12 @@ extension TracePage {
   var feedback: Section {
     let feedback = summary.feedback
     guard feedback.tuples > 0 || feedback.connections > 0 else {
-      return Section("Feedback", [.paragraph("Nobody asked the feedback service, as far as the trace tells.")])
+      return Section(
+        "Feedback",
+        [
+          .paragraph(
+            summary.hasRead ? "Nobody asked the feedback service, as far as the trace tells." : nothingSent)
+        ])
     }
     var blocks: [Block] = [
       .paragraph(
@@ -170,6 +179,10 @@ extension TracePage {
     return Section("Feedback", blocks)
   }
 
+  var nothingSent: Prose {
+    summary.hasRead ? "No notification is in the trace." : "Nothing was read, so that nothing is known of it."
+  }
+
   var damage: Section {
     var table = Table([.init("what is missing"), .init("how often", .right)])
     for gap in summary.gaps where gap.count > 0 {
@@ -182,7 +195,9 @@ extension TracePage {
       table.add("connections that were not decrypted", Prose(grouped(summary.undecrypted)), tone: .warning)
     }
     guard !table.rows.isEmpty else {
-      return Section("What the trace does not hold", [.paragraph("Nothing is known to be missing.")])
+      return Section(
+        "What the trace does not hold",
+        [.paragraph(summary.hasRead ? "Nothing is known to be missing." : nothingSent)])
     }
     var blocks: [Block] = [.table(table)]
     if summary.missingBytes > 0 {

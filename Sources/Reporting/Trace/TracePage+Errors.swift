@@ -7,7 +7,7 @@ extension TracePage {
           .paragraph(
             summary.notifications > 0
               ? "No error response came. The protocol never says yes, so nothing proves that all was taken either."
-              : "No error response came.")
+              : summary.hasRead ? "No error response came." : "Nothing was read, so that none is known of.")
         ])
     }
     var statuses = Table([

@@ -28,7 +28,7 @@ extension TracePage {
 
   var sending: Section {
     guard summary.notifications > 0 else {
-      return Section("What was sent", [.paragraph("No notification is in the trace.")])
+      return Section("What was sent", [.paragraph(nothingSent)])
     }
     let (kind, groups) = groups
     var blocks: [Block] = []

@@ -57,21 +57,21 @@ public struct TracePage: Sendable {
     let fates = summary.fates
     let segments = summary.perSegment.reduce(0) { $0 + $1.count }
     let bad = summary.findings.filter { $0.tone == .bad }
-    let warnings = summary.findings.filter { $0.tone == .warning }
     let hasSent = summary.notifications > 0 || summary.errorCount > 0
     var figures = [Figure("connections", grouped(summary.connectionCount), note: connectionNote)]
     if hasSent || summary.feedback.connections == 0 {
       figures =
         [
-          Figure("notifications", grouped(summary.notifications), note: rateNote),
           Figure(
-            "error responses", grouped(summary.errorCount),
+            "notifications", grouped(summary.notifications), note: summary.hasRead ? rateNote : "nothing was read"),
+          Figure(
+            "error responses", summary.hasRead ? grouped(summary.errorCount) : "–",
             note: summary.statuses.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2)
               .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
             tone: summary.errorCount == 0 ? .neutral : .warning),
           Figure(
-            "discarded", grouped(fates.discarded), note: discardedNote,
-            tone: fates.discarded == 0 ? .good : bad.isEmpty ? .warning : .bad),
+            "discarded", summary.notifications == 0 ? "–" : grouped(fates.discarded), note: discardedNote,
+            tone: fates.discarded == 0 ? (isProven ? .good : .neutral) : bad.isEmpty ? .warning : .bad),
         ] + figures
     }
     if segments > 0 {
@@ -91,7 +91,9 @@ public struct TracePage: Sendable {
     }
     var blocks: [Block] = [.figures(figures)]
     blocks += summary.warnings.map { .callout(.warning, Prose($0)) }
-    if bad.isEmpty, warnings.isEmpty, summary.findings.isEmpty {
+    if !summary.hasRead {
+      blocks.append(.callout(.warning, "Nothing of the protocol was read: the findings say why."))
+    } else if summary.findings.isEmpty, isProven {
       blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
     }
     if summary.notifications > 0 {
@@ -111,6 +113,12 @@ public struct TracePage: Sendable {
     return Section("At a glance", blocks)
   }
 
+  /// What was sent was read, all of it, and each notification's fate is known.
+  private var isProven: Bool {
+    summary.notifications > 0 && summary.fates.unknown == 0 && summary.undecrypted == 0 && summary.missingBytes == 0
+      && summary.malformed == 0 && summary.gaps.isEmpty && summary.warnings.isEmpty
+  }
+
   private var rateNote: String {
     guard summary.notifications > 1, let first = summary.sent.counts.firstIndex(where: { $0 > 0 }),
       let last = summary.sent.counts.lastIndex(where: { $0 > 0 })
@@ -128,11 +136,16 @@ public struct TracePage: Sendable {
   }
 
   private var discardedNote: String {
-    guard summary.fates.discarded > 0 else { return "nothing was lost to an error" }
+    guard summary.notifications > 0 else { return "no notification was read" }
+    guard summary.fates.discarded > 0 else {
+      if isProven { return "nothing was lost to an error" }
+      return summary.fates.unknown > 0 ? "\(grouped(summary.fates.unknown)) unknown" : "of what was read"
+    }
     let known = summary.errors.compactMap(\.sentAgain)
-    guard !known.isEmpty else { return "" }
+    let again = known.reduce(0, +)
+    guard !known.isEmpty, again <= summary.fates.discarded else { return "" }
     let least = summary.notFollowed > 0 ? "at least " : ""
-    return "\(least)\(grouped(known.reduce(0, +))) of them sent again"
+    return "\(least)\(grouped(again)) of them sent again"
   }
 
   private var connectionNote: String {

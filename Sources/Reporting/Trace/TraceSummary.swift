@@ -23,6 +23,8 @@ public struct TraceSummary: Sendable, Equatable {
   public var missingBytes = 0
   public var malformed = 0
   public var undecrypted = 0
+  /// Something of the protocol was read; else nothing is known of what was sent.
+  public var hasRead = true
   /// Discarded notifications that were too many to be looked for again.
   public var notFollowed = 0
   /// Bytes that the trace does not hold, by reason.

@@ -47,8 +47,9 @@ struct Report: ParsableCommand {
         apnscope decode monday.pcapng | apnscope report - --output monday/
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is none of the kinds above, \
-      or of another schema, or some of its records cannot be read (the report is of the others); 66 cannot open a file; 70 the books of both sides do not agree (the report is written); 74 cannot \
-      read or write; 130 interrupted (the report is of what was read).
+      or of another schema, some of its records cannot be read (the report is of the others), or --strict found damage \
+      or nothing (the report is written); 66 cannot open a file; 70 the books of both sides do not agree (the report is \
+      written); 74 cannot read or write; 130 interrupted (the report is of what was read).
       """)
 
   @Argument(
@@ -73,6 +74,8 @@ struct Report: ParsableCommand {
 
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
+
+  @OptionGroup(title: "What is kept of traces") var tallies: TallyLimitOptions
 
   @OptionGroup(title: "What is read") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
@@ -114,8 +117,8 @@ struct Report: ParsableCommand {
         "\(input): is a ledger of 'apnscope simulate'; give it beside the load's result: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
-    case .records: try reportTrace(try TraceReading(records: path, trace, decoding.limits))
-    case .recording: try reportTrace(try TraceReading(recording: path, trace, decoding))
+    case .records: try reportTrace(try TraceReading(records: path, trace, tallies, decoding.limits))
+    case .recording: try reportTrace(try TraceReading(recording: path, trace, tallies, decoding))
     }
   }
 

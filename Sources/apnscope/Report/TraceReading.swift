@@ -8,11 +8,11 @@ struct TraceOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Connections, error responses and the like that a table lists.", valueName: "count"))
   var rows = 50
 
-  @Option(
-    help: ArgumentHelp(
-      "Connections, and error responses, that are kept one by one; of further ones only totals are told.",
-      valueName: "count"))
-  var maxListed = Inspection.Limits().listed
+  @Flag(
+    help:
+      "Exit with 65 when anything of a trace was missing, malformed or not decrypted, or nothing was read; the report is written."
+  )
+  var strict = false
 
   @Option(
     help: ArgumentHelp(
@@ -26,29 +26,20 @@ struct TraceOptions: ParsableArguments {
       valueName: "count"))
   var maxTokens = TraceInspection.Limits().tokens
 
-  @Option(
-    help: ArgumentHelp(
-      "Latest notifications, and lost ones, that are remembered to recognise them when they are sent again.",
-      valueName: "count"))
-  var maxRemembered = Inspection.Limits().remembered
-
   @Option(help: ArgumentHelp("Lines of records that cannot be read and are named one by one.", valueName: "count"))
   var maxComplaints = 20
 
   func validate() throws {
     for (name, value) in [
-      ("rows", rows), ("max-listed", maxListed), ("max-timelines", maxTimelines), ("max-tokens", maxTokens),
-      ("max-remembered", maxRemembered), ("max-complaints", maxComplaints),
+      ("rows", rows), ("max-timelines", maxTimelines), ("max-tokens", maxTokens), ("max-complaints", maxComplaints),
     ] where value < 0 || value > 1 << 24 {
       throw ValidationError("--\(name) takes a number from 0 to 16777216, not \(value).")
     }
   }
 
-  var limits: TraceInspection.Limits {
+  func limits(_ tallies: TallyLimitOptions) -> TraceInspection.Limits {
     var limits = TraceInspection.Limits()
-    limits.inspection.listed = maxListed
-    limits.inspection.history = max(1, maxRemembered)
-    limits.inspection.remembered = maxRemembered
+    limits.inspection = tallies.limits
     limits.timelines = maxTimelines
     limits.tokens = maxTokens
     return limits
@@ -62,10 +53,12 @@ struct TraceReading {
   let code: ExitCode
 
   /// Decodes a recording, as `inspect` does. Throws an exit code when nothing of it could be read.
-  init(recording path: String, _ options: TraceOptions, _ decoding: DecodingOptions) throws {
+  init(
+    recording path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ decoding: DecodingOptions
+  ) throws {
     Interrupt.watch()
-    var reading = try Reading([path], decoding, into: TraceInspection(limits: options.limits))
-    code = reading.exitCode(strict: false)
+    var reading = try Reading([path], decoding, into: TraceInspection(limits: options.limits(tallies)))
+    code = reading.exitCode(strict: options.strict)
     let report = reading.sink.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
     summary = TraceSummary(report, warnings: report.inspection.files.flatMap(\.warnings))
@@ -73,16 +66,18 @@ struct TraceReading {
 
   /// Reads the records of `apnscope decode`. A line that is none is complained about, and the others are read all the
   /// same.
-  init(records path: String, _ options: TraceOptions, _ limits: LimitOptions) throws {
+  init(
+    records path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ limits: LimitOptions
+  ) throws {
     Interrupt.watch()
     var readerLimits = RecordReader.Limits()
     readerLimits.connections = limits.maxConnections
-    readerLimits.remembered = options.maxRemembered
+    readerLimits.remembered = tallies.maxRemembered
     var reader = RecordReader(limits: readerLimits)
     // What is wrong with the file is told in the second pass.
     var early = try RecordLines(path)
     while !Interrupt.isRequested, try early.nextIfReadable(isQuiet: true) { reader.scan(early.text) }
-    var sink = TraceInspection(limits: options.limits)
+    var sink = TraceInspection(limits: options.limits(tallies))
     var lines = try RecordLines(path)
     var refused = 0
     while !Interrupt.isRequested, try lines.nextIfReadable(isQuiet: false) {
@@ -107,13 +102,20 @@ struct TraceReading {
       warnings.append("\(some(refused)) of the records could not be read and \(refused == 1 ? "is" : "are") left out.")
     }
     if lines.isCut { warnings.append("The records end with a line that is too long; what is behind it was not read.") }
+    if let missing = reader.missing { warnings.append(missing) }
     if reader.unknownRecords > 0 {
       let count = reader.unknownRecords
       warnings.append(
         "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of a kind that is not known, and passed over.")
     }
     summary = TraceSummary(sink.finish(), warnings: warnings)
-    code =
-      Interrupt.isRequested ? ExitStatus.interrupted : refused > 0 || lines.isCut ? ExitStatus.damaged : .success
+    if Interrupt.isRequested {
+      code = ExitStatus.interrupted
+    } else if refused > 0 || lines.isCut {
+      code = ExitStatus.damaged
+    } else {
+      let isWhole = !reader.summary.isDamaged && reader.summary.hasRead && reader.missing == nil
+      code = options.strict && !isWhole ? ExitStatus.damaged : .success
+    }
   }
 }

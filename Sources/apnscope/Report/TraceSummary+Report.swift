@@ -30,6 +30,7 @@ extension TraceSummary {
     missingBytes = inspection.missingBytes
     malformed = inspection.malformed
     undecrypted = inspection.summary.undecryptedConnections
+    hasRead = inspection.summary.hasRead
     notFollowed = inspection.findings.first { $0.kind == "lost_not_tracked" }?.count ?? 0
     gaps = inspection.gapsByReason.sorted { $0.key < $1.key }.map { Count(Self.meaning(ofGap: $0.key), $0.value) }
     findings = inspection.findings.map {

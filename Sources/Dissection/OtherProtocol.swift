@@ -1,0 +1,31 @@
+import Bytes
+
+/// What a connection speaks when it is not this protocol, told from the first bytes of a direction.
+///
+/// Only what its first bytes tell beyond doubt; TLS has a place of its own in a connection's record.
+public enum OtherProtocol: String, Sendable {
+  case http1, http2, ssh
+
+  private static let beginnings: [(OtherProtocol, [String])] = [
+    (.http2, ["PRI * HTTP/2.0\r\n"]), (.ssh, ["SSH-2.0-", "SSH-1."]),
+    (
+      .http1,
+      ["HTTP/1.", "GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "CONNECT ", "PATCH ", "TRACE "]
+    ),
+  ]
+
+  init?(beginning bytes: [UInt8]) {
+    let found = Self.beginnings.first { $0.1.contains { bytes.starts(with: Array($0.utf8)) } }
+    guard let found else { return nil }
+    self = found.0
+  }
+
+  /// As people call it.
+  public var name: String {
+    switch self {
+    case .http1: "HTTP"
+    case .http2: "HTTP/2"
+    case .ssh: "SSH"
+    }
+  }
+}

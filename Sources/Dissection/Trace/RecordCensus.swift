@@ -1,0 +1,78 @@
+import APNSProtocol
+
+/// The records of a trace that are there, against those that its summary and its connections tell of.
+struct RecordCensus {
+  /// Records by type; of connections those that have ended.
+  var found = SummaryRecord()
+  /// Connections of which there is any record.
+  var begun = 0
+  private var summaries = 0
+  private var told = SummaryRecord()
+  private var toldByConnections = SummaryRecord()
+
+  mutating func add(_ summary: SummaryRecord) {
+    summaries += 1
+    told.connections += summary.connections
+    told.notifications += summary.notifications
+    told.errorResponses += summary.errorResponses
+    told.feedbackTuples += summary.feedbackTuples
+    told.gaps += summary.gaps
+    told.malformed += summary.malformed
+  }
+
+  mutating func add(_ connection: ConnectionRecord) {
+    found.connections += 1
+    toldByConnections.notifications += connection.notifications
+    toldByConnections.errorResponses += connection.errorResponses
+    toldByConnections.feedbackTuples += connection.feedbackTuples
+  }
+
+  var missing: String? {
+    let counts = [
+      ("connections", found.connections, max(told.connections, begun)),
+      ("notifications", found.notifications, max(told.notifications, toldByConnections.notifications)),
+      ("error responses", found.errorResponses, max(told.errorResponses, toldByConnections.errorResponses)),
+      ("feedback tuples", found.feedbackTuples, max(told.feedbackTuples, toldByConnections.feedbackTuples)),
+      ("gaps", found.gaps, told.gaps), ("malformed stretches and frames", found.malformed, told.malformed),
+    ]
+    var parts = counts.filter { $0.1 < $0.2 }.map { "\($0.1) of \($0.2) \($0.0)" }
+    if summaries == 0 { parts.append("no summary, so that more may be missing") }
+    guard !parts.isEmpty else { return nil }
+    return "The records are partial: there are only \(parts.joined(separator: ", ")). What is told is of these."
+  }
+}
+
+/// The fates of a connection's notifications, from its error responses alone: its own record is missing.
+struct ToldFates {
+  /// Of the response that names the latest notification, which settles all up to it.
+  private var named = -1
+  private var isShutdown = false
+  private var discarded: Int?
+  /// Responses that name a later notification than those before them, and reject it.
+  private var rejected = 0
+
+  mutating func add(_ record: ErrorResponseRecord) {
+    guard let named = record.notification, record.response.status != .noError, named > self.named else { return }
+    self.named = named
+    isShutdown = record.response.status == .shutdown
+    discarded = record.discarded
+    if !isShutdown { rejected += 1 }
+  }
+
+  /// They add up to the notifications that are there, or to those that the response counts, when these are more.
+  func fates(of notifications: Int) -> ProviderSession.Fates {
+    var fates = ProviderSession.Fates()
+    if named >= 0 {
+      fates.rejected = rejected
+      fates.accepted = max(0, named + 1 - rejected)
+      fates.discarded = discarded ?? max(0, notifications - named - 1)
+    }
+    fates.unknown = max(0, notifications - fates.written)
+    return fates
+  }
+}
+
+extension ProviderSession.Fates {
+  /// All of them together.
+  var written: Int { accepted + rejected + discarded + unknown }
+}

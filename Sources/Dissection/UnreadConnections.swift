@@ -1,0 +1,93 @@
+import TLSDecryption
+
+/// Connections of which nothing of this protocol could be read, counted by server port and by what they are instead.
+struct UnreadConnections {
+  /// Ports with what they speak that are told apart; further ones are counted together.
+  private static let limit = 1_024
+  /// Those that findings list.
+  private static let listed = 5
+
+  fileprivate struct Kind: Hashable {
+    var port: UInt16
+    var other: OtherProtocol?
+  }
+
+  private var total = 0
+  private var encrypted = 0
+  private var partlyEncrypted = 0
+  private var empty = 0
+  private var kinds: [Kind: Int] = [:]
+  private var uncounted = 0
+  /// Connections of this protocol's services that speak another one.
+  private var strangers: [Kind: Int] = [:]
+
+  mutating func note(_ record: ConnectionRecord) {
+    total += 1
+    if let tls = record.tls, !tls.isWhole {
+      if tls.isDecrypted { partlyEncrypted += 1 } else { encrypted += 1 }
+    }
+    if record.tls?.isDecrypted == false { return }
+    let kind = Kind(port: record.server?.port ?? 0, other: record.otherProtocol)
+    switch record.service {
+    case .gateway where record.otherProtocol == nil, .feedback where record.otherProtocol == nil: break
+    case .gateway, .feedback: Self.count(kind, in: &strangers, &uncounted)
+    case .unknown where record.clientBytes + record.serverBytes == 0: empty += 1
+    case .unknown, .other: Self.count(kind, in: &kinds, &uncounted)
+    }
+  }
+
+  private static func count(_ kind: Kind, in kinds: inout [Kind: Int], _ uncounted: inout Int) {
+    if kinds[kind] != nil || kinds.count < limit { kinds[kind, default: 0] += 1 } else { uncounted += 1 }
+  }
+
+  /// What keeps a recording, or a part of it, from being read.
+  func findings(_ summary: InspectionReport.Summary) -> [InspectionReport.FindingRow] {
+    var rows: [InspectionReport.FindingRow] = []
+    func add(_ kind: String, _ count: Int, _ text: String) {
+      rows.append(InspectionReport.FindingRow(kind: kind, count: count, firstPacket: nil, text: text))
+    }
+    let hasRead = summary.hasRead
+    if !hasRead { add("nothing_read", 1, Self.nothing(summary)) }
+    func are(_ count: Int) -> String { count == 1 ? "is" : "are" }
+    if encrypted > 0 {
+      add(
+        "undecrypted_connection", encrypted,
+        "\(encrypted) of \(total) connections \(are(encrypted)) encrypted; give --keys with the secrets")
+    }
+    if partlyEncrypted > 0 {
+      add(
+        "partly_decrypted", partlyEncrypted,
+        "\(partlyEncrypted) of \(total) connections \(partlyEncrypted == 1 ? "was" : "were") not wholly decrypted")
+    }
+    // Other traffic beside this protocol's is none of its business; instead of it, it is.
+    let shown = hasRead ? strangers : strangers.merging(kinds) { $0 + $1 }
+    let sorted = shown.sorted { ($1.value, $0.key.port, $0.key.name) < ($0.value, $1.key.port, $1.key.name) }
+    for (kind, count) in sorted.prefix(Self.listed) {
+      let what = kind.other.map(\.name) ?? "nothing known"
+      let hint = kind.other == nil ? "; if they are of a gateway, give --port \(kind.port)=gateway" : ""
+      add(
+        "other_protocol", count,
+        "\(count) \(count == 1 ? "connection" : "connections") on port \(kind.port) \(are(count)) \(what)\(hint)")
+    }
+    let more = sorted.dropFirst(Self.listed).reduce(0) { $0 + $1.value } + (hasRead ? 0 : uncounted)
+    if more > 0 { add("other_protocol", more, "\(more) connections on other ports are something else") }
+    if !hasRead && empty > 0 {
+      add("empty_connection", empty, "\(empty) of \(total) connections carried no byte")
+    }
+    return rows
+  }
+
+  private static func nothing(_ summary: InspectionReport.Summary) -> String {
+    if summary.connections > 0 {
+      let count = summary.connections == 1 ? "1 connection" : "\(summary.connections) connections"
+      return "no notification and no feedback was read, of \(count): nothing is known of what was sent"
+    }
+    return summary.packets > 0
+      ? "no notification and no feedback was read: none of \(summary.packets) packets is of a TCP connection"
+      : "no notification and no feedback was read: there is no packet"
+  }
+}
+
+extension UnreadConnections.Kind {
+  fileprivate var name: String { other?.rawValue ?? "" }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+import Dissection
+
+/// The limits on what an inspection, or the report of a trace, keeps of what it has read.
+struct TallyLimitOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Connections, and error responses, that are kept one by one; of further ones only totals are told.",
+      valueName: "count"))
+  var maxListed = Inspection.Limits().listed
+
+  @Option(
+    help: ArgumentHelp(
+      "Latest notifications, and lost ones, that are remembered to recognise them when they are sent again.",
+      valueName: "count"))
+  var maxRemembered = Inspection.Limits().remembered
+
+  func validate() throws {
+    for (name, value) in [("max-listed", maxListed), ("max-remembered", maxRemembered)]
+    where value < 0 || value > 1 << 24 {
+      throw ValidationError("--\(name) takes a number from 0 to 16777216, not \(value).")
+    }
+  }
+
+  var limits: Inspection.Limits {
+    var limits = Inspection.Limits()
+    limits.listed = maxListed
+    limits.history = max(1, maxRemembered)
+    limits.remembered = maxRemembered
+    return limits
+  }
+}

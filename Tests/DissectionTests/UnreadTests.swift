@@ -1,0 +1,119 @@
+import Bytes
+import PacketCapture
+import TestSupport
+import Testing
+
+@testable import Dissection
+
+/// Recordings of which nothing, or not all, can be read: the findings say so and why.
+@Suite("What was not read")
+struct UnreadTests {
+  private let request = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+  private let response = Array("HTTP/1.0 200 OK\r\n\r\n<html>".utf8)
+
+  private func findings(_ capture: CaptureBuilder) throws -> [String] {
+    try capture.inspected().findings.map { "\($0.kind): \($0.text)" }
+  }
+
+  /// `inspect` and `report` of README's trace without its keys: "nothing was lost".
+  @Test("An encrypted connection without keys is a finding, and that nothing was read")
+  func encrypted() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    var random = SeededGenerator(seed: 1)
+    capture.client(line, [22, 3, 1, 0, 5, 1, 0, 0, 1, 0])
+    for _ in 0..<5 { capture.client(line, [23, 3, 3, 0, 200] + random.bytes(200)) }
+    capture.finish(line)
+    #expect(
+      try findings(capture) == [
+        "nothing_read: no notification and no feedback was read, of 1 connection: nothing is known of what was sent",
+        "undecrypted_connection: 1 of 1 connections is encrypted; give --keys with the secrets",
+      ])
+    // Something else is read beside it.
+    let open = capture.connect(from: 40_002)
+    capture.client(open, push(1, device: 1))
+    #expect(
+      try findings(capture).prefix(1) == [
+        "undecrypted_connection: 1 of 2 connections is encrypted; give --keys with the secrets"
+      ])
+  }
+
+  /// `inspect` of five connections to a web server: "findings none".
+  @Test("Connections that speak HTTP are said to, with their port", arguments: [true, false])
+  func http(tellsByRequest: Bool) throws {
+    var capture = CaptureBuilder()
+    for port in 0..<5 as Range<UInt16> {
+      let line = capture.connect(from: 40_001 + port, to: 8080)
+      if tellsByRequest { capture.client(line, request) } else { capture.server(line, response) }
+      capture.finish(line)
+    }
+    #expect(
+      try findings(capture) == [
+        "nothing_read: no notification and no feedback was read, of 5 connections: nothing is known of what was sent",
+        "other_protocol: 5 connections on port 8080 are HTTP",
+      ])
+    let seen = try capture.dissected()
+    #expect(seen.connections.allSatisfy { $0.service == .other && $0.otherProtocol == .http1 })
+    #expect(seen.malformed.isEmpty && seen.gaps.isEmpty)
+    #expect(seen.summaries[0].hasRead == false)
+  }
+
+  @Test("HTTP on a gateway's port is told, whatever else was read; on other ports it is none of our business then")
+  func stranger() throws {
+    var capture = CaptureBuilder()
+    let good = capture.connect()
+    capture.client(good, push(1, device: 1))
+    let web = capture.connect(from: 40_002, to: 8080)
+    capture.client(web, request)
+    #expect(try findings(capture) == [])
+    let wrong = capture.connect(from: 40_003)
+    capture.client(wrong, request)
+    #expect(try findings(capture).contains("other_protocol: 1 connection on port 2195 is HTTP"))
+    let seen = try capture.dissected().connections.sorted { $0.connection < $1.connection }
+    #expect(seen.map(\.service) == [.gateway, .other, .gateway])
+    #expect(seen.map(\.otherProtocol) == [nil, .http1, .http1])
+  }
+
+  @Test("What is not known at all comes with the option that would read it; silent connections are told")
+  func unknown() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect(to: 9_000)
+    capture.client(line, Array("hello there, nothing that is known".utf8))
+    capture.finish(line)
+    let silent = capture.connect(from: 40_002, to: 9_000)
+    capture.finish(silent)
+    let texts = try findings(capture)
+    #expect(
+      texts.contains(
+        "other_protocol: 1 connection on port 9000 is nothing known; if they are of a gateway, give --port 9000=gateway"
+      ))
+    #expect(texts.contains("empty_connection: 1 of 2 connections carried no byte"))
+  }
+
+  @Test("Without a packet, or without a connection, the findings are not empty either")
+  func empty() throws {
+    #expect(
+      try findings(CaptureBuilder()) == ["nothing_read: no notification and no feedback was read: there is no packet"])
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    capture.finish(line)
+    #expect(try findings(capture).first?.hasPrefix("nothing_read: ") == true)
+    // An empty list that was read is an answer.
+    var feedback = CaptureBuilder()
+    let list = feedback.connect(to: 2196)
+    feedback.finish(list, byServer: true)
+    #expect(try findings(feedback) == [])
+  }
+
+  @Test("Of many ports a few are listed, and all are counted")
+  func manyPorts() throws {
+    var capture = CaptureBuilder()
+    for port in 0..<2_000 as Range<UInt16> {
+      let line = capture.connect(to: 10_000 + port)
+      capture.client(line, request)
+    }
+    let rows = try capture.inspected().findings.filter { $0.kind == "other_protocol" }
+    #expect(rows.count == 6)
+    #expect(rows.map(\.count).reduce(0, +) == 2_000)
+  }
+}
