@@ -92,12 +92,21 @@ struct RunReportTests {
   func rules() {
     typealias Rule = Agreement.Rule
     let rules: [(Rule, String, ClosedRange<Int>)] = [
-      (.equal, "equal", 100...100), (.more([(0, "unknown")]), "equal", 100...100),
+      (.more([(0, "unknown")]), "equal", 100...100),
       (
         .more([(4, "markers"), (1_500, "unknown")]), "the gateway's is more by 4 markers and 1,500 unknown at most",
         100...1_604
       ),
       (.more([(4, "markers"), (0, "unknown")]), "the gateway's is more by 4 markers at most", 100...104),
+      (
+        .near(less: [(3, "that failed there")], more: [(2, "that failed here")]),
+        "the gateway's is less by 3 that failed there at most, or more by 2 that failed here at most", 97...102
+      ),
+      (
+        .near(less: [(3, "that failed there")], more: []), "the gateway's is less by 3 that failed there at most",
+        97...100
+      ),
+      (.near(less: [], more: [(0, "that failed here")]), "equal", 100...100),
       (.lessOrMore([(1, "marker")]), "the gateway's is more by 1 marker at most; less, if some never arrived", 0...101),
       (.lessOrMore([]), "the gateway's is not more; less, if some never arrived", 0...100),
     ]
