@@ -25,6 +25,9 @@ struct ControlCharacterTests {
       let expected = Self.all.contains(value) ? "12345\(shown)67890123\(shown)" : text
       #expect(ControlCharacters.escaped(text) == expected)
       #expect(written(text) == expected)
+      // Alone among plain ones.
+      let alone = "123\(scalar)4567890123456"
+      #expect(written(alone) == ControlCharacters.escaped(alone))
     }
     #expect(ControlCharacters.escaped("a\nb\u{1b}", keepsLines: true) == "a\nb\\u001b")
     // What joins emoji is none.

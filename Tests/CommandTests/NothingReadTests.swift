@@ -60,6 +60,15 @@ struct NothingReadTests {
       }
       let closed = try command.run("inspect", "--strict", "closed.pcap")
       #expect(closed.errors == "apnscope: no notification and no feedback was read\n")
+      // Nothing is missing of a capture without packets, and nothing was read.
+      try command.write(
+        [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0], "empty.pcap")
+      for line in ["decode", "inspect", "report --output out"] {
+        #expect(try command.shell("$apnscope \(line) empty.pcap").status == 0, "\(line)")
+        #expect(try command.shell("$apnscope \(line) --strict empty.pcap").status == 65, "\(line)")
+      }
+      #expect(try command.shell("$apnscope decode empty.pcap > empty.jsonl").status == 0)
+      #expect(try command.shell("$apnscope report --strict --output out empty.jsonl").status == 65)
     }
   }
 

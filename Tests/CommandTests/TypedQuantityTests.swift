@@ -91,7 +91,10 @@ struct TypedQuantityTests {
     #expect(plan.connections.count == 1_000 && plan.threads == 2 && plan.maximumAttempts == 1_000)
     #expect(plan.workload.payload == .sizes(.init(2_000...2_000)) && plan.workload.tokenLength == 32)
     #expect(plan.duration == .seconds(90))
-    guard case .scheduled(let schedule, _) = plan.pace else { return Issue.record("\(plan.pace)") }
+    guard case .scheduled(let schedule, _) = plan.pace else {
+      Issue.record("\(plan.pace)")
+      return
+    }
     #expect(schedule.count(at: 10) == 500_000)
     #expect(plan.workload.faults == [.missingToken: 0.01, .oversize: 1e-5])
     #expect(plan.workload.priorities == .init([(10, 0.9), (5, 0.1)]))

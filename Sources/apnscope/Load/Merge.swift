@@ -5,6 +5,7 @@ import Reporting
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Join the results of a load that several machines shared into one.",
+    usage: "apnscope merge [<options>] <file> ...",
     discussion: """
       Each file is what 'apnscope load --output' has written, of one segment of the same stream (--segment 1/4, 2/4 …), \
       all run at the same time. A folder stands for every .json file in it; - is standard input, which may have any number \
