@@ -262,6 +262,15 @@ struct SimulatedRunTests {
     expectBalance(outcome, run.world.books)
   }
 
+  @Test("A load that is stopped before its first connection is up goes on, too")
+  func stoppedBeforeTheFirst() throws {
+    let run = try SimulatedRun { $0.count = 100 }
+    run.world.door = .refusing
+    run.at(.milliseconds(500)) { $0.world.stop(for: .seconds(20)) }
+    run.at(.milliseconds(1_000)) { $0.world.comeBack() }
+    #expect(try run.run().books.accepted == 100)
+  }
+
   @Test("A notification that cannot be answered is given up, and the others get through")
   func silentCulprits() throws {
     let run = try SimulatedRun {

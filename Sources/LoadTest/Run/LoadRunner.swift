@@ -138,9 +138,13 @@ public final class LoadRunner: Sendable {
       let numbers = stride(from: runner.part, to: total, by: runner.parts)
       runner.openAll(Array(numbers), of: total)
     }
-    let began = context.clock()
+    // What passes while this process is stopped is nobody's patience.
+    var (waited, last): (Int64, Int64) = (0, context.clock())
     while !isStopped.load(ordering: .relaxed) {
       await context.sleep(.milliseconds(5))
+      let now = context.clock()
+      waited += min(now - last, 100_000_000)
+      last = now
       let tally = await recorder.step()
       if let obstacle = await obstacle(tally, crew) {
         guard tally.opened > 0 else { throw Failure.unreachable(obstacle) }
@@ -151,7 +155,7 @@ public final class LoadRunner: Sendable {
       if let lastError { notices.tryingAgain(lastError) }
       let patience =
         tally.opened > 0 ? plan.connections.giveUp : min(plan.connections.giveUp, Self.patienceWithNobody)
-      guard context.clock() - began > Int64(patience / .nanoseconds(1)) else { continue }
+      guard waited > Int64(patience / .nanoseconds(1)) else { continue }
       if tally.opened > 0 { return nil }
       throw Failure.unreachable(await crew.lastError() ?? "no answer")
     }
