@@ -154,7 +154,7 @@ struct CapacityCommandTests {
     try SimulatorProcess.inFolder { command in
       for (arguments, status, text) in [
         (["--within", "10m"], 64, "--target"), (["--precision", "0"], 64, "--precision"),
-        (["--connections-sweep", "1,1"], 64, "whole numbers from 1 to 100000, each once"),
+        (["--connections-sweep", "1,1"], 64, "whole numbers from 1 to 100k, each once"),
         (["--error-sweep", "2"], 64, "shares up to 50%"),
         (["--within", "10", "--target", "1M"], 64, "a time as 250ms"),
         (["--handshake-timeout", "0s"], 64, "--handshake-timeout"), (["--payload", "3", "--dry-run"], 64, "20"),

@@ -76,22 +76,24 @@ struct LoadPlanTests {
 
   @Test(
     "What is typed wins over what excludes it in the file",
-    arguments: [
-      ("rate_per_connection = \"5/s\"", ["--rate", "7/s"]), ("rate = \"5/s\"", ["--rate-per-connection", "7/s"]),
-      ("stage = [\"1s:5/s\"]", ["--rate", "7/s"]), ("stage = [\"1s:5/s\"]", ["--rate-per-connection", "7/s"]),
-      ("rate = \"5/s\"", ["--stage", "1s:7/s"]), ("rate_per_connection = \"5/s\"", ["--stage", "1s:7/s"]),
-      ("payload = 100", ["--payload-from", "sizes.jsonl"]), ("payload = 100", ["--payload-template", "{index}"]),
-      ("payload_from = \"none.jsonl\"", ["--payload", "77"]),
-      ("payload_from = \"none.jsonl\"", ["--payload-template", "{index}"]),
-      ("payload_template = \"x\"", ["--payload", "77"]),
-      ("payload_template = \"x\"", ["--payload-from", "sizes.jsonl"]),
-      ("replay = \"none.jsonl\"\nspeed = 2", ["--rate-per-connection", "7/s"]),
-      ("replay = \"none.jsonl\"\nspeed = 2", ["--payload-from", "sizes.jsonl"]),
-      ("stage = [\"1s:5/s\"]", ["--stage=5s:7/s", "--warm-up=1s"]),
-      ("stage = [\"1s:5/s\"]\nfor = \"1s\"", ["--stage", "5s:7/s", "--for", "3s"]),
-      ("for = \"60s\"", ["--replay", "records.jsonl", "--for", "9s"]),
-      ("seed = 3\nrate = \"5/s\"\npoisson = true\npayload_template = \"x\"", ["--replay", "records.jsonl"]),
-    ])
+    arguments: some(
+      6,
+      of: [
+        ("rate_per_connection = \"5/s\"", ["--rate", "7/s"]), ("rate = \"5/s\"", ["--rate-per-connection", "7/s"]),
+        ("stage = [\"1s:5/s\"]", ["--rate", "7/s"]), ("stage = [\"1s:5/s\"]", ["--rate-per-connection", "7/s"]),
+        ("rate = \"5/s\"", ["--stage", "1s:7/s"]), ("rate_per_connection = \"5/s\"", ["--stage", "1s:7/s"]),
+        ("payload = 100", ["--payload-from", "sizes.jsonl"]), ("payload = 100", ["--payload-template", "{index}"]),
+        ("payload_from = \"none.jsonl\"", ["--payload", "77"]),
+        ("payload_from = \"none.jsonl\"", ["--payload-template", "{index}"]),
+        ("payload_template = \"x\"", ["--payload", "77"]),
+        ("payload_template = \"x\"", ["--payload-from", "sizes.jsonl"]),
+        ("replay = \"none.jsonl\"\nspeed = 2", ["--rate-per-connection", "7/s"]),
+        ("replay = \"none.jsonl\"\nspeed = 2", ["--payload-from", "sizes.jsonl"]),
+        ("stage = [\"1s:5/s\"]", ["--stage=5s:7/s", "--warm-up=1s"]),
+        ("stage = [\"1s:5/s\"]\nfor = \"1s\"", ["--stage", "5s:7/s", "--for", "3s"]),
+        ("for = \"60s\"", ["--replay", "records.jsonl", "--for", "9s"]),
+        ("seed = 3\nrate = \"5/s\"\npoisson = true\npayload_template = \"x\"", ["--replay", "records.jsonl"]),
+      ]))
   func exclusion(file: String, arguments: [String]) throws {
     try Command.inFolder { command in
       try command.write(Array("plain = true\n\(file)\n".utf8), "plan.toml")
@@ -107,24 +109,26 @@ struct LoadPlanTests {
 
   @Test(
     "A printed plan and what is typed over it come to what all of it comes to when typed at once",
-    arguments: [
-      (["--stage", "10s:5/s"], ["--warm-up", "4s"], "# for = \"6s\""),
-      (["--stage", "10s:5/s"], ["--count", "3"], "# for = \"10s\""),
-      (["--stage", "10s:5/s"], ["--for", "4s"], "for = \"4s\""),
-      (["--stage", "10s:5/s", "--for", "4s"], ["--warm-up", "1s"], "for = \"4s\""),
-      ([], ["--stage", "2m:7/s"], "# for = \"120s\""), ([], ["--count", "1M"], "# for = \"86400s\""),
-      (["--count", "1M"], ["--for", "9s"], "for = \"9s\""), (["--for", "9s"], ["--count", "1M"], "for = \"9s\""),
-      (["--for", "9s"], ["--stage", "2m:7/s"], "for = \"9s\""),
-      (["--threads", "200"], ["--connections", "200"], "threads = 200"),
-      (["--threads", "3"], ["--connections", "9"], "threads = 3"),
-      ([], ["--connections", "200"], "connections = 200"),
-      // Needs what only the file has.
-      (["--rate", "5/s"], ["--poisson"], "poisson = true"),
-      (["--stage", "1s:5/s"], ["--behind", "skip"], "behind = \"skip\""),
-      ([], ["--buffers", "system"], "buffers = \"system\""),
-      (["--buffers", "system"], ["--buffers", "small"], "# send_buffer = 65536"),
-      (["--send-buffer", "9KiB"], ["--buffers", "system"], "send_buffer = 9216"),
-    ])
+    arguments: some(
+      6,
+      of: [
+        (["--stage", "10s:5/s"], ["--warm-up", "4s"], "# for = \"6s\""),
+        (["--stage", "10s:5/s"], ["--count", "3"], "# for = \"10s\""),
+        (["--stage", "10s:5/s"], ["--for", "4s"], "for = \"4s\""),
+        (["--stage", "10s:5/s", "--for", "4s"], ["--warm-up", "1s"], "for = \"4s\""),
+        ([], ["--stage", "2m:7/s"], "# for = \"120s\""), ([], ["--count", "1M"], "# for = \"86400s\""),
+        (["--count", "1M"], ["--for", "9s"], "for = \"9s\""), (["--for", "9s"], ["--count", "1M"], "for = \"9s\""),
+        (["--for", "9s"], ["--stage", "2m:7/s"], "for = \"9s\""),
+        (["--threads", "200"], ["--connections", "200"], "threads = 200"),
+        (["--threads", "3"], ["--connections", "9"], "threads = 3"),
+        ([], ["--connections", "200"], "connections = 200"),
+        // Needs what only the file has.
+        (["--rate", "5/s"], ["--poisson"], "poisson = true"),
+        (["--stage", "1s:5/s"], ["--behind", "skip"], "behind = \"skip\""),
+        ([], ["--buffers", "system"], "buffers = \"system\""),
+        (["--buffers", "system"], ["--buffers", "small"], "# send_buffer = 65536"),
+        (["--send-buffer", "9KiB"], ["--buffers", "system"], "send_buffer = 9216"),
+      ]))
   func over(printed: [String], typed: [String], line: String) throws {
     try Command.inFolder { command in
       try command.write(Array(plan(["--plain"] + printed, in: command).output.utf8), "plan.toml")
@@ -160,7 +164,7 @@ struct LoadPlanTests {
     "connect-timeout", "handshake-timeout",
   ]
 
-  @Test("Times are up to 100 days", arguments: times)
+  @Test("Times are up to 100 days", arguments: some(4, of: times))
   func longest(option: String) throws {
     try Command.inFolder { command in
       let refused = try plan(["--plain", "--\(option)", "101d"], in: command)
@@ -185,22 +189,25 @@ struct LoadPlanTests {
 
   @Test(
     "What cannot be run is no plan either",
-    arguments: [
-      (["--payload", "3"], "20"), (["--token-length", "2", "--tokens", "1M"], "token"),
-      (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
-      (["--connect-timeout", "0s"], "--connect-timeout"), (["--handshake-timeout", "0ms"], "--handshake-timeout"),
-      (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200/x"], "a rate as 500/s"),
-      (["--poisson"], "--poisson needs"), (["--behind", "skip"], "--behind skip needs"),
-      (["--stage", "1m"], "a stage as 1m:50k/s"), (["--count", "1.5"], "a count as 1000"),
-      (["--command", "="], "weights as 0=1,2=9"), (["--segment", "5/4"], "a part as 2/4"),
-      (["--batch", "0"], "as 4KiB"), (["--send-buffer", "1x"], "bytes as 4096"), (["--gateway", "2195"], "HOST:PORT"),
-      (["--tls", "9"], "a TLS version as 1.2"), (["--speed", "0"], "a factor from 1e-6"),
-      (["--segment", "1/9223372036854775807"], "--segment"), (["--segment", "2/4611686018427387904"], "--segment"),
-      (["--segment", "1/1000001"], "--segment"), (["--threshold", "speed>1"], "send_lag_p99"),
-      (["--threshold", "unknown=1"], "no < or >"), (["--threshold", "unknown<many"], "is no number"),
-      (["--threshold", "send_lag_p99<5"], "has no unit"), (["--for", "0s"], "--for takes more than 0s"),
-      (["--stage", "2s:1000/s", "--warm-up", "10s"], "--warm-up leaves nothing"),
-    ])
+    arguments: some(
+      9,
+      of: [
+        (["--payload", "3"], "20"), (["--token-length", "2", "--tokens", "1M"], "token"),
+        (["--payload-template", ""], "empty"), (["--connection-count", "0"], "--connection-count"),
+        (["--connect-timeout", "0s"], "--connect-timeout"), (["--handshake-timeout", "0ms"], "--handshake-timeout"),
+        (["--handshake-timeout", "5"], "a time as 250ms"), (["--rate", "200/x"], "a rate as 500/s"),
+        (["--poisson"], "--poisson needs"), (["--behind", "skip"], "--behind skip needs"),
+        (["--stage", "1m"], "a stage as 1m:50k/s"), (["--count", "1.5"], "a count as 1000"),
+        (["--command", "="], "weights as 0=1,2=9"), (["--segment", "5/4"], "a part as 2/4"),
+        (["--batch", "0"], "as 4KiB"), (["--send-buffer", "1x"], "bytes as 4096"),
+        (["--gateway", "2195"], "HOST:PORT"),
+        (["--tls", "9"], "a TLS version as 1.2"), (["--speed", "0"], "a factor from 1e-6"),
+        (["--segment", "1/9223372036854775807"], "--segment"), (["--segment", "2/4611686018427387904"], "--segment"),
+        (["--segment", "1/1000001"], "--segment"), (["--threshold", "speed>1"], "send_lag_p99"),
+        (["--threshold", "unknown=1"], "no < or >"), (["--threshold", "unknown<many"], "is no number"),
+        (["--threshold", "send_lag_p99<5"], "has no unit"), (["--for", "0s"], "--for takes more than 0s"),
+        (["--stage", "2s:1000/s", "--warm-up", "10s"], "--warm-up leaves nothing"),
+      ]))
   func refused(arguments: [String], text: String) throws {
     try Command.inFolder { command in
       let outcome = try plan(["--plain"] + arguments, in: command)

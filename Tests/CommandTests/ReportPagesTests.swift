@@ -64,7 +64,7 @@ struct ReportPagesTests {
 
   @Test(
     "Every chart has axes and data, no word is cut or lies on another, wide or narrow, and nothing is asked for",
-    .enabled(if: ExternalTool.isInstalled("chromium")), arguments: inputs)
+    .enabled(if: ExternalTool.isInstalled("chromium")), arguments: some(3, of: inputs))
   func browser(input: [String]) throws {
     try inFolderWithPage(input) { command in
       let page = try command.read("out/report.html")

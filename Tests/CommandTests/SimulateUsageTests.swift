@@ -83,7 +83,7 @@ struct SimulateUsageTests {
     }
   }
 
-  @Test("A bad value: 64, and what is expected", arguments: bad)
+  @Test("A bad value: 64, and what is expected", arguments: some(16, of: bad))
   func badValue(expectation: String, values: [String], option: String) throws {
     try Command.inFolder { command in
       for value in values {

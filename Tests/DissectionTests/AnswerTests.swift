@@ -20,9 +20,9 @@ struct AnswerTests {
   func samples(sample: AnswerSample) throws {
     let whole = try seen([sample.bytes])
     #expect(whole.responses.count == sample.responsesInAll)
-    let bytes =
-      6 * whole.responses.count + whole.malformed.filter { $0.direction == .server }.reduce(0) { $0 + $1.place.length }
-    #expect(bytes == sample.bytes.count)
+    let malformed = whole.malformed.filter { $0.direction == .server }.reduce(0) { $0 + $1.place.length }
+    // The beginning of a response is one that the capture's end has cut.
+    if sample.name != "half a response" { #expect(6 * whole.responses.count + malformed == sample.bytes.count) }
     // However it is cut.
     for cut in 1..<sample.bytes.count {
       let pieces = try seen([Array(sample.bytes[..<cut]), Array(sample.bytes[cut...])])

@@ -37,7 +37,7 @@ extension LoadOutcome {
     case nil: return nil
     case .obstacle(let reason): return reason
     case .lost(let lastError):
-      return areAllSilent(tally)
+      return areAllSilent(tally) && tally.failed == 0
         ? "given up: for \(patience) every connection was ended at once"
         : "given up: no connection could be made for \(patience): \(lastError)"
     }

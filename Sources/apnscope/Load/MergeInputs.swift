@@ -94,7 +94,13 @@ struct MergeInputs {
 
   private mutating func add(_ data: Data, _ name: String, isNamed: Bool) throws {
     switch ResultDocument.content(of: data) {
-    case .unreadable(let reason): miss("\(name) \(reason)")
+    case .unreadable(let reason):
+      // A file that is named and is whole, but for another command, is a mistake and no part that is missing.
+      if isNamed, let kind = FileKind(beginning: data.prefix(4_096)) {
+        complain("\(name): \(kind.advice)")
+        throw ExitStatus.damaged
+      }
+      miss("\(name) \(reason)")
     case .document(kind: RunResult().kind): try addResult(data, name)
     case .document, .foreign:
       // It says what is wrong with it.
