@@ -52,8 +52,10 @@ public struct LoadPlan: Sendable {
     /// Wait after a failed attempt; doubled with each further one up to the second, then half of it by chance.
     public var backoff = Duration.milliseconds(50)
     public var maximumBackoff = Duration.seconds(5)
-    /// The run ends when no connection could be made for so long.
+    /// The run ends when no connection could be made, or was of use, for so long.
     public var giveUp = Duration.seconds(10)
+    /// The same while none was ever made and attempts fail; a gateway that is started beside the run needs less.
+    public var patienceWithNobody = Duration.seconds(3)
     public init() {}
   }
 

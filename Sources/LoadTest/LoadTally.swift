@@ -44,10 +44,9 @@ struct LoadTally: Sendable {
   var failed = 0
   /// Of the connections that the plan asks for, how many were up at any time.
   var everUp = 0
-  /// Connections that the gateway ended, or the network broke, before anything written on them was settled.
+  /// Connections that were ended by the gateway, or the network, within a second and before anything written on them was
+  /// settled.
   var endedSilently = 0
-  /// Of these, how many before anything was written.
-  var endedUnused = 0
   /// The same by their reasons, few of which differ.
   private(set) var failures: [String: Int] = [:]
   var closed: [Cause: Int] = [:]
@@ -121,7 +120,7 @@ struct LoadTally: Sendable {
       \.sendings.markersAnswered,
       \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.obstacles, \.foreignAnswers, \.attempted, \.opened,
       \.resumed,
-      \.failed, \.everUp, \.endedSilently, \.endedUnused, \.up,
+      \.failed, \.everUp, \.endedSilently, \.up,
     ]
   }
 

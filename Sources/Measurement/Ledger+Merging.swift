@@ -14,11 +14,11 @@ extension Ledger {
   private static let counts: [WritableKeyPath<Ledger, Int> & Sendable] = [
     \.gateway.connections, \.gateway.handshakes, \.gateway.resumed, \.gateway.handshakeFailures, \.gateway.refused,
     \.gateway.received, \.gateway.accepted, \.gateway.discarded, \.gateway.malformed, \.gateway.incomplete,
-    \.gateway.bytes,
+    \.gateway.errorResponsesIncomplete, \.gateway.bytes,
     \.devices.delivered, \.devices.coalesced, \.devices.expired, \.devices.dropped, \.devices.stored,
     \.devices.uninstalled,
     \.feedback.connections, \.feedback.handshakeFailures, \.feedback.completed, \.feedback.tuplesSent,
-    \.feedback.waiting,
+    \.feedback.waiting, \.feedback.lost,
     \.connectionsOmitted,
   ]
 

@@ -198,8 +198,15 @@ extension RunResult {
     let limits = parts.map(\.result.verdict.limitedBy)
     verdict.limitedBy = [.generator, .gateway].first { limits.contains($0) } ?? .schedule
     verdict.outcome = worst(of: parts.map(\.result.verdict.outcome))
-    verdict.reasons = unique(
-      parts.flatMap { part in (part.result.verdict.reasons ?? []).map { "\(part.name): \($0)" } })
+    var reasons: [String] = []
+    for part in parts {
+      let said = part.result.verdict.reasons ?? []
+      warnings.removeAll { said.contains($0) }
+      // One that was merged before names its own parts.
+      reasons += part.result.merged == nil ? said.map { "\(part.name): \($0)" } : said
+    }
+    verdict.reasons = unique(reasons)
+    warnings += unique(reasons)
     verdict.invariants = merged.invariants(
       usesMarkers: parts.allSatisfy {
         $0.result.plan["markers"] != .text("off") && $0.result.plan["leave_unknown"] != .flag(true)

@@ -55,7 +55,7 @@ struct Missing {
     }
     guard !allowed else { return invariants }
     add(Self.runs, unique(lost))
-    // Otherwise it is the segments' that are missing, and may come later.
+    // A segment that is missing says so already, and may be added by a later merge.
     if segments?.missing.isEmpty ?? true { add(Self.documents, unreadable) }
     return invariants
   }
@@ -91,6 +91,7 @@ extension RunResult {
       &- [sendings.accepted, sendings.rejected, sendings.discarded, sendings.unknown]
       .reduce(0, sum)
     notifications.unknown += open
+    notifications.unproven = sum(notifications.unproven, open)
     sendings.unknown += unsettled
     if let last = phases.indices.last {
       phases[last].notifications.unknown += open
@@ -99,9 +100,13 @@ extension RunResult {
     verdict.thresholds = []
     verdict.invariants = invariants(usesMarkers: false)
     verdict.invariants.append(Missing.lostRun(self))
+    // What was said of a run as if it were over.
+    let said = verdict.reasons ?? []
+    warnings.removeAll { said.contains($0) }
     let after = (afterS * 10).rounded() / 10
-    warnings.insert(
-      "the run did not come to its end: these are its books after \(after) s of the phase '\(phase)'", at: 0)
+    let reason = "the run did not come to its end: these are its books after \(after) s of the phase '\(phase)'"
+    warnings.insert(reason, at: 0)
+    (verdict.outcome, verdict.reasons) = (.unproven, [reason])
   }
 }
 

@@ -60,7 +60,7 @@ extension RunResult {
     return span
   }
 
-  /// What there is to say of it: rates that are of no moment, or none.
+  /// Warnings about rates that are missing, or are means over phases of different lengths.
   ///
   /// - Parameter longest: seconds of the longest measured phase.
   static func overlapWarnings(_ merged: Merged?, longest: Double) -> [String] {
@@ -73,7 +73,7 @@ extension RunResult {
     if !merged.together {
       return [
         overlapWarning
-          + " for \(seconds(overlap)) only, of \(seconds(merged.shortestS)), or the clocks of their machines differ: there are no rates, for these were of no moment"
+          + " for \(seconds(overlap)) only, of \(seconds(merged.shortestS)), or the clocks of their machines differ: there is no rate, because the segments did not all send at the same time"
       ]
     }
     guard overlap < leastOverlap * longest else { return [] }

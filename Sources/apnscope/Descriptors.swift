@@ -33,9 +33,12 @@ enum Descriptors {
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// How many more may be opened now; none when that cannot be found out, for it takes a descriptor itself.
+  /// How many more may be opened now; 0 when not even the list of those that are open can be.
   private static var available: Int {
-    guard let folder = unsafe opendir("/proc/self/fd") else { return 0 }
+    guard let folder = unsafe opendir("/proc/self/fd") else {
+      // Without /proc nobody knows, and a few are open.
+      return errno == EMFILE || errno == ENFILE ? 0 : limit - 16
+    }
     defer { unsafe closedir(folder) }
     // Not ".", "..", and the folder's own.
     var open = -3

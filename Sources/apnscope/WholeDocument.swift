@@ -153,7 +153,7 @@ extension WholeDocument {
     guard unsafe access(path, W_OK) == 0 else { throw Failure(code: errno) }
     do throws(Failure) {
       try probe(parts(of: path).folder)
-    } catch let error where error.code == EACCES || error.code == EPERM {
+    } catch let error where [EACCES, EPERM, EROFS].contains(error.code) {
       return .fixed(path: path)
     }
     return .replaceable(
@@ -213,8 +213,12 @@ extension WholeDocument {
     do throws(Failure) {
       if let existing {
         // Only root may give files away; the mode is what counts, and comes last, for a new owner clears bits of it.
-        _ = fchown(descriptor, existing.user, existing.group)
-        guard fchmod(descriptor, existing.mode) == 0 else { throw Failure(code: errno) }
+        var mode = existing.mode
+        if fchown(descriptor, existing.user, existing.group) != 0, fchown(descriptor, .max, existing.group) != 0 {
+          // What the old group might do is not what ours may.
+          mode &= ~0o070
+        }
+        guard fchmod(descriptor, mode) == 0 else { throw Failure(code: errno) }
       }
       try write(bytes, to: descriptor)
       // Some file systems have nothing to be synced.
@@ -229,8 +233,9 @@ extension WholeDocument {
   private func replace(_ path: String, with draft: Draft) throws(Failure) {
     guard let file = draft.file else { return }
     guard unsafe rename(file, path) == 0 else {
-      // What is mounted cannot be replaced, as a single file that a container was given.
-      guard errno == EBUSY else { throw Failure(code: errno) }
+      // What is mounted cannot be replaced, as a single file that a container was given, nor somebody else's file in a
+      // folder as /tmp.
+      guard [EBUSY, EPERM, EACCES].contains(errno) else { throw Failure(code: errno) }
       try Self.overwrite(path, draft.bytes)
       _ = unsafe unlink(file)
       return

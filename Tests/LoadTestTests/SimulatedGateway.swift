@@ -121,7 +121,7 @@ final class SimulatedLink {
     guard !bytes.isEmpty else { return }
     if let page = manners.page {
       unread.removeFirst(bytes.count)
-      if answer == nil { answer = (page, now) }
+      if answer == nil { answer = (page, now + Int64(generator.number(manners.answerDelay))) }
       return
     }
     let wasOpen = session.ending == nil

@@ -102,6 +102,55 @@ struct VerdictTests {
       $0.connections.giveUp = .milliseconds(500)
     }
     #expect(verdict(try closed.run()).outcome == .failed)
+
+    // A gateway of the other environment takes the first batch, and closes: that is no writing either.
+    let quick = try SimulatedRun(manners) {
+      $0.usesMarkers = false
+      ($0.count, $0.duration, $0.drain) = (nil, .seconds(2), .seconds(1))
+      $0.pace = .scheduled(.constant(1_000), isPoisson: false)
+    }
+    let second = try quick.run()
+    #expect(verdict(second).outcome == .failed)
+  }
+
+  @Test("What was skipped because it would have been late is due and not sent, so that the run is not proven")
+  func skipped() throws {
+    let run = try SimulatedRun(.init(), step: 10_000...500_000) {
+      ($0.count, $0.duration, $0.behind) = (nil, .seconds(2), .skip)
+      $0.pace = .scheduled(.constant(1_000), isPoisson: false)
+    }
+    run.at(.milliseconds(300)) { $0.world.goAway() }
+    run.at(.milliseconds(900)) { $0.world.comeBack() }
+    let outcome = try run.run()
+    #expect(outcome.books.skipped > 0 && verdict(outcome).outcome == .unproven)
+    #expect(
+      verdict(outcome).reasons?.contains { $0.hasPrefix("\(outcome.books.skipped) notifications were due and skipped") }
+        == true)
+  }
+
+  @Test("An answer that is no error response is the reason also when it comes in the drain of a short run")
+  func foreignInTheDrain() throws {
+    var manners = SimulatedLink.Manners()
+    (manners.page, manners.answerDelay) = (Array("<!DOCTYPE HTML>\n".utf8), 200_000_000...200_000_000)
+    let run = try SimulatedRun(manners) { $0.count = 1 }
+    let outcome = try run.run()
+    #expect(verdict(outcome).outcome == .failed)
+    #expect(verdict(outcome).reasons?.count == 1)
+    #expect(verdict(outcome).reasons?.first?.hasPrefix("what answers is no gateway") == true)
+  }
+
+  @Test("A sending that may have been accepted stays open when a later one is discarded")
+  func openBefore() throws {
+    var log = SentLog()
+    var piece = SentLog.Piece(index: 0, count: 10, attempt: 3)
+    piece.isOpen = true
+    for turn in 0..<20_000 {
+      var next = piece
+      next.index = turn * 20
+      log.append(next, written: Int64(turn))
+    }
+    #expect(log.oldMemory > 0)
+    #expect(log.pieces(from: 0).allSatisfy { $0.isOpen && $0.attempt == 3 })
   }
 
   @Test("What is due and still unsent 100 ms after the schedule's end is a warning, and what goes in that time is not")

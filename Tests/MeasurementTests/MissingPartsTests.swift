@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -70,6 +71,8 @@ struct MissingPartsTests {
     #expect(parts[1].interrupted == .init(phase: "measured", afterS: 4, cause: .lost))
     #expect(Self.broken(parts[1]) == ["every run came to its end: these are the last books it kept"])
     #expect(parts[1].verdict.thresholds == [])
+    #expect(parts[1].verdict.outcome == .unproven && parts[1].notifications.unproven >= open)
+    #expect(parts[1].verdict.reasons?.count == 1 && parts[1].warnings.first == parts[1].verdict.reasons?.first)
 
     let merged = try Self.merge(parts)
     #expect(merged.notifications.unknown == open && merged.interrupted?.cause == .lost)
@@ -195,5 +198,43 @@ struct LedgerMergingTests {
     #expect(merged.connectionsOmitted == .max && merged.connections.map(\.client) == ["1", "2"])
     #expect(merged.started == b.started && merged.ended == b.ended)
     #expect(Ledger.merging([a]) == a && Ledger.merging([]) == nil)
+  }
+
+  @Test("No count of a ledger is left out, whatever counts there are")
+  func all() throws {
+    let text = String(decoding: try JSONEncoder().encode(Ledger()), as: UTF8.self)
+    // The schema is no count.
+    let threes = text.replacing(#/:0(?=[,}])/#, with: ":3")
+    let ledger = try JSONDecoder().decode(Ledger.self, from: Data(threes.utf8))
+    let sum = try #require(Ledger.merging([ledger, ledger]))
+    #expect(String(decoding: try JSONEncoder().encode(sum), as: UTF8.self).contains(":3") == false)
+    #expect(try JSONEncoder().encode(sum).count == threes.utf8.count)
+  }
+}
+
+@Suite("Verdicts of merged results")
+struct MergedOutcomeTests {
+  @Test("The worst of the parts is that of the whole, and each reason stands once, with its part's name")
+  func outcomes() throws {
+    var random = SeededGenerator(seed: 5)
+    var parts = (1...3).map { MergingTests.result(&random, segment: "\($0)/3") }
+    for index in parts.indices { (parts[index].verdict.outcome, parts[index].verdict.reasons) = (.proven, []) }
+    func merge(_ results: [RunResult]) throws -> RunResult {
+      try RunResult.merging(results.enumerated().map { .init("\($0 + 1).json", $1) })
+    }
+    #expect(try merge(parts).verdict.outcome == .proven)
+    (parts[1].verdict.outcome, parts[1].verdict.reasons) = (.failed, ["nothing was accepted"])
+    parts[1].warnings = ["nothing was accepted"]
+    let merged = try merge(parts)
+    #expect(merged.verdict.outcome == .failed && merged.verdict.reasons == ["2.json: nothing was accepted"])
+    #expect(merged.warnings.filter { $0.contains("nothing was accepted") } == ["2.json: nothing was accepted"])
+    // A merge of a merge does not name it again.
+    let steps = try RunResult.merging([
+      .init("a.json", try RunResult.merging([.init("1.json", parts[0]), .init("2.json", parts[1])])),
+      .init("3.json", parts[2]),
+    ])
+    #expect(steps.verdict.reasons == merged.verdict.reasons)
+    parts[1].verdict.outcome = nil
+    #expect(try merge(parts).verdict.outcome == nil)
   }
 }

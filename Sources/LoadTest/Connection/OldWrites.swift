@@ -6,7 +6,7 @@ struct OldWrites {
   /// is not 0:
   ///
   /// ```
-  /// gap (zigzag) << 1 | has more    count    [attempt  silences  alone  portion]     all as LEB128
+  /// gap (zigzag) << 1 | has more    count    [attempt << 1 | is open  silences  alone  portion]     all as LEB128
   /// ```
   private struct Block {
     /// Of its first piece.
@@ -48,9 +48,13 @@ struct OldWrites {
       packedEnd = piece.index
     }
     let gap = piece.index - packedEnd
-    let hasMore = piece.attempt != 0 || piece.silences != 0 || piece.alone != 0 || piece.portion != .max
+    let hasMore = piece.attempt != 0 || piece.silences != 0 || piece.alone != 0 || piece.portion != .max || piece.isOpen
     var words = [UInt64(bitPattern: Int64((gap << 1) ^ (gap >> 63))) << 1 | (hasMore ? 1 : 0), UInt64(piece.count)]
-    if hasMore { words += [piece.attempt, piece.silences, piece.alone, piece.portion].map { UInt64($0) } }
+    if hasMore {
+      words += [piece.attempt << 1 | (piece.isOpen ? 1 : 0), piece.silences, piece.alone, piece.portion].map {
+        UInt64($0)
+      }
+    }
     for word in words {
       var rest = word
       while rest >= 0x80 {
@@ -105,7 +109,8 @@ struct OldWrites {
     let gap = Int((zigzag >> 1) ^ -(zigzag & 1))
     var piece = SentLog.Piece(index: end + gap, count: Int(word()), attempt: 0)
     if head & 1 == 1 {
-      (piece.attempt, piece.silences) = (Int(word()), Int(word()))
+      let attempt = word()
+      (piece.attempt, piece.isOpen, piece.silences) = (Int(attempt >> 1), attempt & 1 == 1, Int(word()))
       (piece.alone, piece.portion) = (Int(word()), Int(word()))
     }
     return piece

@@ -457,16 +457,16 @@ final class ProviderConnection {
     guard phase == .up || phase == .closing else { return failedToOpen(life: life) }
     guard channel === self.channel else { return }
     runner.tally.up -= 1
+    readRest()
     // Who meant to end it did not, when the other side has done it before it answered the marker.
     let isOurs = marker == nil || isTerminated || isOverdue
-    readRest()
     runner.tally.closed[isOurs ? cause ?? peer : peer, default: 0] += 1
-    if settledEnd == 0, !isTerminated, !isOurs || cause == nil {
+    let age = runner.clock() - openedAt
+    if settledEnd == 0, !isTerminated, !isForeign, age < 1_000_000_000, !isOurs || cause == nil {
       runner.tally.endedSilently += 1
-      if log.count == 0 { runner.tally.endedUnused += 1 }
     }
     let wasEmpty = log.count == 0 && cause != nil
-    let wasShort = runner.clock() - openedAt < 5_000_000_000
+    let wasShort = age < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
     let unwritten = pieces
@@ -507,7 +507,8 @@ final class ProviderConnection {
     var rest = log.pieces(from: settledEnd)
     let count = rest.reduce(0) { $0 + $1.count }
     guard count > 0 else { return }
-    for index in rest.indices { rest[index].isOpen = !isTerminated }
+    // What was open on an earlier connection stays so: it may have been accepted there.
+    if !isTerminated { for index in rest.indices { rest[index].isOpen = true } }
     if isTerminated {
       runner.tally.sendings.discarded += count
       guard sendsAgain else { return runner.abandon(rest) }

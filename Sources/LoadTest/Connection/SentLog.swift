@@ -23,7 +23,7 @@ struct SentLog {
     var alone = 0
     /// How many of them a connection takes when one of them may be what ends connections.
     var portion = Int.max
-    /// They were written before, and nothing tells what became of that.
+    /// They were written before, and nothing tells what became of one of these sendings.
     var isOpen = false
 
     var end: Int { index + count }

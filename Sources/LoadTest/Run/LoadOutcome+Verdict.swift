@@ -37,7 +37,7 @@ extension LoadOutcome {
     case nil: return nil
     case .obstacle(let reason): return reason
     case .lost(let lastError):
-      return areAllSilent(tally) && tally.failed == 0
+      return areSilent(tally)
         ? "given up: for \(patience) every connection was ended at once"
         : "given up: no connection could be made for \(patience): \(lastError)"
     }
@@ -50,13 +50,13 @@ extension LoadOutcome {
   }
 
   private func nothingWritten(_ tally: LoadTally) -> String? {
-    guard tally.sendings.written == 0 || tally.opened > 0 && tally.endedUnused == tally.opened else { return nil }
-    return "nothing was written\(cause(tally).map { ": \($0)" } ?? "")"
+    if tally.sendings.written == 0 { return "nothing was written\(cause(tally).map { ": \($0)" } ?? "")" }
+    return areSilent(tally) ? cause(tally) : nil
   }
 
   /// What is likely to be behind it.
   private func cause(_ tally: LoadTally) -> String? {
-    if areAllSilent(tally) {
+    if areSilent(tally) {
       let which = "\(tally.endedSilently) of \(tally.opened) connections were closed"
       return usesTLS
         ? "\(which) right after the handshake: certificate of the other environment, or revoked?"
@@ -74,10 +74,15 @@ extension LoadOutcome {
     return nil
   }
 
-  /// The gateway has ended every connection without a word, but for those that the run's own end has ended.
-  private func areAllSilent(_ tally: LoadTally) -> Bool {
-    let isAll = tally.endedSilently + plan.connections.count >= tally.opened
-    return tally.endedSilently > 0 && isAll && !tally.hasProof
+  /// The gateway has ended most connections at once and without a word; who refuses connections is not there.
+  ///
+  /// Without markers a connection that looks for the notification which ends connections is ended by the load itself, and
+  /// tells nothing.
+  private func areSilent(_ tally: LoadTally) -> Bool {
+    guard tally.endedSilently > tally.failed, !tally.hasProof else { return false }
+    if plan.usesMarkers { return 2 * tally.endedSilently > tally.opened }
+    let looking = tally.closed[.local] ?? 0
+    return tally.endedSilently >= 2 * plan.connections.count && tally.endedSilently + looking >= tally.opened
   }
 
   // MARK: unproven
@@ -100,8 +105,13 @@ extension LoadOutcome {
       reasons.append("\(lost) notifications were given up: they were discarded, or not written before the run was over")
     }
     if tally.unsent > 0 {
-      let late = Self.text(LoadPlan.lateness)
-      reasons.append("\(tally.unsent) notifications were due and not sent within \(late) of the schedule's end")
+      let end =
+        interruption == nil
+        ? "not sent within \(Self.text(LoadPlan.lateness)) of the schedule's end" : "not sent when it was interrupted"
+      reasons.append("\(tally.unsent) notifications were due and \(end)")
+    }
+    if tally.skipped > 0 {
+      reasons.append("\(tally.skipped) notifications were due and skipped, because they would have been late")
     }
     if tally.foreignAnswers > 0 {
       reasons.append("\(tally.foreignAnswers) connections were ended because of bytes that are no error response")

@@ -117,6 +117,10 @@ public final class LoadRunner: Sendable {
     recorder.phaseName = "drain"
     if outcome.goesOn { await catchUp(crew, &recorder, context) }
     await drain(crew, &recorder, context)
+    // Of a short run the first answers may come in its drain.
+    if outcome.givenUp == nil, let obstacle = await obstacle(await recorder.step(), crew) {
+      outcome.givenUp = .obstacle(obstacle)
+    }
     outcome.phases.append(await recorder.endPhase("drain"))
     outcome.lastError = await crew.lastError()
     outcome.series = recorder.series
@@ -125,9 +129,6 @@ public final class LoadRunner: Sendable {
     outcome.maximumMemory = Clock.maximumMemory()
     return outcome
   }
-
-  /// While nothing was ever connected, the run gives up after this; a gateway that is started beside it needs less.
-  static let patienceWithNobody = Duration.seconds(3)
 
   /// Until every connection has been up, or no more came up for a while. Returns why there is nothing to wait for.
   private func connect(
@@ -138,7 +139,7 @@ public final class LoadRunner: Sendable {
       let numbers = stride(from: runner.part, to: total, by: runner.parts)
       runner.openAll(Array(numbers), of: total)
     }
-    // What passes while this process is stopped is nobody's patience.
+    // The time in which this process is stopped does not count.
     var (waited, last): (Int64, Int64) = (0, context.clock())
     while !isStopped.load(ordering: .relaxed) {
       await context.sleep(.milliseconds(5))
@@ -153,8 +154,10 @@ public final class LoadRunner: Sendable {
       if tally.everUp >= total { return nil }
       let lastError = tally.failed > 0 ? await crew.lastError() : nil
       if let lastError { notices.tryingAgain(lastError) }
+      // A gateway that is slow to answer is there; one that refuses is not.
+      let isAbsent = tally.opened == 0 && tally.failed > 0
       let patience =
-        tally.opened > 0 ? plan.connections.giveUp : min(plan.connections.giveUp, Self.patienceWithNobody)
+        isAbsent ? min(plan.connections.giveUp, plan.connections.patienceWithNobody) : plan.connections.giveUp
       guard waited > Int64(patience / .nanoseconds(1)) else { continue }
       if tally.opened > 0 { return nil }
       throw Failure.unreachable(await crew.lastError() ?? "no answer")
@@ -178,6 +181,7 @@ public final class LoadRunner: Sendable {
     _ duration: Duration, _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async -> End {
     let end = context.clock() + Int64(duration / .nanoseconds(1))
+    var failed = Int.max
     while context.clock() < end {
       if isStopped.load(ordering: .relaxed) { return .stopped }
       await context.sleep(.milliseconds(10))
@@ -185,7 +189,10 @@ public final class LoadRunner: Sendable {
       if let obstacle = await obstacle(tally, crew) { return .givenUp(.obstacle(obstacle)) }
       if await crew.all({ $0.isCutOff }) { return .givenUp(.lost(lastError: await crew.lastError() ?? "no answer")) }
       if await crew.all({ $0.isAllSent }) { return .complete }
-      if tally.up == 0, tally.failed > 0, let lastError = await crew.lastError() { notices.tryingAgain(lastError) }
+      if tally.up == 0, tally.failed > failed, let lastError = await crew.lastError() {
+        notices.tryingAgain(lastError)
+      }
+      failed = tally.failed
     }
     return .complete
   }

@@ -206,6 +206,8 @@ private struct Trials {
     if let connections = request.connections { plan.connections.count = connections }
     if let batch = request.batch { plan.batching.notifications = batch }
     if let share = request.faultShare, share > 0 { plan.workload.faults[.missingToken, default: 0] += share }
+    // A gateway that was there before may be starting again.
+    if !made.isEmpty { plan.connections.patienceWithNobody = plan.connections.giveUp }
     let runner = try LoadRunner(plan, tls: context)
     guard stop.begin(runner) else { return nil }
     let outcome: LoadOutcome
@@ -217,6 +219,7 @@ private struct Trials {
       status.end()
       throw error
     }
+    if case .obstacle(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
     let result = outcome.result(
       .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: []))
     var trial = outcome.trial(result)

@@ -56,8 +56,8 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
         apnscope load --plan nightly.toml --history runs.sqlite
 
-      A run is proven when all that was due was sent and the fate of each notification is known; then, and only then, \
-      every line begins with ✓. With ! something is open, and the line says what. With ✗ it has failed: nothing was \
+      A run is proven when all that was due was sent and the fate of each notification is known: "markers leave nothing \
+      unknown" has a ✓ then. A line with ! says what is open or doubtful, one with ✗ what has failed: nothing was \
       accepted, it was given up, or not all connections came up. With --markers off nothing can be proven.
 
       What another attempt cannot overcome ends the run at once: a certificate that is refused, an unknown host, answers \
@@ -66,7 +66,7 @@ struct Load: AsyncParsableCommand {
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
       the gateway cannot be reached, nothing was accepted (with --markers off: nothing was written), the run was given \
-      up, or fewer connections came up than were asked for; 70 the books do not balance, or markers left something \
+      up, or fewer connections came up than were asked for (not with --markers off); 70 the books do not balance, or markers left something \
       unknown; 74 cannot write; 99 a threshold failed; 130 \
       interrupted (the result is written).
       """)

@@ -20,7 +20,7 @@ struct Merge: ParsableCommand {
       Nothing is taken for whole that is not: a segment that is missing, a file that is empty or cut, and a run that was \
       killed are named, and end with 70, also when the rest is merged; with --allow-missing they are warnings. Of a run \
       that was killed, FILE.part has what it counted until a few seconds before, and is read in the place of FILE. A \
-      segment that is there twice ends with 70 as well. With --ledger the sum of the gateways' books has to be that of the \
+      segment that is there twice, of several, ends with 70 as well. With --ledger the sum of the gateways' books has to be that of the \
       loads.
 
       Segments whose measured phases do not overlap for nine tenths of the shortest did not run together (or the clocks of \
@@ -35,7 +35,7 @@ struct Merge: ParsableCommand {
         cat segment-*.json | apnscope merge - --format json
 
       Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is no result of a load, or of another schema, or \
-      the same as another; 66 cannot open a file; 70 something is missing, the books do not balance, or those of the \
+      the same as another; 66 cannot open a file; 69 one of the runs has failed; 70 something is missing, the books do not balance, or those of the \
       gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
       """)
 
@@ -105,6 +105,7 @@ struct Merge: ParsableCommand {
     let broken = merged.verdict.invariants.filter { !$0.holds }
     for invariant in broken { complain("does not hold: \(invariant.name) (\(invariant.detail))") }
     if !broken.isEmpty { throw ExitStatus.brokenBooks }
+    if merged.verdict.outcome == .failed { throw ExitStatus.unavailable }
     if merged.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
   }
 }

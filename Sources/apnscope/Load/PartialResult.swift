@@ -14,17 +14,22 @@ final class PartialResult: Sendable {
   static let suffix = ".part"
 
   private struct State {
-    let file: WholeDocument
     var isBusy = false
     /// Writing takes a twentieth of the time at most, however long the result has become.
     var rest = ContinuousClock.now
+  }
+
+  private struct Target {
+    let file: WholeDocument
     var hasComplained = false
   }
 
   let path: String
   private let environment: Environment
   private let plan: [String: RunResult.PlanValue]
-  private let state: Mutex<State>
+  private let state = Mutex(State())
+  /// Held while the file is written, which may take long; so it is not what `keep` asks.
+  private let target: Mutex<Target>
   private let pool = NIOThreadPool(numberOfThreads: 1)
 
   /// Complains and throws an exit code when there can be no such file.
@@ -32,7 +37,7 @@ final class PartialResult: Sendable {
     path = output + Self.suffix
     (self.environment, self.plan) = (environment, plan)
     let file = try WholeDocument(path)
-    state = Mutex(State(file: file))
+    target = Mutex(Target(file: file))
     // What an earlier run left is not this one's.
     _ = unsafe unlink(path)
     pool.start()
@@ -56,12 +61,14 @@ final class PartialResult: Sendable {
       var result = books.lostResult(environment)
       result.plan = plan
       let document = try? result.jsonDocument()
-      state.withLock { state in
-        if let document { state.file.write(document) }
-        if !state.hasComplained, let failure = state.file.failure {
-          state.hasComplained = true
+      target.withLock { target in
+        if let document { target.file.write(document) }
+        if !target.hasComplained, let failure = target.file.failure {
+          target.hasComplained = true
           complain("\(path): \(SystemError.text(failure)); the run goes on, and leaves nothing newer if it is lost")
         }
+      }
+      state.withLock { state in
         state.isBusy = false
         state.rest = ContinuousClock.now + began.duration(to: .now) * 20
       }

@@ -27,6 +27,16 @@ enum ResultDocument {
     return try? JSONDecoder().decode(Header.self, from: Data(bytes)).kind
   }
 
+  /// A result of a load; `nil` for whatever else is there, or is not. Says nothing.
+  static func resultIfAny(of path: String) -> RunResult? {
+    guard let bytes = try? WholeFile.read(path, maximumLength: maximumLength),
+      let header = try? JSONDecoder().decode(Header.self, from: Data(bytes)), header.kind == RunResult().kind
+    else { return nil }
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try? decoder.decode(RunResult.self, from: Data(bytes))
+  }
+
   /// Complains and throws an exit code when it cannot be read or is no result of a load.
   static func read(_ path: String) throws -> RunResult {
     try read(path, kind: RunResult().kind, schema: RunResult().schema)
