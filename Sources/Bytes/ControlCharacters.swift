@@ -50,22 +50,40 @@ public enum ControlCharacters {
 extension ByteWriter {
   /// Writes UTF-8 with control characters as `\u001b` and the like, which leaves JSON text what it is.
   ///
-  /// Linear, without allocation; text of plain ASCII, looked at eight bytes at a time, is copied in one piece.
+  /// Linear, without allocation; what holds none is copied in one piece, plain ASCII after a look at eight bytes at a time.
   public mutating func write(escapingControlsOf text: RawSpan) {
     if Self.isPlain(text) { return write(text) }
-    var offset = 0
+    var (start, offset) = (0, 0)
     while offset < text.byteCount {
-      if let control = ControlCharacters.one(in: text, at: offset) {
-        write("\\u")
-        for shift in [12, 8, 4, 0] as [UInt16] {
-          write(Self.hexDigit(UInt8(truncatingIfNeeded: control.value >> shift) & 15))
-        }
-        offset += control.length
-      } else {
-        write(text.byte(at: offset))
+      guard let control = ControlCharacters.one(in: text, at: offset) else {
         offset += 1
+        continue
       }
+      write(text.extracting(start..<offset))
+      write("\\u")
+      for digit in 0..<4 as Range<UInt16> {
+        write(Self.hexDigit(UInt8(truncatingIfNeeded: control.value >> (12 - 4 * digit)) & 15))
+      }
+      offset += control.length
+      start = offset
     }
+    write(text.extracting(start..<text.byteCount))
+  }
+
+  /// Does the same to what was written from `start` on. Without allocation when there is none.
+  public mutating func escapeControls(from start: Int) {
+    guard let text = copyWithControls(from: start) else { return }
+    truncate(to: start)
+    write(escapingControlsOf: text.rawBytes)
+  }
+
+  /// What was written from `start` on; `nil` when it holds no control character.
+  private func copyWithControls(from start: Int) -> [UInt8]? {
+    let text = bytes.extracting(start..<count)
+    guard !Self.isPlain(text) else { return nil }
+    var offset = 0
+    while offset < text.byteCount, ControlCharacters.one(in: text, at: offset) == nil { offset += 1 }
+    return offset < text.byteCount ? Array(copying: text) : nil
   }
 
   /// Nothing above 0x7e, and no control character.

@@ -221,6 +221,11 @@ struct Dissector<Sink: RecordSink> {
   }
 
   mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
+    // A provider may speak this protocol to a server of another one, whose answer shows it.
+    if offset == 0, connection.otherProtocol == nil {
+      connection.otherProtocol = OtherProtocol(
+        beginning: Array(copying: bytes.extracting(0..<min(OtherProtocol.longest, bytes.byteCount))))
+    }
     connection.responses.read(bytes, at: offset, mark: mark) {
       response($0, $1, $2, connection)
     } damage: {
@@ -296,7 +301,7 @@ struct Dissector<Sink: RecordSink> {
       readFoundFeedback(connection)
     case .opaque, .undecided: break
     }
-    // What other protocols lost is none of our business.
+    // Gaps of other protocols are not recorded.
     guard connection.service != .unknown else { return }
     output.receive(
       GapRecord(
@@ -321,7 +326,8 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  /// A response with another command byte than 8 is one only when the gateway has said nothing else.
+  /// A response with another command byte than 8 is one only when the gateway has said nothing else, which its end tells:
+  /// so it comes behind what was seen since.
   private mutating func readWholeAnswer(_ connection: Connection) {
     guard connection.startWasCaptured,
       let (bytes, mark) = connection.responses.unreadable(ofLength: ErrorResponse.length),

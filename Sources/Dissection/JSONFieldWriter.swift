@@ -69,9 +69,9 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
       key(name)
       // A line feed between two values would end the line.
       if isCompact { return output.write(escapingControlsOf: payload) }
-      var compact = ByteWriter(capacity: payload.byteCount)
-      JSONText.writeCompact(payload, into: &compact)
-      output.write(escapingControlsOf: compact.bytes)
+      let start = output.count
+      JSONText.writeCompact(payload, into: &output)
+      output.escapeControls(from: start)
     case .invalid:
       output.write(",\"")
       output.write(name)

@@ -6,11 +6,18 @@ import Bytes
 public enum OtherProtocol: String, Sendable {
   case http1, http2, ssh
 
+  /// Bytes that suffice.
+  static let longest = 16
+
   private static let beginnings: [(OtherProtocol, [String])] = [
     (.http2, ["PRI * HTTP/2.0\r\n"]), (.ssh, ["SSH-2.0-", "SSH-1."]),
     (
       .http1,
-      ["HTTP/1.", "GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "CONNECT ", "PATCH ", "TRACE "]
+      // The first four bytes of a feedback tuple are a time, and may be any.
+      [
+        "HTTP/1.", "GET /", "POST /", "HEAD /", "PUT /", "DELETE /", "OPTIONS /", "OPTIONS *", "CONNECT ", "PATCH /",
+        "TRACE /",
+      ]
     ),
   ]
 

@@ -181,7 +181,11 @@ public struct SummaryRecord: Sendable {
       if !tls.isDecrypted { undecryptedConnections += 1 }
       if !tls.isWhole { partlyClosedConnections += 1 }
     }
-    if connection.service == .feedback, connection.otherProtocol == nil, connection.tls?.isDecrypted != false {
+    // An empty list is a service that has ended the connection and said nothing; one that did not answer has none.
+    let isEmptyList = connection.end == .serverFIN && connection.serverBytes == 0 && connection.missingBytes == 0
+    if connection.service == .feedback, connection.otherProtocol == nil, connection.tls?.isDecrypted != false,
+      connection.feedbackTuples > 0 || isEmptyList
+    {
       readFeedbackConnections += 1
     }
   }

@@ -14,6 +14,8 @@ struct UnreadConnections {
 
   private var total = 0
   private var encrypted = 0
+  /// Those of them that lack their secret alone.
+  private var withoutSecret = 0
   private var partlyEncrypted = 0
   private var empty = 0
   private var kinds: [Kind: Int] = [:]
@@ -25,6 +27,7 @@ struct UnreadConnections {
     total += 1
     if let tls = record.tls, !tls.isWhole {
       if tls.isDecrypted { partlyEncrypted += 1 } else { encrypted += 1 }
+      if !tls.isDecrypted, tls.problem.map({ $0 == TLSStream.noSecrets }) ?? true { withoutSecret += 1 }
     }
     if record.tls?.isDecrypted == false { return }
     let kind = Kind(port: record.server?.port ?? 0, other: record.otherProtocol)
@@ -52,25 +55,29 @@ struct UnreadConnections {
     if encrypted > 0 {
       add(
         "undecrypted_connection", encrypted,
-        "\(encrypted) of \(total) connections \(are(encrypted)) encrypted; give --keys with the secrets")
+        "\(encrypted) of \(total) connections \(are(encrypted)) encrypted"
+          + (withoutSecret == encrypted
+            ? "; give --keys with the secrets" : "; each connection's record says what it lacks"))
     }
     if partlyEncrypted > 0 {
       add(
         "partly_decrypted", partlyEncrypted,
         "\(partlyEncrypted) of \(total) connections \(partlyEncrypted == 1 ? "was" : "were") not wholly decrypted")
     }
-    // Other traffic beside this protocol's is none of its business; instead of it, it is.
+    // Other protocols are reported only when nothing of this one was read.
     let shown = hasRead ? strangers : strangers.merging(kinds) { $0 + $1 }
     let sorted = shown.sorted { ($1.value, $0.key.port, $0.key.name) < ($0.value, $1.key.port, $1.key.name) }
     for (kind, count) in sorted.prefix(Self.listed) {
-      let what = kind.other.map(\.name) ?? "nothing known"
-      let hint = kind.other == nil ? "; if they are of a gateway, give --port \(kind.port)=gateway" : ""
+      let which = "\(count) \(count == 1 ? "connection" : "connections") on port \(kind.port)"
+      let isOne = count == 1
       add(
         "other_protocol", count,
-        "\(count) \(count == 1 ? "connection" : "connections") on port \(kind.port) \(are(count)) \(what)\(hint)")
+        kind.other.map { "\(which) \(are(count)) \($0.name)" }
+          ?? "\(which) \(isOne ? "uses" : "use") no protocol that is known here; --port \(kind.port)=gateway reads \(isOne ? "it" : "them") as a gateway's"
+      )
     }
     let more = sorted.dropFirst(Self.listed).reduce(0) { $0 + $1.value } + (hasRead ? 0 : uncounted)
-    if more > 0 { add("other_protocol", more, "\(more) connections on other ports are something else") }
+    if more > 0 { add("other_protocol", more, "\(more) further connections speak another protocol") }
     if !hasRead && empty > 0 {
       add("empty_connection", empty, "\(empty) of \(total) connections carried no byte")
     }

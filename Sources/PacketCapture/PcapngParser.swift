@@ -128,7 +128,7 @@ struct PcapngParser: CaptureParser {
     let wasCut = linkTypes.isCut
     linkTypes.add(interface.linkType)
     if linkTypes.isCut && !wasCut {
-      warn("interfaces have more than \(LinkTypeList.limit) link types; these are listed")
+      warn("interfaces have more than \(LinkTypeList.limit) link types; only the first 64 are listed")
     }
   }
 

@@ -48,7 +48,7 @@ struct SecondDecoderTests {
       let found = try second.compare("chance.pcap")
       #expect(found.status == 0 && found.counts["differences"] == 0, "\(found.text)")
       #expect(found.counts["connection"] == 200)
-      for kind in ["notification", "error_response", "misfit", "accepted", "rejected", "discarded", "unknown"] {
+      for kind in ["notification", "error_response", "misfit", "accepted", "rejected", "discarded", "unknown", "fate"] {
         #expect(found.counts[kind, default: 0] >= 20, "\(kind)")
       }
     }
@@ -105,7 +105,7 @@ struct SecondDecoderTests {
       let second = SecondDecoder(command: command, ports: ["--port", "\(simulator.gateway)=gateway"])
       let found = try second.compare("run.pcap")
       #expect(found.status == 0 && found.counts["differences"] == 0, "\(found.text)")
-      for kind in ["misfit", "rejected", "discarded"] { #expect(found.counts[kind, default: 0] > 0, "\(kind)") }
+      for kind in ["misfit", "rejected", "discarded", "fate"] { #expect(found.counts[kind, default: 0] > 0, "\(kind)") }
 
       let connections = try second.connections(of: "run.pcap")
       try expectSameBooks(connections, result, ledger)

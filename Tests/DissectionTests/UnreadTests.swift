@@ -85,7 +85,7 @@ struct UnreadTests {
     let texts = try findings(capture)
     #expect(
       texts.contains(
-        "other_protocol: 1 connection on port 9000 is nothing known; if they are of a gateway, give --port 9000=gateway"
+        "other_protocol: 1 connection on port 9000 uses no protocol that is known here; --port 9000=gateway reads it as a gateway's"
       ))
     #expect(texts.contains("empty_connection: 1 of 2 connections carried no byte"))
   }
@@ -103,6 +103,42 @@ struct UnreadTests {
     let list = feedback.connect(to: 2196)
     feedback.finish(list, byServer: true)
     #expect(try findings(feedback) == [])
+  }
+
+  /// Each was once a list that was read: no finding, "loss: none", and 0 with --strict.
+  @Test("A feedback port at which nobody answered, or something else, is no list that was read", arguments: [0, 1, 2])
+  func feedbackWithoutAnswer(kind: Int) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect(to: 2196)
+    switch kind {
+    case 0: break
+    case 1: capture.reset(line, byServer: true)
+    default:
+      capture.server(line, Array("220 mail.example.com ESMTP\r\n".utf8))
+      capture.finish(line)
+    }
+    #expect(try findings(capture).first?.hasPrefix("nothing_read: ") == true)
+    #expect(try capture.dissected().summaries[0].hasRead == false)
+  }
+
+  /// The first four bytes of a tuple are a time: "PUT " is a second of 2012-09-16.
+  @Test("A feedback list whose first time spells a method of HTTP is a list")
+  func feedbackOfASecond() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect(to: 2196)
+    capture.server(line, Array("PUT ".utf8) + [0, 32] + [UInt8](repeating: 7, count: 32))
+    capture.finish(line, byServer: true)
+    #expect(try findings(capture) == [])
+  }
+
+  @Test("A provider that speaks this protocol to an HTTP server is told so by the answer")
+  func httpAnswer() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    capture.client(line, push(1, device: 1))
+    capture.server(line, response)
+    capture.finish(line, byServer: true)
+    #expect(try findings(capture).contains("other_protocol: 1 connection on port 2195 is HTTP"))
   }
 
   @Test("Of many ports a few are listed, and all are counted")

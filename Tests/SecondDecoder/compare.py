@@ -48,11 +48,23 @@ def recorded(path):
             elif number is not None:
                 if "payload" in record:
                     record["payload"] = dict(exact(line)[1])["payload"]
-                if kind == "fate":
-                    for each in found[number].records["notification"][record["first"] : record["last"] + 1]:
-                        each["fate"] = record["fate"]
                 found[number].records[kind].append(record)
     return found
+
+
+def told(responses, count):
+    """The fate of each of so many notifications, as the error responses of decode tell it."""
+    settled, rejected, ended = 0, set(), False
+    for record in responses:
+        if "notification" not in record:
+            continue
+        named, status = record["notification"], record["status"]
+        settled = max(settled, named + 1)
+        if status not in (0, 10):
+            rejected.add(named)
+        ended = ended or status != 0
+    rest = "discarded" if ended else "unknown"
+    return ["rejected" if n in rejected else "accepted" if n < settled else rest for n in range(count)]
 
 
 class Comparison:
@@ -97,9 +109,6 @@ class Comparison:
             self.same(where, "other items", record.get("items", []), other["others"])
             self.same(where, "items that do not fit", "problem" in record, other["misfit"])
             self.counts["misfit"] += other["misfit"]
-            if "fate" in record:
-                self.counts["fate"] += 1
-                self.same(where, "fate", record["fate"], other["fate"])
 
     def payload(self, where, record, payload):
         if "payload_base64" in record:
@@ -139,6 +148,9 @@ class Comparison:
             return
         self.notifications(place, records["notification"], second["frames"])
         self.responses(place, records["error_response"], second["responses"])
+        for index, (fate, frame) in enumerate(zip(told(records["error_response"], len(second["frames"])), second["frames"])):
+            self.counts["fate"] += 1
+            self.same(f"{place}, notification {index}", "fate", fate, frame["fate"])
         fates = collections.Counter(frame["fate"] for frame in second["frames"])
         for fate in ("accepted", "rejected", "discarded", "unknown"):
             self.counts[fate] += fates[fate]

@@ -229,7 +229,8 @@ extension TLSStream {
 
   // MARK: reasons
 
-  private static let noSecrets = "no key log or server key was given"
+  /// The problem of a connection for which there was nothing to open it with.
+  public static let noSecrets = "no key log or server key was given"
 
   /// Why no secret was found, in words.
   private func missingSecret(_ hello: ServerHello, _ half: TLSHalf) -> String {
