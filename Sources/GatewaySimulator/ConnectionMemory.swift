@@ -4,13 +4,12 @@ import Synchronization
 ///
 /// Shared by all event loops; touched when a connection begins and ends, and when one holds a long frame.
 final class ConnectionMemory: Sendable {
-  /// What a connection is counted with that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
   let perConnection: Int
   private let limit: Int
   private let taken = Atomic<Int>(0)
 
   init(_ options: SimulatorOptions) {
-    perConnection = options.tls == nil ? 8 << 10 : 48 << 10
+    perConnection = options.memoryPerConnection
     limit = options.maximumConnectionMemory
   }
 

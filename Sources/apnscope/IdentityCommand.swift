@@ -28,7 +28,7 @@ struct IdentityCommand: ParsableCommand {
 
       Run it again in the same directory to add topics to the same authority. What is there stays as it is, except for \
       the revocation list, which is made anew and keeps what was revoked; a gateway's certificate that lacks a \
-      --server-name; and PKCS#12 files of the given topics when --pkcs12-legacy or --pass-phrase-file is given.
+      --server-name, which is made anew for exactly the names that are given; and PKCS#12 files of the given topics when --pkcs12-legacy or --pass-phrase-file is given.
 
       Examples:
         apnscope identity --directory ids --topic com.example.app

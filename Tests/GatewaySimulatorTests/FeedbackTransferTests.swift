@@ -181,10 +181,10 @@ struct FeedbackTransferTests {
       }
     }
     #expect(taken >= .milliseconds(700))
-    // A service that has no time on a busy machine may come to its deadline before it has sent anything.
-    let isComplete = !neverCloses && ledger.feedback.tuplesSent == 5
+    // A service that has no time on a busy machine may come to its deadline before it knows that all was acknowledged.
+    let isComplete = ledger.feedback.completed == 1
+    #expect(!isComplete || !neverCloses && ledger.feedback.tuplesSent == 5)
     #expect(ledger.feedback.waiting == (isComplete ? 0 : 5))
-    #expect(ledger.feedback.completed == (isComplete ? 1 : 0))
     let reason = isComplete ? "complete" : "incomplete"
     #expect(lines.last?.contains(#""event":"feedback_closed""#) == true)
     #expect(lines.last?.contains(#""reason":"\#(reason)""#) == true, "\(lines)")

@@ -95,7 +95,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    // Both halves are closed without an error: the kernel forgets at once what of it was acknowledged.
+    // Both halves are closed without an error. The kernel tells no more of it then: a peer that closes while the list is
+    // under way, and resets only what comes after, is taken for one that has read it.
     if isOutputClosed, !hasFailed { complete() }
     end()
     context.fireChannelInactive()
@@ -113,7 +114,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       desk.log?.write(event("feedback_handshake_failed", reason: problem))
     } else {
       var event = event("feedback_closed", reason: phase == .complete ? "complete" : "incomplete", tuples: tuples)
-      // Of a list that has arrived it says nothing how its connection ends.
+      // Once the list has arrived, the way the connection ends does not matter.
       if phase != .complete { event.error = problem }
       desk.log?.write(event)
     }
@@ -177,9 +178,14 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     }
     let bytes = ByteBuffer(bytes: Array(copying: writer.bytes))
     let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let count = entries.count
+    let (count, size, desk) = (entries.count, bytes.readableBytes, desk)
+    guard desk.hold(size) else {
+      desk.letGo(size)
+      return leave()
+    }
     write(bytes).whenComplete { result in
       let handler = handler.value
+      desk.letGo(size)
       guard case .success = result else { return handler.leave() }
       handler.tuples += count
       handler.books.tally.tuplesSent += count

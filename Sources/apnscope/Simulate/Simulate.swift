@@ -22,7 +22,7 @@ struct Simulate: AsyncParsableCommand {
       expired + dropped + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only \
       when their failures are on the feedback list for certain. When the list cannot be written (a full disk), they are \
       counted as lost, and their connections end without an answer. An error response counts when all six bytes of it \
-      were sent; one whose connection was gone before that is counted as incomplete.
+      were sent; one of which only a part was sent is counted as incomplete.
 
       A topic's feedback list is cleared when the client's machine has acknowledged all of it, and the end of the \
       connection behind it; with --feedback-never-closes, when the client closes.

@@ -41,9 +41,9 @@ struct SimulatorLimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Bytes that connections may hold: each counts 48 KiB, with --plain 8 KiB, and the buffer of a frame that is not complete when it is longer than 4 KiB. Further connections are closed at once, and one whose frame passes the limit is closed.",
-      valueName: "bytes", default: ByteCount(SimulatorOptions().maximumConnectionMemory)), transform: ByteCount.parse)
-  var maxConnectionMemory = ByteCount(SimulatorOptions().maximumConnectionMemory)
+      "Bytes that connections may hold: each counts 48 KiB, with --plain 8 KiB, and the buffer of a frame that is not complete when it is longer than 4 KiB. Further connections are closed at once, and one whose frame passes the limit is closed. Default: 2GiB, or what --max-connections count if that is more.",
+      valueName: "bytes"), transform: ByteCount.parse)
+  var maxConnectionMemory: ByteCount?
 
   @Option(
     help: ArgumentHelp("Connections that the ledger lists; all of them are counted.", valueName: "count"))
@@ -61,7 +61,7 @@ struct SimulatorLimitOptions: ParsableArguments {
   func validate() throws {
     let values = [
       ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections ?? 1),
-      ("max-connection-memory", maxConnectionMemory.bytes), ("max-listed-connections", maxListedConnections),
+      ("max-connection-memory", maxConnectionMemory?.bytes ?? 1), ("max-listed-connections", maxListedConnections),
       ("max-stored", maxStored), ("max-stored-bytes", maxStoredBytes.bytes),
     ]
     for (name, value) in values where !(1...1 << 32).contains(value) {
@@ -76,7 +76,7 @@ struct SimulatorLimitOptions: ParsableArguments {
     options.feedbackTimeout = feedbackTimeout.duration
     options.rules.limits.maximumFrameLength = maxFrameLength.bytes
     if let maxConnections { options.maximumConnections = maxConnections }
-    options.maximumConnectionMemory = maxConnectionMemory.bytes
+    if let maxConnectionMemory { options.maximumConnectionMemory = maxConnectionMemory.bytes }
     options.maximumListedConnections = maxListedConnections
     options.offline = OfflineStore.Options(
       onlineAfter: options.offline.onlineAfter, maximumNotifications: maxStored, maximumBytes: maxStoredBytes.bytes)

@@ -37,7 +37,7 @@ extension Simulator {
         samples: byStatus(gateway.errorResponses)),
       counter(
         "apnscope_gateway_error_responses_incomplete_total",
-        "Error responses whose connection was gone before all six bytes were sent.", gateway.errorResponsesIncomplete),
+        "Error responses of which only a part was sent.", gateway.errorResponsesIncomplete),
       counter("apnscope_gateway_received_bytes_total", "Plaintext bytes from providers.", gateway.bytes),
       counter("apnscope_devices_delivered_total", "Notifications delivered to devices.", devices.delivered),
       counter("apnscope_devices_coalesced_total", "Notifications replaced by a later one.", devices.coalesced),

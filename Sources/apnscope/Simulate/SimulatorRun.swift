@@ -19,6 +19,10 @@ struct SimulatorRun {
     _ = signal(SIGPIPE, SIG_IGN)
     var options = try command.options()
     options.maximumConnections = try connectionLimit(options)
+    if command.limits.maxConnectionMemory == nil {
+      let needed = options.maximumConnections * options.memoryPerConnection
+      options.maximumConnectionMemory = max(options.maximumConnectionMemory, needed)
+    }
     let output = try TextOutput(nil)
     let ledgerOutput = try command.books.ledger.map { try WholeDocument($0) }
     let list = try feedbackList()
