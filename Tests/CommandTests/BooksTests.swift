@@ -12,7 +12,7 @@ struct BooksTests {
   private static let load = """
     {"notifications": {"generated": 1000},
      "sendings": {"written": 1005, "resent": 5, "accepted": 999, "rejected": 1, "discarded": 5, "unknown": 0, "markers": 2},
-     "error_responses": {"8": 1, "10": 1}, "connections": {"opened": 4, "failed": 1},
+     "error_responses": {"8": 1, "10": 1}, "connections": {"opened": 4, "failed": 1, "attempted": 6},
      "latency": {"drain_ms": {"count": 2}, "tcp_connect_ms": {"count": 5}}}
     """
   private static let ledger = """
@@ -105,7 +105,8 @@ struct BooksTests {
       ("\"accepted\": 999", "\"accepted\": 998"), ("\"discarded\": 5", "\"discarded\": 4"),
       ("\"discarded\": 3", "\"discarded\": 4"), ("\"8\": 1", "\"8\": 2"), ("\"opened\": 4", "\"opened\": 5"),
       ("\"opened\": 4", "\"opened\": 1"),
-      ("\"count\": 5", "\"count\": 4"),
+      ("\"count\": 5", "\"count\": 6"),
+      ("\"attempted\": 6", "\"attempted\": 4"),
       ("\"received\": 1005", "\"received\": 1006"), ("\"received\": 1005", "\"received\": 1008"),
       ("\"notifications\": 1005", "\"notifications\": 1004"), ("\"tuples_sent\": 7", "\"tuples_sent\": 6"),
       ("\"unknown\": 0", "\"unknown\": 1"), ("8, 1, 10, 1", "8, 2, 10, 0"),

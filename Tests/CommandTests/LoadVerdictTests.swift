@@ -100,4 +100,30 @@ struct LoadVerdictTests {
       _ = try simulator.stop()
     }
   }
+
+  /// With TLS 1.3 the load has the handshake done before the gateway refuses it.
+  @Test(
+    "TLS that fails late leaves books whose connections agree", .enabled(if: ExternalTool.isInstalled("python3")))
+  func lateFailure() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--tls", "1.2..1.3"], in: command)
+      #expect(
+        try command.run("identity", "--directory", "others", "--topic", SimulatorProcess.topic).status == 0)
+      let (outcome, result) = try load(
+        [
+          "--gateway", "127.0.0.1:\(simulator.gateway)", "--identity", "others", "--ca", "ids/ca.pem", "--tls", "1.3",
+          "--count", "50", "--drain", "5s",
+        ], in: command)
+      let ledger = try simulator.stop()
+      #expect(outcome.status == 69, "\(outcome.output)\(outcome.errors)")
+      #expect(ledger.gateway.handshakes == 0 && ledger.gateway.handshakeFailures > 0)
+      #expect(result.connections.opened > 0)
+      let script = Command.traces.deletingLastPathComponent().appending(path: "Scripts/books").path
+      let books = try command.shell("'\(script)' run.json simulator.ledger.json")
+      #expect(books.status == 0, "\(books.output)\(books.errors)")
+      #expect(
+        try command.run("report", "run.json", "--ledger", "simulator.ledger.json", "--output", "page").status == 0)
+      #expect(try command.read("page/report.md").contains("| ✓ connections with a handshake |"))
+    }
+  }
 }
