@@ -361,7 +361,8 @@ struct FeedbackTransferTests {
         try await holding.value
         let answer = Result { try client.receiveAll() }.mapError { $0 as? ClientError ?? .late }
         client.close()
-        #expect(await simulation.wait { $0.feedback.lost == 200 })
+        // How many fit depends on how many came at a time.
+        #expect(await simulation.wait { $0.feedback.lost > 0 && $0.feedback.lost + $0.feedback.waiting == 200 })
         _ = simulation.simulator.takeFailures()
         return answer
       }
