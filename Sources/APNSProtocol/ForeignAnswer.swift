@@ -1,6 +1,6 @@
 import Bytes
 
-/// What an answer looks like that is no error response: another protocol's, from a server that is no gateway.
+/// The beginning of an answer that is not an error response, and the protocol that it resembles.
 ///
 /// It is for messages only; nothing is decided by it but what to advise.
 public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
@@ -42,7 +42,7 @@ public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
     return isText ? .text : .bytes
   }
 
-  /// What it looks like, and its first bytes in hexadecimal: "HTML or XML (3c21444f43545950)".
+  /// The name of the protocol, and the first bytes in hexadecimal: "HTML or XML (3c21444f43545950)".
   public var description: String {
     let name =
       switch kind {

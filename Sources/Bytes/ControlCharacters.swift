@@ -77,7 +77,7 @@ extension ByteWriter {
     write(escapingControlsOf: text.rawBytes)
   }
 
-  /// What was written from `start` on; `nil` when it holds no control character.
+  /// A copy of the bytes from `start` on; `nil` when they hold no control character.
   private func copyWithControls(from start: Int) -> [UInt8]? {
     let text = bytes.extracting(start..<count)
     guard !Self.isPlain(text) else { return nil }

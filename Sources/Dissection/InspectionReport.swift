@@ -20,7 +20,7 @@ public struct InspectionReport: Sendable, Encodable {
   public struct ConnectionRow: Sendable, Encodable {
     public var connection: Int
     public var service: String
-    /// What it speaks instead of this protocol.
+    /// The other protocol that was recognised on the connection.
     public var `protocol`: String?
     public var client: String?
     public var server: String?

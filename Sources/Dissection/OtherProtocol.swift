@@ -1,6 +1,6 @@
 import Bytes
 
-/// What a connection speaks when it is not this protocol, told from the first bytes of a direction.
+/// Another protocol than this one, recognised by the first bytes of a direction.
 ///
 /// Only what its first bytes tell beyond doubt; TLS has a place of its own in a connection's record.
 public enum OtherProtocol: String, Sendable {

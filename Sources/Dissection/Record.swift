@@ -127,7 +127,7 @@ public struct ConnectionRecord: Sendable {
 
   public var connection: Int
   public var service: Service
-  /// What it speaks instead of this protocol, on whatever port; `nil` when nothing tells.
+  /// The other protocol that was recognised, on any port; `nil` when none was.
   public var otherProtocol: OtherProtocol?
   public var client: Endpoint?
   public var server: Endpoint?

@@ -270,7 +270,7 @@ struct RecordFramer<Grammar: RecordGrammar> {
     start == 0 && pending.count == length && !hasFound && !isAligned ? (pending, latest) : nil
   }
 
-  /// What is kept is explained by whoever asked for it.
+  /// Drops the bytes that `unreadable` returned: the caller has read them.
   mutating func dropUnreadable() { pending = [] }
 
   /// Explains what is left: whole records inside it are still found, the rest is named. Then ask `nextFound`.
