@@ -60,15 +60,13 @@ final class Outputs {
   }
 }
 
-/// A file, or standard output, that lines of text are written to.
+/// Standard output as lines of text.
 final class TextOutput {
   private let outputs: Outputs
   private let write: (RawSpan) -> Bool
 
-  /// `nil` is standard output. The file is opened at once, so that a bad path is known early, and emptied when there is
-  /// something to write.
-  init(_ path: String?) throws {
-    outputs = try Outputs(path, isDirectory: false)
+  init() throws {
+    outputs = try Outputs(nil, isDirectory: false)
     write = try outputs.open()
   }
 

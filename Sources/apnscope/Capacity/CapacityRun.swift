@@ -24,7 +24,7 @@ struct CapacityRun {
     // Before anything is made or measured.
     do { _ = try Workload(plan.workload) } catch { throw ValidationError("\(error).") }
     let schedule = CapacitySchedule(command, plan)
-    let output = try TextOutput(nil)
+    let output = try TextOutput()
     if command.dryRun {
       _ = try command.target.context(isDryRun: true)
       output.say(schedule.text)

@@ -16,7 +16,7 @@ struct LoadRun {
     _ = signal(SIGPIPE, SIG_IGN)
     var plan = try command.loadPlan()
     let settings = EffectivePlan(command, plan)
-    let output = try TextOutput(nil)
+    let output = try TextOutput()
     if command.printPlan {
       try check(plan)
       output.say(settings.toml)

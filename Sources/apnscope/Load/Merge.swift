@@ -96,7 +96,7 @@ struct Merge: ParsableCommand {
     }
     if let books { merged.verdict.invariants += RunReport.agreement(of: merged, with: books) }
     let file = try output.map { try WholeDocument($0) }
-    let standard = try TextOutput(nil)
+    let standard = try TextOutput()
     let document = try merged.jsonDocument()
     file?.write(document)
     standard.say(format == .json ? document : LoadSummary(merged).text)

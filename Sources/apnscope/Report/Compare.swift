@@ -70,7 +70,7 @@ struct Compare: ParsableCommand {
     }
     let (a, b) = (try read(sides.a), try read(sides.b))
     let comparison = Comparison(a, b)
-    let output = try TextOutput(nil)
+    let output = try TextOutput()
     output.say(format == .json ? try comparison.jsonDocument() : ComparisonText(comparison).text)
     try output.check()
   }

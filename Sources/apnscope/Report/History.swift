@@ -94,7 +94,7 @@ struct History: ParsableCommand {
   }
 
   private func list(_ history: RunHistory) throws {
-    let standard = try TextOutput(nil)
+    let standard = try TextOutput()
     if let show {
       guard let document = try history.document(show) else {
         throw ValidationError("\(file) has no run \(show).")

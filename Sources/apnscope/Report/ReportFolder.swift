@@ -60,7 +60,7 @@ struct ReportFolder {
     }
     try write(page, copies)
     nameStrangers(except: files.map(\.name))
-    let standard = try TextOutput(nil)
+    let standard = try TextOutput()
     standard.say("\(path)report.html\n\(path)report.md")
     try standard.check()
   }

@@ -23,7 +23,7 @@ struct SimulatorRun {
       let needed = options.maximumConnections * options.memoryPerConnection
       options.maximumConnectionMemory = max(options.maximumConnectionMemory, needed)
     }
-    let output = try TextOutput(nil)
+    let output = try TextOutput()
     let ledgerOutput = try command.books.ledger.map { try WholeDocument($0) }
     let list = try feedbackList()
     let log = try openLog()
