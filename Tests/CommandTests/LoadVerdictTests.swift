@@ -22,7 +22,7 @@ struct LoadVerdictTests {
       let (outcome, result) = try load(
         [
           "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--for", "2s", "--rate", "1k/s",
-          "--drain", "1s",
+          "--drain", "1s", "--connect-timeout", "5m", "--handshake-timeout", "5m",
         ], in: command)
       _ = try simulator.stop()
       #expect(outcome.status == 69, "\(outcome.output)\(outcome.errors)")

@@ -60,11 +60,13 @@ struct FeedbackTransferTests {
     case halfClosed
     /// Does not read all, and what it has not read is more than its machine takes for it.
     case leavesAtOnce, leavesWithoutReading, resets, readsHalf
+    /// Ends its half with all of it on the way, and closes without reading.
+    case halfClosesUnread
 
     var readsAll: Bool {
       switch self {
       case .closes, .closesBare, .endsItsHalf, .halfClosed: true
-      case .leavesAtOnce, .leavesWithoutReading, .resets, .readsHalf: false
+      case .leavesAtOnce, .leavesWithoutReading, .resets, .readsHalf, .halfClosesUnread: false
       }
     }
   }
@@ -107,6 +109,12 @@ struct FeedbackTransferTests {
           client.reset()
         case .readsHalf:
           _ = try client.receive(count * 19)
+          client.close()
+        case .halfClosesUnread:
+          #expect(await simulation.wait { $0.feedback.tuplesSent == count })
+          client.finishWriting()
+          // A service that has sent its FIN without waiting sees both halves closed now.
+          try await Task.sleep(for: .milliseconds(50))
           client.close()
         }
         if reader.readsAll {

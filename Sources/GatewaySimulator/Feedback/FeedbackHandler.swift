@@ -12,6 +12,9 @@ import TLSTransport
 /// closes with bytes unread resets the connection, and so does one that had closed before they came. A close_notify tells
 /// nothing, for it may be sent with bytes unread: the FIN or the reset behind it does. A peer that ends its half of the TCP
 /// connection first has read the list when all is acknowledged. When in doubt the list stays, and is sent again.
+///
+/// The FIN is sent when the list is acknowledged, and not before: a connection whose halves are both closed is gone from
+/// the event loop, and nobody would see the reset that answers what was still under way.
 final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -95,8 +98,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    // Both halves are closed without an error. The kernel tells no more of it then: a peer that closes while the list is
-    // under way, and resets only what comes after, is taken for one that has read it.
+    // Both halves are closed without an error, ours when the list was acknowledged.
     if isOutputClosed, !hasFailed { complete() }
     end()
     context.fireChannelInactive()
@@ -221,7 +223,9 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     if hasPeerEnded {
       conclude(context)
     } else if !desk.behavior.feedback.neverCloses {
-      closeOutput(context)
+      awaitSocket(until: \.isAcknowledged) { handler, context in
+        if !handler.hasPeerEnded { handler.closeOutput(context) }
+      }
     }
   }
 
@@ -231,7 +235,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     let closed = context.eventLoop.makePromise(of: Void.self)
     closed.futureResult.assumeIsolated().whenSuccess {
       self.isOutputClosed = true
-      self.awaitSocket { $0.isEndAcknowledged }
+      self.awaitSocket(until: \.isEndAcknowledged)
     }
     context.close(mode: .output, promise: closed)
   }
@@ -239,7 +243,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   /// Everything was sent, and the peer has ended its half.
   private func conclude(_ context: ChannelHandlerContext) {
     let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
-    guard tls?.sawCloseNotify == true else { return awaitSocket { $0.isAcknowledged } }
+    guard tls?.sawCloseNotify == true else { return awaitSocket(until: \.isAcknowledged) }
     // How its TCP connection ends is still to come, and is waited for: a close_notify of ours could meet a socket that
     // is closed already, and the reset it draws would hide the FIN.
     awaitFIN(until: books.loop.now + Self.patience)
@@ -250,7 +254,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   private func awaitFIN(until deadline: NIODeadline) {
     inspectSocket { handler, context, info in
-      if info.hasPeerEnded { return handler.awaitSocket { $0.isAcknowledged } }
+      if info.hasPeerEnded { return handler.awaitSocket(until: \.isAcknowledged) }
       if handler.books.loop.now >= deadline {
         // It waits for ours.
         handler.closeOutput(context)
@@ -260,14 +264,17 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// Asks again and again, more and more seldom, until the list has arrived.
+  /// Asks again and again, more and more seldom, until all has arrived; the list is cleared then, or `action` taken.
   private func awaitSocket(
-    after pause: TimeAmount = .milliseconds(5), _ hasArrived: @escaping @Sendable (TCPInfo) -> Bool
+    until hasArrived: @escaping @Sendable (TCPInfo) -> Bool, after pause: TimeAmount = .milliseconds(1),
+    _ action: @escaping @Sendable (FeedbackHandler, ChannelHandlerContext) -> Void = { handler, _ in handler.complete() }
   ) {
     inspectSocket { handler, context, info in
-      if hasArrived(info) { return handler.complete() }
+      if hasArrived(info) { return action(handler, context) }
       let next = min(pause + pause, .milliseconds(200))
-      context.eventLoop.assumeIsolated().scheduleTask(in: pause) { handler.awaitSocket(after: next, hasArrived) }
+      context.eventLoop.assumeIsolated().scheduleTask(in: pause) {
+        handler.awaitSocket(until: hasArrived, after: next, action)
+      }
     }
   }
 

@@ -25,7 +25,7 @@ struct Simulate: AsyncParsableCommand {
       were sent; one of which only a part was sent is counted as incomplete.
 
       A topic's feedback list is cleared when the client's machine has acknowledged all of it, and the end of the \
-      connection behind it, or when the client closes without a reset; with --feedback-never-closes, only then.
+      connection behind it or the client's close without a reset; with --feedback-never-closes, at that close.
 
       Times are written 250ms, 2s, 1m30s or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 

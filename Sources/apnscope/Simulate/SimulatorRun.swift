@@ -67,12 +67,13 @@ struct SimulatorRun {
       complain(Descriptors.problem)
       throw ExitStatus.unavailable
     }
-    if let wanted = command.limits.maxConnections, wanted > most {
+    let wanted = options.maximumConnections
+    if wanted > most {
       complain(
         "--max-connections is lowered from \(grouped(wanted)) to \(grouped(most)): this process may open \(grouped(Descriptors.limit)) files at a time (ulimit -n)"
       )
     }
-    return min(options.maximumConnections, most)
+    return min(wanted, most)
   }
 
   private func feedbackList() throws -> FeedbackList {
