@@ -223,6 +223,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     if hasPeerEnded {
       conclude(context)
     } else if !desk.behavior.feedback.neverCloses {
+      guard context.channel is any SocketOptionProvider else { return closeOutput(context) }
       awaitSocket(until: \.isAcknowledged) { handler, context in
         if !handler.hasPeerEnded { handler.closeOutput(context) }
       }
@@ -267,7 +268,9 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   /// Asks again and again, more and more seldom, until all has arrived; the list is cleared then, or `action` taken.
   private func awaitSocket(
     until hasArrived: @escaping @Sendable (TCPInfo) -> Bool, after pause: TimeAmount = .milliseconds(1),
-    _ action: @escaping @Sendable (FeedbackHandler, ChannelHandlerContext) -> Void = { handler, _ in handler.complete() }
+    _ action: @escaping @Sendable (FeedbackHandler, ChannelHandlerContext) -> Void = { handler, _ in
+      handler.complete()
+    }
   ) {
     inspectSocket { handler, context, info in
       if hasArrived(info) { return action(handler, context) }

@@ -35,7 +35,7 @@ struct SimulatorLimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Connections at a time, to both services; further ones are closed at once. Default: 100000. More than the limit of open files (ulimit -n) has room for is lowered to that, with a warning.",
+      "Connections at a time, to both services; further ones are closed at once. Default: 100000, or what the limit of open files (ulimit -n) has room for; more than that is lowered with a warning.",
       valueName: "count"))
   var maxConnections: Int?
 

@@ -67,13 +67,13 @@ struct SimulatorRun {
       complain(Descriptors.problem)
       throw ExitStatus.unavailable
     }
-    let wanted = options.maximumConnections
-    if wanted > most {
+    // Of the default the help says that it is as many as there is room for.
+    if let wanted = command.limits.maxConnections, wanted > most {
       complain(
         "--max-connections is lowered from \(grouped(wanted)) to \(grouped(most)): this process may open \(grouped(Descriptors.limit)) files at a time (ulimit -n)"
       )
     }
-    return min(wanted, most)
+    return min(options.maximumConnections, most)
   }
 
   private func feedbackList() throws -> FeedbackList {
