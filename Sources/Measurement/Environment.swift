@@ -12,6 +12,8 @@ public struct Environment: Sendable, Equatable, Codable {
   /// OpenSSL's version text.
   public var openssl = ""
   public var apnscope = ""
+  /// The commit that this apnscope was built of, when its build told; "+" behind it: and changes that are in none.
+  public var commit: String?
   /// The command line; secrets never stand in it.
   public var command: [String] = []
 

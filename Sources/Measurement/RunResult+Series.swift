@@ -25,6 +25,9 @@ extension RunResult {
     public var sendLagP99Us = 0
     /// How late the event loops' clocks came in this second.
     public var loopLagP99Us = 0
+    /// Milliseconds of this second in which an event loop stood still (`stalls`), of the loop that did so longest; `nil`
+    /// in documents from before that was noted. Lags of such a second are the generator's own as well.
+    public var stalledMs: Double?
     /// Cores of this process in use.
     public var cpu = 0.0
     /// Resident bytes of this process.
@@ -32,7 +35,49 @@ extension RunResult {
     public init() {}
   }
 
+  /// How many were written in each of many short times of equal length, from the schedule's begin on: what mean rates and
+  /// their autocorrelation can be computed from.
+  public struct Bins: Sendable, Equatable, Codable {
+    /// When the first begins, in seconds since the run's start.
+    public var fromS = 0.0
+    /// 0.1, or twice that as often as a long run needs to keep their number within `most`.
+    public var lengthS = 0.1
+    /// Notifications; the last bin may be cut short by the run's end.
+    public var written: [Int] = []
+
+    public static let most = 36_000
+
+    public init() {}
+  }
+
+  /// Times in which an event loop of the generator did not come to its work: the machine, or the process, stood still.
+  public struct Stalls: Sendable, Equatable, Codable {
+    public struct Stall: Sendable, Equatable, Codable {
+      /// When it began, in seconds since the run's start.
+      public var tS: Double
+      public var ms: Double
+      public init(tS: Double, ms: Double) { (self.tS, self.ms) = (tS, ms) }
+    }
+
+    /// A shorter delay is no stall: milliseconds.
+    public static let shortestMs = 10.0
+    /// Most that are listed; all are counted.
+    public static let mostListed = 1_000
+
+    /// Of the measured phase, as are the next two.
+    public var count = 0
+    /// Seconds, of the event loop that stood still longest.
+    public var totalS = 0.0
+    public var longestMs = 0.0
+    /// Of the whole run, in their order.
+    public var listed: [Stall] = []
+    public init() {}
+  }
+
   /// The same counts for one phase: connect, warm-up, measured, drain.
+  ///
+  /// What became of sendings is told of the phase in which they were written, however late it was learnt; so are
+  /// `latency`, `batches` and `loss_window`. Other counts are of when they happened.
   public struct Phase: Sendable, Equatable, Codable {
     public var name = ""
     public var seconds = 0.0
@@ -42,6 +87,11 @@ extension RunResult {
     public var connections = Connections()
     public var errorResponses: [String: Int] = [:]
     public var sendLagUs = LatencyHistogram(.microseconds)
+    /// These are `nil` in documents of 0.1.
+    public var rates: Rates?
+    public var latency: Latency?
+    public var batches: Batches?
+    public var lossWindow: LatencyHistogram?
     public init() {}
   }
 
@@ -97,6 +147,7 @@ extension RunResult.Sample {
     backlog = try container.decodeIfPresent(Int.self, forKey: .backlog) ?? 0
     sendLagP99Us = try container.decode(Int.self, forKey: .sendLagP99Us)
     loopLagP99Us = try container.decodeIfPresent(Int.self, forKey: .loopLagP99Us) ?? 0
+    stalledMs = try container.decodeIfPresent(Double.self, forKey: .stalledMs)
     cpu = try container.decode(Double.self, forKey: .cpu)
     rssBytes = try container.decodeIfPresent(Int.self, forKey: .rssBytes) ?? 0
   }
@@ -113,5 +164,9 @@ extension RunResult.Phase {
     connections = try container.decode(RunResult.Connections.self, forKey: .connections)
     errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
     sendLagUs = try container.decode(LatencyHistogram.self, forKey: .sendLagUs)
+    rates = try container.decodeIfPresent(RunResult.Rates.self, forKey: .rates)
+    latency = try container.decodeIfPresent(RunResult.Latency.self, forKey: .latency)
+    batches = try container.decodeIfPresent(RunResult.Batches.self, forKey: .batches)
+    lossWindow = try container.decodeIfPresent(LatencyHistogram.self, forKey: .lossWindow)
   }
 }

@@ -5,6 +5,9 @@
 public struct RunResult: Sendable, Equatable, Codable {
   public var schema = 1
   public var kind = "load"
+  /// How its figures were computed: `currentMeasure`, or `nil` in documents of 0.1, whose `accepted_per_s` is of the
+  /// whole run's shares, whose latencies are of the whole run, and in whose send lag what was never sent is missing.
+  public var measuredBy: Int?
   /// UTC, RFC 3339.
   public var started = ""
   public var environment = Environment()
@@ -31,10 +34,17 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var batches = Batches()
   public var lossWindow = LatencyHistogram(.count)
   public var series: [Sample] = []
+  /// `nil` in documents from before there were bins, and of merged parts, whose clocks are not that near to each other.
+  public var bins: Bins?
   public var phases: [Phase] = []
+  /// When the generator itself stood still; `nil` in documents from before that was noted.
+  public var stalls: Stalls?
   public var timeline = Timeline()
   public var resources = Resources()
   public var warnings: [String] = []
+
+  /// The way in which this apnscope computes the figures: each of the phase in which it was written.
+  public static let currentMeasure = 2
 
   public init() {}
 
@@ -104,10 +114,21 @@ public struct RunResult: Sendable, Equatable, Codable {
     public init() {}
   }
 
+  /// Of the phase's own sendings, over its length; in `phases` of each phase.
   public struct Rates: Sendable, Equatable, Codable {
+    /// The time over which `accepted_per_s` is.
+    public enum Basis: String, Sendable, Codable {
+      case measured
+      /// The gateway was so far behind at the end that what it had accepted was not what it had been sent.
+      case measuredAndDrain = "measured_and_drain"
+    }
+
     public var writtenPerS = 0.0
+    /// Written in the phase and proven accepted, then or later.
     public var acceptedPerS = 0.0
     public var writtenBytesPerS = 0.0
+    /// `nil` in documents of 0.1, and in `phases`.
+    public var basis: Basis?
     public init() {}
   }
 
@@ -141,7 +162,13 @@ public struct RunResult: Sendable, Equatable, Codable {
   }
 
   public struct Latency: Sendable, Equatable, Codable {
+    /// Of what was due in the phase: from then until it was written, and of what never was (`schedule`), at least until the
+    /// end.
     public var sendLagUs = LatencyHistogram(.microseconds)
+    /// The part of each send lag in which the generator itself did not look or stood still, and the rest, in which it
+    /// waited for a connection that takes something; `nil` in documents from before they were told apart.
+    public var sendLagOwnUs: LatencyHistogram?
+    public var sendLagGatewayUs: LatencyHistogram?
     public var errorMs = LatencyHistogram(.milliseconds)
     public var drainMs = LatencyHistogram(.milliseconds)
     public var recoverMs = LatencyHistogram(.milliseconds)
@@ -165,7 +192,8 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var cpuUserS = 0.0
     public var cpuSystemS = 0.0
     public var maxRssBytes = 0
-    /// How late the event loops' clocks came.
+    /// How late the event loops' clocks came, weighted by the time it covers: a stall of 5 ms counts as 5, 4, 3, 2 and 1.
+    /// In documents of 0.1 each tick counts once.
     public var loopLagUs = LatencyHistogram(.microseconds)
     public init() {}
   }
@@ -256,6 +284,8 @@ extension RunResult.Latency {
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     sendLagUs = try container.decode(LatencyHistogram.self, forKey: .sendLagUs)
+    sendLagOwnUs = try container.decodeIfPresent(LatencyHistogram.self, forKey: .sendLagOwnUs)
+    sendLagGatewayUs = try container.decodeIfPresent(LatencyHistogram.self, forKey: .sendLagGatewayUs)
     errorMs = try container.decode(LatencyHistogram.self, forKey: .errorMs)
     drainMs = try container.decode(LatencyHistogram.self, forKey: .drainMs)
     recoverMs = try container.decode(LatencyHistogram.self, forKey: .recoverMs)
