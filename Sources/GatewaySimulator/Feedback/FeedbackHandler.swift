@@ -1,6 +1,5 @@
 import APNSProtocol
 import Bytes
-import Glibc
 import NIOCore
 import TLSTransport
 
@@ -287,9 +286,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   ) {
     guard phase == .sent, let context, let provider = context.channel as? any SocketOptionProvider else { return }
     let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let info: EventLoopFuture<TCPInfo> = provider.unsafeGetSocketOption(
-      level: .init(Int32(IPPROTO_TCP)), name: .init(TCP_INFO))
-    info.whenSuccess { info in
+    TCPInfo.of(provider).whenSuccess { info in
       let handler = handler.value
       guard handler.phase == .sent, let context = handler.context else { return }
       body(handler, context, info)
@@ -330,27 +327,5 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       name, number, client: client, topic: topic ?? (self.topic.isEmpty ? nil : self.topic), reason: reason, info)
     event.tuples = tuples
     return event
-  }
-}
-
-/// What the kernel says of a TCP connection: the beginning of Linux's `struct tcp_info`, as words.
-private struct TCPInfo: Sendable {
-  // tcpi_state … tcpi_notsent_bytes
-  private var words = InlineArray<37, UInt32>(repeating: 0)
-
-  private var state: UInt8 { UInt8(truncatingIfNeeded: words[0]) }
-
-  /// A FIN has come, and no reset.
-  var hasPeerEnded: Bool { state == UInt8(TCP_CLOSE_WAIT) || state == UInt8(TCP_LAST_ACK) }
-
-  /// Everything that was written has arrived in the peer's kernel, and the connection was not reset.
-  var isAcknowledged: Bool {
-    let (unacknowledged, unsent) = (words[6], words[36])
-    return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
-  }
-
-  /// And so has our FIN behind it.
-  var isEndAcknowledged: Bool {
-    isAcknowledged && (state == UInt8(TCP_FIN_WAIT2) || state == UInt8(TCP_TIME_WAIT))
   }
 }

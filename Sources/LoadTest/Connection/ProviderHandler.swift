@@ -24,9 +24,21 @@ final class ProviderHandler: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     connectedAt = runner.clock()
-    runner.measurements.tcpConnect.record(Int((connectedAt - began) / 1_000))
+    noteConnect(context.channel)
     if !usesTLS { connection.opened(context.channel, life: life, isResumed: false) }
     context.fireChannelActive()
+  }
+
+  /// The wire's time: the event loop may have come to it much later. It tells when a segment was lost, and nothing else
+  /// does.
+  private func noteConnect(_ channel: any Channel) {
+    let (runner, seen) = (runner, Int((connectedAt - began) / 1_000))
+    guard let socket = channel as? any SocketOptionProvider else {
+      return runner.measurements.tcpConnect.record(seen)
+    }
+    TCPInfo.of(socket).assumeIsolated().whenComplete { info in
+      runner.measurements.tcpConnect.record((try? info.get())?.roundTrip ?? seen)
+    }
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
