@@ -153,6 +153,8 @@ struct LoadTally: Sendable {
 /// What one event loop has measured.
 struct LoadMeasurements: Sendable {
   var sendLag = LatencyHistogram(.microseconds)
+  var sendLagOwn = LatencyHistogram(.microseconds)
+  var sendLagGateway = LatencyHistogram(.microseconds)
   var error = LatencyHistogram(.milliseconds)
   var drain = LatencyHistogram(.milliseconds)
   var recover = LatencyHistogram(.milliseconds)
@@ -166,7 +168,8 @@ struct LoadMeasurements: Sendable {
 
   mutating func merge(_ other: LoadMeasurements) {
     for path in [
-      \.sendLag, \.error, \.drain, \.recover, \.tcpConnect, \.fullHandshake, \.resumedHandshake, \.batchNotifications,
+      \.sendLag, \.sendLagOwn, \.sendLagGateway, \.error, \.drain, \.recover, \.tcpConnect, \.fullHandshake,
+      \.resumedHandshake, \.batchNotifications,
       \.batchBytes,
       \.lossWindow, \.loopLag,
     ] as [WritableKeyPath<LoadMeasurements, LatencyHistogram>] {

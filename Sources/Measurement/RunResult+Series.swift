@@ -25,8 +25,8 @@ extension RunResult {
     public var sendLagP99Us = 0
     /// How late the event loops' clocks came in this second.
     public var loopLagP99Us = 0
-    /// Milliseconds of this second in which an event loop stood still (`stalls`), of the loop that did so longest; `nil`
-    /// in documents from before that was noted. Lags of such a second are the generator's own as well.
+    /// Milliseconds of this second in which an event loop stood still (`stalls`); `nil` in documents from before that was
+    /// noted. Lags of such a second are the generator's own as well.
     public var stalledMs: Double?
     /// Cores of this process in use.
     public var cpu = 0.0
@@ -66,12 +66,19 @@ extension RunResult {
 
     /// Of the measured phase, as are the next two.
     public var count = 0
-    /// Seconds, of the event loop that stood still longest.
+    /// Seconds in which at least one event loop stood still.
     public var totalS = 0.0
     public var longestMs = 0.0
     /// Of the whole run, in their order.
     public var listed: [Stall] = []
     public init() {}
+
+    /// Whether lags of a phase of so many seconds are the generator's own as well: it stood still for more than a
+    /// hundredth of it, or for longer than `tolerableMs` at a time.
+    public func spoils(_ seconds: Double) -> Bool { totalS > 0.01 * seconds || longestMs > Self.tolerableMs }
+
+    /// Milliseconds that a single stall may take.
+    public static let tolerableMs = 50.0
   }
 
   /// The same counts for one phase: connect, warm-up, measured, drain.

@@ -111,6 +111,8 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var skipped = 0
     /// Due and still waiting to be sent when the run ended: it was behind. They are in no other count.
     public var unsent = 0
+    /// Both; send lag counts them as late as they were when they were given up, which is less than they would have been.
+    public var neverSent: Int { skipped + unsent }
     public init() {}
   }
 

@@ -113,7 +113,7 @@ final class LoadSimulation {
 }
 
 extension LoadOutcome {
-  var books: LoadTally { phases.last?.tally ?? LoadTally() }
+  var books: LoadTally { tally }
 }
 
 /// What must hold for every run.
@@ -141,6 +141,22 @@ func expectBalance(
   }
   expect(books.abandonedOpen <= books.abandoned, "what is open is a part of what was given up")
   let result = outcome.result(Environment())
+  for phase in result.phases {
+    let sendings = phase.sendings
+    expect(
+      sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
+      "in \(phase.name), each sending has one fate")
+    let latency = phase.latency ?? RunResult.Latency()
+    let (lag, own, gateways) = (latency.sendLagUs, latency.sendLagOwnUs, latency.sendLagGatewayUs)
+    expect(lag.count == own?.count && lag.count == gateways?.count, "in \(phase.name), each lag has two shares")
+    // Of each share less than a microsecond is cut off.
+    let shares = (own?.mean ?? 0) + (gateways?.mean ?? 0)
+    expect(shares <= lag.mean + 1e-6 && shares >= lag.mean - 2, "in \(phase.name), both make the whole")
+  }
+  let lags = result.phases.reduce(0) { $0 + ($1.latency?.sendLagUs.count ?? 0) }
+  let due = sendings.written + books.skipped + books.unsent
+  // What was collected, never written and given up has a lag as well.
+  expect(lags >= due && lags <= due + books.abandoned - books.abandonedOpen, "all that was due has a lag")
   for invariant in result.verdict.invariants {
     expect(invariant.holds == (!invariant.isAboutProof || books.unknown + books.abandonedOpen == 0), invariant.name)
   }

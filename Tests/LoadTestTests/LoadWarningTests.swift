@@ -12,10 +12,9 @@ struct LoadWarningTests {
     measurements.loopLag.record(loopLag, times: 1_000)
     var tally = LoadTally()
     (tally.generated, tally.accepted, tally.everUp) = (1, 1, 1)
-    outcome.phases = [
-      .init(name: "connect", seconds: 1, cpu: 1, tally: tally, measurements: LoadMeasurements()),
-      .init(name: "measured", seconds: 10, cpu: cpu, tally: tally, measurements: measurements),
-    ]
+    outcome.phases = [.init(.connect, seconds: 1), .init(.measured, seconds: 10)]
+    (outcome.phases[0].tally, outcome.phases[1].cpu) = (tally, cpu)
+    outcome.phases[1].measurements = measurements
     return outcome
   }
 
@@ -28,11 +27,11 @@ struct LoadWarningTests {
     (plan.count, plan.duration, plan.warmUp) = (5_000, .seconds(86_400), .seconds(5))
     var counted = LoadOutcome(plan: plan)
     counted.phases = short.phases
-    counted.phases[1].tally.generated = 1_234
+    counted.phases[1].tally.generated = 1_233
     counted.interruption = .init(phase: "measured", afterS: 2.04)
     #expect(
       counted.result(Environment()).warnings == ["interrupted after 2.0 s, with 1234 of 5000 notifications generated"])
-    counted.phases[1].name = "warm-up"
+    counted.phases[1].phase = .warmUp
     counted.phases[1].measurements.sendLag.record(5)
     counted.interruption = .init(phase: "warm-up", afterS: 1)
     let result = counted.result(Environment())

@@ -52,7 +52,8 @@ private final class FreeRun {
     runner = LoopRunner(
       plan, try Workload(plan.workload), world.loop, part: 0, of: 1,
       World(
-        clock: { world.now }, jitter: 1, hasInput: { _ in false }, afterSockets: { world.waiting.append($0) },
+        clock: { world.now }, processor: { 0 }, jitter: 1, hasInput: { _ in false },
+        afterSockets: { world.waiting.append($0) },
         connect: { world.connect($0) }))
     runner.openAll(Array(0..<plan.connections.count), of: plan.connections.count)
     world.loop.run()

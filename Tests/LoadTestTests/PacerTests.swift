@@ -100,6 +100,30 @@ struct PacerTests {
     #expect((0...times.count).map { pacer.dueTime(ofNext: $0) } == times + [nil])
   }
 
+  @Test("What is taken was due when it was due, in parts of any size", arguments: seeds(3, of: 20))
+  func taken(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    let schedule = Schedule(stages: [.init(length: 2, from: 300, to: 900), .init(length: 1, from: 50, to: 50)])
+    for var pacer in [
+      Pacer(schedule), Pacer(schedule, first: 1, step: 3), Pacer(schedule, .poisson(seed: seed)),
+    ] {
+      let whole = pacer
+      var index = 0
+      while true {
+        let count = generator.number(1...40)
+        let expected = (whole.dueTime(ofNext: index), whole.dueTime(ofNext: index + count - 1))
+        guard let first = expected.0, let last = expected.1 else { break }
+        let due = pacer.take(count)
+        #expect(due?.first == first && due?.last == last)
+        index += count
+      }
+      #expect(index > 100)
+    }
+    var limited = Pacer(schedule, limit: 10)
+    let taken = [11, 0, 10, 1].map { limited.take($0) != nil }
+    #expect(taken == [false, false, true, false])
+  }
+
   @Test("Gaps are exponential: mean, variance, and no memory", arguments: seeds(4, of: 10))
   func gaps(seed: UInt64) {
     let count = 100_000

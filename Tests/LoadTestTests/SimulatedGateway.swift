@@ -60,6 +60,8 @@ final class SimulatedLink {
   private(set) var refused: [UInt32] = []
   private(set) var books = Ledger.Gateway()
   private var now: Int64
+  /// Whether it refuses anything beside what is bad.
+  var isRefusing = true
 
   /// Something has arrived that the sender has not read.
   var hasInput: Bool { answer.map { !$0.bytes.isEmpty && $0.from <= now } ?? false }
@@ -130,7 +132,7 @@ final class SimulatedLink {
     let consumed = session.receive(frame.rawBytes) { notification in
       let identifier = notification.layout.identifier ?? 0
       if SyntheticToken.isInvalid(notification.token)
-        || manners.rejectsOneIn > 0 && generator.happens(oneIn: manners.rejectsOneIn)
+        || isRefusing && manners.rejectsOneIn > 0 && generator.happens(oneIn: manners.rejectsOneIn)
       {
         return manners.status
       }

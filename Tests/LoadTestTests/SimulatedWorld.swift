@@ -15,6 +15,8 @@ final class SimulatedWorld {
   /// The gateway's; changed while time passes, it has gone away, or hangs.
   var door = Door.open
   var isReading = true
+  /// It refuses as its manners say.
+  var isRefusing = true
   /// Most connections at a time; others are refused.
   var mostConnections = Int.max
   /// One in so many attempts to connect is refused; 0: none.
@@ -48,6 +50,7 @@ final class SimulatedWorld {
   func pass() throws {
     asked.removeAll(keepingCapacity: true)
     loop.advanceTime(by: .nanoseconds(Int64(generator.number(step))))
+    for link in links { link.isRefusing = isRefusing }
     for link in links where try !link.step(&generator, at: now, isReading: isReading) { end(link) }
   }
 
@@ -85,7 +88,7 @@ final class SimulatedWorld {
 
   func world(jitter: UInt64) -> World {
     World(
-      clock: { self.now }, jitter: jitter, hasInput: { self.hasInput($0) },
+      clock: { self.now }, processor: { 0 }, jitter: jitter, hasInput: { self.hasInput($0) },
       afterSockets: { _ = self.loop.scheduleTask(in: .microseconds(5), $0) }, connect: { self.connect($0) })
   }
 

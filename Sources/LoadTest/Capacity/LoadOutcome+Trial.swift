@@ -16,14 +16,16 @@ extension LoadOutcome {
     trial.errors = result.errorResponses.values.reduce(0, +)
     trial.connectionsOpened = result.connections.opened
     trial.connectionsFailed = result.connections.failed
-    trial.writtenBytes = phases.last?.tally.writtenBytes ?? 0
+    trial.writtenBytes = tally.writtenBytes
     trial.writtenPerS = result.rates.writtenPerS
     let proven = trial.settleS + trial.measuredS + trial.drainS
     trial.acceptedPerS = proven > 0 ? Double(trial.notifications.accepted) / proven : 0
     trial.sendLagP50Us = result.latency.sendLagUs.quantile(0.5)
     trial.sendLagP99Us = result.latency.sendLagUs.quantile(0.99)
     trial.loopLagP99Us = result.resources.loopLagUs.quantile(0.99)
-    if let drain = phases.last?.measurements.drain, drain.count > 0 { trial.behindMs = Double(drain.maximum) / 1e3 }
+    if let measured = phase(.measured), measured.measurements.drain.count > 0 {
+      trial.behindMs = Double(measured.measurements.drain.maximum) / 1e3
+    }
     if result.lossWindow.count > 0 { trial.lossMean = result.lossWindow.mean }
     if result.latency.recoverMs.count > 0 { trial.recoverMeanMs = result.latency.recoverMs.mean / 1e3 }
     if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }

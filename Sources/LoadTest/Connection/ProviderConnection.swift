@@ -30,6 +30,7 @@ final class ProviderConnection {
   private let batchNotifications: Int
   /// What was written since the connection was opened.
   private var log: SentLog
+  private var marks: PhaseMarks
   private var session: ProviderSession
   private var answer: [UInt8] = []
   /// A response was read.
@@ -60,11 +61,10 @@ final class ProviderConnection {
 
   /// The batch that is being collected.
   private var batch = ByteWriter(capacity: 20_000)
-  private var pieces: [SentLog.Piece] = []
+  private var pieces: [(piece: SentLog.Piece, due: DueTimes)] = []
   private(set) var batchCount = 0
   /// The next notification would have made it longer than it may be.
   private var isOutOfRoom = false
-  private var batchDue: Int64 = 0
   private var batchBegan: Int64 = 0
   /// Its last batch went behind something unsent, because it had waited long enough.
   private var hasLingered = false
@@ -82,8 +82,12 @@ final class ProviderConnection {
     hasBadTokenSizes = runner.workload.hasBadTokenSizes
     hasUsualPayloadSizes = runner.workload.hasUsualPayloadSizes
     log = runner.makeLog()
+    marks = PhaseMarks(in: runner.runPhase)
     session = runner.makeSession()
   }
+
+  /// What is written from now on is of this phase of the run.
+  func begin(_ phase: RunPhase) { marks.begin(phase, at: log.count) }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
   /// Nothing of ours is unsent. The channel tells of every change, which costs less than to ask it.
@@ -123,17 +127,16 @@ final class ProviderConnection {
   }
 
   /// Puts notifications into the batch, as many as fit, and returns how many.
-  func collect(_ piece: SentLog.Piece, due: Int64, now: Int64) -> Int {
-    if batchCount == 0 {
-      batchDue = due
-      batchBegan = now
-    }
+  ///
+  /// - Parameter due: is asked when so many of them were due; only when there are any.
+  func collect(_ piece: SentLog.Piece, now: Int64, due: (_ taken: Int) -> DueTimes) -> Int {
+    if batchCount == 0 { batchBegan = now }
     // Both are lent for the whole batch: an object's properties are else looked after at every use.
     let taken = encode(runner.workload, piece, at: runner.part, of: runner.parts, into: &batch, &session)
     if taken > 0 {
       var part = piece
       part.count = taken
-      pieces.append(part)
+      pieces.append((part, due(taken)))
       batchCount += taken
     }
     return taken
@@ -201,11 +204,14 @@ final class ProviderConnection {
     guard batchCount > 0, phase == .up, let channel else { return }
     let now = runner.clock()
     hasLingered = reason == .linger
-    for piece in pieces {
-      log.append(piece, written: now)
-      if piece.attempt > 0 { runner.tally.sendings.resent += piece.count }
+    runner.passTime(now)
+    for index in pieces.indices {
+      let due = pieces[index].due
+      pieces[index].piece.due = nil
+      log.append(pieces[index].piece, written: now)
+      runner.noteLag(pieces[index].piece, due, at: now)
     }
-    runner.note(batchCount, batch.count, reason, lag: now - batchDue)
+    runner.note(batchCount, batch.count, reason, at: now)
     // With TLS the batch is encrypted from where it stands.
     let plain = tls?.encrypt(batch.bytes) == true ? nil : ByteBuffer(copying: batch.bytes)
     dropBatch()
@@ -223,7 +229,7 @@ final class ProviderConnection {
       var left = piece
       while left.count > 0 {
         guard phase == .up else { return runner.putBack([left] + suspects[(number + 1)...]) }
-        let taken = collect(left, due: runner.againSince, now: now)
+        let taken = collect(left, now: now) { _ in DueTimes(runner.againSince) }
         left.index += taken
         left.count -= taken
         if left.count > 0 { flush(.full) }
@@ -364,7 +370,11 @@ final class ProviderConnection {
       settledEnd = marker.position
       isTerminated = true
       runner.tally.sendings.markersAnswered += 1
-      runner.measurements.drain.record(Int((now - marker.written) / 1_000))
+      // It proves what is before it, and is of the same phase.
+      runner.book(marks.phase(of: marker.position - 1)) {
+        $0.measurements.drain.record(Int((now - marker.written) / 1_000))
+      }
+      noteSettled(at: now)
       return true
     }
     runner.tally.errorResponses[response.status.rawValue, default: 0] += 1
@@ -381,12 +391,21 @@ final class ProviderConnection {
       isTerminated = true
       cause = response.status == .shutdown ? .shutdown : .rejected
       errorReadAt = errorReadAt ?? now
-      if let written = log.written(at: position), !accepts {
-        runner.measurements.error.record(Int((now - written) / 1_000))
+      let written = accepts ? nil : log.written(at: position)
+      runner.book(marks.phase(of: position)) {
+        if let written { $0.measurements.error.record(Int((now - written) / 1_000)) }
+        $0.measurements.lossWindow.record(log.count - settledEnd)
       }
-      runner.measurements.lossWindow.record(log.count - settledEnd)
     }
+    noteSettled(at: now)
     return isTerminated
+  }
+
+  /// The gateway has said what became of what is settled, or will now never be looked at.
+  private func noteSettled(at now: Int64) {
+    for (phase, _) in marks.counts(of: 0..<(isTerminated ? log.count : settledEnd)) {
+      runner.book(phase) { $0.settledAt = max($0.settledAt, now) }
+    }
   }
 
   /// Identifier 0 can be a marker or a notification that is bad on purpose, but any other that the gateway could not name
@@ -469,10 +488,11 @@ final class ProviderConnection {
     let wasShort = age < 5_000_000_000
     silences = settledEnd == 0 && !isTerminated && !leavesOpen && !wasEmpty && wasShort ? silences + 1 : 0
     settle(sendsAgain: true)
-    let unwritten = pieces
+    let unwritten = unwritten
     phase = .down
     (self.channel, socket, tls, isWritable) = (nil, nil, nil, false)
     log = runner.makeLog()
+    marks = PhaseMarks(in: runner.runPhase)
     session = runner.makeSession()
     answer = []
     (settledEnd, rejections, isTerminated, marker, cause) = (0, [], false, nil, nil)
@@ -488,7 +508,8 @@ final class ProviderConnection {
     guard phase == .up || phase == .closing else { return }
     readRest()
     settle(sendsAgain: false)
-    runner.abandon(pieces)
+    runner.noteNeverSent(unwritten.filter { $0.attempt == 0 })
+    runner.abandon(unwritten)
     runner.tally.up -= 1
     runner.tally.closed[cause ?? .local, default: 0] += 1
     phase = .down
@@ -497,29 +518,38 @@ final class ProviderConnection {
     (channel, socket, tls, isWritable) = (nil, nil, nil, false)
   }
 
+  /// What was collected and not written.
+  private var unwritten: [SentLog.Piece] {
+    pieces.map { piece, due in
+      var piece = piece
+      piece.due = piece.attempt == 0 ? due.first : nil
+      return piece
+    }
+  }
+
   private func settle(sendsAgain: Bool) {
-    let bad = Set(rejections).count
-    let accepted = settledEnd - bad
-    runner.tally.sendings.accepted += accepted
-    runner.tally.sendings.rejected += bad
-    runner.tally.accepted += accepted
-    runner.tally.rejected += bad
+    let bad = Set(rejections)
+    for (phase, count) in marks.counts(of: 0..<settledEnd) {
+      let rejected = bad.count { marks.phase(of: $0) == phase }
+      runner.book(phase) { $0.tally.settled(accepted: count - rejected, rejected: rejected) }
+    }
+    let open = marks.counts(of: settledEnd..<log.count)
     var rest = log.pieces(from: settledEnd)
     let count = rest.reduce(0) { $0 + $1.count }
     guard count > 0 else { return }
     // What was open on an earlier connection stays so: it may have been accepted there.
     if !isTerminated { for index in rest.indices { rest[index].isOpen = true } }
     if isTerminated {
-      runner.tally.sendings.discarded += count
+      for (phase, count) in open { runner.book(phase) { $0.tally.sendings.discarded += count } }
       guard sendsAgain else { return runner.abandon(rest) }
       recoversSince = errorReadAt
       // They were not looked at: it was not one of them that ended the connection.
       for index in rest.indices { (rest[index].silences, rest[index].alone, rest[index].portion) = (0, 0, .max) }
       runner.sendAgain(rest)
     } else {
-      runner.tally.sendings.unknown += count
+      for (phase, count) in open { runner.book(phase) { $0.tally.sendings.unknown += count } }
       if leavesOpen || !runner.plan.resendsUnknown {
-        runner.tally.unknown += count
+        leaveUnknown(open)
       } else if sendsAgain {
         if cause != .shutdown { for index in rest.indices { rest[index].suspect(among: count) } }
         runner.sendAgain(rest)
@@ -527,21 +557,33 @@ final class ProviderConnection {
         // It would have been sent again.
         runner.abandon(rest)
       } else {
-        runner.tally.unknown += count
+        leaveUnknown(open)
       }
     }
+  }
+
+  private func leaveUnknown(_ open: [(phase: RunPhase, count: Int)]) {
+    for (phase, count) in open { runner.book(phase) { $0.tally.unknown += count } }
   }
 }
 
 extension LoopRunner {
   /// A batch is about to be written. All at once: what belongs to another object is looked after at every use.
-  fileprivate func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, lag: Int64) {
+  fileprivate func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, at now: Int64) {
     tally.wrote(count, bytes, reason)
-    measurements.wrote(count, bytes, lag: lag)
+    measurements.wrote(count, bytes)
+    if runPhase == .measured || runPhase == .warmUp { bins.add(count, at: now - start) }
   }
 }
 
 extension LoadTally {
+  fileprivate mutating func settled(accepted more: Int, rejected bad: Int) {
+    sendings.accepted += more
+    sendings.rejected += bad
+    accepted += more
+    rejected += bad
+  }
+
   fileprivate mutating func wrote(_ count: Int, _ bytes: Int, _ reason: FlushReason) {
     sendings.written += count
     writtenBytes += bytes
@@ -550,8 +592,7 @@ extension LoadTally {
 }
 
 extension LoadMeasurements {
-  fileprivate mutating func wrote(_ count: Int, _ bytes: Int, lag: Int64) {
-    sendLag.record(Int(lag / 1_000), times: count)
+  fileprivate mutating func wrote(_ count: Int, _ bytes: Int) {
     batchNotifications.record(count)
     batchBytes.record(bytes)
   }

@@ -25,6 +25,8 @@ struct SentLog {
     var portion = Int.max
     /// They were written before, and nothing tells what became of one of these sendings.
     var isOpen = false
+    /// When the first of them was due that was never written, nanoseconds of the monotonic clock.
+    var due: Int64?
 
     var end: Int { index + count }
 
@@ -43,7 +45,7 @@ struct SentLog {
     /// The same but for where they are.
     func isLike(_ other: Piece) -> Bool {
       attempt == other.attempt && silences == other.silences && alone == other.alone && portion == other.portion
-        && isOpen == other.isOpen
+        && isOpen == other.isOpen && due == other.due
     }
 
     /// Sorted by index, and joined where they run on. No notification is in two of them.

@@ -18,16 +18,17 @@ struct Checkpoints {
 
 extension Recorder {
   /// Hands on the books as they stand when it is time: copies that share their memory until the run changes them.
-  mutating func takeCheckpoint(_ tally: LoadTally, _ now: Int64) {
+  mutating func takeCheckpoint(_ now: Int64) async {
     guard let checkpoints, now >= checkpoints.next else { return }
     let due = checkpoints.next == 0 ? now : checkpoints.next
     self.checkpoints?.next = due + ((now - due) / Checkpoints.interval + 1) * Checkpoints.interval
     var books = checkpoints.books
     let used = Clock.processor()
-    let phase = LoadOutcome.Phase(
-      name: phaseName, seconds: Double(now - phaseBegan) / 1e9,
-      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system, tally: tally, measurements: ofPhase)
-    books.phases.append(phase)
+    var ongoing = LoadOutcome.Phase(phase, seconds: Double(max(0, now - phaseBegan)) / 1e9)
+    ongoing.end = now
+    ongoing.cpu = used.user + used.system - phaseProcessor.user - phaseProcessor.system
+    books.phases.append(ongoing)
+    await settle(&books)
     books.series = series
     books.processor = used
     books.maximumMemory = Clock.maximumMemory()

@@ -1,3 +1,4 @@
+import Measurement
 import NIOCore
 import NIOPosix
 import TLSTransport
@@ -6,6 +7,8 @@ import TLSTransport
 struct World {
   /// Nanoseconds of a clock that only goes forward.
   var clock: () -> Int64
+  /// Nanoseconds of processor time that the thread which asks has used.
+  var processor: () -> Int64
   /// What the jitter of waits comes from.
   var jitter: UInt64
   /// Whether something has come over a connection that is not read yet.
@@ -17,7 +20,8 @@ struct World {
 
   static func real(_ connector: GatewayConnector, _ turn: SocketTurn) -> World {
     World(
-      clock: Clock.nanoseconds, jitter: .random(in: .min ... .max), hasInput: \.hasUnread,
+      clock: Clock.nanoseconds, processor: ProcessorTime.ofThread, jitter: .random(in: .min ... .max),
+      hasInput: \.hasUnread,
       afterSockets: { turn.next($0) }, connect: { connector.connect($0) })
   }
 }

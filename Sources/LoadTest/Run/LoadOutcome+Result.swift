@@ -9,81 +9,66 @@ extension LoadOutcome {
     result.environment = environment
     result.started = started
     if let replay = plan.replay { result.replay = .init(replay) }
-    guard let last = phases.last else { return result }
-    let measured = phases.first { $0.name == "measured" }
+    guard !phases.isEmpty else { return result }
+    let tally = tally
+    let measured = phase(.measured)
+    result.measuredBy = RunResult.currentMeasure
     result.interrupted = interruption
     result.measuredS = measured?.seconds ?? 0
-    result.notifications = last.tally.notifications
-    result.sendings = last.tally.sendings.result
-    result.schedule.skipped = last.tally.skipped
-    result.schedule.unsent = last.tally.unsent
-    result.connections = last.tally.connections
-    (result.connections.asked, result.connections.everUp) = (plan.connections.count, last.tally.everUp)
-    result.errorResponses = last.tally.errors
-    result.answers.unresolved = last.tally.unresolvedResponses
-    result.answers.strayBytes = last.tally.strayBytes
-    if let measured, measured.seconds > 0 {
-      let counts = tally(of: measured)
-      result.rates.writtenPerS = Double(counts.sendings.written) / measured.seconds
-      result.rates.writtenBytesPerS = Double(counts.writtenBytes) / measured.seconds
-      // What was written in the phase and proven later belongs to it, so acceptance is that of the whole run's share.
-      let share =
-        last.tally.sendings.written > 0
-        ? Double(last.tally.sendings.accepted) / Double(last.tally.sendings.written) : 0
-      result.rates.acceptedPerS = result.rates.writtenPerS * share
-    }
-    var all = LoadMeasurements()
-    for phase in phases { all.merge(phase.measurements) }
+    result.notifications = tally.notifications
+    result.sendings = tally.sendings.result
+    result.schedule.skipped = tally.skipped
+    result.schedule.unsent = tally.unsent
+    result.connections = tally.connections
+    (result.connections.asked, result.connections.everUp) = (plan.connections.count, tally.everUp)
+    result.errorResponses = tally.errors
+    result.answers.unresolved = tally.unresolvedResponses
+    result.answers.strayBytes = tally.strayBytes
+    result.rates = rates
     let steady = measured?.measurements ?? LoadMeasurements()
-    result.latency.sendLagUs = steady.sendLag
-    result.latency.errorMs = all.error
-    result.latency.drainMs = all.drain
-    result.latency.recoverMs = all.recover
-    result.latency.tcpConnectMs = all.tcpConnect
-    result.latency.tlsHandshakeMs = all.fullHandshake
-    result.latency.tlsResumedMs = all.resumedHandshake
-    result.batches.notifications = steady.batchNotifications
-    result.batches.bytes = steady.batchBytes
-    for reason in LoadTally.FlushReason.allCases {
-      result.batches.flushReasons[reason.rawValue] = last.tally.flushReasons[reason]
-    }
-    result.lossWindow = all.lossWindow
+    result.latency = steady.latency
+    result.batches = measured?.batches ?? RunResult.Batches()
+    result.lossWindow = steady.lossWindow
+    result.bins = bins
+    result.stalls = stalls
     result.series = series
     result.timeline = timeline
-    result.phases = phases.map { phase in
-      let counts = tally(of: phase)
-      var part = RunResult.Phase()
-      part.name = phase.name
-      part.seconds = phase.seconds
-      part.notifications = counts.notifications
-      part.sendings = counts.sendings.result
-      part.skipped = counts.skipped
-      part.connections = counts.connections
-      part.errorResponses = counts.errors
-      part.sendLagUs = phase.measurements.sendLag
-      return part
-    }
+    result.phases = phases.map(\.result)
     result.resources.cpuUserS = processor.user
     result.resources.cpuSystemS = processor.system
     result.resources.maxRssBytes = maximumMemory
     // As the send lag: of the steady part, which connecting and draining say nothing of.
     result.resources.loopLagUs = steady.loopLag
     result.verdict.limitedBy = limit
-    let (standing, reasons) = judge(last.tally)
+    let (standing, reasons) = judge(tally)
     result.verdict.outcome = standing
     result.verdict.reasons = reasons
     result.warnings =
       [interruptionWarning].compactMap { $0 } + reasons
-      + [result.connections.failureWarning].compactMap { $0 } + warnings(loopLag: steady.loopLag)
+      + [result.connections.failureWarning].compactMap { $0 } + warnings
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
 
-  /// What a phase added to the counts before it.
-  private func tally(of phase: Phase) -> LoadTally {
-    guard let index = phases.firstIndex(where: { $0.name == phase.name }), index > 0 else { return phase.tally }
-    return phase.tally - phases[index - 1].tally
+  /// Of the measured phase: what was written in it, and became of that.
+  private var rates: RunResult.Rates {
+    guard let measured = phase(.measured), measured.seconds > 0 else { return RunResult.Rates() }
+    var rates = measured.rates
+    rates.basis = isGatewayBehind ? .measuredAndDrain : .measured
+    if isGatewayBehind {
+      rates.acceptedPerS =
+        Double(measured.tally.sendings.accepted) / (measured.seconds + (phase(.drain)?.seconds ?? 0))
+    }
+    return rates
   }
+
+  /// What the gateway was sent in the measured phase took it noticeably longer than that.
+  private var isGatewayBehind: Bool {
+    phase(.measured).map { $0.settledAfter > Self.tolerableDelay * $0.seconds } ?? false
+  }
+
+  /// As a share of the measured phase.
+  private static let tolerableDelay = 0.02
 
   private var limit: RunResult.Verdict.Limit {
     guard case .unlimited = plan.pace else {
@@ -105,7 +90,7 @@ extension LoadOutcome {
       // The length is then only a limit that nobody asked for.
       if let count = plan.count, plan.duration >= .seconds(86_400) {
         return
-          "interrupted after \(after), with \(phases.last?.tally.generated ?? 0) of \(count) notifications generated"
+          "interrupted after \(after), with \(tally.generated) of \(count) notifications generated"
       }
       return "interrupted after \(after) of \(seconds(plan.duration / .seconds(1)))"
     }
@@ -116,16 +101,25 @@ extension LoadOutcome {
     return "\(tenths == tenths.rounded() && value >= 10 ? "\(Int(nearest: tenths))" : "\(tenths)") s"
   }
 
-  /// Where the numbers may be this process's own and not the gateway's.
-  private func warnings(loopLag: LatencyHistogram) -> [String] {
+  /// Where the numbers may be this process's own and not the gateway's, or are of another time.
+  private var warnings: [String] {
     var warnings: [String] = []
+    if isGatewayBehind, let measured = phase(.measured) {
+      warnings.append(
+        "the gateway was \(milliseconds(measured.settledAfter * 1e3)) behind at the end: accepted_per_s is over the measured phase and the drain"
+      )
+    }
     if usesMostOfItsCores {
       warnings.append(
         "the generator used more than 90 % of its threads' processor time: rates and latencies may be its own, not the gateway's"
       )
     }
-    let lag = loopLag.quantile(0.99)
-    if lag > Self.tolerableLoopLag {
+    let lag = phase(.measured)?.measurements.loopLag.quantile(0.99) ?? 0
+    if let measured = phase(.measured), stalls.spoils(measured.seconds) {
+      warnings.append(
+        "the generator stood still for \(milliseconds(stalls.totalS * 1e3)) of \(seconds(measured.seconds)), at most \(milliseconds(stalls.longestMs)) at a time: lags are its own as well"
+      )
+    } else if lag > Self.tolerableLoopLag, !usesMostOfItsCores {
       warnings.append(
         "the generator's clock was late by \(lag / 1_000) ms (p99 of loop lag): too little processor time, so latencies are its own as well"
       )
@@ -133,20 +127,68 @@ extension LoadOutcome {
     return warnings
   }
 
+  private func milliseconds(_ value: Double) -> String {
+    value < 1_000 ? "\(Int(nearest: value.rounded())) ms" : seconds(value / 1e3)
+  }
+
   /// Microseconds.
   private static let tolerableLoopLag = 10_000
 
   /// It did not write what was due.
   private var isBehind: Bool {
-    guard let measured = phases.first(where: { $0.name == "measured" }) else { return false }
-    // What was never sent has no lag.
-    let unsent = phases.last?.tally.unsent ?? 0
-    return measured.measurements.sendLag.quantile(0.5) > 50_000 || unsent > measured.tally.generated / 20
+    guard let measured = phase(.measured) else { return false }
+    // What was never sent has no lag that says it all.
+    return measured.measurements.sendLag.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
   }
 
   private var usesMostOfItsCores: Bool {
-    guard let measured = phases.first(where: { $0.name == "measured" }), measured.seconds > 0 else { return false }
+    guard let measured = phase(.measured), measured.seconds > 0 else { return false }
     return measured.cpu / measured.seconds > 0.9 * Double(max(1, min(plan.threads, plan.connections.count)))
+  }
+}
+
+extension LoadOutcome.Phase {
+  fileprivate var rates: RunResult.Rates {
+    var rates = RunResult.Rates()
+    guard seconds > 0 else { return rates }
+    rates.writtenPerS = Double(tally.sendings.written) / seconds
+    rates.acceptedPerS = Double(tally.sendings.accepted) / seconds
+    rates.writtenBytesPerS = Double(tally.writtenBytes) / seconds
+    return rates
+  }
+
+  fileprivate var batches: RunResult.Batches {
+    var batches = RunResult.Batches()
+    batches.notifications = measurements.batchNotifications
+    batches.bytes = measurements.batchBytes
+    for reason in LoadTally.FlushReason.allCases { batches.flushReasons[reason.rawValue] = tally.flushReasons[reason] }
+    return batches
+  }
+
+  fileprivate var result: RunResult.Phase {
+    var part = RunResult.Phase()
+    (part.name, part.seconds) = (name, seconds)
+    part.notifications = tally.notifications
+    part.sendings = tally.sendings.result
+    part.skipped = tally.skipped
+    part.connections = tally.connections
+    part.errorResponses = tally.errors
+    part.sendLagUs = measurements.sendLag
+    part.rates = rates
+    part.latency = measurements.latency
+    part.batches = batches
+    part.lossWindow = measurements.lossWindow
+    return part
+  }
+}
+
+extension LoadMeasurements {
+  fileprivate var latency: RunResult.Latency {
+    var latency = RunResult.Latency()
+    (latency.sendLagUs, latency.sendLagOwnUs, latency.sendLagGatewayUs) = (sendLag, sendLagOwn, sendLagGateway)
+    (latency.errorMs, latency.drainMs, latency.recoverMs) = (error, drain, recover)
+    (latency.tcpConnectMs, latency.tlsHandshakeMs, latency.tlsResumedMs) = (tcpConnect, fullHandshake, resumedHandshake)
+    return latency
   }
 }
 

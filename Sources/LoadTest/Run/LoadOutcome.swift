@@ -36,14 +36,23 @@ public struct LoadOutcome: Sendable {
   }
 
   public struct Phase: Sendable {
-    public var name: String
+    var phase: RunPhase
     public var seconds: Double
+    /// Nanoseconds of the monotonic clock.
+    var end: Int64 = 0
     /// Of user and system time of this process.
-    var cpu: Double
+    var cpu = 0.0
     /// Seconds for which the event loops could have run and had no processor, all together.
     var waited = 0.0
-    var tally: LoadTally
-    var measurements: LoadMeasurements
+    /// Of this phase alone.
+    var tally = LoadTally()
+    var measurements = LoadMeasurements()
+    /// Seconds from its end until the last thing was settled that was written in it.
+    var settledAfter = 0.0
+
+    init(_ phase: RunPhase, seconds: Double) { (self.phase, self.seconds) = (phase, seconds) }
+
+    public var name: String { phase.name }
   }
 
   public let plan: LoadPlan
@@ -62,6 +71,15 @@ public struct LoadOutcome: Sendable {
   public var phases: [Phase] = []
   public var series: [RunResult.Sample] = []
   public var timeline = RunResult.Timeline()
+  var stalls = RunResult.Stalls()
+  /// `nil` until the schedule has begun.
+  var bins: RunResult.Bins?
 
   init(plan: LoadPlan) { self.plan = plan }
+
+  /// Counts of the whole run.
+  var tally: LoadTally { phases.reduce(into: LoadTally()) { $0 += $1.tally } }
+
+  /// `nil` when the run did not come to it.
+  func phase(_ phase: RunPhase) -> Phase? { phases.first { $0.phase == phase } }
 }

@@ -92,7 +92,7 @@ public final class LoadRunner: Sendable {
     var notices = Notices(say: notice)
     if let checkpoint {
       recorder.checkpoints = Checkpoints(outcome, checkpoint)
-      recorder.takeCheckpoint(LoadTally(), context.clock())
+      await recorder.takeCheckpoint(context.clock())
     }
 
     do {
@@ -101,27 +101,22 @@ public final class LoadRunner: Sendable {
       await crew.each { $0.finish() }
       throw error
     }
-    outcome.end(await recorder.endPhase("connect"), isInterrupted: isStopped.load(ordering: .relaxed))
+    outcome.end(await recorder.endPhase(), isInterrupted: isStopped.load(ordering: .relaxed))
     if outcome.goesOn {
-      await crew.each { $0.begin(at: $0.clock()) }
-      if plan.dueCount(at: 0) != nil { recorder.schedule = (plan, context.clock()) }
+      let start = context.clock()
+      recorder.begin(plan, at: start)
+      await crew.each { $0.begin(at: start) }
+      await send(&outcome, from: start, crew, &recorder, &notices, context)
     }
-    for (name, length) in [("warm-up", plan.warmUp), ("measured", plan.duration)] {
-      // What was ended before has nothing that was measured.
-      guard outcome.goesOn, length > .zero || name == "measured" else { continue }
-      recorder.phaseName = name
-      let end = await wait(length, crew, &recorder, &notices, context)
-      if case .givenUp(let reason) = end { outcome.givenUp = reason }
-      outcome.end(await recorder.endPhase(name), isInterrupted: end == .stopped)
-    }
-    recorder.phaseName = "drain"
+    recorder.phase = .drain
     if outcome.goesOn { await catchUp(crew, &recorder, context) }
     await drain(crew, &recorder, context)
     // Of a short run the first answers may come in its drain.
     if outcome.givenUp == nil, let obstacle = await obstacle(await recorder.step(), crew) {
       outcome.givenUp = .obstacle(obstacle)
     }
-    outcome.phases.append(await recorder.endPhase("drain"))
+    outcome.phases.append(await recorder.endPhase())
+    await recorder.settle(&outcome)
     outcome.lastError = await crew.lastError()
     outcome.series = recorder.series
     outcome.timeline = await recorder.timeline()
@@ -165,6 +160,30 @@ public final class LoadRunner: Sendable {
     return nil
   }
 
+  /// The phases of the schedule, which begin and end when the plan says so; the last one earlier when there is nothing
+  /// more to be sent, or the run is ended.
+  private func send(
+    _ outcome: inout LoadOutcome, from start: Int64, _ crew: Crew, _ recorder: inout Recorder,
+    _ notices: inout Notices, _ context: RunContext
+  ) async {
+    var end = start
+    for (phase, length) in [(RunPhase.warmUp, plan.warmUp), (.measured, plan.duration)] {
+      guard length > .zero || phase == .measured else { continue }
+      recorder.phase = phase
+      end += Int64(length / .nanoseconds(1))
+      let how = await wait(until: end, crew, &recorder, &notices, context)
+      if case .givenUp(let reason) = how { outcome.givenUp = reason }
+      let ended = how == .timeIsUp ? end : min(end, context.clock())
+      if phase == .measured || how != .timeIsUp {
+        recorder.endMeasuring(at: ended)
+        await crew.each { $0.endSchedule(at: ended) }
+      }
+      outcome.end(await recorder.endPhase(at: ended), isInterrupted: how == .stopped)
+      // What ends in the warm-up has nothing that was measured.
+      if how != .timeIsUp { break }
+    }
+  }
+
   /// What no other attempt overcomes, unless the gateway has proven to be one.
   private func obstacle(_ tally: LoadTally, _ crew: Crew) async -> String? {
     guard tally.obstacles > 0, !tally.hasProof else { return nil }
@@ -172,15 +191,16 @@ public final class LoadRunner: Sendable {
   }
 
   private enum End: Equatable {
-    case complete
+    case timeIsUp
+    /// All of a count.
+    case allSent
     case stopped
     case givenUp(LoadOutcome.GivingUp)
   }
 
   private func wait(
-    _ duration: Duration, _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
+    until end: Int64, _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async -> End {
-    let end = context.clock() + Int64(duration / .nanoseconds(1))
     var failed = Int.max
     while context.clock() < end {
       if isStopped.load(ordering: .relaxed) { return .stopped }
@@ -188,18 +208,17 @@ public final class LoadRunner: Sendable {
       let tally = await recorder.step()
       if let obstacle = await obstacle(tally, crew) { return .givenUp(.obstacle(obstacle)) }
       if await crew.all({ $0.isCutOff }) { return .givenUp(.lost(lastError: await crew.lastError() ?? "no answer")) }
-      if await crew.all({ $0.isAllSent }) { return .complete }
+      if await crew.all({ $0.isAllSent }) { return .allSent }
       if tally.up == 0, tally.failed > failed, let lastError = await crew.lastError() {
         notices.tryingAgain(lastError)
       }
       failed = tally.failed
     }
-    return .complete
+    return .timeIsUp
   }
 
   /// What is due when the schedule ends may still go for so long; what is left then is unsent.
   private func catchUp(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
-    await crew.each { $0.endSchedule() }
     let end = context.clock() + Int64(LoadPlan.lateness / .nanoseconds(1))
     while context.clock() < end, !isStopped.load(ordering: .relaxed), await crew.any({ $0.isOwing }) {
       await context.sleep(.milliseconds(5))

@@ -111,14 +111,20 @@ extension LoopRunner {
 
   // MARK: time
 
+  /// Nanoseconds between two ticks.
+  static let tick: Int64 = 1_000_000
+
   /// Called every millisecond; how much later it comes is how long the loop, or the machine, was busy with other things.
   func tick() {
     let now = clock()
-    if let lastTick {
-      let late = max(0, now - lastTick - 1_000_000)
-      measurements.loopLag.record(Int(late / 1_000))
+    passTime(now)
+    if lastTick != nil {
+      let late = stalls.tick(now, processor: world.processor(), interval: Self.tick)
+      measurements.noteLoopLag(late)
       // While the process was stopped nobody tried to connect.
       if late > 100_000_000 { lastOpen += late }
+    } else {
+      _ = stalls.tick(now, processor: world.processor(), interval: Self.tick)
     }
     lastTick = now
     streak = 0
@@ -135,32 +141,15 @@ extension LoopRunner {
     return lastTick - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1))
   }
 
-  /// The schedule begins.
-  func begin(at time: Int64) {
-    start = time
-    phase = .running
-    pacer = plan.pacer(part: part, of: parts, limit: most)
-    if plan.behind == .skip { latePacer = pacer }
-    pump()
-  }
-
-  /// What was measured since the last call.
-  func takeMeasurements() -> LoadMeasurements {
-    defer { measurements = LoadMeasurements() }
-    return measurements
-  }
-
   /// All of a count was sent.
   var isAllSent: Bool { next >= most && !hasLeftovers && !connections.contains { $0.hasBatch } }
-
-  /// Nothing more becomes due; what is due already may still go.
-  func endSchedule() { scheduleEnd = clock() }
 
   /// Something is due and not written.
   var isOwing: Bool { phase == .running && pacer != nil && owed > 0 && next < most }
 
   func drain() {
     guard phase == .running || phase == .connecting else { return }
+    endSchedule(at: clock())
     leaveOwed()
     phase = .draining
     for connection in connections { connection.close(as: .local) }
@@ -177,6 +166,7 @@ extension LoopRunner {
     phase = .over
     for connection in connections { connection.abandon() }
     connections.removeAll()
+    noteNeverSent(again.filter { $0.attempt == 0 })
     abandon(Array(again + suspects))
     again.removeAll()
     suspects.removeAll()

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import DequeModule
+import Measurement
 import NIOCore
 
 /// One event loop's part of a load: its connections, its share of the stream, its books.
@@ -26,15 +27,32 @@ final class LoopRunner {
   var pacer: Pacer?
   /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
   var latePacer: Pacer?
-  /// When the first of those that are owed was due, where chance decides over that.
-  private var owedSince: Double?
-  /// Nothing is due after it; `nil` while the schedule runs.
-  var scheduleEnd: Int64?
+  /// The same once more, as far as its sendings were taken: it knows when the next of them was due.
+  var takenPacer: Pacer?
+  /// Nothing is due at it or after it.
+  private(set) var scheduleEnd = Int64.max
   var phase = Phase.connecting
   var connections: [ProviderConnection] = []
 
-  var tally = LoadTally()
-  var measurements = LoadMeasurements()
+  /// Which part of the run figures belong to now; `phase` is of what is done.
+  private(set) var runPhase = RunPhase.connect
+  private var nextPhaseAt = Int64.max
+  /// The last phase in which something became due.
+  private(set) var lastScheduled = RunPhase.connect
+  /// Of the phase that is on, and of those before it.
+  private var current = PhaseBooks()
+  private var earlier = [PhaseBooks](repeating: PhaseBooks(), count: RunPhase.allCases.count)
+  var tally: LoadTally {
+    _read { yield current.tally }
+    _modify { yield &current.tally }
+  }
+  var measurements: LoadMeasurements {
+    _read { yield current.measurements }
+    _modify { yield &current.measurements }
+  }
+  var bins = WriteBins()
+  var absences = Absences()
+  var stalls = StallWatch(shortest: Int64(RunResult.Stalls.shortestMs * 1e6))
   var timeline: ConnectionTimeline
   var lastError = ""
   /// The first thing that another attempt does not overcome.
@@ -56,6 +74,7 @@ final class LoopRunner {
   private var isPumpScheduled = false
   /// How often sockets asked for more since the loop came to look at other things.
   var streak = 0
+  /// When the loop's clock came last.
   var lastTick: Int64?
   let most: Int
   var start: Int64
@@ -83,6 +102,82 @@ final class LoopRunner {
   }
 
   func clock() -> Int64 { world.clock() }
+}
+
+// MARK: - the run's phases
+
+extension LoopRunner {
+  /// The schedule begins, with the warm-up if there is one.
+  ///
+  /// - Parameter time: the same on all loops, nanoseconds of the monotonic clock.
+  func begin(at time: Int64) {
+    start = time
+    phase = .running
+    let warmUp = Int64(plan.warmUp / .nanoseconds(1))
+    scheduleEnd = time + warmUp + Int64(plan.duration / .nanoseconds(1))
+    nextPhaseAt = time
+    enterPhase(warmUp > 0 ? .warmUp : .measured)
+    pacer = plan.pacer(part: part, of: parts, limit: most)
+    takenPacer = pacer
+    if plan.behind == .skip { latePacer = pacer }
+    pump()
+  }
+
+  /// Nothing more becomes due from `time` on; what is due already may still go.
+  func endSchedule(at time: Int64) {
+    scheduleEnd = min(scheduleEnd, time)
+    if runPhase != .drain { enterPhase(.drain) }
+  }
+
+  /// Figures belong to another phase from the moment on that the plan has for it.
+  @inline(__always)
+  func passTime(_ now: Int64) {
+    if now >= nextPhaseAt { enterPhase(runPhase == .warmUp ? .measured : .drain) }
+  }
+
+  private func enterPhase(_ next: RunPhase) {
+    earlier[runPhase.rawValue].merge(current)
+    current = PhaseBooks()
+    runPhase = next
+    if next != .drain { lastScheduled = next }
+    for connection in connections { connection.begin(next) }
+    switch next {
+    case .connect, .drain: nextPhaseAt = .max
+    case .warmUp: nextPhaseAt = start + Int64(plan.warmUp / .nanoseconds(1))
+    case .measured: nextPhaseAt = scheduleEnd
+    }
+    // The loop may have slept through a whole phase.
+    passTime(clock())
+  }
+
+  /// Changes the books of a phase, which may be over.
+  func book(_ phase: RunPhase, _ change: (inout PhaseBooks) -> Void) {
+    if phase == runPhase { change(&current) } else { change(&earlier[phase.rawValue]) }
+  }
+
+  /// Counts of each phase so far, in their order.
+  var tallies: [LoadTally] {
+    var all = earlier.map(\.tally)
+    all[runPhase.rawValue] += current.tally
+    return all
+  }
+
+  /// When the last thing was settled that was written in the phase; 0: nothing was.
+  func settledAt(_ phase: RunPhase) -> Int64 {
+    max(earlier[phase.rawValue].settledAt, phase == runPhase ? current.settledAt : 0)
+  }
+
+  /// What was measured of each phase since the last call.
+  func takeMeasurements() -> [LoadMeasurements] {
+    var all: [LoadMeasurements] = []
+    for phase in RunPhase.allCases {
+      all.append(earlier[phase.rawValue].measurements)
+      earlier[phase.rawValue].measurements = LoadMeasurements()
+    }
+    all[runPhase.rawValue].merge(current.measurements)
+    current.measurements = LoadMeasurements()
+    return all
+  }
 }
 
 // MARK: - sending
@@ -122,7 +217,7 @@ extension LoopRunner {
       var records = 0
       // Whose turn it is, is asked for only when there is something: else that would be a turn as well, and every other
       // connection got nothing.
-      while let next = nextPiece(now), let connection = nextReady(), fill(connection, next, now, &records) {}
+      while let next = nextPiece(), let connection = nextReady(), fill(connection, next, now, &records) {}
       for connection in connections { connection.flushWhatWaits(now) }
     }
   }
@@ -137,7 +232,7 @@ extension LoopRunner {
       guard streak < Self.longestStreak else { return schedulePump() }
       connection.flushWhatWaits(now)
       var records = 0
-      while connection.isReady, let next = nextPiece(now), fill(connection, next, now, &records) {}
+      while connection.isReady, let next = nextPiece(), fill(connection, next, now, &records) {}
       connection.flushWhatWaits(now)
     }
   }
@@ -148,15 +243,19 @@ extension LoopRunner {
     isPumping = true
     defer { isPumping = false }
     let now = clock()
+    absences.look(at: now)
+    passTime(now)
     if phase == .running { updateOwed(now) }
     body(now)
   }
 
   /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
   /// stop.
-  private func fill(_ connection: ProviderConnection, _ next: NextPiece, _ now: Int64, _ records: inout Int) -> Bool {
-    let taken = connection.collect(next.piece, due: next.due, now: now)
-    consume(next.piece, taken)
+  private func fill(
+    _ connection: ProviderConnection, _ next: SentLog.Piece, _ now: Int64, _ records: inout Int
+  ) -> Bool {
+    let taken = connection.collect(next, now: now) { take($0, of: next, now) }
+    consume(next, taken)
     guard taken == 0 || !connection.isReady else { return true }
     if connection.isWritable {
       guard connection.flushUnlessAnswered(.full) else { return true }
@@ -170,12 +269,12 @@ extension LoopRunner {
   }
 
   private func updateOwed(_ time: Int64) {
-    let now = min(time, scheduleEnd ?? time)
     guard pacer != nil else {
       owed = .max
       return
     }
-    if owed == 0 { owedSince = pacer?.dueTime() }
+    // What would be due at the very end is not.
+    let now = min(time, scheduleEnd - 1)
     owed += pacer?.due(at: Double(now - start) / 1e9) ?? 0
     if latePacer != nil { skipLate(now) }
   }
@@ -185,6 +284,7 @@ extension LoopRunner {
     guard phase == .running, pacer != nil else { return }
     pump()
     tally.unsent += owed
+    neverSent(owed, at: clock())
     owed = 0
   }
 
@@ -195,23 +295,15 @@ extension LoopRunner {
     next += late
     owed -= late
     tally.skipped += late
-    owedSince = latePacer?.dueTime()
+    neverSent(late, at: now)
   }
 
-  private typealias NextPiece = (piece: SentLog.Piece, due: Int64)
-
   /// What is to go next: what has to be sent again, in order, then what is new.
-  private func nextPiece(_ now: Int64) -> NextPiece? {
+  private func nextPiece() -> SentLog.Piece? {
     if !isAgainSorted { sortAgain() }
-    // One that was never written is late since it was due.
-    if let piece = again.first {
-      guard piece.attempt == 0, let due = dueTime(of: piece.index) else { return (piece, againSince) }
-      // What chance owes now may be due later than this one was.
-      return (piece, min(due, againSince))
-    }
+    if let piece = again.first { return piece }
     guard phase == .running, owed > 0, next < most else { return nil }
-    let count = min(owed, most - next, 1 << 20)
-    return (SentLog.Piece(index: next, count: count, attempt: 0), dueTime(of: next) ?? now)
+    return SentLog.Piece(index: next, count: min(owed, most - next, 1 << 20), attempt: 0)
   }
 
   private func sortAgain() {
@@ -233,9 +325,22 @@ extension LoopRunner {
     }
   }
 
-  private func dueTime(of index: Int) -> Int64? {
-    guard let seconds = pacer?.time(of: index) ?? owedSince else { return nil }
-    return start + Int64(seconds * 1e9)
+  /// When the first `count` of a piece that is to go next were due; what is new counts as taken.
+  private func take(_ count: Int, of piece: SentLog.Piece, _ now: Int64) -> DueTimes {
+    if again.isEmpty {
+      // Without a schedule they are due when there is room for them.
+      return takenPacer?.take(count).map { DueTimes($0, since: start) } ?? DueTimes(now)
+    }
+    // One that was never written is late since it was due.
+    return piece.attempt == 0 ? dueTimes(ofFirst: count, of: piece) : DueTimes(againSince)
+  }
+
+  /// Of a piece that was taken before and not written.
+  func dueTimes(ofFirst count: Int, of piece: SentLog.Piece) -> DueTimes {
+    guard let first = pacer?.time(of: piece.index), let last = pacer?.time(of: piece.index + count - 1) else {
+      return DueTimes(piece.due ?? againSince)
+    }
+    return DueTimes((first, last), since: start)
   }
 
   /// The next connection in turn that takes something; one that can write at once before one that collects.

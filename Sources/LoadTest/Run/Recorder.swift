@@ -14,7 +14,9 @@ struct Recorder {
   private let publish: @Sendable (LoadSnapshot) -> Void
   private var sendLag99 = 0
   let began: Int64
+  /// When the phase that is on began, and when its processor time was asked for, which may be a little later.
   private(set) var phaseBegan: Int64
+  private var phaseAsked: Int64
   private var sampled: Int64
   /// When the next sample is taken: at whole seconds, so that lateness does not add up.
   private var nextSample: Int64
@@ -22,13 +24,15 @@ struct Recorder {
   private var processor = Clock.processor()
   private(set) var phaseProcessor = Clock.processor()
   private var phaseWaited = 0.0
-  /// What was measured in the phase, and in the second, as far as it was taken from the loops.
-  private(set) var ofPhase = LoadMeasurements()
+  /// Of each phase so far, as far as it was taken from the loops.
+  private(set) var tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
+  private(set) var measurements = [LoadMeasurements](repeating: LoadMeasurements(), count: RunPhase.allCases.count)
   private var ofSecond = LoadMeasurements()
-  /// What is due when, and when that began; `nil` until it has, and when nothing is due at a time.
-  var schedule: (plan: LoadPlan, began: Int64)?
+  private var stalls: StallBooks
+  /// What is due when, and when that began; `nil` until it has.
+  private var schedule: (plan: LoadPlan, began: Int64)?
   /// Which phase is on; progress shows it.
-  var phaseName = "connect"
+  var phase = RunPhase.connect
   private(set) var series: [RunResult.Sample] = []
   /// Who keeps the books while the run goes on.
   var checkpoints: Checkpoints?
@@ -42,12 +46,13 @@ struct Recorder {
     self.progress = progress
     self.publish = publish
     began = clock()
-    (phaseBegan, sampled, nextSample) = (began, began, began + Self.second)
+    (phaseBegan, phaseAsked, sampled, nextSample) = (began, began, began, began + Self.second)
+    stalls = StallBooks(began: began)
   }
 
   mutating func step() async -> LoadTally {
     let tally = await tally()
-    publish(LoadSnapshot(tally, phase: phaseName, sendLag99: sendLag99))
+    publish(LoadSnapshot(tally, phase: phase.name, sendLag99: sendLag99))
     let now = clock()
     if now >= nextSample { await takeSample(tally, now) }
     return tally
@@ -69,19 +74,21 @@ struct Recorder {
     sample.backlog = backlog
     sample.sendLagP99Us = ofSecond.sendLag.quantile(0.99)
     sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)
+    sample.stalledMs = 0
     sample.cpu = (used.user + used.system - processor.user - processor.system) / seconds
     sample.rssBytes = Clock.memory()
     series.append(sample)
+    stalls.mark(&series, until: now)
     sendLag99 = sample.sendLagP99Us
     var shown = LoadProgress()
-    (shown.phase, shown.elapsed) = (phaseName, Double(now - began) / 1e9)
+    (shown.phase, shown.elapsed) = (phase.name, Double(now - began) / 1e9)
     shown.askedPerSecond = asked(from: sampled, to: now).map { $0 / seconds }
     (shown.written, shown.writtenPerSecond) = (tally.sendings.written, Double(sample.written) / seconds)
     (shown.accepted, shown.acceptedPerSecond) = (tally.accepted, Double(sample.accepted) / seconds)
     shown.errors = tally.errorResponses.values.reduce(0, +)
     (shown.connections, shown.sendLag99, shown.cpu) = (tally.up, sendLag99, sample.cpu)
     progress(shown)
-    takeCheckpoint(tally, now)
+    await takeCheckpoint(now)
     (sampled, atSample, processor, ofSecond) = (now, tally, used, LoadMeasurements())
     // What was slept through has no sample.
     nextSample += (now - nextSample) / Self.second * Self.second + Self.second
@@ -89,7 +96,7 @@ struct Recorder {
 
   /// How many the schedule asked for between two times; `nil` while there is none.
   private func asked(from: Int64, to: Int64) -> Double? {
-    guard let schedule, phaseName != "drain" else { return nil }
+    guard let schedule, phase != .drain else { return nil }
     func due(_ time: Int64) -> Double {
       let seconds = Double(time - schedule.began) / 1e9
       return seconds < 0 ? 0 : schedule.plan.dueCount(at: seconds) ?? 0
@@ -101,39 +108,79 @@ struct Recorder {
   @discardableResult
   private mutating func takeMeasurements() async -> Int {
     var backlog = 0
-    for (part, waiting) in await crew.gather({ ($0.takeMeasurements(), $0.backlog) }) {
-      ofPhase.merge(part)
-      ofSecond.merge(part)
+    let taken = await crew.gather { ($0.takeMeasurements(), $0.stalls.take(), $0.backlog) }
+    for (parts, _, waiting) in taken {
+      for (phase, part) in zip(RunPhase.allCases, parts) {
+        measurements[phase.rawValue].merge(part)
+        ofSecond.merge(part)
+      }
       backlog += waiting
     }
+    stalls.note(taken.flatMap { $0.1 })
     return backlog
   }
 
-  private func tally() async -> LoadTally {
-    var sum = LoadTally()
-    for part in await crew.gather({ $0.tally }) { sum += part }
-    return sum
+  private mutating func tally() async -> LoadTally {
+    tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
+    for loop in await crew.gather({ $0.tallies }) {
+      for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.rawValue] += part }
+    }
+    return tallies.reduce(into: LoadTally()) { $0 += $1 }
   }
 
-  /// Counts stay cumulative; what was measured is that of the phase.
-  mutating func endPhase(_ name: String) async -> LoadOutcome.Phase {
+  /// The phase that is on ends.
+  ///
+  /// - Parameter end: when it did by the plan, which may be a little while ago; now when it is `nil`.
+  mutating func endPhase(at end: Int64? = nil) async -> LoadOutcome.Phase {
     await takeMeasurements()
     let now = clock()
+    let end = min(end ?? now, now)
     let used = Clock.processor()
-    defer { (phaseBegan, phaseProcessor, ofPhase) = (now, used, LoadMeasurements()) }
     let tally = await tally()
     let waitedNow = await crew.gather { _ in Clock.waited() }.reduce(0, +)
-    defer { phaseWaited = waitedNow }
-    publish(LoadSnapshot(tally, phase: name == "drain" ? "over" : name, sendLag99: sendLag99))
-    let phase = LoadOutcome.Phase(
-      name: name, seconds: Double(now - phaseBegan) / 1e9,
-      cpu: used.user + used.system - phaseProcessor.user - phaseProcessor.system,
-      waited: max(0, waitedNow - phaseWaited), tally: tally,
-      measurements: ofPhase)
-    checkpoints?.books.phases.append(phase)
-    return phase
+    publish(LoadSnapshot(tally, phase: phase == .drain ? "over" : phase.name, sendLag99: sendLag99))
+    let seconds = Double(max(0, end - phaseBegan)) / 1e9
+    // Of as long a time as the phase.
+    let share = now > phaseAsked ? seconds / (Double(now - phaseAsked) / 1e9) : 0
+    var ended = LoadOutcome.Phase(phase, seconds: seconds)
+    ended.end = end
+    ended.cpu = share * (used.user + used.system - phaseProcessor.user - phaseProcessor.system)
+    ended.waited = share * max(0, waitedNow - phaseWaited)
+    (phaseBegan, phaseAsked, phaseProcessor, phaseWaited) = (end, now, used, waitedNow)
+    checkpoints?.books.phases.append(ended)
+    return ended
   }
 
+  /// Counts and measurements as they are known now: what was written in one phase may have been settled in a later one.
+  func settle(_ outcome: inout LoadOutcome) async {
+    for index in outcome.phases.indices {
+      let phase = outcome.phases[index].phase
+      outcome.phases[index].tally = tallies[phase.rawValue]
+      outcome.phases[index].measurements = measurements[phase.rawValue]
+      let settledAt = await crew.gather { $0.settledAt(phase) }.max() ?? 0
+      outcome.phases[index].settledAfter = max(0, Double(settledAt - outcome.phases[index].end) / 1e9)
+    }
+    outcome.stalls = stalls.result
+    guard let schedule else { return }
+    let bins = await crew.gather { $0.bins }.reduce(into: WriteBins()) { $0.merge($1) }
+    var result = RunResult.Bins()
+    (result.fromS, result.lengthS) = (Double(schedule.began - began) / 1e9, Double(bins.length) / 1e9)
+    result.written = bins.counts
+    outcome.bins = result
+  }
+
+  /// The schedule begins, with the warm-up if there is one.
+  mutating func begin(_ plan: LoadPlan, at time: Int64) {
+    schedule = (plan, time)
+    phaseBegan = time
+    let measured = time + Int64(plan.warmUp / .nanoseconds(1))
+    stalls.measured = (measured, measured + Int64(plan.duration / .nanoseconds(1)))
+  }
+
+  /// The measured phase has ended before its time, or at it.
+  mutating func endMeasuring(at time: Int64) {
+    if let measured = stalls.measured { stalls.measured = (measured.from, min(measured.to, time)) }
+  }
   /// Ends what connections are still in; asked for once, when the run is over.
   func timeline() async -> RunResult.Timeline {
     let began = began

@@ -70,6 +70,22 @@ public struct Pacer: Sendable {
     return due
   }
 
+  /// Goes past the next `taken` sendings, whether or not they are due, and tells when the first and the last of them are;
+  /// `nil` when there are not that many.
+  public mutating func take(_ taken: Int) -> (first: Double, last: Double)? {
+    guard taken > 0, taken <= limit - count else { return nil }
+    defer { count += taken }
+    guard case .poisson(var arrivals) = times else {
+      guard let first = time(of: count), let last = time(of: count + taken - 1) else { return nil }
+      return (first, last)
+    }
+    defer { times = .poisson(arrivals) }
+    guard let first = arrivals.nextDue else { return nil }
+    arrivals.skip(taken - 1)
+    guard let last = arrivals.next() else { return nil }
+    return (first, last)
+  }
+
   /// When the next sending is due that `due(at:)` has not told of, or the `index`-th (from 0) behind it; `nil` when there
   /// are no more. Of sendings at random all up to it are drawn.
   public func dueTime(ofNext index: Int = 0) -> Double? {

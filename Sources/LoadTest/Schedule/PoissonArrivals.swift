@@ -32,6 +32,11 @@ public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
     return due
   }
 
+  /// Goes past so many, whenever they are due.
+  mutating func skip(_ count: Int) {
+    for _ in 0..<count { advance() }
+  }
+
   /// Goes past all that are due at `time`, at most `limit`, and returns how many they are.
   mutating func skip(dueAt time: Double, limit: Int) -> Int {
     var count = 0

@@ -1,0 +1,48 @@
+import DequeModule
+
+/// When an event loop did not look at its work although something may have been due.
+///
+/// It looks every millisecond, and whenever a socket takes more. A longer time in between is an absence: the machine had no
+/// processor for it, the process was stopped, or the loop was busy with other work of its own.
+struct Absences {
+  private struct Absence {
+    var from: Int64
+    var to: Int64
+    /// Nanoseconds of all absences up to its end.
+    var total: Int64
+  }
+
+  /// Nanoseconds between two looks that are usual: a timer's millisecond, and its lateness.
+  private static let usual: Int64 = 2_000_000
+  /// What is older is not told apart any more.
+  private static let most = 4_096
+
+  private var last: Int64?
+  private var beforeLast: Int64?
+  private var recent: Deque<Absence> = []
+
+  /// The loop looks at its work.
+  mutating func look(at now: Int64) {
+    defer { (beforeLast, last) = (last, now) }
+    guard let last, now - last > Self.usual else { return }
+    recent.append(Absence(from: last, to: now, total: (recent.last?.total ?? 0) + now - last))
+    if recent.count > Self.most { recent.removeFirst() }
+  }
+
+  /// How much of the time from when something was due until `now` the loop was not there for it: all of it, when it was
+  /// written at the first look behind that; else the absences in it.
+  func share(from due: Int64, to now: Int64) -> Int64 {
+    guard now > due else { return 0 }
+    guard let beforeLast, due <= beforeLast else { return now - due }
+    guard let newest = recent.last, newest.to > due else { return 0 }
+    // The first that ends behind it.
+    var (low, high) = (0, recent.count - 1)
+    while low < high {
+      let middle = (low + high) / 2
+      if recent[middle].to > due { high = middle } else { low = middle + 1 }
+    }
+    let first = recent[low]
+    let inFirst = first.to - max(first.from, due)
+    return min(now - due, newest.total - first.total + inFirst)
+  }
+}

@@ -1,0 +1,63 @@
+import Measurement
+
+/// The parts of a run that its figures are told of.
+enum RunPhase: Int, CaseIterable, Sendable {
+  case connect, warmUp, measured, drain
+
+  /// As results name it.
+  var name: String {
+    switch self {
+    case .connect: "connect"
+    case .warmUp: "warm-up"
+    case .measured: "measured"
+    case .drain: "drain"
+    }
+  }
+}
+
+/// What one event loop has counted and measured of one phase.
+///
+/// What becomes of a sending, how late it was and what it cost belong to the phase in which it was written, however late
+/// that is learnt; everything else to the phase in which it happened.
+struct PhaseBooks: Sendable {
+  var tally = LoadTally()
+  var measurements = LoadMeasurements()
+  /// When a gateway said the last thing that settles something written in the phase; 0: it never did.
+  var settledAt: Int64 = 0
+
+  mutating func merge(_ other: PhaseBooks) {
+    tally += other.tally
+    measurements.merge(other.measurements)
+    settledAt = max(settledAt, other.settledAt)
+  }
+}
+
+/// Where on a connection each phase began: positions of its log.
+struct PhaseMarks {
+  /// Of each phase; behind the phase that is on, beyond every position.
+  private var begins: InlineArray<4, Int> = [0, 0, 0, 0]
+
+  /// A connection that is opened in `phase`.
+  init(in phase: RunPhase) {
+    for later in RunPhase.allCases where later.rawValue > phase.rawValue { begins[later.rawValue] = .max }
+  }
+
+  /// The phase begins with what is written at `position`.
+  mutating func begin(_ phase: RunPhase, at position: Int) {
+    for begun in 0...phase.rawValue where begins[begun] == .max { begins[begun] = position }
+  }
+
+  func phase(of position: Int) -> RunPhase {
+    RunPhase.allCases.last { begins[$0.rawValue] <= position } ?? .connect
+  }
+
+  /// How many of these positions are of each phase; phases without any are left out.
+  func counts(of positions: Range<Int>) -> [(phase: RunPhase, count: Int)] {
+    RunPhase.allCases.compactMap { phase in
+      let begin = max(positions.lowerBound, begins[phase.rawValue])
+      let next = phase.rawValue + 1
+      let end = min(positions.upperBound, next < begins.count ? begins[next] : .max)
+      return begin < end ? (phase, end - begin) : nil
+    }
+  }
+}

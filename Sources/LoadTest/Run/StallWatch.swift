@@ -1,0 +1,36 @@
+/// Finds the times in which an event loop stood still: its clock came late, and its thread did not run meanwhile.
+///
+/// A loop that is late because it was busy has not stood still; its processor time tells.
+struct StallWatch {
+  struct Stall: Sendable, Equatable {
+    /// Nanoseconds of the monotonic clock.
+    var from: Int64
+    var to: Int64
+  }
+
+  private let shortest: Int64
+  private var last: (now: Int64, processor: Int64)?
+  private var found: [Stall] = []
+
+  /// - Parameter shortest: nanoseconds; what is shorter is no stall.
+  init(shortest: Int64) { self.shortest = shortest }
+
+  /// The loop's clock has come, `interval` nanoseconds behind the last time if it was not late.
+  ///
+  /// - Parameter processor: nanoseconds of processor time that the loop's thread has used so far.
+  /// - Returns: how late it came.
+  mutating func tick(_ now: Int64, processor: Int64, interval: Int64) -> Int64 {
+    defer { last = (now, processor) }
+    guard let last else { return 0 }
+    let late = max(0, now - last.now - interval)
+    let still = late - (processor - last.processor)
+    if still >= shortest { found.append(Stall(from: now - still, to: now)) }
+    return late
+  }
+
+  /// Those since the last call.
+  mutating func take() -> [Stall] {
+    defer { found = [] }
+    return found
+  }
+}
