@@ -136,7 +136,8 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], swiftSettings: settings),
+      name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], exclude: ["Results"],
+      swiftSettings: settings),
     .testTarget(
       name: "LoadTestTests",
       dependencies: [

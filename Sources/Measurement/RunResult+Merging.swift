@@ -20,10 +20,12 @@ extension RunResult {
   ///
   /// - Counts and what they are counted by add up; histograms merge exactly.
   /// - `measured_s` and the length of each phase is that of the longest part. A rate is what all parts counted in their
-  ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it. Parts
-  ///   that did not run together have no rates (`Merged`).
+  ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it. When
+  ///   a part's accepted rate is over its measured phase and its drain, all parts' are. Parts that did not run together
+  ///   have no rates (`Merged`).
   /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores and
   ///   memory add up, of the lags the largest stays. A part whose samples drift past a second has none in it.
+  /// - Stalls are told of all parts, one after the other; bins of none.
   /// - What a part's document is too old to tell is not told of their sum either: writes, causes, cipher
   ///   suites and reasons of failures.
   /// - Timelines are joined likewise; the connections of each part are numbered behind those of the parts before it.
@@ -53,15 +55,11 @@ extension RunResult {
     merged.merged = together(results)
     let longest = results.map(\.measuredS).max() ?? 0
     merged.measuredS = merged.merged?.together == false ? 0 : longest
-    func rate(_ path: KeyPath<Rates, Double>) -> Double {
-      let counted = results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS }
-      return merged.measuredS > 0 ? finite(counted / merged.measuredS) : 0
-    }
-    merged.rates.writtenPerS = rate(\.writtenPerS)
-    merged.rates.acceptedPerS = rate(\.acceptedPerS)
-    merged.rates.writtenBytesPerS = rate(\.writtenBytesPerS)
+    merged.rates = merged.measuredS > 0 ? rates(of: results, over: longest) : Rates()
+    merged.bins = nil
     let delays = startDelays(of: results)
     merged.series = joined(zip(results, delays).map { ($0.series, delay: $1) })
+    merged.stalls = joined(zip(results, delays).map { ($0.stalls, delay: $1) })
     merged.timeline = joined(
       zip(results, delays).map { ($0.timeline, connections: $0.connectionCount, delay: $1) })
     merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
@@ -88,30 +86,72 @@ extension RunResult {
     guard a.schema == b.schema else {
       throw MergeError(description: "\(part.name) has schema \(b.schema), \(first.name) has \(a.schema)")
     }
-    for path in histograms
-    where a[keyPath: path].unit != RunResult()[keyPath: path].unit
-      || b[keyPath: path].unit != a[keyPath: path].unit
-    {
+    guard a.measuredBy == b.measuredBy else {
+      let (name, other) = a.measuredBy == nil ? (first.name, part.name) : (part.name, first.name)
       throw MergeError(
-        description: "\(part.name): a histogram is in '\(b[keyPath: path].unit.rawValue)', which is not its unit")
+        description: "\(name) is of apnscope 0.1, whose rates and latencies are of other times than those of \(other)")
     }
-    for phase in a.phases + b.phases where phase.sendLagUs.unit != .microseconds {
-      throw MergeError(
-        description: "\(part.name): send_lag_us of phase '\(phase.name)' is in '\(phase.sendLagUs.unit.rawValue)'")
+    for result in [a, b] where !result.hasUnits {
+      throw MergeError(description: "\(part.name): a histogram is in a unit that is not its own")
     }
+  }
+
+  /// Every histogram is in its unit, so that they can be added.
+  private var hasUnits: Bool {
+    func has(_ latency: Latency) -> Bool {
+      let model = Latency()
+      return Latency.histograms.allSatisfy { latency[keyPath: $0].unit == model[keyPath: $0].unit }
+        && [latency.sendLagOwnUs, latency.sendLagGatewayUs].allSatisfy { $0.map { $0.unit == .microseconds } ?? true }
+    }
+    func has(_ batches: Batches) -> Bool { batches.notifications.unit == .count && batches.bytes.unit == .bytes }
+    return has(latency) && has(batches) && lossWindow.unit == .count && resources.loopLagUs.unit == .microseconds
+      && phases.allSatisfy {
+        $0.sendLagUs.unit == .microseconds && ($0.latency.map(has) ?? true) && ($0.batches.map(has) ?? true)
+          && ($0.lossWindow.map { $0.unit == .count } ?? true)
+      }
   }
 
   // MARK: numbers
 
-  private static let histograms: [WritableKeyPath<RunResult, LatencyHistogram> & Sendable] = [
-    \.latency.sendLagUs, \.latency.errorMs, \.latency.drainMs, \.latency.recoverMs, \.latency.tcpConnectMs,
-    \.latency.tlsHandshakeMs, \.latency.tlsResumedMs, \.batches.notifications, \.batches.bytes, \.lossWindow,
-    \.resources.loopLagUs,
-  ]
+  private static func rates(of results: [RunResult], over measured: Double) -> Rates {
+    var rates = Rates()
+    func counted(_ path: KeyPath<Rates, Double>) -> Double {
+      finite(results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS } / measured)
+    }
+    rates.writtenPerS = counted(\.writtenPerS)
+    rates.writtenBytesPerS = counted(\.writtenBytesPerS)
+    let isBehind = results.contains { $0.rates.basis == .measuredAndDrain }
+    rates.basis = results.contains { $0.rates.basis == nil } ? nil : isBehind ? .measuredAndDrain : .measured
+    func base(_ result: RunResult, _ basis: Rates.Basis?) -> Double {
+      let drain = result.phases.first { $0.name == "drain" }?.seconds ?? 0
+      return basis == .measuredAndDrain ? result.measuredS + drain : result.measuredS
+    }
+    let accepted = results.reduce(0) { $0 + $1.rates.acceptedPerS * base($1, $1.rates.basis) }
+    let longest = results.map { base($0, rates.basis) }.max() ?? 0
+    rates.acceptedPerS = longest > 0 ? finite(accepted / longest) : 0
+    return rates
+  }
+
+  private static func joined(_ parts: [(stalls: Stalls?, delay: Double)]) -> Stalls? {
+    var joined = Stalls()
+    for (stalls, delay) in parts {
+      guard let stalls else { return nil }
+      joined.count = sum(joined.count, stalls.count)
+      joined.totalS = finite(joined.totalS + stalls.totalS)
+      joined.longestMs = max(joined.longestMs, stalls.longestMs)
+      joined.listed += stalls.listed.map { .init(tS: finite($0.tS + delay), ms: $0.ms) }
+    }
+    joined.listed.sort { $0.tS < $1.tS }
+    joined.listed.removeLast(max(0, joined.listed.count - Stalls.mostListed))
+    return joined
+  }
 
   /// Everything that adds up.
   private mutating func add(_ other: RunResult) {
-    for path in Self.histograms { self[keyPath: path].merge(other[keyPath: path]) }
+    latency.add(other.latency)
+    batches.add(other.batches)
+    lossWindow.merge(other.lossWindow)
+    resources.loopLagUs.merge(other.resources.loopLagUs)
     notifications += other.notifications
     sendings += other.sendings
     schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
@@ -120,7 +160,6 @@ extension RunResult {
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
     answers.unresolved = sum(answers.unresolved, other.answers.unresolved)
     answers.strayBytes = sum(answers.strayBytes, other.answers.strayBytes)
-    batches.flushReasons.merge(other.batches.flushReasons, uniquingKeysWith: sum)
     resources.cpuUserS = finite(resources.cpuUserS + other.resources.cpuUserS)
     resources.cpuSystemS = finite(resources.cpuSystemS + other.resources.cpuSystemS)
     resources.maxRssBytes = sum(resources.maxRssBytes, other.resources.maxRssBytes)
@@ -289,13 +328,74 @@ extension RunResult.Connections {
 
 extension RunResult.Phase {
   fileprivate mutating func add(_ other: Self) {
-    seconds = max(seconds, other.seconds)
     notifications += other.notifications
     sendings += other.sendings
     skipped = sum(skipped, other.skipped)
     connections += other.connections
     errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
     sendLagUs.merge(other.sendLagUs)
+    // Together they wrote over the longer of both.
+    let (a, b) = (self.seconds, other.seconds)
+    rates = both(rates, other.rates) { $0.joined(a, $1, b) }
+    latency = both(latency, other.latency) { $0.adding($1) }
+    batches = both(batches, other.batches) { $0.adding($1) }
+    lossWindow = both(lossWindow, other.lossWindow) { $0.merging($1) }
+    seconds = max(seconds, other.seconds)
+  }
+}
+
+extension LatencyHistogram {
+  fileprivate func merging(_ other: Self) -> Self {
+    var sum = self
+    sum.merge(other)
+    return sum
+  }
+}
+
+extension RunResult.Rates {
+  /// - Parameters:
+  ///   - seconds: of this one.
+  ///   - otherSeconds: of the other one.
+  fileprivate func joined(_ seconds: Double, _ other: Self, _ otherSeconds: Double) -> Self {
+    var sum = Self()
+    let longest = max(seconds, otherSeconds)
+    for path in [\.writtenPerS, \.acceptedPerS, \.writtenBytesPerS] as [WritableKeyPath<Self, Double>] {
+      let counted = self[keyPath: path] * seconds + other[keyPath: path] * otherSeconds
+      sum[keyPath: path] = longest > 0 ? finite(counted / longest) : 0
+    }
+    return sum
+  }
+}
+
+extension RunResult.Latency {
+  fileprivate static let histograms: [WritableKeyPath<Self, LatencyHistogram> & Sendable] = [
+    \.sendLagUs, \.errorMs, \.drainMs, \.recoverMs, \.tcpConnectMs, \.tlsHandshakeMs, \.tlsResumedMs,
+  ]
+
+  fileprivate mutating func add(_ other: Self) {
+    for path in Self.histograms { self[keyPath: path].merge(other[keyPath: path]) }
+    sendLagOwnUs = both(sendLagOwnUs, other.sendLagOwnUs) { $0.merging($1) }
+    sendLagGatewayUs = both(sendLagGatewayUs, other.sendLagGatewayUs) { $0.merging($1) }
+  }
+
+  fileprivate func adding(_ other: Self) -> Self {
+    var sum = self
+    sum.add(other)
+    return sum
+  }
+}
+
+extension RunResult.Batches {
+  fileprivate mutating func add(_ other: Self) {
+    notifications.merge(other.notifications)
+    bytes.merge(other.bytes)
+    flushReasons.merge(other.flushReasons, uniquingKeysWith: sum)
+  }
+
+  fileprivate func adding(_ other: Self) -> Self {
+    var sum = self
+    sum.add(other)
+    return sum
   }
 }
 
@@ -303,7 +403,7 @@ extension RunResult.Sample {
   /// A second in which nothing was done, and that is known.
   fileprivate static var nothing: Self {
     var sample = Self()
-    (sample.writes, sample.closedByCause) = (0, [:])
+    (sample.writes, sample.closedByCause, sample.stalledMs) = (0, [:], 0)
     return sample
   }
 
@@ -317,6 +417,7 @@ extension RunResult.Sample {
     writes = both(writes, other.writes, sum)
     closedByCause = both(closedByCause, other.closedByCause) { $0.merging($1, uniquingKeysWith: sum) }
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
+    stalledMs = both(stalledMs, other.stalledMs, max)
     loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)
     cpu = finite(cpu + other.cpu)
   }

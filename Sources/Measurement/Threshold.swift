@@ -38,15 +38,14 @@ public struct Threshold: Sendable, Equatable {
     let histograms: [(String, @Sendable (RunResult) -> LatencyHistogram)] = [
       ("send_lag", { $0.latency.sendLagUs }), ("error", { $0.latency.errorMs }),
       ("drain", { $0.latency.drainMs }), ("recover", { $0.latency.recoverMs }),
-      ("tls_handshake", { $0.latency.tlsHandshakeMs }), ("tls_resumed", { $0.latency.tlsResumedMs }),
-      ("tcp_connect", { $0.latency.tcpConnectMs }),
+      ("tls_handshake", { $0.ofWholeRun(\.tlsHandshakeMs) }), ("tls_resumed", { $0.ofWholeRun(\.tlsResumedMs) }),
+      ("tcp_connect", { $0.ofWholeRun(\.tcpConnectMs) }),
       ("loss_window", { $0.lossWindow }),
     ]
     for (name, histogram) in histograms {
-      for (suffix, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)] {
-        names["\(name)_\(suffix)"] = { Double(histogram($0).quantile(quantile)) }
+      for (suffix, quantile) in quantiles {
+        names[name + suffix] = { Double(quantile < 1 ? histogram($0).quantile(quantile) : histogram($0).maximum) }
       }
-      names["\(name)_max"] = { Double(histogram($0).maximum) }
     }
     return names
   }()
@@ -87,6 +86,9 @@ public struct Threshold: Sendable, Equatable {
     if let reason = isRate ? result.reasonForNoRates : isOfMeasuredPhase ? result.nothingMeasured : nil {
       return .init(expression: expression, value: 0, passed: false, reason: reason)
     }
+    if name.hasPrefix("send_lag_"), result.latency.sendLagUs.count == 0 {
+      return .init(expression: expression, value: 0, passed: false, reason: "nothing was due or written")
+    }
     let value = Self.names[name].map { $0(result) } ?? 0
     let passed =
       switch comparison {
@@ -95,8 +97,27 @@ public struct Threshold: Sendable, Equatable {
       case .more: value > bound
       case .atLeast: value >= bound
       }
+    if passed, let reason = reasonForNoUpperBound(result) {
+      return .init(expression: expression, value: value, passed: false, reason: reason)
+    }
     return .init(expression: expression, value: value, passed: passed)
   }
+
+  /// Why a send lag is not known to be as small as it seems: what was never sent would have been later than all others,
+  /// and is so many that this quantile is one of theirs.
+  private func reasonForNoUpperBound(_ result: RunResult) -> String? {
+    guard name.hasPrefix("send_lag_"), comparison == .less || comparison == .atMost else { return nil }
+    let never = result.schedule.neverSent
+    // In documents of 0.1 send lag is of what was sent alone.
+    let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
+    let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
+    guard never > 0, Double(never) > (1 - quantile) * Double(all) else { return nil }
+    return "\(never) of \(all) that were due were never sent"
+  }
+
+  private static let quantiles: [(suffix: String, value: Double)] = [
+    ("_p50", 0.5), ("_p90", 0.9), ("_p99", 0.99), ("_p999", 0.999), ("_max", 1.0),
+  ]
 
   /// It says nothing of a run that did not come to its measured phase.
   private var isOfMeasuredPhase: Bool { isRate || name.hasPrefix("send_lag_") }
@@ -108,7 +129,7 @@ public struct Threshold: Sendable, Equatable {
     case time, share, bytes, rate, count
 
     init(of name: String) {
-      let isQuantile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }
+      let isQuantile = Threshold.quantiles.contains { name.hasSuffix($0.suffix) }
       if isQuantile {
         self = name.hasPrefix("loss_window") ? .count : .time
       } else if name.hasSuffix("_rate") {
@@ -173,6 +194,17 @@ extension RunResult {
 
   /// Why there is nothing that was measured; `nil` when there is.
   fileprivate var nothingMeasured: String? {
-    measuredS > 0 || interrupted == nil || merged?.together == false ? nil : "nothing was measured"
+    let tells = interrupted != nil || !phases.isEmpty
+    return measuredS > 0 || !tells || merged?.together == false ? nil : "nothing was measured"
+  }
+
+  /// A latency of all phases: connections are mostly made before the measured one. Documents of 0.1 have it so.
+  public func ofWholeRun(_ path: KeyPath<Latency, LatencyHistogram>) -> LatencyHistogram {
+    guard measuredBy != nil else { return latency[keyPath: path] }
+    var whole = LatencyHistogram(latency[keyPath: path].unit)
+    for phase in phases {
+      if let part = phase.latency?[keyPath: path], part.unit == whole.unit { whole.merge(part) }
+    }
+    return whole
   }
 }

@@ -47,7 +47,46 @@ struct ThresholdTests {
     // Of the whole run, however long.
     #expect(try Threshold("unknown<1").judge(result).passed)
     result.measuredS = 1
+    let empty = try Threshold("send_lag_p99<5ms").judge(result)
+    #expect(!empty.passed && empty.reason == "nothing was due or written")
+    result.latency.sendLagUs.record(4_999)
     #expect(
-      try Threshold("send_lag_p99<5ms").judge(result) == .init(expression: "send_lag_p99<5ms", value: 0, passed: true))
+      try Threshold("send_lag_p99<5ms").judge(result)
+        == .init(expression: "send_lag_p99<5ms", value: 4_999, passed: true))
+  }
+
+  @Test("What was never sent is later than all that was: a quantile among it is below no bound")
+  func neverSent() throws {
+    var result = RunResult()
+    (result.measuredBy, result.measuredS) = (2, 1)
+    result.latency.sendLagUs.record(1_000, times: 990)
+    result.latency.sendLagUs.record(2_000, times: 10)
+    (result.schedule.unsent, result.schedule.skipped) = (6, 4)
+    func passes(_ expression: String) throws -> Bool { try Threshold(expression).judge(result).passed }
+    #expect(try passes("send_lag_p99<5ms") && passes("send_lag_p50<=5ms"))
+    #expect(try !passes("send_lag_p999<5ms") && !passes("send_lag_max<=3600s"))
+    #expect(try passes("send_lag_max>1ms"))
+    result.schedule.unsent = 7
+    let judged = try Threshold("send_lag_p99<5ms").judge(result)
+    #expect(!judged.passed && judged.reason == "11 of 1000 that were due were never sent")
+    // Of 0.1 send lag does not have them.
+    result.measuredBy = nil
+    #expect(try Threshold("send_lag_p99<5ms").judge(result).reason == "11 of 1011 that were due were never sent")
+  }
+
+  @Test("Times of connecting are of the whole run, for most connections are made before the measured phase")
+  func connecting() throws {
+    var result = RunResult()
+    (result.measuredBy, result.measuredS) = (2, 1)
+    var (connect, measured) = (RunResult.Phase(), RunResult.Phase())
+    (connect.latency, measured.latency) = (.init(), .init())
+    connect.latency?.tlsHandshakeMs.record(9_000)
+    measured.latency?.tlsHandshakeMs.record(1_000)
+    result.phases = [connect, measured]
+    result.latency = measured.latency ?? .init()
+    #expect(try Threshold("tls_handshake_max<5ms").judge(result).value == 9_000)
+    // In documents of 0.1 latencies are of the whole run.
+    result.measuredBy = nil
+    #expect(try Threshold("tls_handshake_max<5ms").judge(result).value == 1_000)
   }
 }

@@ -1,0 +1,79 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Measurement
+
+@Suite("How figures were measured")
+struct MeasuredByTests {
+  /// A run that apnscope 0.1 has made.
+  private func old() throws -> RunResult {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Results/load-0.1.json")
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(RunResult.self, from: Data(contentsOf: file))
+  }
+
+  @Test("A result of 0.1 is read: what it does not tell is absent, and not 0")
+  func oldResult() throws {
+    let result = try old()
+    #expect(result.measuredBy == nil && result.rates.basis == nil && result.bins == nil && result.stalls == nil)
+    #expect(result.latency.sendLagOwnUs == nil && result.latency.sendLagGatewayUs == nil)
+    #expect(result.notifications.generated == 6_402_574 && result.notifications.accepted == 6_402_537)
+    #expect(result.phases.map(\.name) == ["connect", "warm-up", "measured", "drain"])
+    #expect(result.phases.allSatisfy { $0.rates == nil && $0.latency == nil && $0.batches == nil })
+    #expect(result.series.allSatisfy { $0.stalledMs == nil } && result.environment.commit == nil)
+    #expect(result.ofWholeRun(\.tlsHandshakeMs) == result.latency.tlsHandshakeMs)
+    #expect(try Threshold("accepted_per_s>150k").judge(result).passed)
+  }
+
+  @Test("It merges with its like, and with no other")
+  func mixtures() throws {
+    var newer = try old()
+    newer.measuredBy = 2
+    #expect(try MergingTests.merge([old(), old()]).notifications.generated == 2 * 6_402_574)
+    for results in [[try old(), newer], [newer, try old()]] {
+      do {
+        _ = try MergingTests.merge(results)
+        Issue.record("merged")
+      } catch let error as RunResult.MergeError {
+        #expect(error.description.contains("is of apnscope 0.1, whose rates and latencies are of other times"))
+      }
+    }
+  }
+
+  @Test("Merged rates are over the drain too when a part's are, and stalls stand one after the other")
+  func merged() throws {
+    func part(_ basis: RunResult.Rates.Basis, drain: Double, stall: Double) -> RunResult {
+      var result = RunResult()
+      (result.measuredBy, result.measuredS, result.started) = (2, 10, "2026-01-02T03:04:05.000Z")
+      result.rates.basis = basis
+      // 10,000 accepted.
+      result.rates.acceptedPerS = 10_000 / (basis == .measured ? 10 : 10 + drain)
+      var phases = ["measured": 10.0, "drain": drain].map { name, seconds in
+        var phase = RunResult.Phase()
+        (phase.name, phase.seconds) = (name, seconds)
+        (phase.rates, phase.latency, phase.batches, phase.lossWindow) = (.init(), .init(), .init(), .init(.count))
+        phase.rates?.writtenPerS = 100
+        return phase
+      }
+      phases.sort { $0.name > $1.name }
+      result.phases = phases
+      var stalls = RunResult.Stalls()
+      (stalls.count, stalls.totalS, stalls.longestMs) = (1, stall, stall * 1e3)
+      stalls.listed = [.init(tS: 10 - stall, ms: stall * 1e3)]
+      result.stalls = stalls
+      return result
+    }
+    let both = try MergingTests.merge([part(.measured, drain: 1, stall: 2), part(.measured, drain: 1, stall: 1)])
+    #expect(both.rates.basis == .measured && both.rates.acceptedPerS == 2_000)
+    #expect(both.stalls?.count == 2 && both.stalls?.totalS == 3 && both.stalls?.longestMs == 2_000)
+    #expect(both.stalls?.listed.map(\.tS) == [8, 9])
+    let behind = try MergingTests.merge([
+      part(.measured, drain: 1, stall: 0), part(.measuredAndDrain, drain: 6, stall: 0),
+    ])
+    #expect(behind.rates.basis == .measuredAndDrain && behind.rates.acceptedPerS == 20_000.0 / 16)
+    #expect(behind.phases.first { $0.name == "measured" }?.rates?.writtenPerS == 200)
+    #expect(behind.phases.first { $0.name == "drain" }?.rates?.writtenPerS == 700.0 / 6)
+  }
+}
