@@ -7,7 +7,7 @@ extension RunReport {
     var blocks: [Block] = [
       .table(
         .numbers(
-          ["per write"] + LatencyHistogram.columns,
+          ["per write, measured phase"] + LatencyHistogram.columns,
           [["notifications"] + batches.notifications.cells, ["bytes"] + batches.bytes.cells])),
       .chart(
         Chart(
@@ -17,7 +17,9 @@ extension RunReport {
     let reasons = ["full", "linger", "drain", "idle"].filter { batches.flushReasons[$0] != nil }
     let total = batches.flushReasons.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
     if total > 0 {
-      var table = Table([.init("a batch was written because"), .init("writes", .right), .init("share", .right)])
+      var table = Table([
+        .init("a batch was written because"), .init("writes, \(latencyWindow)", .right), .init("share", .right),
+      ])
       for reason in reasons + batches.flushReasons.keys.filter({ !reasons.contains($0) }).sorted() {
         let count = batches.flushReasons[reason] ?? 0
         let words =

@@ -17,16 +17,24 @@ extension RunReport {
     blocks.append(causes.rows.isEmpty ? .paragraph("No connection was closed.") : .table(causes))
     blocks += churnCharts(strip)
     let latency = result.latency
+    let (full, resumed) = (result.ofWholeRun(\.tlsHandshakeMs), result.ofWholeRun(\.tlsResumedMs))
     blocks.append(
       .table(
         .numbers(
-          ["times"] + LatencyHistogram.columns,
+          ["whole run"] + LatencyHistogram.columns,
           [
-            ["TCP connect"] + latency.tcpConnectMs.cells, ["full TLS handshake"] + latency.tlsHandshakeMs.cells,
-            ["resumed TLS handshake"] + latency.tlsResumedMs.cells, ["time to recover"] + latency.recoverMs.cells,
+            ["TCP connect"] + result.ofWholeRun(\.tcpConnectMs).cells, ["full TLS handshake"] + full.cells,
+            ["resumed TLS handshake"] + resumed.cells,
+          ])))
+    blocks.append(
+      .table(
+        .numbers(
+          [latencyWindow] + LatencyHistogram.columns,
+          [
+            ["time to recover"] + latency.recoverMs.cells,
             ["drain (marker to its rejection)"] + latency.drainMs.cells,
           ])))
-    let handshakes = [("full", latency.tlsHandshakeMs), ("resumed", latency.tlsResumedMs)]
+    let handshakes = [("full", full), ("resumed", resumed)]
     if handshakes.contains(where: { $0.1.count > 1 }) {
       blocks.append(
         .chart(.percentiles("TLS handshakes, full and resumed", y: "time for a handshake", handshakes)))

@@ -12,10 +12,10 @@ extension RunReport {
             ["processor time, system", Unit.seconds.text(resources.cpuSystemS)],
             ["most memory", Unit.bytes.text(Double(resources.maxRssBytes))],
             [
-              "loop lag p99",
+              "loop lag p99, measured phase",
               resources.loopLagUs.count == 0 ? "–" : resources.loopLagUs.text(resources.loopLagUs.quantile(0.99)),
             ],
-          ]))
+          ] + stallRows))
     ]
     guard !result.series.isEmpty else { return Section("Resources", blocks + [.paragraph(noSeries)]) }
     let cores = Double(result.environment.cores)
@@ -47,5 +47,16 @@ extension RunReport {
       blocks.append(.paragraph("The result does not say how late the event loops came over time."))
     }
     return Section("Resources", blocks)
+  }
+
+  private var stallRows: [[String]] {
+    guard let stalls = result.stalls else { return [] }
+    guard stalls.count > 0 else { return [["stood still, measured phase", "never for 10 ms or longer"]] }
+    return [
+      [
+        "stood still, measured phase",
+        "\(grouped(stalls.count)) \(stalls.count == 1 ? "time" : "times"), \(Unit.seconds.text(stalls.totalS)) in all, at most \(Unit.seconds.text(stalls.longestMs / 1e3))",
+      ]
+    ]
   }
 }

@@ -74,7 +74,9 @@ extension RunReport {
       "Phases",
       [
         .paragraph(
-          "Rates and latencies are of the measured phase alone. Accepted is counted in the phase in which it was proven, which may be a later one."
+          result.measuredBy == nil
+            ? "Rates and send lag are of the measured phase alone, other latencies of the whole run. Accepted is counted in the phase in which it was proven, which may be a later one."
+            : "Rates and latencies are of the measured phase alone. A sending, with what became of it, is counted in the phase in which it was written."
         ), .table(table),
       ])
   }

@@ -78,17 +78,19 @@ extension RunReport {
       .paragraph(
         "Send lag is the time from when a notification was due to when it was written. What is late is late on this side: for lack of processor time here, or because the gateway does not read."
       ),
-      .table(.numbers(["measured phase"] + LatencyHistogram.columns, [["send lag"] + lag.cells])),
+      .table(.numbers(["measured phase"] + LatencyHistogram.columns, lagRows)),
     ]
+    if result.schedule.neverSent > 0, result.measuredBy != nil {
+      blocks.append(
+        .callout(
+          .warning,
+          "\(grouped(result.schedule.neverSent)) that were due were never sent. Send lag has each of them with the time until it was given up, which is less than it would have been."
+        ))
+    }
     if result.series.isEmpty {
       blocks.append(.paragraph(noSeries))
     } else {
-      blocks.append(
-        .chart(
-          Chart(
-            title: "Send lag p99 of each second", x: time, y: Axis("send lag p99", unit: .microseconds),
-            marks: [.line("", line { Double($0.sendLagP99Us) }, color: .blue)], regions: regions, events: errorTicks,
-            height: 160)))
+      blocks.append(lagOverTime)
     }
     blocks.append(
       .chart(
@@ -101,6 +103,32 @@ extension RunReport {
     return Section("Send lag", blocks)
   }
 
+  private var lagRows: [[String]] {
+    let latency = result.latency
+    guard let own = latency.sendLagOwnUs, let gateway = latency.sendLagGatewayUs else {
+      return [["send lag"] + latency.sendLagUs.cells]
+    }
+    return [
+      ["send lag"] + latency.sendLagUs.cells, ["of it the generator's own"] + own.cells,
+      ["of it waiting for the gateway"] + gateway.cells,
+    ]
+  }
+
+  /// With the seconds marked that the generator itself has spoilt.
+  private var lagOverTime: Block {
+    var marks: [Mark] = [.line("send lag p99", line { Double($0.sendLagP99Us) }, color: .blue)]
+    let isStalled = result.series.contains { ($0.stalledMs ?? 0) > 0 }
+    if isStalled {
+      marks.append(.line("the generator stood still", line { ($0.stalledMs ?? 0) * 1e3 }, color: .orange))
+    }
+    return .chart(
+      Chart(
+        title: "Send lag p99 of each second", x: time, y: Axis("time", unit: .microseconds), marks: marks,
+        regions: regions, events: errorTicks, height: 160),
+      caption: isStalled
+        ? "In the seconds in which the generator stood still, lag is its own as well." : "")
+  }
+
   var errors: Section {
     let total = result.errorResponses.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
     guard total > 0 || result.lossWindow.count > 0 else {
@@ -110,7 +138,9 @@ extension RunReport {
     let statuses = result.errorResponses.filter { $0.value > 0 }.sorted {
       (Int($0.key) ?? .max, $0.key) < (Int($1.key) ?? .max, $1.key)
     }
-    var table = Table([.init("status"), .init("meaning"), .init("responses", .right), .init("share", .right)])
+    var table = Table([
+      .init("status"), .init("meaning"), .init("responses, whole run", .right), .init("share", .right),
+    ])
     for (status, count) in statuses {
       table.add(
         Prose(status), Prose(Self.meaning(ofStatus: status)), Prose(grouped(count)),
@@ -121,7 +151,7 @@ extension RunReport {
     blocks.append(
       .table(
         .numbers(
-          ["per error response"] + LatencyHistogram.columns,
+          ["per error response, \(latencyWindow)"] + LatencyHistogram.columns,
           [
             ["error latency"] + result.latency.errorMs.cells, ["loss window"] + result.lossWindow.cells,
             ["time to recover"] + result.latency.recoverMs.cells,

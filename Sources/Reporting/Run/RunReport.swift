@@ -44,6 +44,9 @@ public struct RunReport: Sendable {
         ? [.paragraph("The run gave no warnings.")] : result.warnings.map { .callout(.warning, Prose($0)) })
   }
 
+  /// Which part of the run latencies are of, send lag and loop lag apart, which always are of the measured phase.
+  var latencyWindow: String { result.measuredBy == nil ? "whole run" : "measured phase" }
+
   // MARK: over time
 
   /// Where the phases are on the time axis.

@@ -9,7 +9,7 @@ struct LoadSummary {
     let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
     var lines = [
       result.measuredS > 0
-        ? "rate           \(grouped(Int(nearest: result.rates.writtenPerS.rounded())))/s written, \(grouped(Int(nearest: result.rates.acceptedPerS.rounded())))/s accepted over \(seconds(result.measuredS)), limited by the \(result.verdict.limitedBy.rawValue)"
+        ? "rate           \(Self.rates(result)), limited by the \(result.verdict.limitedBy.rawValue)"
         : "rate           \(result.merged?.together == false ? "none: the segments did not run together" : "not measured")",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.markers, "marker"))",
@@ -38,22 +38,25 @@ struct LoadSummary {
     lines.append(
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(Self.reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
     )
-    lines.append(Self.row("", ["p50", "p99", "p99.9", "max"]))
     let latency = result.latency
-    for (name, histogram) in [
-      ("send lag", latency.sendLagUs), ("error latency", latency.errorMs), ("recover", latency.recoverMs),
-      ("loop lag", result.resources.loopLagUs), ("TLS handshake", latency.tlsHandshakeMs),
-      ("TLS resumed", latency.tlsResumedMs), ("loss window", result.lossWindow),
-      ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
-    ] where histogram.count > 0 {
-      lines.append(
-        Self.row(
-          name,
-          [0.5, 0.99, 0.999].map { Self.value(histogram.quantile($0), histogram.unit) }
-            + [Self.value(histogram.maximum, histogram.unit)]))
-    }
-    let reasons = result.batches.flushReasons.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
-    lines.append("flushed        \(reasons.joined(separator: ", "))")
+    let window = result.measuredBy == nil ? "" : "measured phase"
+    lines += Self.table(
+      window,
+      [
+        ("send lag", latency.sendLagUs), ("  own", latency.sendLagOwnUs), ("  gateway's", latency.sendLagGatewayUs),
+        ("error latency", latency.errorMs), ("drain", latency.drainMs), ("recover", latency.recoverMs),
+        ("loop lag", result.resources.loopLagUs), ("loss window", result.lossWindow),
+        ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
+      ])
+    let reasons = result.batches.flushReasons.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+      .map { "\(grouped($0.value)) \($0.key)" }
+    lines.append("flushed        \(reasons.isEmpty ? "-" : reasons.joined(separator: ", "))")
+    lines += Self.table(
+      "whole run",
+      [
+        ("TCP connect", result.ofWholeRun(\.tcpConnectMs)), ("TLS handshake", result.ofWholeRun(\.tlsHandshakeMs)),
+        ("TLS resumed", result.ofWholeRun(\.tlsResumedMs)),
+      ])
     lines.append(
       "resources      \(seconds(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"
     )
@@ -71,6 +74,28 @@ struct LoadSummary {
       lines.append("! \(warning)")
     }
     text = lines.joined(separator: "\n")
+  }
+
+  private static func rates(_ result: RunResult) -> String {
+    let rates = result.rates
+    let written = "\(grouped(Int(nearest: rates.writtenPerS.rounded())))/s written"
+    let accepted = "\(grouped(Int(nearest: rates.acceptedPerS.rounded())))/s accepted"
+    let measured = "over \(seconds(result.measuredS))"
+    guard rates.basis == .measuredAndDrain else { return "\(written), \(accepted) \(measured)" }
+    let drain = result.phases.first { $0.name == "drain" }?.seconds ?? 0
+    return "\(written) \(measured), \(accepted) over \(seconds(result.measuredS + drain)) with the drain"
+  }
+
+  /// Rows of those that have values, under a head that says which part of the run they are of; none when no one has.
+  private static func table(_ window: String, _ histograms: [(String, LatencyHistogram?)]) -> [String] {
+    let rows = histograms.compactMap { name, histogram -> String? in
+      guard let histogram, histogram.count > 0 else { return nil }
+      return row(
+        name,
+        [0.5, 0.99, 0.999].map { value(histogram.quantile($0), histogram.unit) }
+          + [value(histogram.maximum, histogram.unit)])
+    }
+    return rows.isEmpty ? [] : [row(window, ["p50", "p99", "p99.9", "max"])] + rows
   }
 
   /// Why most of the failed attempts did.
