@@ -15,7 +15,7 @@ final class PartialResult: Sendable {
 
   private struct State {
     var isBusy = false
-    /// Writing takes a twentieth of the time at most, however long the result has become.
+    /// Writing takes a twentieth of one processor at most, however long the result has become.
     var rest = ContinuousClock.now
   }
 
@@ -57,7 +57,7 @@ final class PartialResult: Sendable {
     guard isFree else { return }
     pool.submit { [self] status in
       guard status == .active else { return }
-      let began = ContinuousClock.now
+      let began = ProcessorTime.ofThread()
       var result = books.lostResult(environment)
       result.plan = plan
       let document = try? result.jsonDocument()
@@ -70,7 +70,7 @@ final class PartialResult: Sendable {
       }
       state.withLock { state in
         state.isBusy = false
-        state.rest = ContinuousClock.now + began.duration(to: .now) * 20
+        state.rest = ContinuousClock.now + .nanoseconds((ProcessorTime.ofThread() - began) * 20)
       }
     }
   }
