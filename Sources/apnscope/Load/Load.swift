@@ -26,7 +26,17 @@ struct Load: AsyncParsableCommand {
       and resends work as ever.
 
       Without --rate, --stage or --replay it goes as fast as it can. Send lag is the time from when a notification was \
-      due to when it was written; what is late is sent late, or with --behind skip left out and counted.
+      due to when it was written; what is late is sent late, or with --behind skip left out and counted. What was due and \
+      never sent is in it with the time until it was given up, and a threshold on a quantile that it decides fails. The \
+      lag has two shares: its own, in which this program did not look at its work, and the gateway's, in which no \
+      connection took more.
+
+      Rates, latencies, batches and loss windows are of the measured phase, by the time of writing; counts and times of \
+      connecting are of the whole run, and the result has each of every phase. accepted_per_s is what was written in the \
+      measured phase and proven accepted, over that phase; when it took the gateway longer than 2 % of the phase behind \
+      its end to settle all of it, over the phase and the drain (rates.basis), with a warning. Times of 10 ms and more in \
+      which this program stood still are noted (stalls); when they are more than 1 % of the measured phase, or one is \
+      longer than 50 ms, a warning says that lags are its own as well.
 
       Standard output carries the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, the run second by second, each phase, and \

@@ -19,7 +19,10 @@ struct PaceOptions: ParsableArguments {
       valueName: "stage"), transform: StageArgument.parse)
   var stage: [StageArgument] = []
 
-  @Flag(help: "Let chance space them (a Poisson process) instead of evenly.")
+  @Flag(
+    help:
+      "Let chance space them (a Poisson process) instead of evenly. The generator wakes every millisecond: counts of 10 ms and more are those of such a process, spacings of a few milliseconds and less are not."
+  )
   var poisson = false
 
   @Option(
