@@ -38,6 +38,7 @@ let package = Package(
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CBuild"),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .target(
@@ -94,7 +95,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes",
+        "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "CBuild",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "TOMLKit", package: "TOMLKit"),

@@ -19,8 +19,17 @@ public struct Environment: Sendable, Equatable, Codable {
 
   public init() {}
 
+  /// apnscope's version, and in brackets the commit where it is known: "0.2.0 (a1b2c3d)".
+  public var build: String { Self.build(apnscope, commit) }
+
+  public static func build(_ version: String, _ commit: String?) -> String {
+    commit.map { "\(version) (\($0))" } ?? version
+  }
+
   /// What the system says of itself.
-  public static func current(openssl: String, apnscope: String, command: [String]) -> Environment {
+  public static func current(
+    openssl: String, apnscope: String, commit: String? = nil, command: [String]
+  ) -> Environment {
     var environment = Environment()
     var names = utsname()
     if unsafe uname(&names) == 0 {
@@ -32,6 +41,7 @@ public struct Environment: Sendable, Equatable, Codable {
     environment.cpu = processorName()
     environment.openssl = openssl
     environment.apnscope = apnscope
+    environment.commit = commit
     environment.command = command
     return environment
   }

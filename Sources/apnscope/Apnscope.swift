@@ -1,10 +1,9 @@
 import ArgumentParser
 import Bytes
+import Measurement
 
 @main
 struct Apnscope: AsyncParsableCommand {
-  static let version = "0.1.0"
-
   static let configuration = CommandConfiguration(
     commandName: "apnscope",
     abstract: "Makes the binary provider protocol of the Apple Push Notification service visible and measurable.",
@@ -38,7 +37,7 @@ struct Apnscope: AsyncParsableCommand {
       read; 66 cannot open a file; 69 a port cannot be had, the gateway not reached, or nothing was accepted; 70 a load's \
       books do not balance, or a part of it is missing; 74 cannot read or write; 99 a threshold failed; 130 interrupted.
       """,
-    version: version,
+    version: Environment.build(version, commit),
     subcommands: [
       Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, Capacity.self, Report.self,
       History.self, IdentityCommand.self,

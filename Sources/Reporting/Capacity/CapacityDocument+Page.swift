@@ -284,7 +284,7 @@ extension CapacityDocument {
       Value("host", Prose(environment.host)), Value("kernel", Prose(environment.kernel)),
       Value("processor", Prose("\(environment.cpu), \(environment.cores) cores")),
       Value("memory", Prose(Unit.bytes.text(Double(environment.memoryBytes)))),
-      Value("TLS", Prose(environment.openssl)), Value("apnscope", Prose(environment.apnscope)),
+      Value("TLS", Prose(environment.openssl)), Value("apnscope", Prose(environment.build)),
       Value("command", .code(environment.command.joined(separator: " "))),
       Value("time", Prose("\(started) to \(ended)")),
     ]

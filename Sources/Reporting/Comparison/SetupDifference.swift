@@ -29,7 +29,7 @@ public struct SetupDifference: Sendable, Equatable, Encodable {
       if Set(first + second).count > 1 { differences.append(SetupDifference(name: name, a: first, b: second)) }
     }
     for (name, value) in machine { compare(name) { value($0.environment) } }
-    compare("apnscope") { $0.environment.apnscope }
+    compare("apnscope") { $0.environment.build }
     for name in Set((a + b).flatMap(\.plan.keys)).sorted() {
       compare(name) { $0.plan[name]?.text ?? "" }
     }

@@ -13,7 +13,7 @@ extension RunReport {
         .joined(separator: ", "))
     add("memory", environment.memoryBytes > 0 ? Unit.bytes.text(Double(environment.memoryBytes)) : "")
     add("OpenSSL", environment.openssl)
-    add("apnscope", environment.apnscope)
+    add("apnscope", environment.build)
     func add(_ name: String, plan key: String) { add(name, result.plan[key]?.text ?? "") }
     add("gateway", plan: "gateway")
     add("TLS", plan: "tls")

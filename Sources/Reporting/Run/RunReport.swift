@@ -32,7 +32,7 @@ public struct RunReport: Sendable {
     let words = [
       result.started.isEmpty ? "" : "started \(result.started)",
       (result.environment.hosts ?? [result.environment.host]).filter { !$0.isEmpty }.joined(separator: ", "),
-      result.environment.apnscope.isEmpty ? "" : "apnscope \(result.environment.apnscope)",
+      result.environment.apnscope.isEmpty ? "" : "apnscope \(result.environment.build)",
     ]
     return Prose(words.filter { !$0.isEmpty }.joined(separator: " · "))
   }

@@ -70,8 +70,7 @@ struct CapacityRun {
   private func blank(_ plan: LoadPlan) throws -> CapacityDocument {
     var document = CapacityDocument()
     document.started = now()
-    document.environment = .current(
-      openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: Report.command)
+    document.environment = Apnscope.environment(Report.command)
     // The settings that load has too, by the same names.
     var load = try Load.parse(["--plain"])
     (load.target, load.workload, load.connections) = (command.target, command.workload, command.connections)
@@ -220,8 +219,7 @@ private struct Trials {
       throw error
     }
     if case .obstacle(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
-    let result = outcome.result(
-      .current(openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: []))
+    let result = outcome.result(Apnscope.environment([]))
     var trial = outcome.trial(result)
     (trial.number, trial.purpose) = (made.count + 1, request.purpose)
     if stop.isAsked {

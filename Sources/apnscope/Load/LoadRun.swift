@@ -4,7 +4,6 @@ import LoadTest
 import Measurement
 import MetricsEndpoint
 import NIOPosix
-import TLSTransport
 
 /// One run of a load: from the words of the command line to the verdict.
 struct LoadRun {
@@ -28,8 +27,7 @@ struct LoadRun {
     let runner = try make(plan)
     let file = try command.result.output.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)
-    let environment = Environment.current(
-      openssl: TLSContext.libraryVersion, apnscope: Apnscope.version, command: CommandLine.arguments)
+    let environment = Apnscope.environment(CommandLine.arguments)
     deferThresholds()
     let stop = await StopSignals { runner.stop() }
     defer { stop.end() }

@@ -1,0 +1,20 @@
+import CBuild
+import Measurement
+import TLSTransport
+
+/// What this apnscope was built of.
+extension Apnscope {
+  static let version = "0.1.0"
+
+  /// The commit, "+" behind it when there were changes that are in none; `nil` when the build did not tell, as a plain
+  /// `swift build` does not.
+  static let commit: String? = {
+    // Safe: the linker has put a NUL-terminated text there that lives as long as the process, or there is none.
+    unsafe apnscope_built_commit().map { unsafe String(cString: $0) }
+  }()
+
+  /// The machine and the software of results that this process makes by `command`.
+  static func environment(_ command: [String]) -> Environment {
+    .current(openssl: TLSContext.libraryVersion, apnscope: version, commit: commit, command: command)
+  }
+}
