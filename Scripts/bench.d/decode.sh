@@ -3,6 +3,8 @@
 # The common functions and variables are Scripts/bench's.
 # shellcheck disable=SC2154
 
+# shellcheck disable=SC2034 # Scripts/bench shows it
+columns="microseconds, and KiB of memory at most"
 tls=false
 for argument in "$@"; do
   case $argument in
@@ -82,7 +84,6 @@ bench_plain() {
   warm
   interleave loop inspect decode
   loop=$(median loop)
-  host
   echo "$bytes B, $packets packets, $notifications notifications, 256 connections; $rounds interleaved rounds"
   echo
   printf '%-38s %8s %8s %8s %7s %12s %10s  %s\n' "" "median s" "min s" "max s" "x loop" "notif/s" "peak MiB" "required"
@@ -103,7 +104,6 @@ bench_tls() {
     for name in libcrypto loop inspect decode pinned; do measures+=("$name-tls-$version"); done
   done
   interleave "${measures[@]}"
-  host
   echo "OpenSSL $(pkg-config --modversion libcrypto), AES-128-GCM in records of 1400 B, 256 connections; $rounds interleaved rounds; GB/s are of the capture"
   for version in 12 13; do
     choose "tls-$version"

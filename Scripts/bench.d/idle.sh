@@ -69,7 +69,6 @@ bench() {
   quietly gcc -O2 -o "$work/tlsidle" Scripts/bench.d/tlsidle.c -lssl -lcrypto
   rm -rf "$identity"
   quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
-  host
   echo "OpenSSL $(pkg-config --modversion libcrypto), mutual authentication, $idle_connections idle connections"
   echo
   printf '%-12s %12s %12s %16s  %s\n' "" "MB before" "MB after" "KB a connection" required

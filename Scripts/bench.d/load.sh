@@ -4,6 +4,9 @@
 # The common functions and variables are Scripts/bench's.
 # shellcheck disable=SC2154
 
+# shellcheck disable=SC2034 # Scripts/bench shows it
+columns="accepted a second; of errpair and load then discarded per rejection, p50 and p99; of load also send lag in us, p50
+  and p99, connections opened and resumed; of open also resident KiB, early and late"
 [[ $# -eq 0 ]] || usage
 notifications=${BENCH_NOTIFICATIONS:-16000000}
 error_seconds=5
@@ -162,7 +165,6 @@ bench() {
   rm -rf "$identity"
   quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
   interleave pair load manypair manyload errpair errload open
-  host
   echo "OpenSSL $(pkg-config --modversion libcrypto), TLS 1.2 ECDHE AES-128-GCM, mutual authentication; notifications of" \
     "250 B, 64 a record; $rounds interleaved rounds, medians; all books agree"
   echo

@@ -3,6 +3,9 @@
 # The common functions and variables are Scripts/bench's.
 # shellcheck disable=SC2154
 
+# shellcheck disable=SC2034 # Scripts/bench shows it
+columns="nanoseconds of the server's processor time a notification, notifications a second
+  (a name is server, TLS version, notifications a write, connections)"
 [[ $# -eq 0 ]] || usage
 notifications=${BENCH_NOTIFICATIONS:-8000000}
 identity=$work/identity
@@ -103,7 +106,6 @@ bench() {
   quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
   for load in "${loads[@]}"; do measures+=("sink-$load" "simulate-$load"); done
   interleave "${measures[@]}"
-  host
   echo "OpenSSL $(pkg-config --modversion libcrypto), AES-128-GCM, mutual authentication; notifications of 250 B," \
     "$notifications a run, $((notifications / 8)) one by one; $rounds interleaved rounds, medians"
   echo
