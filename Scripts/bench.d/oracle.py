@@ -127,17 +127,19 @@ class Reading:
         else:
             self.begin = min(time - round(due[number] * 1e9) for number, time in first.items() if number < len(due))
         self.times = [sending.time for sending in wire.sendings]
-        self.lags, self.unsent = [], 0
+        # Of what was sent in the phase for the first time, or was due in it and sent later or never.
+        self.sent_lags, self.unsent = [], []
         for number, time in enumerate(due or []):
-            if not warm_up <= time < warm_up + length:
-                continue
-            if number in first:
-                self.lags.append((first[number] - self.begin) / 1e9 - time)
-            else:
-                # It is at least as late as the schedule's end.
-                self.unsent += 1
-                self.lags.append(warm_up + length - time)
-        self.lags.sort()
+            if number not in first:
+                self.unsent.append(time)
+            elif first[number] >= self.at(warm_up):
+                self.sent_lags.append((first[number] - self.begin) / 1e9 - time)
+        self.lags = self.lags_until(0)
+
+    def lags_until(self, longer):
+        """What was never sent is late by at least the schedule's end minus due; here so much longer."""
+        end = self.warm_up + self.length + longer
+        return sorted(self.sent_lags + [end - time for time in self.unsent])
 
     def at(self, seconds):
         return self.begin + round(seconds * 1e9)

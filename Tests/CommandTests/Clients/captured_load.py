@@ -75,8 +75,8 @@ def main():
     table = "| question | answer | 95 % interval |\n|---|--:|--:|\n| A | **1.5 ms** | 900 µs to 2 ms |\n| B | 1,000/s | ± 20/s |\n"
     print(json.dumps({
         "written": len(measured), "accepted": sum(each.fate == "accepted" for each in measured),
-        "bytes": sum(each.length for each in measured), "frame": len(frame(0)), "unsent": reading.unsent,
-        "lags": len(lags), "p50": oracle.quantile(lags, 0.5), "p99": oracle.quantile(lags, 0.99), "max": lags[-1],
+        "bytes": sum(each.length for each in measured), "frame": len(frame(0)), "unsent": len(reading.unsent),
+        "lags": len(lags), "sum": sum(lags), "sent": len(wire.sendings), "p50": oracle.quantile(lags, 0.5), "p99": oracle.quantile(lags, 0.99), "max": lags[-1],
         "refused": [len(wire.refusals), wire.refusals[0].latency, wire.refusals[0].lost],
         "refusedLater": len(oracle.Reading(wire, oracle.Schedule((4, 1000, 1000)).even(), 2, 2).refusals()),
         "drained": (wire.last_answer - reading.begin) / 1e9,
