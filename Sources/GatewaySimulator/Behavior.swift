@@ -66,7 +66,8 @@ public struct Behavior: Sendable {
 
   /// How fast the gateway reads.
   public struct Reading: Sendable {
-    /// Bytes a second per connection, as they come from the socket's plaintext.
+    /// Bytes a second per connection, as they come from the socket's plaintext: a token bucket of 10 ms (512 bytes at
+    /// least), so that in any time no more than the rate times it and 10 ms more are read; with TLS a record more.
     public var bytesPerSecond: Int?
     /// After so many bytes the connection is not read for `pause`.
     public var pauseEvery: Int?

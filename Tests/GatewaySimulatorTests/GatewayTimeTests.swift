@@ -329,8 +329,8 @@ struct GatewayTimeTests {
     let client = try gateway.connect()
     client.send(bytes)
     client.finishWriting()
-    // At most a 20th of a second at once; with TLS a record, with what came of the next one.
-    let burst = rate / 20 + (tls ? 16_384 : 0)
+    // 10 ms ahead at most; with TLS a record more, with what came of the next one.
+    let burst = rate / 100 + (tls ? 16_384 + 256 : 0)
     let time = Int(Double(bytes.count) / Double(rate) * 1_000)
     for millisecond in 1...time {
       gateway.advance(by: .milliseconds(1))

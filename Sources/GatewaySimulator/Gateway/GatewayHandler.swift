@@ -129,7 +129,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     session = GatewaySession(rules: desk.options.rules, standing: standing)
     session.shutdownAfter = desk.behavior.shutdownAfter ?? .max
     judge = Judge(desk.jury, topic: topic ?? "", connection: number)
-    readThrottle = ReadThrottle(desk.behavior.reading)
+    readThrottle = ReadThrottle(desk.behavior.reading, at: books.loop.now)
   }
 
   private func refusal(_ topic: String?) -> String? {
@@ -164,7 +164,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     // Only now that everything that was read is in the books: a write that fails, or a RST, closes them at once.
     if let failures = judge?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
     if wasOpen, let ending = session.ending { answer(ending) }
-    if let delay = readThrottle?.delay(after: length) { pauseReading(delay) }
+    if let delay = readThrottle?.delay(after: length, at: books.loop.now) { pauseReading(delay) }
   }
 
   /// Adds to the frame that was cut just what it lacks, and takes it; `false` when it still is not whole.

@@ -3,19 +3,20 @@ import NIOCore
 /// When a connection that is to be read slowly may be read again.
 struct ReadThrottle {
   private let rules: Behavior.Reading
+  private var bucket: TokenBucket?
   private var sincePause = 0
   var isPausing = false
 
   /// `nil` when reading is not to be slow.
-  init?(_ rules: Behavior.Reading) {
+  init?(_ rules: Behavior.Reading, at now: NIODeadline) {
     guard rules.bytesPerSecond != nil || rules.pauseEvery != nil else { return nil }
     self.rules = rules
+    bucket = rules.bytesPerSecond.map { TokenBucket(bytesPerSecond: $0, at: now) }
   }
 
   /// How long to wait after `length` bytes were read; `nil`: not at all.
-  mutating func delay(after length: Int) -> TimeAmount? {
-    var wait: Int64 = 0
-    if let rate = rules.bytesPerSecond { wait += Int64(Double(length) / Double(max(1, rate)) * 1e9) }
+  mutating func delay(after length: Int, at now: NIODeadline) -> TimeAmount? {
+    var wait = bucket?.delay(after: length, at: now) ?? 0
     if let interval = rules.pauseEvery {
       sincePause += length
       if sincePause >= max(1, interval) {
@@ -28,7 +29,46 @@ struct ReadThrottle {
 
   /// Bytes to be read at a time, so that a slow rate is not a burst and a long wait.
   static func readLength(_ rules: Behavior.Reading) -> Int {
-    let least = [rules.bytesPerSecond.map { $0 / 20 }, rules.pauseEvery].compactMap { $0 }.min()
+    let least = [rules.bytesPerSecond.map(TokenBucket.readLength), rules.pauseEvery].compactMap { $0 }.min()
     return least.map { min(65_536, max(256, $0)) } ?? 65_536
+  }
+}
+
+/// Bytes that may be read: they come in at the rate, and those of 10 ms are kept at most.
+///
+/// A timer that comes late finds what came in meanwhile, so lateness costs nothing as long as the bucket has room for it.
+/// A read begins only when the bucket covers all that it may bring: in any time t no more than rate · t and the bucket's
+/// depth are read. With TLS up to a record (16 KiB) comes with a read's last byte; the bucket then owes it.
+private struct TokenBucket {
+  private let bytesPerNanosecond: Double
+  /// 10 ms of the rate, and never less than two reads.
+  private let depth: Double
+  private let readLength: Double
+  /// Below 0: more was read than had come in.
+  private var bytes: Double
+  private var filledAt: NIODeadline
+
+  init(bytesPerSecond rate: Int, at now: NIODeadline) {
+    bytesPerNanosecond = Double(max(1, rate)) / 1e9
+    readLength = Double(Self.readLength(rate))
+    depth = max(bytesPerNanosecond * 10e6, 2 * readLength)
+    bytes = depth
+    filledAt = now
+  }
+
+  /// Nanoseconds to wait after `length` bytes were read; 0 when the next read may follow at once.
+  mutating func delay(after length: Int, at now: NIODeadline) -> Int64 {
+    bytes = min(depth, bytes + Double((now - filledAt).nanoseconds) * bytesPerNanosecond) - Double(length)
+    filledAt = now
+    guard bytes < readLength else { return 0 }
+    // Not one read at a time, which would be a timer for each: a fifth of the depth.
+    let wanted = max(readLength, depth / 5)
+    return max(1, Int64(((wanted - bytes) / bytesPerNanosecond).rounded(.up)))
+  }
+
+  /// What comes in within 2 ms at most; a power of two, as a socket's reads are not cut to other lengths.
+  static func readLength(_ rate: Int) -> Int {
+    let most = min(65_536, max(256, rate / 500))
+    return 1 << (Int.bitWidth - 1 - most.leadingZeroBitCount)
   }
 }
