@@ -47,6 +47,25 @@ struct BooksTests {
     #expect(!two.output.contains("recording"))
   }
 
+  /// The measured phase has two of the five connections and no marker: from 0.2 on `latency` is of it alone.
+  @Test("What happened in other phases than the measured one is in the books")
+  func phases() throws {
+    let latency = "\"latency\": {\"drain_ms\": {\"count\": 2}, \"tcp_connect_ms\": {\"count\": 5}}"
+    func counts(_ markers: Int, _ made: Int) -> String {
+      "{\"drain_ms\": {\"count\": \(markers)}, \"tcp_connect_ms\": {\"count\": \(made)}}"
+    }
+    func load(drained: Int, _ sendings: String = "\"markers\": 2") -> String {
+      let phases = [counts(0, 3), counts(0, 2), counts(drained, 0)].map { "{\"latency\": \($0)}" }
+      return Self.load.replacingOccurrences(of: "\"markers\": 2", with: sendings).replacingOccurrences(
+        of: latency, with: "\"latency\": \(counts(0, 2)), \"phases\": [\(phases.joined(separator: ", "))]")
+    }
+    let outcome = try compare(load: load(drained: 2))
+    #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+    // A marker's answer that has no latency is an answer.
+    #expect(try compare(load: load(drained: 1)).status == 1)
+    #expect(try compare(load: load(drained: 1, "\"markers\": 2, \"markers_answered\": 2")).status == 0)
+  }
+
   /// 6 were written to a connection that the gateway had closed without a word: 2 of these were not sent, 3 not read.
   @Test("What was lost with a connection is in the books of those that saw it")
   func lostWithConnection() throws {

@@ -149,7 +149,7 @@ struct LoadCommandTests {
       #expect(fates["accepted"] == result.sendings.accepted)
       #expect(fates["accepted"] == ledger.gateway.accepted)
       // A marker that was written while an error response was under way was not answered, but discarded.
-      let answered = (result.sendings.markersAnswered ?? 0)
+      let answered = try #require(result.sendings.markersAnswered)
       let lostMarkers = result.sendings.markers - answered
       #expect(lostMarkers >= 0)
       #expect(fates["rejected"] == result.sendings.rejected + answered)

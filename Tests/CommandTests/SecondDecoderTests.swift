@@ -139,7 +139,7 @@ struct SecondDecoderTests {
       #expect(refusals.map(\.status) == (theirs.rejected.map { [$0.status] } ?? []), "\(theirs.client)")
     }
     func total(_ fate: String) -> Int { connections.reduce(0) { $0 + $1.count(fate) } }
-    let answered = result.latency.drainMs.count
+    let answered = try #require(result.sendings.markersAnswered)
     #expect(total("accepted") == result.sendings.accepted)
     #expect(total("accepted") == ledger.gateway.accepted)
     #expect(total("rejected") == result.sendings.rejected + answered)
