@@ -144,11 +144,11 @@ class Reading:
     def at(self, seconds):
         return self.begin + round(seconds * 1e9)
 
-    def measured(self):
-        """What was sent in the measured phase."""
+    def measured(self, until_the_end=False):
+        """What was sent in the measured phase, or from its begin on."""
         start = bisect.bisect_left(self.times, self.at(self.warm_up))
         end = bisect.bisect_left(self.times, self.at(self.warm_up + self.length))
-        return self.wire.sendings[start:end]
+        return self.wire.sendings[start:] if until_the_end else self.wire.sendings[start:end]
 
     def refusals(self):
         """Of what was sent in the measured phase."""
