@@ -55,9 +55,9 @@ extension LoadOutcome {
     guard let measured = phase(.measured), measured.seconds > 0 else { return RunResult.Rates() }
     var rates = measured.rates
     rates.basis = isGatewayBehind ? .measuredAndDrain : .measured
-    if isGatewayBehind {
+    if isGatewayBehind, let drain = phase(.drain) {
       rates.acceptedPerS =
-        Double(measured.tally.sendings.accepted) / (measured.seconds + (phase(.drain)?.seconds ?? 0))
+        Double(measured.tally.sendings.accepted + drain.tally.sendings.accepted) / (measured.seconds + drain.seconds)
     }
     return rates
   }

@@ -34,7 +34,7 @@ struct Load: AsyncParsableCommand {
       Rates, latencies, batches and loss windows are of the measured phase, by the time of writing; counts and times of \
       connecting are of the whole run, and the result has each of every phase. accepted_per_s is what was written in the \
       measured phase and proven accepted, over that phase; when it took the gateway longer than 2 % of the phase behind \
-      its end to settle all of it, over the phase and the drain (rates.basis), with a warning. Times of 10 ms and more in \
+      its end to settle all of it, it is of the phase and the drain, over both (rates.basis), with a warning. Times of 10 ms and more in \
       which this program stood still are noted (stalls); when they are more than 1 % of the measured phase, or one is \
       longer than 50 ms, a warning says that lags are its own as well.
 
