@@ -14,7 +14,20 @@ public struct HistoryChart: Sendable {
     self.runs = runs.compactMap { run in run.figures[figure].map { (run, $0) } }
   }
 
-  public var median: Double? { Reporting.median(runs.map(\.value)) }
+  /// Those whose figures are computed in the same way; of a mixture those that this apnscope's are.
+  public var comparable: [(run: RunHistory.Run, value: Double)] {
+    isMixed ? runs.filter { !$0.run.hasOldMeasure } : runs
+  }
+
+  private var isMixed: Bool { RunHistory.mixesMeasures(runs.map(\.run)) }
+
+  /// Of those that are comparable.
+  public var median: Double? { Reporting.median(comparable.map(\.value)) }
+
+  /// `nil` of a run that is not comparable.
+  public func ratioToMedian(_ run: RunHistory.Run, _ value: Double) -> Double? {
+    isMixed && run.hasOldMeasure ? nil : median.flatMap { ratio(value, to: $0) }
+  }
 
   /// One character a run, from the smallest to the largest value; `nil` of none.
   public var sparkline: String? {
@@ -31,17 +44,22 @@ public struct HistoryChart: Sendable {
   public var chart: Chart {
     // A run that was made by another version is worth a look.
     var changes: [Chart.Event] = []
-    for (before, after) in zip(runs, runs.dropFirst()) where before.run.apnscope != after.run.apnscope {
-      changes.append(Chart.Event(x: Double(after.run.number), label: "changes of version"))
+    for (before, after) in zip(runs, runs.dropFirst()) {
+      if before.run.hasOldMeasure != after.run.hasOldMeasure {
+        changes.append(Chart.Event(x: Double(after.run.number), label: "changes of measure"))
+      } else if before.run.apnscope != after.run.apnscope {
+        changes.append(Chart.Event(x: Double(after.run.number), label: "changes of version"))
+      }
     }
     let points = runs.map { entry in
       Point(
-        Double(entry.run.number), entry.value, note: "\(entry.run.started), \(entry.run.apnscope), \(entry.run.host)")
+        Double(entry.run.number), entry.value,
+        note: "\(entry.run.started), \(entry.run.kindAndState), \(entry.run.apnscope), \(entry.run.host)")
     }
     return Chart(
       title: "\(figure) over runs", x: Axis("run", unit: .count, includesZero: false), y: Axis(figure, unit: unit),
       marks: [.line("", points), .points("", points)], events: changes,
-      rules: median.map { [.horizontal($0, "median")] } ?? [])
+      rules: median.map { [.horizontal($0, isMixed ? "median without the old measure" : "median")] } ?? [])
   }
 
   /// The chart with the runs below it.
@@ -52,11 +70,15 @@ public struct HistoryChart: Sendable {
     ])
     for (run, value) in runs.reversed() {
       table.add(
-        Prose("\(run.number)"), Prose(run.started), Prose(run.kind), Prose(run.apnscope), Prose(run.host),
-        Prose(unit.text(value)), Prose(median.flatMap { ratio(value, to: $0) }.map { significant($0, 3) } ?? "–"))
+        Prose("\(run.number)"), Prose(run.started), Prose(run.kindAndState), Prose(run.apnscope), Prose(run.host),
+        Prose(unit.text(value)), Prose(ratioToMedian(run, value).map { significant($0, 3) } ?? "–"))
     }
     return Page(
       title: "\(figure) over \(runs.count) runs", subtitle: .code(file),
-      sections: [Section("History", [.chart(chart), .table(table)])])
+      sections: [
+        Section(
+          "History",
+          (isMixed ? [.callout(.warning, Prose(RunHistory.noteOnMeasures))] : []) + [.chart(chart), .table(table)])
+      ])
   }
 }

@@ -32,10 +32,12 @@ public final class RunHistory: Sendable {
     public var figures: [String: Double]
     /// It was ended before its time.
     public var wasInterrupted: Bool
+    /// How its figures were computed, as in `RunResult.measuredBy`.
+    public var measuredBy: Int?
 
     public init(
       number: Int, kind: String, started: String, apnscope: String, host: String, command: String,
-      figures: [String: Double], wasInterrupted: Bool = false
+      figures: [String: Double], wasInterrupted: Bool = false, measuredBy: Int? = RunResult.currentMeasure
     ) {
       self.number = number
       self.kind = kind
@@ -45,6 +47,15 @@ public final class RunHistory: Sendable {
       self.command = command
       self.figures = figures
       self.wasInterrupted = wasInterrupted
+      self.measuredBy = measuredBy
+    }
+
+    /// A load whose figures are not computed as those of this apnscope are.
+    public var hasOldMeasure: Bool { kind == "load" && measuredBy != RunResult.currentMeasure }
+
+    /// The kind, and what has to be known to read its figures.
+    public var kindAndState: String {
+      kind + (wasInterrupted ? ", interrupted" : "") + (hasOldMeasure ? ", old measure" : "")
     }
   }
 
@@ -187,6 +198,14 @@ public final class RunHistory: Sendable {
 
   // MARK: reading
 
+  /// Whether figures of the same name are computed in different ways.
+  public static func mixesMeasures(_ runs: [Run]) -> Bool {
+    runs.contains(where: \.hasOldMeasure) && runs.contains { $0.kind == "load" && !$0.hasOldMeasure }
+  }
+
+  public static let noteOnMeasures =
+    "old measure: figures of the same name are computed in another way in the other runs; compare them with each other only"
+
   /// The last runs, the oldest of them first.
   ///
   /// - Parameters:
@@ -199,7 +218,8 @@ public final class RunHistory: Sendable {
           database,
           sql: """
             SELECT *, CASE WHEN json_valid(document) THEN json_extract(document, '$.interrupted.phase') IS NOT NULL
-              OR json_extract(document, '$.ending') = 'interrupted' END AS was_interrupted
+              OR json_extract(document, '$.ending') = 'interrupted' END AS was_interrupted,
+              CASE WHEN json_valid(document) THEN json_extract(document, '$.measured_by') END AS measured_by
             FROM run WHERE ? IS NULL OR kind = ? ORDER BY id DESC LIMIT ?
             """,
           arguments: [kind, kind, last ?? -1])
@@ -217,7 +237,7 @@ public final class RunHistory: Sendable {
     return Run(
       number: value(row, "id") ?? 0, kind: text("kind"), started: text("started"), apnscope: text("apnscope"),
       host: text("host"), command: text("command"), figures: figures,
-      wasInterrupted: value(row, "was_interrupted") ?? false)
+      wasInterrupted: value(row, "was_interrupted") ?? false, measuredBy: value(row, "measured_by"))
   }
 
   /// `nil` when there is no such column, or something else is in it: another program may have written there.

@@ -16,6 +16,9 @@ struct History: ParsableCommand {
       microseconds), and the whole result as JSON in the column document. --show prints that, for 'apnscope report' and \
       'apnscope compare'. A history is never changed by looking at it.
 
+      Runs of apnscope 0.1 are marked "old measure": figures of the same name are computed in another way since, so \
+      beside later runs they are in no median.
+
       Figures: \(RunHistory.figureNames.joined(separator: ", ")).
 
       Examples:
@@ -54,12 +57,7 @@ struct History: ParsableCommand {
   enum Kind: String, CaseIterable, ExpressibleByArgument { case load, capacity }
 
   func validate() throws {
-    if let figure, !RunHistory.figureNames.contains(figure) {
-      let hint =
-        nearest(figure, of: RunHistory.figureNames).map { "Did you mean '\($0)'?" }
-        ?? "There are \(RunHistory.figureNames.joined(separator: ", "))."
-      throw ValidationError("There is no figure '\(figure)'. \(hint)")
-    }
+    if let figure { try checkFigure(figure, of: RunHistory.figureNames) }
     if let last, last < 1 { throw ValidationError("--last takes a number from 1.") }
     if let output {
       guard figure != nil else { throw ValidationError("--output needs --figure.") }
@@ -112,18 +110,15 @@ struct History: ParsableCommand {
       let shown = names.filter { name in runs.contains { $0.figures[name] != nil } }
       let head = ["run", "started", "kind", "apnscope"] + shown + ["host"]
       let lines = runs.map { run in
-        ["\(run.number)", run.started, Self.kind(run), run.apnscope]
+        ["\(run.number)", run.started, run.kindAndState, run.apnscope]
           + shown.map { name in
             run.figures[name].map { (RunFigure.named(name)?.unit ?? .perSecond).text($0) } ?? "-"
           } + [run.host]
       }
       for line in aligned([head] + lines, left: 4) { standard.say(line) }
     }
+    if RunHistory.mixesMeasures(runs) { standard.say("! \(RunHistory.noteOnMeasures)") }
     try standard.check()
-  }
-
-  private static func kind(_ run: RunHistory.Run) -> String {
-    run.wasInterrupted ? "\(run.kind), interrupted" : run.kind
   }
 
   private func draw(_ chart: HistoryChart, _ standard: TextOutput) throws {
@@ -135,16 +130,24 @@ struct History: ParsableCommand {
     guard let median = chart.median, let bars = chart.sparkline else {
       return standard.say("no run has \(chart.figure)")
     }
-    standard.say("\(chart.figure)  \(bars)  median \(chart.unit.text(median)) of \(chart.runs.count)")
+    standard.say("\(chart.figure)  \(bars)  median \(chart.unit.text(median)) of \(chart.comparable.count)")
     var rows = [["run", "started", "kind", "apnscope", chart.figure, "to median", "host"]]
     for (run, value) in chart.runs {
       rows.append([
-        "\(run.number)", run.started, Self.kind(run), run.apnscope, chart.unit.text(value),
-        Reporting.ratio(value, to: median).map { fixed($0, 3) } ?? "-", run.host,
+        "\(run.number)", run.started, run.kindAndState, run.apnscope, chart.unit.text(value),
+        chart.ratioToMedian(run, value).map { fixed($0, 3) } ?? "-", run.host,
       ])
     }
     for line in aligned(rows, left: 4) { standard.say(line) }
   }
+}
+
+/// Throws a usage error with a hint when there is no such figure.
+func checkFigure(_ figure: String, of names: [String]) throws {
+  guard !names.contains(figure) else { return }
+  let hint =
+    nearest(figure, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
+  throw ValidationError("There is no figure '\(figure)'. \(hint)")
 }
 
 /// Complains and throws an exit code when a history cannot be used.

@@ -107,6 +107,43 @@ struct RunHistoryTests {
     }
   }
 
+  @Test("Runs of 0.1 are told from later ones by their documents")
+  func measures() throws {
+    try inFolder { path in
+      let history = try RunHistory(appendingTo: path)
+      try history.append(run(10), document: #"{"kind":"load"}"#)
+      try history.append(run(20), document: #"{"measured_by":2}"#)
+      for odd in ["no JSON", #"{"measured_by":"two"}"#, #"{"measured_by":9}"#] {
+        try history.append(run(30), document: odd)
+      }
+      try history.append(CapacityDocument(), document: "{}")
+      let runs = try history.runs()
+      #expect(runs.map(\.hasOldMeasure) == [true, false, true, true, true, false])
+      #expect(runs.map(\.kindAndState).prefix(2) == ["load, old measure", "load"])
+      #expect(RunHistory.mixesMeasures(runs) && !RunHistory.mixesMeasures([runs[0], runs[2], runs[5]]))
+    }
+  }
+
+  @Test("A median is of runs of one measure, and the others have no ratio to it")
+  func mixed() {
+    func run(_ number: Int, _ rate: Double, measuredBy: Int?) -> RunHistory.Run {
+      RunHistory.Run(
+        number: number, kind: "load", started: "s", apnscope: "1", host: "h", command: "",
+        figures: ["accepted_per_s": rate], measuredBy: measuredBy)
+    }
+    let runs = [run(1, 900, measuredBy: nil), run(2, 100, measuredBy: 2), run(3, 300, measuredBy: 2)]
+    let chart = HistoryChart("accepted_per_s", runs)
+    #expect(chart.median == 200 && chart.comparable.count == 2)
+    #expect(chart.ratioToMedian(runs[0], 900) == nil && chart.ratioToMedian(runs[1], 100) == 0.5)
+    #expect(chart.chart.events.map(\.label) == ["changes of measure"])
+    let html = chart.page(of: "runs.sqlite").html
+    #expect(html.contains("load, old measure") && html.contains(RunHistory.noteOnMeasures))
+    // Alone they have one.
+    let old = HistoryChart("accepted_per_s", Array(runs.prefix(1)))
+    #expect(old.median == 900 && old.ratioToMedian(runs[0], 900) == 1)
+    #expect(!old.page(of: "runs.sqlite").html.contains(RunHistory.noteOnMeasures))
+  }
+
   @Test("A figure over runs: its median, a bar for each, a chart with a point for each")
   func chart() throws {
     let runs = [10.0, 30, 20, 40].enumerated().map { index, rate in
