@@ -6,8 +6,12 @@ import Testing
 /// `apnscope compare`.
 @Suite("compare", .waiting)
 struct CompareCommandTests {
-  private func write(_ rate: Double, _ name: String, in command: Command, host: String = "here") throws {
+  private func write(
+    _ rate: Double, _ name: String, in command: Command, host: String = "here",
+    measuredBy: Int? = RunResult.currentMeasure
+  ) throws {
     var result = RunResult()
+    result.measuredBy = measuredBy
     result.environment.host = host
     result.measuredS = 10
     result.rates.acceptedPerS = rate
@@ -16,25 +20,35 @@ struct CompareCommandTests {
     try encoder.encode(result).write(to: command.folder.appending(path: name))
   }
 
-  @Test("Two sides, parted by --")
+  @Test("Two sides, parted by --; the main figures are judged, the others shown")
   func sides() throws {
     try Command.inFolder { command in
-      for number in 1...4 {
+      for number in 1...5 {
         try write(1_000 + Double(number), "a\(number).json", in: command)
         try write(500 + Double(number), "b\(number).json", in: command)
       }
       let outcome = try command.shell("$apnscope compare a?.json -- b?.json")
       #expect(outcome.status == 0, "\(outcome.errors)")
-      #expect(outcome.lines[0] == "A  4 runs: a1.json a2.json a3.json a4.json")
+      #expect(outcome.lines[0] == "A  5 runs: a1.json a2.json a3.json a4.json …")
       let row = try #require(outcome.lines.first { $0.hasPrefix("accepted_per_s") })
-      #expect(row.split(separator: " ") == ["accepted_per_s", "1,003/s", "503/s", "0.501", "0.029", "worse"], "\(row)")
+      #expect(
+        row.split(separator: " ") == ["accepted_per_s", "1,003/s", "503/s", "0.501", "0.008", "0.008", "worse"],
+        "\(row)")
+      let others = try #require(outcome.lines.firstIndex(of: "shown without a verdict"))
+      #expect(outcome.lines[others + 1].split(separator: " ") == ["written_per_s", "0/s", "0/s", "1.000", "-", "-"])
+      let chosen = try command.shell(
+        "$apnscope compare --figure written_per_s --figure accepted_per_s a?.json -- b?.json")
+      #expect(chosen.lines.contains { $0.hasPrefix("written_per_s") && $0.hasSuffix("1.000  ~") }, "\(chosen.output)")
+      #expect(chosen.lines.contains { $0.hasPrefix("accepted_per_s") && $0.hasSuffix("0.008     0.016  worse") })
       let json = try command.shell("$apnscope compare a?.json --format json -- b?.json")
       let object = try #require(
         try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
       #expect(object["kind"] as? String == "compare")
       let figures = try #require(object["figures"] as? [[String: Any]])
       #expect(figures.first?["judgement"] as? String == "worse")
-      #expect((figures.first?["a"] as? [String: Any])?["values"] as? [Double] == [1_001, 1_002, 1_003, 1_004])
+      #expect(figures.first?["p_holm"] as? Double == figures.first?["p"] as? Double)
+      #expect(figures.last?["judgement"] as? String == "not_judged" && figures.last?["p"] == nil)
+      #expect((figures.first?["a"] as? [String: Any])?["values"] as? [Double] == [1_001, 1_002, 1_003, 1_004, 1_005])
     }
   }
 
@@ -46,11 +60,27 @@ struct CompareCommandTests {
       for arguments in ["a.json b.json", "a.json -- b.json"] {
         let outcome = try command.shell("$apnscope compare \(arguments)")
         #expect(outcome.status == 0)
-        #expect(outcome.output.contains("2.000  -  ?"))
-        #expect(outcome.output.contains("! need at least 4 runs a side"))
+        #expect(outcome.output.contains("2.000  -         -  ?"))
+        #expect(outcome.output.contains("! need at least 5 runs a side"))
         #expect(outcome.lines.contains("  host  here  ->  there"))
         #expect(outcome.output.contains("! the runs were not made in the same place: host"))
       }
+    }
+  }
+
+  @Test("Runs of 0.1 and later ones are shown, not judged, and what they are is said")
+  func measures() throws {
+    try Command.inFolder { command in
+      for number in 1...5 {
+        try write(1_000, "a\(number).json", in: command, measuredBy: nil)
+        try write(500, "b\(number).json", in: command)
+      }
+      let outcome = try command.shell("$apnscope compare a?.json -- b?.json")
+      #expect(outcome.lines.contains { $0.hasPrefix("accepted_per_s") && $0.hasSuffix("0.500  -         -  ?") })
+      #expect(
+        outcome.output.contains(
+          "! not judged: figures of the same name are computed in different ways by apnscope 0.1 (a1.json a2.json a3.json …) and apnscope from 0.2 on (b1.json"
+        ), "\(outcome.output)")
     }
   }
 
@@ -62,7 +92,9 @@ struct CompareCommandTests {
       for (arguments, status, text) in [
         ("a.json", 64, "--"), ("a.json a.json a.json", 64, "--"), ("-- a.json", 64, "before --"),
         ("a.json --fromat json -- a.json", 64, "--fromat"), ("a.json --", 64, "behind --"),
-        ("a.json -- empty.json", 65, "empty.json"), ("a.json none.json", 66, "none.json"),
+        ("--figure accepted_pers a.json a.json", 64, "accepted_per_s"),
+        ("--figure sustained_per_s a.json a.json", 64, "no figure"), ("a.json -- empty.json", 65, "empty.json"),
+        ("a.json none.json", 66, "none.json"),
       ] as [(String, Int32, String)] {
         let outcome = try command.shell("$apnscope compare \(arguments)")
         #expect(outcome.status == status, "\(arguments): \(outcome.errors)")

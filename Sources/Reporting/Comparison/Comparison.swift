@@ -1,6 +1,12 @@
 import Measurement
 
-/// Two sets of runs, figure by figure: medians, their ratio, and whether they differ by more than chance.
+/// Two sets of runs, figure by figure: medians and their ratio; of a few figures also whether they differ by more than
+/// chance.
+///
+/// Twenty figures that are each judged at 5 % accuse somebody in every second comparison of equal runs. So only
+/// `mainFigures`, or those that are asked for, are judged: by Mann-Whitney's U test, corrected by Holm for how many they
+/// are, from `fewestRuns` a side on, and when the medians differ by more than `floor`. Of equal runs, dealt to both sides
+/// by chance, at most 5 % of the comparisons judge any figure to differ.
 public struct Comparison: Sendable, Equatable, Encodable {
   /// What the values of a figure say together.
   public enum Judgement: String, Sendable, Encodable {
@@ -9,8 +15,14 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case different
     /// No more than chance would do.
     case same
-    /// Fewer than four runs on a side: no difference, however large, could be told from chance at 5 %.
+    /// More than chance would do, and less than runs on one machine differ by for other reasons.
+    case small
+    /// Fewer than `fewestRuns` of a side have it.
     case tooFew = "too_few"
+    /// The runs' figures are not computed in the same way.
+    case notComparable = "not_comparable"
+    /// It is none of those that are judged.
+    case notJudged = "not_judged"
     /// A side has no values.
     case missing
   }
@@ -27,13 +39,15 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var b: Side
     /// b's median to a's; `nil` when one is missing, or a's is 0.
     public var ratio: Double?
-    /// Two-sided, of the Mann-Whitney U test.
+    /// Two-sided, of the Mann-Whitney U test; `nil` of what is not judged.
     public var p: Double?
+    /// Corrected by Holm for all figures that are judged.
+    public var pHolm: Double?
     public var judgement: Judgement
 
     public var unit: Unit { RunFigure.named(figure)?.unit ?? .plain }
 
-    private enum CodingKeys: String, CodingKey { case figure, a, b, ratio, p, judgement }
+    private enum CodingKeys: String, CodingKey { case figure, a, b, ratio, p, pHolm, judgement }
   }
 
   public let schema = 1
@@ -41,62 +55,106 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The runs' names.
   public let a: [String]
   public let b: [String]
+  /// The names of the figures that are judged.
+  public let judged: [String]
+  /// Those that are judged, then the others.
   public let rows: [Row]
   /// What is not the same in all runs: what was to be compared should stand here, and nothing else.
   public let differences: [SetupDifference]
   public let warnings: [String]
 
   private enum CodingKeys: String, CodingKey {
-    case schema, kind, a, b
+    case schema, kind, a, b, judged
     case rows = "figures"
     case differences, warnings
   }
 
-  /// Differences with a smaller p count.
+  /// The figures that are judged when no others are asked for.
+  public static let mainFigures = ["accepted_per_s", "send_lag_p99", "rejected_rate", "cpu_per_notification"]
+  /// Differences with a smaller corrected p count.
   public static let significance = 0.05
+  /// Runs of each side below which nothing is judged: with 4 a side no corrected p of four figures is below 0.114.
+  public static let fewestRuns = 5
+  /// The larger median has to be more than so many times the smaller. 0 differs so from all that is not 0.
+  public static let floor = 1.15
 
-  public init(_ a: [RunResult.Part], _ b: [RunResult.Part]) {
+  /// - Parameter figures: the names of those to judge.
+  public init(_ a: [RunResult.Part], _ b: [RunResult.Part], judging figures: [String] = mainFigures) {
     self.a = a.map(\.name)
     self.b = b.map(\.name)
-    rows = RunFigure.all.compactMap { figure in
+    let measures = Measures(a + b)
+    let isJudged = Set(figures)
+    let all = RunFigure.all.filter { isJudged.contains($0.name) } + RunFigure.all.filter { !isJudged.contains($0.name) }
+    var rows = all.compactMap { figure in
       let (first, second) = (a.compactMap { figure.value($0.result) }, b.compactMap { figure.value($0.result) })
       return first.isEmpty && second.isEmpty ? nil : Self.row(figure, first, second)
     }
+    for index in rows.indices where rows[index].judgement != .missing && isJudged.contains(rows[index].figure) {
+      rows[index].judgement = measures.areMixed ? .notComparable : .tooFew
+    }
+    Self.judge(&rows)
+    self.rows = rows
+    judged = RunFigure.all.map(\.name).filter(isJudged.contains)
     differences = SetupDifference.between(a.map(\.result), b.map(\.result))
-    warnings = Self.warnings(a, b, differences)
+    let tests = rows.compactMap { $0.p == nil ? nil : MannWhitney.smallest($0.a.values.count, $0.b.values.count) }
+    warnings =
+      measures.warnings + Self.warnings(ofTests: tests) + Self.warnings(ofNumbers: a.count, b.count)
+      + Self.warnings(a, b, differences)
   }
 
+  /// With medians and ratio, and not judged.
   private static func row(_ figure: RunFigure, _ a: [Double], _ b: [Double]) -> Row {
     let (first, second) = (Side(median: median(a), values: a), Side(median: median(b), values: b))
-    var row = Row(figure: figure.name, a: first, b: second, ratio: nil, p: nil, judgement: .missing)
-    guard let low = first.median, let high = second.median, let test = try? MannWhitney(a, b) else { return row }
+    var row = Row(figure: figure.name, a: first, b: second, judgement: .missing)
+    guard let low = first.median, let high = second.median else { return row }
     row.ratio = low == high ? 1 : Reporting.ratio(high, to: low)
-    guard min(a.count, b.count) >= MannWhitney.fewest else {
-      row.judgement = .tooFew
-      return row
-    }
-    row.p = test.p
-    if test.p >= significance || low == high {
-      row.judgement = .same
-    } else {
-      switch figure.better {
-      case .higher: row.judgement = high > low ? .better : .worse
-      case .lower: row.judgement = high < low ? .better : .worse
-      case .neither: row.judgement = .different
-      }
-    }
+    row.judgement = .notJudged
     return row
+  }
+
+  /// Tests those that wait for a judgement and have runs enough, all together.
+  private static func judge(_ rows: inout [Row]) {
+    let tested = rows.indices.filter { index in
+      let row = rows[index]
+      guard row.judgement == .tooFew, min(row.a.values.count, row.b.values.count) >= fewestRuns,
+        let test = try? MannWhitney(row.a.values, row.b.values)
+      else { return false }
+      rows[index].p = test.p
+      return true
+    }
+    for (index, corrected) in zip(tested, holm(tested.compactMap { rows[$0].p })) {
+      rows[index].pHolm = corrected
+      rows[index].judgement = judgement(rows[index], corrected)
+    }
+  }
+
+  private static func judgement(_ row: Row, _ p: Double) -> Judgement {
+    guard let low = row.a.median, let high = row.b.median, p < significance, low != high else { return .same }
+    if min(low, high) > 0, max(low, high) <= floor * min(low, high) { return .small }
+    switch RunFigure.named(row.figure)?.better {
+    case .higher: return high > low ? .better : .worse
+    case .lower: return high < low ? .better : .worse
+    case .neither, nil: return .different
+    }
+  }
+}
+
+extension Comparison {
+  private static func warnings(ofNumbers a: Int, _ b: Int) -> [String] {
+    min(a, b) < fewestRuns
+      ? ["need at least \(fewestRuns) runs a side to tell a difference from chance; there are \(a) and \(b)"] : []
+  }
+
+  /// - Parameter tests: the smallest p that each could have.
+  private static func warnings(ofTests tests: [Double]) -> [String] {
+    guard let least = tests.min(), least * Double(tests.count) >= significance else { return [] }
+    return ["\(tests.count) figures are judged, too many for so few runs: no difference could be told from chance"]
   }
 
   private static func warnings(
     _ a: [RunResult.Part], _ b: [RunResult.Part], _ differences: [SetupDifference]
   ) -> [String] {
     var warnings: [String] = []
-    if min(a.count, b.count) < MannWhitney.fewest {
-      warnings.append(
-        "need at least \(MannWhitney.fewest) runs a side to tell a difference from chance; there are \(a.count) and \(b.count)"
-      )
-    }
     let machine = differences.filter(\.isOfTheMachine).map(\.name)
     if !machine.isEmpty {
       warnings.append("the runs were not made in the same place: \(machine.joined(separator: ", "))")
@@ -118,7 +176,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     let begun = (a.map { ($0.result.started, 0) } + b.map { ($0.result.started, 1) }).filter { !$0.0.isEmpty }
       .sorted { $0.0 < $1.0 }.map(\.1)
     let changes = zip(begun, begun.dropFirst()).count { $0 != $1 }
-    if min(a.count, b.count) >= MannWhitney.fewest, changes == 1 {
+    if min(a.count, b.count) >= fewestRuns, changes == 1 {
       warnings.append(
         "all runs of one side came before the other's: what changed on the machine meanwhile is in the difference; run A B B A …"
       )

@@ -12,8 +12,14 @@ public struct MannWhitney: Sendable, Equatable {
 
   /// Values in all up to which p is exact.
   public static let exactLimit = 40
-  /// Values on each side below which no p is under 0.05, whatever the values: with 3 a side the smallest is 0.1.
-  public static let fewest = 4
+
+  /// The smallest p that so many values can have: when all of one side are above all of the other.
+  static func smallest(_ first: Int, _ second: Int) -> Double {
+    let few = min(first, second)
+    guard few > 0 else { return 1 }
+    let ways = (1...few).reduce(1.0) { $0 * Double(first + second - few + $1) / Double($1) }
+    return min(1, 2 / ways)
+  }
 
   /// Pairs of one value of each side in which the first's is the larger; equal ones count a half.
   public let u: Double

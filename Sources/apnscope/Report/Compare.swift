@@ -5,13 +5,20 @@ import Reporting
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Tell whether two sets of runs differ by more than chance.",
-    usage: "apnscope compare <a> … -- <b> … [--format <format>]",
+    usage: "apnscope compare [--figure <name> …] <a> … -- <b> … [--format <format>]",
     discussion: """
       Each file is what 'apnscope load --output' has written. Those before -- are side A, those behind it side B; two \
-      files alone need no --. For each figure it shows the medians of both sides, how many times A's B's is, and p of the \
-      Mann-Whitney U test: how often chance alone would set the sides so far apart. With p below 0.05 it says better or \
-      worse, else ~: no difference that these runs show. Below four runs a side no difference can be told from chance, and \
-      it says ?; single runs differ by 15 % on machines that are shared.
+      files alone need no --. For each figure it shows the medians of both sides and how many times A's B's is.
+
+      Four figures are judged: \(Comparison.mainFigures.joined(separator: ", ")); --figure chooses others. p is that of \
+      the Mann-Whitney U test, how often chance alone would set the sides so far apart, and beside it p corrected by Holm \
+      for how many figures are judged. With a corrected p below 0.05 and medians that differ by more than 15 % it says \
+      better or worse; ~ is no difference that these runs show, and "below 15 %" one that runs on one machine have for \
+      other reasons, too. It takes \(Comparison.fewestRuns) runs a side; with fewer it says ?. All other figures are \
+      shown without a verdict: if twenty were judged, one would differ by chance in every second comparison of equal runs.
+
+      Runs of apnscope 0.1 and of later ones are not judged against each other: figures of the same name are computed in \
+      different ways.
 
       What differs in the runs' machines and plans is listed. What is compared should stand there, and nothing else; it \
       warns when host, kernel, OpenSSL, or the load itself are not the same.
@@ -26,6 +33,7 @@ struct Compare: ParsableCommand {
       Examples:
         apnscope compare before.json after.json
         apnscope compare a?.json -- b?.json
+        apnscope compare --figure error_p99 --figure recover_p99 a?.json -- b?.json
         apnscope compare --format json a?.json -- b?.json |
           jq '.figures[] | select(.judgement == "worse")'
 
@@ -43,7 +51,16 @@ struct Compare: ParsableCommand {
   @Option(help: "What standard output gets: text (a table) or json.")
   var format = ResultOptions.Format.text
 
-  func validate() throws { _ = try sides() }
+  @Option(
+    name: .customLong("figure"),
+    help: ArgumentHelp("Judge this figure; may be repeated. Without it, the four main ones.", valueName: "name"),
+    completion: .list(RunFigure.all.map(\.name)))
+  var figures: [String] = []
+
+  func validate() throws {
+    _ = try sides()
+    for figure in figures { try checkFigure(figure, of: RunFigure.all.map(\.name)) }
+  }
 
   private func sides() throws -> (a: [String], b: [String]) {
     let border = results.firstIndex(of: "--")
@@ -69,7 +86,7 @@ struct Compare: ParsableCommand {
       try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
     }
     let (a, b) = (try read(sides.a), try read(sides.b))
-    let comparison = Comparison(a, b)
+    let comparison = Comparison(a, b, judging: figures.isEmpty ? Comparison.mainFigures : figures)
     let output = try TextOutput()
     output.say(format == .json ? try comparison.jsonDocument() : ComparisonText(comparison).text)
     try output.check()
@@ -86,14 +103,11 @@ private struct ComparisonText {
       "B  \(Self.runs(comparison.b))",
       "",
     ]
-    var table = [["", "A", "B", "B / A", "p", ""]]
-    for row in comparison.rows {
-      table.append([
-        row.figure, row.a.median.map(row.unit.text) ?? "-", row.b.median.map(row.unit.text) ?? "-",
-        row.ratio.map(Self.ratio) ?? "-", row.p.map(Self.probability) ?? "-", Self.word(row.judgement),
-      ])
-    }
-    lines += aligned(table)
+    var table = [["judged", "A", "B", "B / A", "p", "p (Holm)", ""]]
+    let judged = comparison.rows.prefix { comparison.judged.contains($0.figure) }
+    table += judged.map(Self.cells)
+    lines += aligned(
+      table + [[], ["shown without a verdict"]] + comparison.rows.dropFirst(judged.count).map(Self.cells))
     if !comparison.differences.isEmpty {
       lines += ["", "what differs"]
       lines += aligned(
@@ -104,6 +118,14 @@ private struct ComparisonText {
     if !comparison.warnings.isEmpty { lines.append("") }
     lines += comparison.warnings.map { "! \($0)" }
     text = lines.joined(separator: "\n")
+  }
+
+  private static func cells(_ row: Comparison.Row) -> [String] {
+    [
+      row.figure, row.a.median.map(row.unit.text) ?? "-", row.b.median.map(row.unit.text) ?? "-",
+      row.ratio.map(ratio) ?? "-", row.p.map(probability) ?? "-", row.pHolm.map(probability) ?? "-",
+      word(row.judgement),
+    ]
   }
 
   private static func runs(_ names: [String]) -> String {
@@ -120,8 +142,9 @@ private struct ComparisonText {
     switch judgement {
     case .better, .worse, .different: judgement.rawValue
     case .same: "~"
-    case .tooFew: "?"
-    case .missing: ""
+    case .small: "below 15 %"
+    case .tooFew, .notComparable: "?"
+    case .notJudged, .missing: ""
     }
   }
 }

@@ -1,7 +1,8 @@
 import Foundation
-import Reporting
 import TestSupport
 import Testing
+
+@testable import Reporting
 
 @Suite("Mann-Whitney U")
 struct MannWhitneyTests {
@@ -36,7 +37,12 @@ struct MannWhitneyTests {
   func fewest() throws {
     #expect(abs(try MannWhitney([1, 2, 3], [4, 5, 6]).p - 0.1) < 1e-12)
     #expect(abs(try MannWhitney([5, 6, 7, 8], [1, 2, 3, 4]).p - 2.0 / 70) < 1e-12)
-    #expect(MannWhitney.fewest == 4)
+    let smallest: [(Int, Int, Double)] = [
+      (3, 3, 0.1), (4, 4, 2.0 / 70), (5, 5, 2.0 / 252), (2, 9, 2.0 / 55), (0, 4, 1), (1, 1, 1),
+    ]
+    for (a, b, p) in smallest {
+      #expect(abs(MannWhitney.smallest(a, b) - p) < 1e-12)
+    }
   }
 
   @Test(
@@ -78,6 +84,14 @@ struct MannWhitneyTests {
       if try MannWhitney(sample(), sample()).p < 0.05 { hits += 1 }
     }
     #expect((5...26).contains(hits), "\(hits) of 300")
+  }
+
+  /// Holm's own rule: compare p(1) with α/k, p(2) with α/(k − 1), … and stop at the first that is larger.
+  @Test("Holm's correction: worked by hand, in any order, and never above 1 or below one before it")
+  func corrected() {
+    let corrected = holm([0.04, 0.01, 0.03, 0.005])
+    #expect(zip(corrected, [0.06, 0.03, 0.06, 0.02]).allSatisfy { abs($0 - $1) < 1e-12 }, "\(corrected)")
+    #expect(holm([0.6, 0.7]) == [1, 1] && holm([]) == [] && holm([0.03]) == [0.03])
   }
 
   @Test("No values, and no numbers, are problems; equal values are no difference")

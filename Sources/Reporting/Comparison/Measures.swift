@@ -1,0 +1,37 @@
+import Measurement
+
+/// In which ways the figures of some runs were computed: rates, latencies and shares of different ways are not the same
+/// figures, though they have the same names.
+struct Measures {
+  /// The names of the runs of each way, the oldest way first.
+  private let ways: [(name: String, runs: [String])]
+
+  init(_ parts: [RunResult.Part]) {
+    ways = Dictionary(grouping: parts) { $0.result.measuredBy ?? 0 }.sorted { $0.key < $1.key }
+      .map { (RunResult.nameOfMeasure($0.value[0].result.measuredBy), $0.value.map(\.name)) }
+  }
+
+  var areMixed: Bool { ways.count > 1 }
+
+  var warnings: [String] {
+    guard areMixed else { return [] }
+    let words = ways.map { way in
+      let shown = way.runs.prefix(3).joined(separator: " ")
+      return "\(way.name) (\(shown)\(way.runs.count > 3 ? " …" : ""))"
+    }
+    return [
+      "not judged: figures of the same name are computed in different ways by \(words.joined(separator: " and "))"
+    ]
+  }
+}
+
+extension RunResult {
+  /// The way in which a document's figures were computed, by the versions that do so.
+  static func nameOfMeasure(_ measuredBy: Int?) -> String {
+    switch measuredBy {
+    case nil: "apnscope 0.1"
+    case currentMeasure: "apnscope from 0.2 on"
+    case let other?: "another apnscope (measured_by \(other))"
+    }
+  }
+}
