@@ -8,6 +8,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
     return Int(state >> 33) % max(1, count)
   }
   var run = RunResult()
+  run.measuredBy = RunResult.currentMeasure
   run.started = "2026-01-02T03:04:05.678Z"
   run.environment.host = "machine"
   run.environment.kernel = "Linux 6"
@@ -22,6 +23,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
     "seed": .number(1), "tls": .text("1.2..1.2"), "buffers": .text("small"), "plain": .flag(false),
   ]
   var lives = [Double](repeating: 0, count: connections)
+  var bins: [Int] = []
   for second in 0..<seconds {
     var sample = RunResult.Sample()
     sample.tS = Double(second)
@@ -46,6 +48,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
       run.timeline.spans.append(.init(connection: connection, .handshake, fromS: at + 0.05, toS: at + 0.052))
       lives[connection] = at + 0.052
     }
+    bins += (0..<10).map { sample.written * ($0 + 1) / 10 - sample.written * $0 / 10 }
     sample.accepted = sample.written - sample.errors
     (sample.opened, sample.closed, sample.up) = (sample.errors, sample.errors, connections)
     sample.closedByCause = sample.errors > 0 ? ["rejected": sample.errors] : [:]
@@ -65,6 +68,8 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
     run.sendings.written += sample.written
     run.connections.opened += sample.opened
   }
+  run.bins = RunResult.Bins()
+  run.bins?.written = bins
   for (connection, life) in lives.enumerated() {
     run.timeline.spans.append(.init(connection: connection, .up, fromS: life, toS: Double(seconds)))
     run.latency.tlsHandshakeMs.record(2_000 + random(3_000))

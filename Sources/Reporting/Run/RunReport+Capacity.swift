@@ -9,46 +9,44 @@ extension RunReport {
         "What this says about capacity", [.paragraph(Prose("\(reason.prefix(1).uppercased())\(reason.dropFirst())."))])
     }
     var table = Table([
-      .init("question"), .init("answer", .right), .init("95 % interval", .right), .init("how it is known"),
+      .init("question"), .init("answer", .right), .init("95 % interval within this run", .right),
+      .init("how it is known"),
     ])
     let rates = result.rates
-    let written = WholeSeconds(result.series, in: measured).writtenPerSecond
-    // What the plan changes is no chance, and has no interval.
-    let interval = reasonToVary == nil ? try? BatchMeans(written) : nil
-    let relative = interval.flatMap { $0.mean > 0 ? $0.halfWidth / $0.mean : nil }
-    func around(_ value: Double, _ unit: Unit) -> Prose {
-      relative.map { Prose("± \(unit.text(value * $0))") } ?? "–"
+    let interval = WrittenInterval(self)
+    /// Of what grows as the rate does.
+    func around(_ value: Double, _ unit: Unit, by share: Double?) -> Prose {
+      share.map { Prose("± \(unit.text(value * $0))") } ?? "–"
     }
-    let how: Prose =
-      switch (interval, reasonToVary) {
-      case (let known?, _):
-        "\(grouped(written.count)) seconds, as good as \(significant(known.effectiveCount, 2)) independent ones (batch means)"
-      case (nil, let reason?): "\(reason), so it has no interval"
-      case (nil, nil): "too few whole seconds in the measured phase for an interval"
-      }
     table.add(
-      "Written per second", .strong(Unit.perSecond.text(rates.writtenPerS)), around(rates.writtenPerS, .perSecond), how)
+      "Written per second", .strong(Unit.perSecond.text(rates.writtenPerS)),
+      around(rates.writtenPerS, .perSecond, by: interval.share), interval.words)
+    let ofAccepted = interval.shareOfAccepted(rates)
     table.add(
-      "Accepted per second", .strong(Unit.perSecond.text(rates.acceptedPerS)), around(rates.acceptedPerS, .perSecond),
-      "written, times the share that was accepted")
+      "Accepted per second", .strong(Unit.perSecond.text(rates.acceptedPerS)),
+      around(rates.acceptedPerS, .perSecond, by: ofAccepted),
+      rates.basis == .measuredAndDrain
+        ? "over the measured phase and the drain"
+        : ofAccepted == nil && interval.share != nil
+          ? "what was accepted of that; more was lost than the interval above is wide" : "what was accepted of that")
     if let count = plannedConnections {
       table.add(
         "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
-        around(rates.writtenPerS / count, .perSecond), "\(grouped(count)) \(count == 1 ? "connection" : "connections")")
+        around(rates.writtenPerS / count, .perSecond, by: interval.share),
+        "\(grouped(count)) \(count == 1 ? "connection" : "connections")")
     }
     if rates.acceptedPerS > 0 {
       table.add(
         "A campaign of a million takes", Prose(Unit.seconds.text(1e6 / rates.acceptedPerS)),
-        around(1e6 / rates.acceptedPerS, .seconds), "1,000,000 / accepted per second")
+        around(1e6 / rates.acceptedPerS, .seconds, by: ofAccepted), "1,000,000 / accepted per second")
     }
     table.add(
-      "Plaintext to the gateway", Prose(Unit.bytesPerSecond.text(rates.writtenBytesPerS)),
-      around(rates.writtenBytesPerS, .bytesPerSecond),
+      "Plaintext to the gateway", Prose(Unit.bytesPerSecond.text(rates.writtenBytesPerS)), "–",
       Prose(rates.writtenPerS > 0 ? "\(significant(rates.writtenBytesPerS / rates.writtenPerS, 3)) B each" : ""))
     lagRows(&table)
     errorRows(&table)
     var blocks: [Block] = [.table(table)]
-    blocks += remarks(interval, written).map { .paragraph($0) }
+    blocks += remarks(interval).map { .paragraph($0) }
     return Section("What this says about capacity", blocks)
   }
 
@@ -56,14 +54,19 @@ extension RunReport {
     let lag = result.latency.sendLagUs
     guard lag.count > 0 else { return }
     for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
-      let ends = lag.interval(of: share)
-      let low = ends.lower.map { lag.text($0) } ?? "?"
-      let high = ends.upper.map { lag.text($0) } ?? "?"
       table.add(
-        "Send lag \(name)", Prose(lag.text(lag.quantile(share))),
-        low == high ? "finer than recorded" : "\(low) to \(high)",
-        "ranks of \(grouped(lag.count)) values")
+        "Send lag \(name)", Prose(lag.text(lag.quantile(share))), "–",
+        "of \(grouped(lag.count)) values, which come in bursts: no interval")
     }
+    let ofSeconds = WholeSeconds(result.series, in: measured).sendLagP99
+    guard let middle = median(ofSeconds) else { return }
+    let known = MedianInterval(ofSeconds)
+    table.add(
+      "Send lag p99 of a second, median", Prose(Unit.microseconds.text(middle)),
+      Prose(known.map { Self.between($0.bounds, .microseconds) } ?? "–"),
+      Prose(
+        "of \(grouped(ofSeconds.count)) \(ofSeconds.count == 1 ? "second" : "seconds")"
+          + (known == nil ? ": too short for an interval" : "")))
   }
 
   private func errorRows(_ table: inout Table) {
@@ -72,7 +75,11 @@ extension RunReport {
     case .measured(let share):
       table.add(
         "Rejected", Prose(Unit.share.text(share)),
-        Prose(EventShare.interval(events: sendings.rejected, of: sendings.written).map(Self.between) ?? "–"),
+        Prose(
+          EventShare.interval(
+            events: sendings.rejected, of: sendings.written,
+            seconds: result.series.map { (Double($0.errors), Double($0.written)) }
+          ).map { Self.between($0, .share) } ?? "–"),
         "one in \(grouped(Double(sendings.written) / Double(max(1, sendings.rejected))))")
     case .lessThan(let share):
       table.add("Rejected", "none", "below \(Unit.share.text(share))", "none in \(grouped(sendings.written))")
@@ -80,13 +87,12 @@ extension RunReport {
     }
     if result.lossWindow.count > 0 {
       table.add(
-        "An error discards", Prose(significant(result.lossWindow.mean, 3)), Self.around(result.lossWindow),
+        "An error discards", Prose(significant(result.lossWindow.mean, 3)), "–",
         "mean of \(grouped(result.lossWindow.count)); the most were \(grouped(result.lossWindow.maximum))")
     }
     if result.latency.recoverMs.count > 0 {
       table.add(
-        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)),
-        Self.around(result.latency.recoverMs),
+        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)), "–",
         "mean of \(grouped(result.latency.recoverMs.count)), from the error to the connection made in its place")
     }
     if sendings.accepted > 0, sendings.written > 0 {
@@ -96,16 +102,11 @@ extension RunReport {
     }
   }
 
-  private static func between(_ shares: ClosedRange<Double>) -> String {
-    "\(Unit.share.text(shares.lowerBound)) to \(Unit.share.text(shares.upperBound))"
+  private static func between(_ range: ClosedRange<Double>, _ unit: Unit) -> String {
+    "\(unit.text(range.lowerBound)) to \(unit.text(range.upperBound))"
   }
 
-  private static func around(_ histogram: LatencyHistogram) -> Prose {
-    guard let half = histogram.halfWidthOfMean else { return "–" }
-    return Prose("± " + (histogram.unit == .count ? significant(half, 2) : histogram.valueUnit.text(half)))
-  }
-
-  private func remarks(_ interval: BatchMeans?, _ written: [Double]) -> [Prose] {
+  private func remarks(_ interval: WrittenInterval) -> [Prose] {
     var remarks: [Prose] = []
     switch result.verdict.limitedBy {
     case .schedule:
@@ -118,17 +119,14 @@ extension RunReport {
           + .code("--segment") + ", and join the results with " + .code("apnscope merge") + ".")
     case .gateway: break
     }
-    if let interval, !interval.isIndependent {
-      remarks.append(
-        "The interval is too narrow: neighbouring seconds are still correlated in the longest batches. Run longer.")
-    }
     // What is meant to change is not meant to settle.
     guard reasonToVary == nil else { return remarks }
-    switch WarmUp(written) {
+    switch interval.warmUp {
     case .settled(let at) where at > 0:
+      let seconds = Double(at) * interval.secondsEach
       remarks.append(
-        "The rate settled after \(grouped(at)) seconds of the measured phase (MSER-5); the seconds before are in the numbers. Give "
-          + .code("--warm-up \(at)s") + " to leave them out.")
+        "The rate settled \(Unit.seconds.text(seconds)) into the measured phase (MSER-5); what was before is in the numbers. Give "
+          + .code("--warm-up \(Int(nearest: (warmUpOfPlan + seconds).rounded(.up)))s") + " to leave it out.")
     case .neverSettles:
       remarks.append("The rate never settled (MSER-5): the mean describes a run that was still changing.")
     case .settled, .tooShort: break

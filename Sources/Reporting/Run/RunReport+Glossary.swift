@@ -32,8 +32,8 @@ extension RunReport {
       ),
       ("measured phase", "between warm-up and drain; rates and send lag are of it"),
       (
-        "95 % interval",
-        "of a rate by batch means, which do not take neighbouring seconds for independent; of a percentile by ranks, of a share by Wilson, of a mean by Student"
+        "95 % interval within this run",
+        "where the value lies that this run would show if it went on like this for ever; another run may be elsewhere. Of a rate by batch means; of the seconds' p99 by Woodruff; of a share by Wilson, wider where events come in bursts. There is none where neighbours are too much alike, or the run is too short, to know"
       ),
       ("p99", "99 of 100 values are not above it"),
     ]

@@ -121,17 +121,22 @@ extension RunReport {
     func rate(at time: Double) -> Double { from == to ? from : from + (to - from) * min(1, max(0, time / length)) }
   }
 
+  /// Seconds before the measured phase that the plan leaves out.
+  var warmUpOfPlan: Double { time("warm_up") ?? 0 }
+
+  /// Seconds of a setting.
+  private func time(_ name: String) -> Double? {
+    if case .text(let text)? = result.plan[name] { plannedTime(text[...]) } else { nil }
+  }
+
   /// Those that each stage begins and ends with, as far as it is in the measured phase; none when there is no stage, or
   /// one that cannot be read.
   private var measuredStageRates: [Double] {
     guard result.plan["replay"] == nil, case .list(let texts)? = result.plan["stage"] else { return [] }
     let stages = texts.compactMap { Stage($0) }
     guard stages.count == texts.count else { return [] }
-    func time(_ name: String) -> Double? {
-      if case .text(let text)? = result.plan[name] { plannedTime(text[...]) } else { nil }
-    }
     // The schedule begins with the warm-up.
-    let begin = time("warm_up") ?? 0
+    let begin = warmUpOfPlan
     let end = time("for").map { begin + $0 } ?? .infinity
     var (rates, start) = ([Double](), 0.0)
     for stage in stages {

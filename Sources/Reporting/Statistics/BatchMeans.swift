@@ -1,65 +1,85 @@
 /// The mean of values that follow each other in time, with an interval that does not take neighbours for independent.
 ///
-/// Values of one run are correlated: a slow second follows a slow second, and the usual s/√n is too small by far. The
-/// series is cut into batches, of 1 value, then 2, 4, 8 …, until the means of neighbouring batches are no longer
-/// correlated (lag-1 autocorrelation below 1.96/√k for k batches). These are as good as independent, so Student's t
-/// tells what their mean is worth. (Law, "Simulation Modeling and Analysis", 9.5.3; the doubling is Fishman's.)
+/// Values of one run are correlated: a slow second follows a slow second, and the usual s/√n is too small by far. Few
+/// and long batches hold most of the correlation inside them, so the series is cut into 10, and into 5, and the wider of
+/// both Student's intervals counts. Even these are too narrow for a correlation that lasts for seconds in a short run,
+/// which it cannot show: the interval is wider by 20 s over the run's length. (Batch means with a fixed number of
+/// batches: Schmeiser, "Batch size effects in the analysis of simulation output", 1982.)
+///
+/// Simulated series of 16 to 600 s in values of 100 ms, nominally 95 %: it holds the true mean in at least 97 % of them
+/// for AR(1) from value to value with φ 0 to 0.8; in at least 92 % of those that have one with φ up to 0.8 from second
+/// to second, with and without noise on top; in at least 92 % when it stands still for 0.1 to 1 s three times in the run
+/// or more. What comes less often no interval within the run can know. The price is width: of independent values it is
+/// 3 times as wide as it need be in 16 s, 1.9 times in 60 s, and 1.4 times in 600 s.
 public struct BatchMeans: Sendable, Equatable {
   /// Why there is no interval.
   public enum Problem: Error, Sendable, Equatable {
-    /// Fewer than `smallestCount` values.
-    case tooFewValues
+    /// Shorter than `shortestS`, or fewer than 20 values.
+    case tooShort
+    /// The series goes one way: neighbouring twentieths of it are nearly the same.
+    case drifts
     /// One is infinite or no number.
     case notANumber
   }
 
-  public static let smallestCount = 8
-  /// Fewer batches than this do not show whether they are correlated.
-  private static let fewestBatches = 16
+  /// Seconds below which there is no interval.
+  public static let shortestS = 16.0
+  /// An interval of so many seconds is twice as wide as its batches say.
+  private static let allowanceS = 20.0
+  private static let batches = [10, 5]
+  private static let twentieths = 20
 
   public let mean: Double
   /// The true mean is within this distance of `mean` with 95 % confidence.
   public let halfWidth: Double
-  /// Values in each batch.
-  public let batchLength: Int
-  public let batches: Int
-  /// How many independent values would tell as much: n_eff = s² / variance of the mean. Never more than there are.
-  public let effectiveCount: Double
-  /// The batches' means are uncorrelated. If not, the series is too short, and the interval too narrow.
-  public let isIndependent: Bool
 
-  public init(_ values: [Double]) throws(Problem) {
-    guard values.allSatisfy(\.isFinite) else { throw .notANumber }
-    guard values.count >= Self.smallestCount else { throw .tooFewValues }
-    var length = 1
-    var means = values
-    while Self.areCorrelated(means), means.count / 2 >= Self.fewestBatches {
-      length *= 2
-      // Left over at the beginning, where a series is least steady.
-      means = Self.halved(means)
-    }
-    let mean = Reporting.mean(means)
-    let ofMean = variance(means, mean: mean) / Double(means.count)
-    let ofValues = variance(values, mean: Reporting.mean(values))
-    self.mean = mean
-    halfWidth = Distributions.studentBound(0.95, degrees: means.count - 1) * ofMean.squareRoot()
-    batchLength = length
-    batches = means.count
-    effectiveCount = ofMean > 0 ? min(Double(values.count), max(1, ofValues / ofMean)) : Double(values.count)
-    isIndependent = !Self.areCorrelated(means)
+  /// - Parameter secondsEach: how long each value is of.
+  public init(_ values: [Double], secondsEach: Double) throws(Problem) {
+    guard values.allSatisfy(\.isFinite), secondsEach.isFinite else { throw .notANumber }
+    let length = Double(values.count) * secondsEach
+    // What is counted in tenths may be a little less than the whole.
+    guard length >= Self.shortestS - 1e-6, values.count >= Self.twentieths else { throw .tooShort }
+    if Self.drifts(values) { throw .drifts }
+    mean = Reporting.mean(values)
+    // A burst that an end of the series cuts is known to one value at best, however alike the batches are.
+    let spread = (values.max() ?? 0) - (values.min() ?? 0)
+    halfWidth = max(Self.halfWidth(values, length: length), spread / Double(values.count))
+    guard mean.isFinite, halfWidth.isFinite else { throw .notANumber }
   }
 
-  private static func halved(_ values: [Double]) -> [Double] {
-    stride(from: values.count % 2, to: values.count, by: 2).map { (index: Int) -> Double in
-      values[index] / 2 + values[index + 1] / 2
+  /// The same for as little as ten values, which may drift.
+  static func halfWidth(_ values: [Double], length: Double) -> Double {
+    batchedHalfWidth(values) * (1 + allowanceS / length)
+  }
+
+  /// The wider of both Student's intervals, without the allowance for short series.
+  static func batchedHalfWidth(_ values: [Double]) -> Double {
+    batches.map { count in
+      let means = batched(values, count)
+      let ofMean = variance(means, mean: Reporting.mean(means)) / Double(count)
+      return Distributions.studentBound(0.95, degrees: count - 1) * ofMean.squareRoot()
+    }.max() ?? .infinity
+  }
+
+  static func drifts(_ values: [Double]) -> Bool {
+    values.count >= twentieths && neighbourCorrelation(batched(values, twentieths)) > 0.75
+  }
+
+  /// Means of so many batches of equal length. Left over at the beginning, where a series is least steady, are fewer
+  /// values than there are batches.
+  private static func batched(_ values: [Double], _ count: Int) -> [Double] {
+    let length = max(1, values.count / count)
+    let first = max(0, values.count - length * count)
+    return stride(from: first, to: values.count, by: length).map { start in
+      Reporting.mean(values[start..<min(start + length, values.count)])
     }
   }
 
-  private static func areCorrelated(_ values: [Double]) -> Bool {
+  /// The lag-1 autocorrelation, 0 of what does not vary.
+  private static func neighbourCorrelation(_ values: [Double]) -> Double {
     let mean = Reporting.mean(values)
     let square = values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
-    guard square > 0 else { return false }
-    let product = zip(values, values.dropFirst()).reduce(0) { $0 + ($1.0 - mean) * ($1.1 - mean) }
-    return product / square > 1.96 / Double(values.count).squareRoot()
+    guard square > 0 else { return 0 }
+    return zip(values, values.dropFirst()).reduce(0) { $0 + ($1.0 - mean) * ($1.1 - mean) } / square
   }
 }

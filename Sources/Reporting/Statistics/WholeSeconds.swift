@@ -27,8 +27,6 @@ struct WholeSeconds {
 
   var writtenPerSecond: [Double] { samples.map { Double($0.sample.written) / $0.length } }
 
-  /// Seconds of processor time for each notification, of the seconds in which any was written.
-  var processorPerNotification: [Double] {
-    samples.filter { $0.sample.written > 0 }.map { $0.sample.cpu * $0.length / Double($0.sample.written) }
-  }
+  /// Microseconds, of the seconds in which any was written.
+  var sendLagP99: [Double] { samples.filter { $0.sample.written > 0 }.map { Double($0.sample.sendLagP99Us) } }
 }

@@ -15,7 +15,7 @@ struct Report: ParsableCommand {
       a warning: they may be originals.
 
       A load run ('apnscope load --output' or 'apnscope merge --output') becomes: the verdict (what was asked, what came \
-      of it, what limited it, thresholds, invariants), what it says about capacity with confidence intervals, the \
+      of it, what limited it, thresholds, invariants), what it says about capacity with intervals within this run, the \
       set-up, its phases, throughput and send lag over time, errors and what each of them cost, the lives of the \
       connections, batching, processor and memory, and warnings.
 
@@ -32,8 +32,9 @@ struct Report: ParsableCommand {
       of the folder meanwhile, or of the one that it will be made in.
 
       With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
-      load, line by line. With --baseline, an earlier run is compared with this one: ratios with intervals, and "~" where \
-      they could as well be 1; settings that differ are listed.
+      load, line by line. With --baseline, the figures of an earlier run are set beside those of this one, with ratios, and \
+      settings that differ are listed. Nothing is called better or worse: one run a side tells no difference from chance; \
+      'apnscope compare' judges \(Comparison.fewestRuns) of each.
 
       It measures nothing and changes no number. Percentiles are those of all values, from the histograms of the result.
 

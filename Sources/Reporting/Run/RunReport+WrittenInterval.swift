@@ -1,0 +1,59 @@
+import Measurement
+
+extension RunReport {
+  /// How well the rate of writing is known from this run, or why it is not.
+  struct WrittenInterval {
+    /// The half width of its 95 % interval to the rate; `nil` when there is none.
+    var share: Double?
+    /// How the interval is known, or why there is none.
+    var words: Prose
+    var warmUp: WarmUp
+    /// Of the values that `warmUp` counts.
+    var secondsEach: Double
+
+    init(_ report: RunReport) {
+      let bins = report.result.bins.flatMap { WholeBins($0, in: report.measured) }
+      if let bins {
+        (warmUp, secondsEach) = (WarmUp(rates: bins.rates, secondsEach: bins.length), bins.length)
+      } else {
+        (warmUp, secondsEach) = (WarmUp(WholeSeconds(report.result.series, in: report.measured).writtenPerSecond), 1)
+      }
+      // What the plan changes is no chance, and has no interval.
+      if let reason = report.reasonToVary {
+        words = "\(reason), so it has no interval"
+      } else if let bins {
+        words = ""
+        measure(bins)
+      } else {
+        words =
+          report.result.merged == nil
+          ? "no interval: the result is of a version that kept no times shorter than a second"
+          : "no interval: the clocks of several runs are not near enough to each other"
+      }
+    }
+
+    private mutating func measure(_ bins: WholeBins) {
+      do {
+        let means = try BatchMeans(bins.rates, secondsEach: bins.length)
+        share = means.mean > 0 ? means.halfWidth / means.mean : nil
+        words = "batch means of \(grouped(bins.rates.count)) times of \(Unit.seconds.text(bins.length))"
+      } catch {
+        words =
+          switch error {
+          case .tooShort:
+            "\(Unit.seconds.text(Double(bins.rates.count) * bins.length)) are too short for an interval, which takes \(Unit.seconds.text(BatchMeans.shortestS))"
+          case .drifts: "no interval: the rate drifts through the phase"
+          case .notANumber: "no interval"
+          }
+      }
+    }
+
+    /// The same of what was accepted: wider by all that was not, when that is less than the interval of what was
+    /// written; else `nil`, for errors come in bursts, and these times do not show what they cost.
+    func shareOfAccepted(_ rates: RunResult.Rates) -> Double? {
+      guard let share, rates.basis != .measuredAndDrain, rates.writtenPerS > 0 else { return nil }
+      let lost = 1 - rates.acceptedPerS / rates.writtenPerS
+      return lost >= 0 && lost <= share ? share + lost : nil
+    }
+  }
+}
