@@ -165,7 +165,7 @@ struct ComparisonTests {
           $0.environment.commit = "1234567"
         },
       ])
-    #expect(comparison.differences.map(\.name) == ["host", "commit", "batch", "seed"])
+    #expect(comparison.differences.map(\.name) == ["host", "apnscope", "batch", "seed"])
     let host = comparison.differences[0]
     #expect(host.a == ["one"] && host.b == ["one", "two"])
     #expect(comparison.differences[2].a == ["-"] && comparison.differences[2].b == ["-", "1"])
