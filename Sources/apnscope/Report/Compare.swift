@@ -5,7 +5,7 @@ import Reporting
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Tell whether two sets of runs differ by more than chance.",
-    usage: "apnscope compare [--figure <name> …] <a> … -- <b> … [--format <format>]",
+    usage: "apnscope compare [--figure <name> …] [--format <format>] <a> … -- <b> …",
     discussion: """
       Each file is what 'apnscope load --output' has written. Those before -- are side A, those behind it side B; two \
       files alone need no --. For each figure it shows the medians of both sides and how many times A's B's is.
