@@ -56,7 +56,7 @@ extension WarmUp {
   /// A beginning counts only when leaving it out changes the mean by 1 % or more, when its mean differs from that of the
   /// rest by more than both are known to, and when four fifths of it are on the same side of that: one stall is no
   /// warm-up. A series never settles only when its halves differ so, or when it drifts. Of simulated steady series of
-  /// 10 to 60 s with AR(1) φ 0 to 0.8 from value to value, or stalls, at most 5 % have a warm-up then; of those that
+  /// 10 to 60 s with AR(1) φ 0 to 0.8 from value to value, or stalls, at most 7 % have a warm-up then; of those that
   /// begin at half their rate and reach it in 2 to 5 s, two thirds have one in 10 s and nine of ten in 30 s.
   public init(rates: [Double], secondsEach: Double) {
     guard Double(rates.count) * secondsEach >= Self.shortestS - 1e-6 else {
