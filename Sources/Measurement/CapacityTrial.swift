@@ -18,7 +18,8 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
 
   public enum Verdict: String, Sendable, Codable {
     case passed, failed
-    /// It says nothing about the gateway: the generator itself had too little processor time, or it was interrupted.
+    /// It says nothing about the gateway: the generator itself had too little processor time or stood still, or it was
+    /// interrupted.
     case void
     /// There was nothing to pass: it went as fast as possible.
     case measured
@@ -81,6 +82,13 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   /// It was cut short, so it is void.
   public static let interruption = "interrupted"
   public var wasInterrupted: Bool { verdict == .void && reasons == [Self.interruption] }
+
+  /// The rate that it is proven to have held, if it passed: what was offered, over the time until all was proven.
+  public var heldPerS: Double? {
+    guard let offeredPerS else { return nil }
+    let offered = settleS + measuredS
+    return offered > 0 ? offeredPerS * offered / (offered + max(0, drainS)) : offeredPerS
+  }
 
   /// Share of the sendings that were looked at and refused.
   public var errorShare: Double {

@@ -43,6 +43,8 @@ struct CapacityCommandTests {
       #expect(burst.purpose == .burst && burst.offeredPerS == nil)
       #expect(document.trials.map(\.number) == Array(1...document.trials.count))
       #expect(document.trials.contains { $0.verdict == .passed && $0.offeredPerS == rate })
+      let range = try #require(document.sustainedRange)
+      #expect(range.lowerPerS < rate && (range.upperPerS ?? .infinity) > rate)
       // One line for each on standard error, and the answer on standard output.
       #expect(outcome.errors.split(separator: "\n").count { $0.hasPrefix("trial ") } == document.trials.count)
       #expect(outcome.output.hasPrefix("the gateway "))
@@ -140,7 +142,7 @@ struct CapacityCommandTests {
         "capacity", "--identity", "ids", "--gateway", "127.0.0.1:1", "--dry-run", "--connections-sweep", "1,2,4",
         "--error-sweep", "none")
       #expect(outcome.status == 0, "\(outcome.errors)")
-      #expect(outcome.lines.contains { $0.hasPrefix("2") && $0.contains("confirm, above") && $0.contains("32s") })
+      #expect(outcome.lines.contains { $0.hasPrefix("3") && $0.contains("confirm, above") && $0.contains("32s") })
       #expect(outcome.lines.contains { $0.contains("connections: 1, 2, 4") })
       #expect(outcome.lines.contains { $0.contains("check") && $0.contains("connections: 6") })
       #expect(outcome.output.contains("notifications of a write: 1, 4, 16, 64"))

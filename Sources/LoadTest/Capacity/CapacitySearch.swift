@@ -1,10 +1,14 @@
+import Measurement
+
 /// Finds the highest rate that passes: which trial comes next, told of how the last one ended.
 ///
 /// It begins near what a burst has shown and takes growing steps up or down until one trial passed and one failed; then
 /// it halves the distance, in logarithms, until they are a step (`precision`) apart. A long trial has to confirm the rate
 /// that is left, and one a step above it has to fail; if not, short trials were wrong, and the search goes on from there.
-/// A trial that is void is made again; after a few times its rate counts as one that cannot be tried. One that fails at a
-/// rate at which another has passed is made again once: what disturbs a trial from outside makes it fail, never pass.
+///
+/// A trial that fails is made again: what disturbs one from outside makes it fail, never pass, so only a rate that failed
+/// twice bounds the search, and one that then passes has passed. A trial that is void is made again; after a few times
+/// its rate counts as one that cannot be tried. How sure the answer is follows from all trials (`range`).
 ///
 /// It is a value without clock or sockets:
 ///
@@ -55,16 +59,33 @@ public struct CapacitySearch: Sendable {
   private let lowest: Double
   private var stride: Double
   private var voids = 0
-  /// The highest rate that ever passed, until a second failure contradicts it.
-  private var best: Double?
+  /// The trial `next` has failed once.
   private var isDoubted = false
   /// All rates that passed and that no failure at them, or below, has contradicted since.
   private var passes: Set<Double> = []
+  private var evidence: [SustainedRange.Evidence] = []
   private var current: Trial
 
-  /// The best rate that passed so far; `nil` when all that did were contradicted, as by a long trial that failed. One that
-  /// is made again because of that is not believed until it has passed.
+  /// The best rate that passed so far; `nil` when all that did were contradicted, as by long trials that failed. One that
+  /// is made again because it failed is not believed until it has passed.
   public var passed: Double? { isDoubted ? passes.filter { $0 < current.rate }.max() : passes.max() }
+
+  /// The answer, or what is known of it so far.
+  public var sustained: Double? {
+    switch ending {
+    case .found(let rate), .generatorLimited(let rate): rate
+    case .unsettled(let rate): rate
+    case .nothingPassed: nil
+    case nil: passed
+    }
+  }
+
+  /// Between which rates the gateway's limit lies; `nil` when no rate has passed.
+  public var range: SustainedRange? {
+    guard let sustained else { return nil }
+    let isBounded = if case .found = ending { true } else { false }
+    return SustainedRange(evidence, around: sustained, step: precision, isBounded: isBounded)
+  }
 
   /// - Parameters:
   ///   - burst: notifications a second that the gateway took for a while; more than 0.
@@ -83,39 +104,50 @@ public struct CapacitySearch: Sendable {
   public var next: Trial? { ending == nil ? current : nil }
 
   /// How the trial `next` ended.
-  public mutating func note(_ outcome: Outcome) {
+  ///
+  /// - Parameter held: the rate that it is proven to have held, when that is less than what was offered.
+  public mutating func note(_ outcome: Outcome, held: Double? = nil) {
     guard ending == nil else { return }
     trials += 1
+    if outcome != .void {
+      evidence.append(
+        SustainedRange.Evidence(
+          offeredPerS: current.rate, heldPerS: held ?? current.rate, isLong: current.isLong,
+          hasPassed: outcome == .passed))
+    }
     if outcome == .void, voids < retries {
       voids += 1
-    } else if outcome == .failed, !isDoubted, let best, current.rate <= best {
-      isDoubted = true
+    } else if outcome == .failed, !isDoubted {
+      (isDoubted, voids) = (true, 0)
     } else {
       (voids, isDoubted) = (0, false)
-      if outcome == .passed {
-        best = max(best ?? 0, current.rate)
-        passes.insert(current.rate)
-      } else if let believed = best, current.rate <= believed {
-        best = nil
-      }
-      if outcome == .failed { passes = passes.filter { $0 < current.rate } }
-      switch (current.kind, outcome) {
-      case (.step, .passed): raise()
-      case (.step, _): lower(isVoid: outcome == .void)
-      case (.confirmation, .passed):
-        current = Trial(rate: current.rate * (1 + precision), kind: .above)
-      case (.confirmation, _):
-        // Short trials were too kind: what they passed is not believed.
-        (low, stride) = (nil, precision)
-        lower(isVoid: outcome == .void)
-      case (.above, .passed):
-        (high, stride) = (nil, precision)
-        raise()
-      case (.above, _):
-        ending = outcome == .void ? .generatorLimited(low ?? 0) : .found(low ?? 0)
-      }
+      settle(outcome)
     }
     if ending == nil, trials >= maximumTrials { ending = .unsettled(passed) }
+  }
+
+  /// The trial is not made again: where the search goes on.
+  private mutating func settle(_ outcome: Outcome) {
+    switch outcome {
+    case .passed: passes.insert(current.rate)
+    case .failed: passes = passes.filter { $0 < current.rate }
+    case .void: break
+    }
+    switch (current.kind, outcome) {
+    case (.step, .passed): raise()
+    case (.step, _): lower(isVoid: outcome == .void)
+    case (.confirmation, .passed):
+      current = Trial(rate: current.rate * (1 + precision), kind: .above)
+    case (.confirmation, _):
+      // Short trials were too kind: what they passed is not believed.
+      (low, stride) = (nil, precision)
+      lower(isVoid: outcome == .void)
+    case (.above, .passed):
+      (high, stride) = (nil, precision)
+      raise()
+    case (.above, _):
+      ending = outcome == .void ? .generatorLimited(low ?? 0) : .found(low ?? 0)
+    }
   }
 
   private mutating func raise() {
@@ -151,7 +183,7 @@ public struct CapacitySearch: Sendable {
     }
   }
 
-  /// Trials that it takes when nothing is against it, for a plan of the time: short ones and long ones.
+  /// Trials that it takes when nothing disturbs it, for a plan of the time: short ones and long ones.
   public static func estimate(precision: Double) -> (short: Int, long: Int) {
     // A gateway that does at a steady rate what it did in a burst, within a step or two.
     var search = CapacitySearch(near: 1, precision: precision)

@@ -23,6 +23,7 @@ extension LoadOutcome {
     trial.sendLagP50Us = result.latency.sendLagUs.quantile(0.5)
     trial.sendLagP99Us = result.latency.sendLagUs.quantile(0.99)
     trial.loopLagP99Us = result.resources.loopLagUs.quantile(0.99)
+    if let stalls = result.stalls { (trial.stalledS, trial.longestStallMs) = (stalls.totalS, stalls.longestMs) }
     if let measured = phase(.measured), measured.measurements.drain.count > 0 {
       trial.behindMs = Double(measured.measurements.drain.maximum) / 1e3
     }

@@ -16,12 +16,13 @@ public struct TrialLimits: Sendable {
   /// Fills in the verdict. With a rate it passes, fails, or is void; without one it is measured, or void.
   ///
   /// A trial that keeps all limits has passed, however busy the generator was. One that does not is void when the
-  /// generator had too little processor time, as it is to blame then.
+  /// generator had too little processor time or stood still, as it may be to blame then.
   public func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
     let trouble = generatorTrouble(trial)
     guard trial.offeredPerS != nil else {
       // As fast as possible is as fast as the generator can: that it is busy is no fault, that others are is one.
-      trial.verdict = trial.waitedShare > Self.tolerableWait ? .void : .measured
+      let stood = trial.measuredS > 0 ? (trial.stalledS ?? 0) / trial.measuredS : 0
+      trial.verdict = max(trial.waitedShare, stood) > Self.tolerableWait ? .void : .measured
       trial.reasons = trouble
       return
     }
@@ -38,7 +39,14 @@ public struct TrialLimits: Sendable {
     if trial.waitedShare > Self.tolerableWait {
       reasons.append("the generator waited for a processor \(share(trial.waitedShare)) of the time")
     }
-    if trial.loopLagP99Us > Self.tolerableLoopLag {
+    if let stalledS = trial.stalledS, let longestMs = trial.longestStallMs {
+      // A stall makes what is due meanwhile late by as much as its length, whatever the gateway does.
+      if stalledS > Self.tolerableStall * trial.measuredS || longestMs * 1e3 > Double(lag) {
+        reasons.append(
+          "the generator stood still for \(seconds(stalledS)) of \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
+        )
+      }
+    } else if trial.loopLagP99Us > Self.tolerableLoopLag {
       reasons.append("the generator's clock was late by \(milliseconds(trial.loopLagP99Us))")
     }
     return reasons
@@ -80,9 +88,17 @@ public struct TrialLimits: Sendable {
       : "\(Int(nearest: (Double(microseconds) / 1_000).rounded())) ms"
   }
 
+  private func seconds(_ value: Double) -> String {
+    if value < 0.1 { return "\(Int(nearest: (value * 1e3).rounded())) ms" }
+    let tenths = (value * 10).rounded() / 10
+    return tenths == tenths.rounded() ? "\(Int(nearest: tenths)) s" : "\(tenths) s"
+  }
+
   private func share(_ value: Double) -> String { "\((value * 10_000).rounded() / 100) %" }
 
   private static let tolerableWait = 0.1
-  /// Microseconds.
+  /// Share of the measured phase.
+  private static let tolerableStall = 0.01
+  /// Microseconds; of trials from before stalls were noted.
   private static let tolerableLoopLag = 10_000
 }

@@ -54,6 +54,14 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var rSquared: Double
   }
 
+  /// A trial that went as fast as possible over the connections of the search, and took more than the search says can be
+  /// sustained.
+  public struct Contradiction: Sendable, Equatable, Encodable {
+    public var trial: Int
+    public var acceptedPerS: Double
+  }
+
+  public private(set) var contradiction: Contradiction?
   public private(set) var scalability: Scalability?
   public private(set) var goodput: Goodput?
   public private(set) var batching: Batching?
@@ -61,7 +69,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   public private(set) var warnings: [String] = []
 
   private enum CodingKeys: String, CodingKey {
-    case scalability, goodput, batching
+    case contradiction, scalability, goodput, batching
     case plan = "campaign"
     case warnings
   }
@@ -73,10 +81,12 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     fitGoodput(free)
     fitBatching(free)
     plan = CampaignPlan(document, self)
+    findContradiction(document, free)
     let voids = trials.count { $0.verdict == .void && !$0.wasInterrupted }
     if voids > 0 {
       let verb = voids == 1 ? "is" : "are"
-      warnings.append("\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time")
+      warnings.append(
+        "\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time or stood still")
     }
     switch document.ending {
     case .found: break
@@ -100,6 +110,22 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
         "\(busy.count) of \(free.count) bursts were limited by the generator: what they show may be its own law, not the gateway's"
       )
     }
+  }
+
+  // MARK: the search
+
+  private mutating func findContradiction(_ document: CapacityDocument, _ free: [CapacityTrial]) {
+    guard let sustained = document.sustainedPerS, let upper = document.sustainedRange?.upperPerS,
+      let search = document.trials.first(where: { $0.offeredPerS != nil })
+    else { return }
+    let alike = free.filter {
+      $0.connections == search.connections && $0.batch == search.batch && $0.faultShare == search.faultShare
+    }
+    guard let most = alike.max(by: { $0.acceptedPerS < $1.acceptedPerS }), most.acceptedPerS > upper else { return }
+    contradiction = Contradiction(trial: most.number, acceptedPerS: most.acceptedPerS)
+    warnings.append(
+      "trial \(most.number) (\(most.purpose.rawValue)) took \(Unit.perSecond.text(most.acceptedPerS)) over the same connections as fast as possible: the search's limit, \(Unit.perSecond.text(sustained)), is doubtful"
+    )
   }
 
   // MARK: connections

@@ -34,15 +34,22 @@ extension CapacityDocument {
       default: "no rate passed"
       }
     }
-    let rate = Unit.perSecond.text(sustainedPerS)
+    let rate = Unit.perSecond.text(sustainedPerS) + (rangeText.map { " (\($0))" } ?? "")
     let passed = isConfirmed ? "sustained \(rate) over \(over)" : "passed \(rate) over \(over) in a short trial"
     return switch ending {
     case .found: "the gateway sustains \(rate) over \(over); \(Unit.share.text(settings.precision)) more failed"
-    case .generatorLimited: "the gateway sustains \(rate) over \(over) at least; this generator cannot try more"
+    case .generatorLimited: "the gateway sustains \(rate) over \(over); this generator cannot try more"
     case .unsettled: "the gateway \(passed); trials ran out"
     case .nothingPassed: "no rate passed"
     case .interrupted: "the gateway \(passed); then it was interrupted"
     }
+  }
+
+  /// How well the rate is known: "128,000/s to 137,000/s", or the lower end alone.
+  private var rangeText: String? {
+    guard let range = sustainedRange else { return ending == .generatorLimited ? "at least" : nil }
+    let lower = Unit.perSecond.text(range.lowerPerS)
+    return range.upperPerS.map { "\(lower) to \(Unit.perSecond.text($0))" } ?? "\(lower) at least"
   }
 
   /// A long trial has passed at the rate, and not only a short one.
@@ -55,10 +62,16 @@ extension CapacityDocument {
   // MARK: the answer
 
   private func answer(_ analysis: CapacityAnalysis) -> Section {
-    let tone: Tone = ending == .found ? .good : ending == .nothingPassed ? .bad : .warning
+    let tone: Tone =
+      switch ending {
+      case .found: analysis.contradiction == nil ? .good : .warning
+      case .nothingPassed: .bad
+      case .generatorLimited, .unsettled, .interrupted: .warning
+      }
     var figures = [
       Figure(
-        "sustained", sustainedPerS.map(Unit.perSecond.text) ?? "–", note: ending.rawValue.replacing("_", with: " "),
+        "sustained", sustainedPerS.map(Unit.perSecond.text) ?? "–",
+        note: [ending.rawValue.replacing("_", with: " "), rangeText].compactMap { $0 }.joined(separator: ", "),
         tone: tone)
     ]
     if let plan = analysis.plan {
@@ -98,6 +111,12 @@ extension CapacityDocument {
         ))
     }
     blocks += analysis.warnings.map { .callout(.warning, Prose($0)) }
+    if sustainedRange != nil {
+      blocks.append(
+        .paragraph(
+          "The range behind the rate is what the search's trials leave open: the limit that they contradict least, all that one trial more contradicts, and half a step on either side."
+        ))
+    }
     return Section("Result", blocks)
   }
 
@@ -155,7 +174,7 @@ extension CapacityDocument {
       "Search",
       [
         .paragraph(
-          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. One whose generator lacked processor time is void instead of failed."
+          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. One whose generator lacked processor time or stood still is void instead of failed. One that fails is made again: a rate fails that failed twice."
         ),
         .chart(chart, caption: Prose(caption)),
       ])

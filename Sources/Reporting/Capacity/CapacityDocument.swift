@@ -7,7 +7,7 @@ import Measurement
 public struct CapacityDocument: Sendable, Equatable, Codable {
   /// How the search ended.
   public enum Ending: String, Sendable, Codable {
-    /// The rate held for long, and one a step above it did not.
+    /// The rate held for long, and one a step above it failed twice.
     case found
     /// It held; the generator was too slow to try what is above.
     case generatorLimited = "generator_limited"
@@ -53,6 +53,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var ending = Ending.interrupted
   /// Notifications a second that are sustained; absent when no rate passed.
   public var sustainedPerS: Double?
+  /// How well that is known; absent when no rate passed, and in documents of 0.1.
+  public var sustainedRange: SustainedRange?
   /// Connections over which it was found.
   public var connections = 1
   public var campaign: Campaign?
@@ -61,7 +63,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public init() {}
 
   private enum CodingKeys: String, CodingKey {
-    case schema, kind, started, ended, environment, plan, settings, ending, sustainedPerS, connections, campaign, trials
+    case schema, kind, started, ended, environment, plan, settings, ending, sustainedPerS, sustainedRange, connections
+    case campaign, trials
   }
 
   private enum AnalysisKey: String, CodingKey { case analysis }
@@ -77,6 +80,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     try container.encode(settings, forKey: .settings)
     try container.encode(ending, forKey: .ending)
     try container.encodeIfPresent(sustainedPerS, forKey: .sustainedPerS)
+    try container.encodeIfPresent(sustainedRange, forKey: .sustainedRange)
     try container.encode(connections, forKey: .connections)
     try container.encodeIfPresent(campaign, forKey: .campaign)
     try container.encode(trials, forKey: .trials)

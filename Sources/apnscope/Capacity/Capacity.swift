@@ -8,9 +8,15 @@ struct Capacity: AsyncParsableCommand {
       It sends for a moment as fast as possible, for an upper bound, and then searches: trials at a set rate, each of which \
       passes, fails, or is void. One passes when send lag stays low, the backlog does not grow, the gateway has caught up \
       when the trial ends (a marker's answer tells), nothing is lost without an error, and few are refused or sent again. \
-      One that does not is void instead of failed when this program lacked processor time: then it tells nothing about \
-      the gateway, and is made again. The search halves the distance, in logarithms, until a rate that passes and one that \
-      fails are --precision apart; a long trial has to confirm the first, and a step above it has to fail for long too.
+      One that does not is void instead of failed when this program lacked processor time or stood still: then it tells \
+      nothing about the gateway, and is made again. One that fails is made again, too, and only a rate that failed twice \
+      bounds the search. It halves the distance, in logarithms, until a rate that passes and one that fails are --precision \
+      apart; a long trial has to confirm the first, and a step above it has to fail for long too.
+
+      The rate that was found stands with a range: the limit that all these trials contradict least, every one that a single \
+      trial more contradicts (a long one counts twice), and half a step on either side. In simulated searches nine of ten \
+      ranges hold the limit. A trial as fast as possible that took more than the range is a warning: the search's limit \
+      is doubtful then.
 
       Then it goes as fast as possible over other numbers of connections, with other batches, and with notifications made \
       bad on purpose, and fits what is known to hold: the universal scalability law over connections, the goodput law over \

@@ -161,6 +161,7 @@ private struct Trials {
     }
     var search = CapacitySearch(
       near: burst.acceptedPerS, precision: options.precision.value, maximumTrials: options.maxTrials.value)
+    defer { (document.sustainedPerS, document.sustainedRange) = (search.sustained, search.range) }
     while let next = search.next {
       let purpose: CapacityTrial.Purpose =
         switch next.kind {
@@ -170,17 +171,18 @@ private struct Trials {
         }
       let seconds = next.isLong ? options.confirm.duration : options.trial.duration
       guard let trial = try await make(TrialRequest(purpose: purpose, seconds: seconds, rate: next.rate)) else {
-        document.sustainedPerS = search.passed
         return
       }
-      search.note(trial.verdict == .passed ? .passed : trial.verdict == .void ? .void : .failed)
+      search.note(
+        trial.verdict == .passed ? .passed : trial.verdict == .void ? .void : .failed, held: trial.heldPerS)
     }
-    switch search.ending {
-    case .found(let rate): (document.ending, document.sustainedPerS) = (.found, rate)
-    case .generatorLimited(let rate): (document.ending, document.sustainedPerS) = (.generatorLimited, rate)
-    case .unsettled(let rate): (document.ending, document.sustainedPerS) = (.unsettled, rate)
-    case .nothingPassed, nil: document.ending = .nothingPassed
-    }
+    document.ending =
+      switch search.ending {
+      case .found: .found
+      case .generatorLimited: .generatorLimited
+      case .unsettled: .unsettled
+      case .nothingPassed, nil: .nothingPassed
+      }
   }
 
   /// The same for what goes as fast as possible: one that others disturbed is made again, and the last attempt counts.

@@ -21,6 +21,9 @@ struct CapacitySearchTests {
     var search = CapacitySearch(near: 1_030, precision: 0.03)
     #expect(search.next == Trial(rate: 1_000, kind: .step))
     search.note(.failed)
+    // Once more, before it bounds anything.
+    #expect(search.next == Trial(rate: 1_000, kind: .step))
+    search.note(.failed)
     #expect(search.next == Trial(rate: 1_000 / 1.06, kind: .step))
     search.note(.passed)
     // Between them, in logarithms.
@@ -28,15 +31,28 @@ struct CapacitySearchTests {
     #expect(search.next == Trial(rate: middle, kind: .step))
     search.note(.void)
     #expect(search.next == Trial(rate: middle, kind: .step))
+    search.note(.failed)
+    #expect(search.next == Trial(rate: middle, kind: .step))
+    // The failure was not the gateway's.
     search.note(.passed)
     // A step apart: now for long.
     #expect(search.next == Trial(rate: middle, kind: .confirmation))
-    search.note(.passed)
+    search.note(.passed, held: 0.99 * middle)
     #expect(search.next == Trial(rate: middle * 1.03, kind: .above))
     search.note(.failed)
+    #expect(search.next == Trial(rate: middle * 1.03, kind: .above) && search.ending == nil)
+    search.note(.failed)
     #expect(search.next == nil)
-    #expect(search.ending == .found(middle))
-    #expect(search.trials == 6)
+    #expect(search.ending == .found(middle) && search.sustained == middle)
+    #expect(search.trials == 9)
+  }
+
+  @Test("What failed once and then is void for good counts as what cannot be tried")
+  func failedThenVoid() {
+    var search = CapacitySearch(near: 1_030, precision: 0.03, retries: 1)
+    for outcome in [CapacitySearch.Outcome.passed, .failed, .void, .void] { search.note(outcome) }
+    let lower = (1_000 * 1_060.0).squareRoot()
+    #expect(search.next == Trial(rate: lower, kind: .step))
   }
 
   @Test(
@@ -51,10 +67,14 @@ struct CapacitySearchTests {
     guard case .found(let rate) = search.ending else { return #expect(Bool(false), "\(search.ending as Any)") }
     #expect(rate <= limit)
     #expect(rate * (1 + precision) * 1.000_001 > limit)
-    #expect(trials.count <= 20)
-    #expect(trials.suffix(2).map(\.kind) == [.confirmation, .above])
-    // Nothing is tried twice, but for the confirmation.
-    #expect(Set(trials.filter { !$0.isLong }.map(\.rate)).count == trials.count { !$0.isLong })
+    #expect(trials.count <= 36)
+    #expect(trials.suffix(3).map(\.kind) == [.confirmation, .above, .above])
+    // What passes is tried once, and what fails twice; then the confirmation.
+    let tries = Dictionary(grouping: trials.filter { !$0.isLong }, by: \.rate)
+    #expect(tries.allSatisfy { $0.value.count == ($0.key <= limit ? 1 : 2) })
+    let range = try #require(search.range)
+    #expect(range.lowerPerS <= limit && (range.upperPerS ?? 0) > limit)
+    #expect((range.upperPerS ?? 0) / range.lowerPerS <= (1 + precision) * (1 + precision) * 1.000_001)
   }
 
   @Test("Noise, wrong verdicts and void trials do not lead it astray", arguments: 1...400 as ClosedRange<UInt64>)
@@ -123,11 +143,11 @@ struct CapacitySearchTests {
     #expect(rate > 10_000)
   }
 
-  @Test("What passed so far is a rate that no failure at it, or below, has contradicted")
+  @Test("What passed so far is a rate that no two failures at it, or below, have contradicted")
   func passedSoFar() {
     var search = CapacitySearch(near: 1_030, precision: 0.03)
     #expect(search.passed == nil)
-    search.note(.failed)
+    for _ in 0..<2 { search.note(.failed) }
     search.note(.passed)
     let low = 1_000 / 1.06
     #expect(search.passed == low)
@@ -144,14 +164,14 @@ struct CapacitySearchTests {
     while let trial = search.next, trial.rate > 0.9 * low { search.note(trial.isLong ? .failed : .passed) }
     #expect(search.passed.map { $0 < 0.97 * low } ?? true)
     // What trials ran out with is the same.
-    var short = CapacitySearch(near: 1_030, precision: 0.03, maximumTrials: 5)
-    for outcome in [CapacitySearch.Outcome.failed, .passed, .passed, .failed, .failed] { short.note(outcome) }
-    #expect(short.ending == .unsettled(low))
+    var short = CapacitySearch(near: 1_030, precision: 0.03, maximumTrials: 6)
+    for outcome in [CapacitySearch.Outcome.failed, .failed, .passed, .passed, .failed, .failed] { short.note(outcome) }
+    #expect(short.ending == .unsettled(low) && short.sustained == low)
   }
 
   @Test("The estimate is what an ordinary search takes")
   func estimate() {
     let (short, long) = CapacitySearch.estimate(precision: 0.03)
-    #expect((2...6).contains(short) && long == 2)
+    #expect((3...9).contains(short) && long == 3)
   }
 }

@@ -55,6 +55,42 @@ struct TrialLimitsTests {
     #expect(void.reasons[0].contains("clock was late") && void.reasons[1].contains(reason))
   }
 
+  @Test("One that fails while the generator stood still is void, and says for how long; one that passes has passed")
+  func stalls() {
+    let long = judged {
+      ($0.sendLagP99Us, $0.stalledS, $0.longestStallMs) = (160_000, 1.24, 251)
+    }
+    #expect(long.verdict == .void)
+    #expect(long.reasons.first == "the generator stood still for 1.2 s of 10 s, at most 251 ms at a time")
+    // 1 % of the phase, and the limit of the lag: up to there it does not explain a failure.
+    for (stalledS, longestMs, verdict) in [
+      (0.101, 12, .void), (0.1, 50, .failed), (0.051, 50.5, .void), (0, 0, .failed),
+    ] as [(Double, Double, CapacityTrial.Verdict)] {
+      let trial = judged {
+        ($0.sendLagP99Us, $0.stalledS, $0.longestStallMs) = (160_000, stalledS, longestMs)
+      }
+      #expect(trial.verdict == verdict, "\(trial.reasons)")
+    }
+    // Many short stalls, which the loop's own lag (p99) does not show, and one that does with none of note.
+    let unnoted = judged {
+      ($0.sendLagP99Us, $0.stalledS, $0.longestStallMs, $0.loopLagP99Us) = (160_000, 0, 0, 20_000)
+    }
+    #expect(unnoted.verdict == .failed)
+    let passed = judged { ($0.stalledS, $0.longestStallMs) = (3, 2_000) }
+    #expect(passed.verdict == .passed && passed.reasons.isEmpty)
+    let burst = judged { ($0.offeredPerS, $0.stalledS, $0.longestStallMs) = (nil, 1.1, 251) }
+    #expect(burst.verdict == .void && burst.reasons.count == 1)
+  }
+
+  @Test("A trial's lag limit decides which stall explains it")
+  func stallBeyondLagLimit() {
+    var limits = TrialLimits()
+    limits.lag = 300_000
+    var trial = judged { ($0.sendLagP99Us, $0.stalledS, $0.longestStallMs) = (400_000, 0.09, 90) }
+    limits.judge(&trial)
+    #expect(trial.verdict == .failed)
+  }
+
   @Test("What is just within a limit passes")
   func borders() {
     #expect(judged { $0.sendLagP99Us = 50_000 }.verdict == .passed)

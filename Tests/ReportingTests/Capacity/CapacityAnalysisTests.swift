@@ -146,6 +146,42 @@ struct CapacityAnalysisTests {
     #expect(document.page().html.contains("no rate passed"))
   }
 
+  /// Of the sentence that the page begins with.
+  private static func tone(of document: CapacityDocument) -> Tone? {
+    guard case .callout(let tone, _) = document.page().sections.first?.blocks.first else { return nil }
+    return tone
+  }
+
+  @Test("The rate stands with its range, and what took more than that makes it doubtful")
+  func range() throws {
+    var document = Self.document
+    #expect(document.conclusion == "the gateway sustains 9,000/s over 1 connection; 3 % more failed")
+    document.sustainedRange = SustainedRange(lowerPerS: 8_870.4, upperPerS: 10_010)
+    #expect(
+      document.conclusion == "the gateway sustains 9,000/s (8,870/s to 10,010/s) over 1 connection; 3 % more failed")
+    // The burst over the same connection took 10,000/s.
+    #expect(CapacityAnalysis(document).contradiction == nil)
+    #expect(document.page().html.contains("found, 8,870/s to 10,010/s"))
+    #expect(Self.tone(of: document) == .good)
+    document.sustainedRange?.upperPerS = 9_990
+    let analysis = CapacityAnalysis(document)
+    #expect(analysis.contradiction?.trial == 1 && analysis.contradiction?.acceptedPerS == 10_000)
+    #expect(
+      analysis.warnings == [
+        "trial 1 (burst) took 10,000/s over the same connections as fast as possible: the search's limit, 9,000/s, is doubtful"
+      ])
+    #expect(Self.tone(of: document) == .warning)
+    // More connections, other batches and a trial that is void say nothing about it.
+    document.trials[0].verdict = .void
+    document.trials.removeAll { [.connections, .errors].contains($0.purpose) && $0.connections == 1 }
+    #expect(CapacityAnalysis(document).contradiction == nil)
+    document.sustainedRange?.upperPerS = nil
+    document.ending = .generatorLimited
+    #expect(
+      document.conclusion
+        == "the gateway sustains 9,000/s (8,870/s at least) over 1 connection; this generator cannot try more")
+  }
+
   @Test("What was interrupted says so, and plans with the rate that is left and no other")
   func interrupted() throws {
     var document = Self.document

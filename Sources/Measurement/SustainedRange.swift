@@ -1,0 +1,65 @@
+/// Between which rates the highest that a gateway sustains lies, as the trials of a search for it tell.
+///
+/// A trial that passed contradicts every limit below the rate that it proved (`heldPerS`), one that failed every limit at
+/// its rate or above; a long trial counts twice. The range holds the limit that least contradicts, all that one more does,
+/// and half a step of the search on either side, as rates less than a step apart are not told from each other. So trials
+/// that contradict each other widen it.
+///
+/// In simulated searches of known limits it holds the limit in nine of ten, as long as a trial's own limit varies by no
+/// more than a step and no more than one in five fails for a reason that is not the gateway.
+public struct SustainedRange: Sendable, Equatable, Codable {
+  /// What one trial tells; void ones tell nothing.
+  public struct Evidence: Sendable, Equatable {
+    public var offeredPerS: Double
+    /// The rate that it is proven to have held, when it passed.
+    public var heldPerS: Double
+    public var isLong: Bool
+    public var hasPassed: Bool
+
+    public init(offeredPerS: Double, heldPerS: Double, isLong: Bool, hasPassed: Bool) {
+      (self.offeredPerS, self.heldPerS) = (offeredPerS, min(heldPerS, offeredPerS))
+      (self.isLong, self.hasPassed) = (isLong, hasPassed)
+    }
+
+    fileprivate var weight: Int { isLong ? 2 : 1 }
+    /// The limit from which on, or up to which, this contradicts.
+    fileprivate var edge: Double { hasPassed ? heldPerS : offeredPerS }
+  }
+
+  /// Notifications a second.
+  public var lowerPerS: Double
+  /// Absent: no trial has shown how much is too much.
+  public var upperPerS: Double?
+
+  public init(lowerPerS: Double, upperPerS: Double?) {
+    (self.lowerPerS, self.upperPerS) = (lowerPerS, upperPerS)
+  }
+
+  /// `nil` without evidence.
+  ///
+  /// - Parameters:
+  ///   - sustained: the answer of the search, which is always in the range.
+  ///   - step: of the search, as 0.03.
+  ///   - isBounded: the search ended at a rate that failed; if not, a range without an upper end says so.
+  public init?(_ evidence: [Evidence], around sustained: Double, step: Double, isBounded: Bool) {
+    let edges = Set(evidence.map(\.edge)).sorted()
+    guard let lowest = edges.first, let highest = edges.last else { return nil }
+    // Stretch i lies below edge i and from edge i - 1 on; no limit in it is told from another.
+    let contradictions = (0...edges.count).map { stretch in
+      evidence.reduce(0) { sum, one in
+        let isContradicted =
+          one.hasPassed
+          ? stretch < edges.count && edges[stretch] <= one.edge : stretch > 0 && edges[stretch - 1] >= one.edge
+        return sum + (isContradicted ? one.weight : 0)
+      }
+    }
+    let most = (contradictions.min() ?? 0) + 1
+    let first = contradictions.firstIndex { $0 <= most } ?? 0
+    let last = contradictions.lastIndex { $0 <= most } ?? edges.count
+    // Where no trial was made beyond, a step is as far as one more would have gone.
+    let lower = first > 0 ? edges[first - 1] : lowest / (1 + step)
+    let upper = last < edges.count ? edges[last] : isBounded ? highest * (1 + step) : nil
+    lowerPerS = min(lower, sustained) / (1 + step / 2)
+    upperPerS = upper.map { max($0, sustained) * (1 + step / 2) }
+  }
+}
