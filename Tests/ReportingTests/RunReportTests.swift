@@ -216,9 +216,21 @@ struct RunReportTests {
 
   @Test("A run whose batches differ has the curve of their cost; one whose do not says so, with its mean")
   func batchCost() {
+    // Its seconds tell F; V might as well be 0, so nothing is concluded.
     let fitted = text(RunReport(Self.run))
-    #expect(fitted.contains("- F, a write: ") && fitted.contains("can larger batches save"))
+    #expect(fitted.contains("- F, a write: ") && !fitted.contains("can larger batches save"))
     var run = Self.run
+    for index in run.series.indices {
+      let writes = max(1, run.series[index].written / (1 + index % 8))
+      run.series[index].writes = writes
+      run.series[index].cpu = Double(writes) * 12e-6 + Double(run.series[index].written) * 1.5e-6
+    }
+    let clear = text(RunReport(run))
+    #expect(clear.contains("- F, a write: 12") && clear.contains("can larger batches save"))
+    for index in run.series.indices { run.series[index].cpu = index % 2 == 0 ? 0.1 : 0.9 }
+    let unclear = text(RunReport(run))
+    #expect(unclear.contains("F and V are not shown: R² is 0") && !unclear.contains("- F, a write: "))
+    run = Self.run
     for index in run.series.indices { run.series[index].writes = run.series[index].written / 4 }
     let alike = text(RunReport(run))
     #expect(

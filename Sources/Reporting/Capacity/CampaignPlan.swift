@@ -6,6 +6,9 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   public static let headroom = 0.7
 
   /// A campaign at one share of errors.
+  ///
+  /// Rate, sendings and reconnects of the first case are those of the trial that it rests on; of the others they are the
+  /// goodput law's, and never better.
   public struct Case: Sendable, Equatable, Encodable {
     public var errorShare: Double
     /// Of one connection.
@@ -14,6 +17,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     public var acceptedPerS: Double
     /// Sendings for each notification that is accepted: 1 when nothing has to be sent again.
     public var sendingsEach: Double
+    /// In the first case those of the trial, else those at the demand, or else at the rate.
     public var reconnectsPerS: Double
     public var secondsForTarget: Double?
     /// To be done within the time.
@@ -42,8 +46,8 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   init?(_ document: CapacityDocument, _ analysis: CapacityAnalysis) {
     guard let sustained = document.sustainedPerS, sustained > 0 else { return nil }
     let free = document.trials.filter { $0.verdict != .void && $0.sendings.written > 0 }
-    // The trials that passed at the rate, else any. One above it was contradicted by a longer one.
-    let steady = document.trials.filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) <= sustained }
+    // The last trial that passed at the rate, which confirmed it, else any. One above it was contradicted by a longer one.
+    let steady = document.trials.reversed().filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) <= sustained }
       .max { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }
     guard let typical = steady ?? free.first else { return nil }
     let errorShare = typical.errorShare
@@ -61,10 +65,9 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     let cores = Double(max(1, document.environment.cores))
     let measuredConnections = document.connections
 
-    func plan(_ share: Double) -> Case {
-      let slower = law.map { $0.goodput(errorShare: share) / $0.goodput(errorShare: errorShare) } ?? 1
-      let accepted = sustained * slower
-      let lost = share * (law?.discarded ?? 0)
+    let measuredRate = steady?.acceptedPerS ?? sustained
+
+    func plan(_ share: Double, _ accepted: Double, _ sendingsEach: Double, _ reconnects: Double) -> Case {
       let needed = demand.map { ($0 / (accepted / Double(measuredConnections) * Self.headroom)).rounded(.up) }
       let planned = needed.map { needed -> Int? in
         let straight = max(1, Int(nearest: min(needed, 1e9)))
@@ -72,20 +75,41 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
         return Self.connections(demand, straight, fit, accepted, measuredConnections)
       }
       let hosts = demand.map { demand in
-        Int(nearest: min(1e9, (demand * (1 + lost) * perNotification / (cores * Self.headroom)).rounded(.up))) + 1
+        Int(nearest: min(1e9, (demand * sendingsEach * perNotification / (cores * Self.headroom)).rounded(.up))) + 1
       }
       return Case(
         errorShare: share, perConnectionPerS: accepted / Double(measuredConnections), acceptedPerS: accepted,
-        sendingsEach: 1 + lost, reconnectsPerS: share * (demand ?? accepted),
+        sendingsEach: sendingsEach, reconnectsPerS: reconnects,
         secondsForTarget: document.campaign.map { Double($0.notifications) / accepted }, connections: planned ?? nil,
         hosts: hosts.map { max(2, $0) })
     }
-    cases = [plan(errorShare)]
-    if law != nil { cases += [1e-6, 1e-5, 1e-4, 1e-3].map(plan) }
+    func predicted(_ share: Double, by law: GoodputLaw) -> Case {
+      // With fewer errors than were measured it would be faster than anything that was.
+      let slower = min(1, law.goodput(errorShare: share) / law.goodput(errorShare: errorShare))
+      let accepted = measuredRate * slower
+      return plan(share, accepted, 1 + share * law.discarded, share * (demand ?? accepted))
+    }
+    let seconds = typical.settleS + typical.measuredS + typical.drainS
+    cases = [
+      plan(
+        errorShare, measuredRate, Double(typical.sendings.written) / Double(max(1, typical.notifications.accepted)),
+        seconds > 0 ? Double(typical.errors) / seconds : 0)
+    ]
+    if let law { cases += [1e-6, 1e-5, 1e-4, 1e-3].map { predicted($0, by: law) } }
     demandPerS = demand
     networkBitsPerS = (demand ?? sustained) * onWire * 8
     bytesEach = each
     memoryBytes = document.trials.map(\.maxRssBytes).max() ?? 0
+    let taken = document.trials.filter { $0.verdict != .void }
+    let most = taken.map(\.acceptedPerS).max() ?? 0
+    if let demand, demand > most {
+      notes.append(
+        "\(Unit.perSecond.text(demand)) is more than any trial took (\(Unit.perSecond.text(most))): connections and hosts for it are predicted, not measured"
+      )
+    } else if let connections = cases[0].connections, let widest = taken.map(\.connections).max(), connections > widest
+    {
+      notes.append("\(grouped(connections)) connections are predicted: no trial had more than \(grouped(widest))")
+    }
     if law == nil { notes.append("\(Self.lack(document)), so what errors cost is not known") }
     if demand != nil, cases[0].connections == nil, let fit {
       notes.append(

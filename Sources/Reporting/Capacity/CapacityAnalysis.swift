@@ -27,12 +27,17 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var gamma: Double
     public var alpha: Double
     public var beta: Double
+    /// Standard errors of the full law.
     public var gammaError: Double?
     public var alphaError: Double?
     public var betaError: Double?
+    /// The parameters are within these distances with 95 % confidence.
+    public var gammaHalfWidth: Double?
+    public var alphaHalfWidth: Double?
+    public var betaHalfWidth: Double?
     public var rSquared: Double
     public var points: Int
-    /// Where more connections begin to be slower; absent when they never are.
+    /// Where more connections begin to be slower; absent when the trials do not tell, or it is beyond twice their most.
     public var peak: Double?
     public var check: Check?
   }
@@ -51,7 +56,12 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   public struct Batching: Sendable, Equatable, Encodable {
     public var perWriteUs: Double
     public var perNotificationUs: Double
+    /// F and V are within these distances with 95 % confidence.
+    public var perWriteHalfWidthUs: Double?
+    public var perNotificationHalfWidthUs: Double?
     public var rSquared: Double
+    /// Why F and V say too little to be shown; absent when they do not.
+    public var notShown: String?
   }
 
   /// A trial that went as fast as possible over the connections of the search, and took more than the search says can be
@@ -99,10 +109,11 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     if document.ending != .interrupted, trials.contains(where: \.wasInterrupted) {
       warnings.append("it was interrupted behind the search: what was to come is missing")
     }
-    let disturbed = free.count { $0.waitedShare > 0.1 }
+    let disturbed = free.count { $0.waitedShare > 0.1 || ($0.stalledS ?? 0) > 0.01 * $0.measuredS }
     if disturbed > 0 {
       warnings.append(
-        "\(disturbed) of \(free.count) bursts were disturbed by other processes, so laws and their checks may be off")
+        "\(disturbed) of \(free.count) bursts were disturbed by other processes, or the generator stood still, so laws and their checks may be off"
+      )
     }
     let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
     if !busy.isEmpty {
@@ -146,14 +157,15 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     guard let fit = Self.scalabilityFit(free) else { return }
     scalability = Scalability(
       gamma: fit.gamma, alpha: fit.alpha, beta: fit.beta, gammaError: fit.gammaError, alphaError: fit.alphaError,
-      betaError: fit.betaError, rSquared: fit.rSquared, points: fit.points, peak: fit.peak)
+      betaError: fit.betaError, gammaHalfWidth: fit.gammaHalfWidth, alphaHalfWidth: fit.alphaHalfWidth,
+      betaHalfWidth: fit.betaHalfWidth, rSquared: fit.rSquared, points: fit.points, peak: fit.peak)
     if let trial = Self.scaling(free).check, let predicted = fit.throughput(at: Double(trial.connections)) {
       scalability?.check = Check(
         at: Double(trial.connections), predictedPerS: predicted, measuredPerS: trial.acceptedPerS)
     }
     if fit.hasFewPoints {
       warnings.append(
-        "the scalability law is fitted to \(fit.points) points; with fewer than \(ScalabilityFit.fewPoints) its parameters are guesses"
+        "the scalability law is fitted to \(fit.points) points; fewer than \(ScalabilityFit.fewPoints) say little"
       )
     }
   }
@@ -179,6 +191,13 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     guard errors > 0 else { return nil }
     let discarded = known.reduce(0) { $0 + Double($1.errors) * ($1.lossMean ?? 0) } / Double(errors)
     let downtime = known.reduce(0) { $0 + Double($1.errors) * ($1.recoverMeanMs ?? 0) / 1e3 } / Double(errors)
+    // Of all that are alike but for their errors: without any, none was faster.
+    let ceiling = free.filter { $0.connections == base.connections && $0.batch == base.batch }.map(\.acceptedPerS).max()
+    func capped(_ rate: Double, _ downtime: Double) -> GoodputLaw? {
+      var law = GoodputLaw(streamingRate: rate, discarded: discarded, downtime: downtime)
+      law?.ceiling = ceiling
+      return law
+    }
     // 1/G = 1/R + p (L/R + T) is a line over p: two points give R and what an error costs in all, of which the time from
     // its reading to the next sending is only the part that the sender sees.
     let step = withErrors.errorShare - base.errorShare
@@ -189,20 +208,13 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
       let cost = (slow - fast) / step
       let perNotification = fast - base.errorShare * cost
       let rest = cost - discarded * perNotification
-      if perNotification > 0, rest >= 0,
-        let law = GoodputLaw(streamingRate: 1 / perNotification, discarded: discarded, downtime: rest)
-      {
-        return (law, base)
-      }
+      if perNotification > 0, rest >= 0, let law = capped(1 / perNotification, rest) { return (law, base) }
     }
     // What was written in the time in which connections were up.
     let seconds = base.settleS + base.measuredS + base.drainS
     let up = Double(base.connections) * seconds - Double(base.errors) * downtime
     guard up > 0.1 * seconds else { return nil }
-    return GoodputLaw(
-      streamingRate: Double(base.sendings.accepted + base.sendings.discarded) / up, discarded: discarded,
-      downtime: downtime
-    ).map { ($0, base) }
+    return capped(Double(base.sendings.accepted + base.sendings.discarded) / up, downtime).map { ($0, base) }
   }
 
   private mutating func fitGoodput(_ free: [CapacityTrial]) {
@@ -234,6 +246,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   private mutating func fitBatching(_ free: [CapacityTrial]) {
     guard let fit = try? BatchCost(Self.batchPoints(free)) else { return }
     batching = Batching(
-      perWriteUs: fit.perWrite, perNotificationUs: fit.perNotification, rSquared: fit.rSquared)
+      perWriteUs: fit.perWrite, perNotificationUs: fit.perNotification, perWriteHalfWidthUs: fit.perWriteHalfWidth,
+      perNotificationHalfWidthUs: fit.perNotificationHalfWidth, rSquared: fit.rSquared, notShown: fit.reasonToHide)
   }
 }

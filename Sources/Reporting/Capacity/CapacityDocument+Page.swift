@@ -105,6 +105,11 @@ extension CapacityDocument {
       blocks.append(.heading("What errors cost"))
       blocks.append(.table(Self.table(of: plan, hasDemand: plan.demandPerS != nil)))
       blocks += plan.notes.map { .callout(.warning, Prose($0)) }
+      if plan.cases.count > 1 {
+        blocks.append(
+          .paragraph(
+            "Accepted, sendings and reconnects of the first row were measured; below it they are the goodput law's."))
+      }
       blocks.append(
         .paragraph(
           "Connections are planned with \(Unit.share.text(CampaignPlan.headroom)) of what one sustains, hosts with as much of their cores and one more than needed."
@@ -201,12 +206,21 @@ extension CapacityDocument {
       }
       blocks.append(
         .values([
-          Value("γ, of one connection", Prose("\(parameter(fit.gamma, fit.gammaError)) per second")),
-          Value("α, waiting in line", Prose(parameter(fit.alpha, fit.alphaError))),
-          Value("β, keeping in step", Prose(parameter(fit.beta, fit.betaError))),
+          Value("γ, of one connection", Prose("\(parameter(fit.gamma, fit.gammaHalfWidth)) per second")),
+          Value("α, waiting in line", Prose(parameter(fit.alpha, fit.alphaHalfWidth))),
+          Value("β, keeping in step", Prose(parameter(fit.beta, fit.betaHalfWidth))),
           Value("R²", Prose(significant(fit.rSquared, 4))),
-          Value("fastest with", Prose(fit.peak.map { "\(significant($0, 3)) connections" } ?? "ever more connections")),
+          Value(
+            "fastest with", Prose(fit.peak.map { "\(significant($0, 3)) connections" } ?? "these points do not tell")),
         ]))
+      blocks.append(
+        .paragraph(
+          Prose(
+            (fit.gammaHalfWidth == nil
+              ? "Three points leave nothing over to tell how well the parameters are known."
+              : "± are 95 % intervals (Student's t) of the law with all its parameters free.")
+              + " Beyond \(Int(nearest: fit.largest)) connections the curve is a prediction, and it ends at twice as many; where it is fastest is told when β is above 0 by more than its ±, and not beyond."
+          )))
     }
     if let check {
       marks.append(.points("check", [point(check)], color: .purple))
@@ -256,8 +270,11 @@ extension CapacityDocument {
     let points = CapacityAnalysis.batchPoints(trials)
     guard points.count >= 2 else { return nil }
     let fit = try? BatchCost(points)
-    let chart = Chart.batchCost(points.map { Point($0.batch, $0.cost) }, fit: fit)
-    return Section("Batches", [.chart(chart)] + (fit.map { [.values($0.values)] } ?? []))
+    let chart = Chart.batchCost(
+      points.map { Point($0.batch, $0.cost) }, fit: fit.flatMap { $0.isTelling ? $0 : nil })
+    guard let fit else { return Section("Batches", [.chart(chart)]) }
+    if let reason = fit.reasonToHide { return Section("Batches", [.chart(chart), .paragraph(Prose("\(reason)."))]) }
+    return Section("Batches", [.chart(chart), .values(fit.values), .paragraph("± are 95 % intervals (Student's t).")])
   }
 
   private static func tone(_ check: CapacityAnalysis.Check) -> Tone { abs(check.deviation) <= 0.15 ? .good : .warning }

@@ -31,12 +31,24 @@ extension Chart {
 }
 
 extension BatchCost {
-  /// What was fitted to costs in microseconds.
+  /// What was fitted to costs in microseconds, with 95 % intervals; nothing when it is not telling.
   var values: [Value] {
-    [
-      Value("F, a write", Prose(Unit.microseconds.text(perWrite))),
-      Value("V, a notification", Prose(Unit.microseconds.text(perNotification))),
+    guard isTelling else { return [] }
+    func text(_ value: Double, _ halfWidth: Double?) -> Prose {
+      Prose(Unit.microseconds.text(value) + (halfWidth.map { " ± " + Unit.microseconds.text($0) } ?? ""))
+    }
+    return [
+      Value("F, a write", text(perWrite, perWriteHalfWidth)),
+      Value("V, a notification", text(perNotification, perNotificationHalfWidth)),
       Value("R²", Prose(significant(rSquared, 4))),
     ]
+  }
+
+  /// Why it is not telling; `nil` when it is.
+  var reasonToHide: String? {
+    if isTelling { return nil }
+    if perWriteHalfWidth == nil { return "F and V are not shown: so few points have no error" }
+    return
+      "F and V are not shown: R² is \(significant(max(0, rSquared), 2)), and below \(significant(Self.leastRSquared, 1)) costs differ by more than their batches explain"
   }
 }

@@ -79,22 +79,28 @@ extension RunReport {
         whole
           + "; \(Unit.microseconds.text(mean.cost)) in the measured phase, with a mean of \(significant(mean.batch, 3)) notifications per write."
       ),
-      .chart(.batchCost(points, fit: fit?.batch), caption: Prose(caption)),
+      .chart(.batchCost(points, fit: fit.flatMap { $0.batch.isTelling ? $0.batch : nil }), caption: Prose(caption)),
     ]
     if let fit {
-      blocks.append(.values(fit.batch.values))
       let cost = fit.batch.cost(batch: mean.batch) ?? 0
-      if fit.isTelling, cost > 0 {
-        let share = Unit.share.text(fit.batch.perWrite / mean.batch / cost)
+      if let reason = fit.batch.reasonToHide {
         blocks.append(
           .paragraph(
-            "A write costs F however many notifications are in it, and each of them V; so one of b in a write costs F/b + V. With \(significant(mean.batch, 3)) in a write that is \(Unit.microseconds.text(cost)), and \(share) of it is the write's: no more than that can larger batches save."
-          ))
+            Prose("\(reason). A longer run, or ") + .code("apnscope capacity") + ", tells them better."))
       } else {
-        blocks.append(
-          .paragraph(
-            "A write costs F however many notifications are in it, and each of them V. Here seconds differ by more than their batches explain, so that F and V are no more than a hint; a longer run, or "
-              + .code("apnscope capacity") + ", tells them better."))
+        blocks.append(.values(fit.batch.values))
+        let meaning =
+          "A write costs F however many notifications are in it, and each of them V; so one of b in a write costs F/b + V (± are 95 % intervals within this run)."
+        if fit.isTelling, cost > 0 {
+          let share = Unit.share.text(fit.batch.perWrite / mean.batch / cost)
+          blocks.append(
+            .paragraph(
+              Prose(
+                "\(meaning) With \(significant(mean.batch, 3)) in a write that is \(Unit.microseconds.text(cost)), and \(share) of it is the write's: no more than that can larger batches save."
+              )))
+        } else {
+          blocks.append(.paragraph(Prose(meaning)))
+        }
       }
     } else {
       let sizes = costs.seconds.map(\.batch)

@@ -27,10 +27,23 @@ public struct BatchCost: Sendable, Equatable {
   /// F and V, in the unit of the points. Never negative.
   public let perWrite: Double
   public let perNotification: Double
+  /// F and V are within these distances with 95 % confidence (Student's t), also where one is held at 0; `nil` when no more
+  /// points than unknowns are there.
+  public let perWriteHalfWidth: Double?
+  public let perNotificationHalfWidth: Double?
   public let rSquared: Double
 
-  init(perWrite: Double, perNotification: Double, rSquared: Double) {
+  /// With less, points differ by more than their batches explain, and F and V say nothing.
+  public static let leastRSquared = 0.9
+
+  /// F and V are worth showing: their errors are known, and they explain most of what differs.
+  public var isTelling: Bool { perWriteHalfWidth != nil && rSquared >= Self.leastRSquared }
+
+  init(
+    perWrite: Double, perNotification: Double, halfWidths: (write: Double, notification: Double)?, rSquared: Double
+  ) {
     (self.perWrite, self.perNotification, self.rSquared) = (perWrite, perNotification, rSquared)
+    (perWriteHalfWidth, perNotificationHalfWidth) = (halfWidths?.write, halfWidths?.notification)
   }
 
   /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would be all
@@ -55,6 +68,14 @@ public struct BatchCost: Sendable, Equatable {
       (perWrite, perNotification) = (solved[0], solved[1])
     }
     let (write, each) = (perWrite, perNotification)
+    let errors = FitErrors(
+      points.map { point in
+        let fitted = write / point.batch + each
+        return FitErrors.Row(
+          coefficients: [1 / point.batch, 1], weight: point.weight / (point.cost * point.cost), fitted: fitted,
+          residual: point.cost - fitted)
+      })
+    (perWriteHalfWidth, perNotificationHalfWidth) = (errors?.halfWidths[0], errors?.halfWidths[1])
     rSquared = explained(
       points.map(\.cost), weights: points.map(\.weight),
       squaredError: points.reduce(0) {

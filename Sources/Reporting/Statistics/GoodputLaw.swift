@@ -13,6 +13,9 @@ public struct GoodputLaw: Sendable, Equatable {
   public var discarded: Double
   /// T, seconds from the error's reading to the first notification on the new connection.
   public var downtime: Double
+  /// The most that all connections together were measured to take, accepted notifications a second: what the law says of
+  /// them never goes beyond. `nil`: nothing was.
+  public var ceiling: Double?
 
   /// `nil` unless the rate is positive, and the others are finite and not negative.
   public init?(streamingRate: Double, discarded: Double, downtime: Double) {
@@ -31,12 +34,12 @@ public struct GoodputLaw: Sendable, Equatable {
     return good / ((good + discarded) / streamingRate + downtime)
   }
 
-  /// What c connections do together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`.
+  /// What c connections do together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`, and no more than `ceiling`.
   ///
   /// - Parameter cores: K, of whoever runs out of them first, and what they have to do.
   public func goodput(errorShare: Double, connections: Int, cores: Cores?) -> Double {
     let share = min(1, max(0, errorShare))
-    let together = Double(max(0, connections)) * goodput(errorShare: share)
+    let together = min(Double(max(0, connections)) * goodput(errorShare: share), ceiling ?? .infinity)
     guard let cores else { return together }
     let work = (1 + share * discarded) * cores.secondsPerNotification + share * cores.secondsPerHandshake
     return work > 0 ? min(together, cores.count / work) : together

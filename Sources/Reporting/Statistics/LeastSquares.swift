@@ -45,16 +45,16 @@ struct LinearSystem {
     return vector.allSatisfy(\.isFinite) ? vector : nil
   }
 
-  /// The inverse's diagonal: what standard errors are made of.
-  func inverseDiagonal() -> [Double]? {
-    var diagonal: [Double] = []
+  /// The inverse, by columns: what errors of the unknowns are made of.
+  func inverse() -> [[Double]]? {
+    var columns: [[Double]] = []
     for index in vector.indices {
       var unit = [Double](repeating: 0, count: vector.count)
       unit[index] = 1
       guard let column = solved(unit) else { return nil }
-      diagonal.append(column[index])
+      columns.append(column)
     }
-    return diagonal
+    return columns
   }
 }
 

@@ -24,16 +24,21 @@ public struct ScalabilityFit: Sendable, Equatable {
     case noFit
   }
 
-  /// With fewer points the errors of the parameters are themselves guesses.
+  /// With fewer points a law that fits them says little about the gateway.
   public static let fewPoints = 6
 
   public let gamma: Double
   public let alpha: Double
   public let beta: Double
-  /// Standard errors; `nil` with three points, which leave nothing over, and of a parameter that is held at 0.
+  /// Standard errors of the full law, also where α or β is held at 0; `nil` with three points, which leave nothing over.
   public let gammaError: Double?
   public let alphaError: Double?
   public let betaError: Double?
+  /// The parameters are within these distances with 95 % confidence (Student's t), whether noise is of one size at all N or
+  /// in proportion to throughput; `nil` as the errors.
+  public let gammaHalfWidth: Double?
+  public let alphaHalfWidth: Double?
+  public let betaHalfWidth: Double?
   /// Share of the variance that the law explains.
   public let rSquared: Double
   public let points: Int
@@ -42,10 +47,12 @@ public struct ScalabilityFit: Sendable, Equatable {
 
   public var hasFewPoints: Bool { points < Self.fewPoints }
 
-  /// Where throughput is largest; `nil` when it grows for ever.
+  /// Where throughput is largest; `nil` when the points do not tell: because β might as well be 0, or because it would be
+  /// beyond twice the largest N that was measured.
   public var peak: Double? {
-    guard beta > 0 else { return nil }
-    return max(1, (max(0, 1 - alpha) / beta).squareRoot())
+    guard let betaHalfWidth, beta > betaHalfWidth else { return nil }
+    let peak = max(1, (max(0, 1 - alpha) / beta).squareRoot())
+    return peak <= 2 * largest ? peak : nil
   }
 
   /// X(N); `nil` beyond twice the largest N that was measured, of which the fit knows nothing.
@@ -64,7 +71,7 @@ public struct ScalabilityFit: Sendable, Equatable {
     let unit = points.map(\.throughput).max() ?? 1
     let scaled = points.map { Point($0.count, $0.throughput / unit) }
     guard let start = Self.linearStart(scaled) else { throw .noFit }
-    var best: (values: [Double], held: Set<Int>, error: Double)?
+    var best: (values: [Double], error: Double)?
     // Each way of holding α and β at 0 is a smaller problem of its own: the best of those that need no holding wins.
     for held in [[], [2], [1], [1, 2]] as [Set<Int>] {
       var from = start
@@ -72,23 +79,25 @@ public struct ScalabilityFit: Sendable, Equatable {
       guard let (values, error) = Self.descend(scaled, from: from, held: held), values[0] > 0, values[1] >= 0,
         values[2] >= 0, error < (best?.error ?? .infinity)
       else { continue }
-      best = (values, held, error)
+      best = (values, error)
     }
     guard let best else { throw .noFit }
     (gamma, alpha, beta) = (best.values[0] * unit, best.values[1], best.values[2])
     self.points = points.count
     largest = points.map(\.count).max() ?? 1
     rSquared = explained(scaled.map(\.throughput), squaredError: best.error)
-    var errors = [Double?](repeating: nil, count: 3)
-    let free = (0..<3).filter { !best.held.contains($0) }
-    if points.count > free.count {
-      let system = Self.system(scaled, best.values, free)
-      let variance = best.error / Double(points.count - free.count)
-      if let diagonal = system.inverseDiagonal() {
-        for (place, index) in free.enumerated() { errors[index] = max(0, variance * diagonal[place]).squareRoot() }
-      }
-    }
-    (gammaError, alphaError, betaError) = (errors[0].map { $0 * unit }, errors[1], errors[2])
+    let errors = FitErrors(
+      scaled.map { point in
+        let value = Self.value(best.values, point.count)
+        return FitErrors.Row(
+          coefficients: Self.slopes(best.values, point.count), fitted: value, residual: point.throughput - value)
+      })
+    (gammaError, alphaError, betaError) = (
+      errors.map { $0.standard[0] * unit }, errors?.standard[1], errors?.standard[2]
+    )
+    (gammaHalfWidth, alphaHalfWidth, betaHalfWidth) = (
+      errors.map { $0.halfWidths[0] * unit }, errors?.halfWidths[1], errors?.halfWidths[2]
+    )
   }
 
   private static func value(_ parameters: [Double], _ count: Double) -> Double {
@@ -123,13 +132,17 @@ public struct ScalabilityFit: Sendable, Equatable {
   private static func system(_ points: [Point], _ parameters: [Double], _ free: [Int]) -> LinearSystem {
     var system = LinearSystem(size: free.count)
     for point in points {
-      let count = point.count
-      let value = value(parameters, count)
-      let share = value * value / (parameters[0] * count)
-      let slopes = [value / parameters[0], -share * (count - 1), -share * count * (count - 1)]
-      system.add(free.map { slopes[$0] }, point.throughput - value)
+      let slopes = slopes(parameters, point.count)
+      system.add(free.map { slopes[$0] }, point.throughput - value(parameters, point.count))
     }
     return system
+  }
+
+  /// By how much X(N) changes with each parameter.
+  private static func slopes(_ parameters: [Double], _ count: Double) -> [Double] {
+    let value = value(parameters, count)
+    let share = value * value / (parameters[0] * count)
+    return [value / parameters[0], -share * (count - 1), -share * count * (count - 1)]
   }
 
   private static func descend(

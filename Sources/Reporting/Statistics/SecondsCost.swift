@@ -49,55 +49,61 @@ struct SecondsCost {
 
   /// What was fitted: processor time of a second = `perSecond` + F · writes + V · notifications, in microseconds.
   struct Fit {
-    /// What goes on in each second whatever is sent: clocks, timers, counting. 0 when it cannot be told from F.
+    /// What goes on in each second whatever is sent: clocks, timers, counting. Never negative.
     var perSecond = 0.0
     var batch: BatchCost
 
-    /// Whether it explains enough, and leaves neither part out, to draw conclusions from.
-    var isTelling: Bool { batch.rSquared >= 0.8 && batch.perWrite > 0 && batch.perNotification > 0 }
+    /// Whether it explains enough, and neither part might as well be 0, to draw conclusions from.
+    var isTelling: Bool {
+      guard batch.isTelling, let write = batch.perWriteHalfWidth, let each = batch.perNotificationHalfWidth else {
+        return false
+      }
+      return batch.perWrite > write && batch.perNotification > each
+    }
   }
 
   /// `nil` when sizes are too much alike to tell F from V: the largest has to be twice the smallest, and three seconds at
   /// least nearer to either.
   ///
-  /// Least squares of the relative errors; a second counts as much as the processor time that it is a measurement of.
+  /// Least squares of the relative errors; a second counts as much as the processor time that it is a measurement of. The
+  /// part that is of no write and no notification is always fitted, or, when it comes out below 0, held there; F's error is
+  /// that of a fit which does not know it, because the writes of all seconds are often alike, and then it looks like F.
   var fit: Fit? {
     guard let least = seconds.map(\.batch).min(), let most = seconds.map(\.batch).max(), most >= 2 * least else {
       return nil
     }
     let middle = (least * most).squareRoot()
     let small = seconds.count { $0.batch < middle }
-    guard small >= 3, seconds.count - small >= 3 else { return nil }
-    if let fit = fitWithRest { return fit }
-    let points = seconds.map { BatchCost.Point(batch: $0.batch, cost: $0.cost, weight: $0.processor) }
-    return (try? BatchCost(points)).map { Fit(batch: $0) }
-  }
-
-  /// The same with the part that is of no write and no notification; `nil` unless that is known to half of itself at
-  /// least, and no other part is below 0.
-  private var fitWithRest: Fit? {
-    guard seconds.count >= 6 else { return nil }
-    var system = LinearSystem(size: 3)
-    func terms(_ second: Second) -> [Double] { [1, Double(second.written) / second.batch, Double(second.written)] }
-    for second in seconds { system.add(terms(second), second.processor, weight: 1 / second.processor) }
-    guard let solved = system.solved(), solved.allSatisfy({ $0 >= 0 }), let inverse = system.inverseDiagonal() else {
-      return nil
+    guard small >= 3, seconds.count - small >= 3, let (perSecond, perWrite, perNotification) = parts else { return nil }
+    let rows = seconds.map { second in
+      let terms = Self.terms(second)
+      let fitted = perSecond * terms[0] + perWrite * terms[1] + perNotification * terms[2]
+      return FitErrors.Row(
+        coefficients: terms, weight: 1 / second.processor, fitted: fitted, residual: second.processor - fitted)
     }
-    let (perSecond, perWrite, perNotification) = (solved[0], solved[1], solved[2])
-    func difference(_ second: Second) -> Double {
-      second.processor - zip(solved, terms(second)).reduce(0) { $0 + $1.0 * $1.1 }
-    }
-    let squares = seconds.reduce(0) { $0 + difference($1) * difference($1) / $1.processor }
-    let error = (max(0, inverse[0]) * squares / Double(seconds.count - 3)).squareRoot()
-    guard perSecond >= 2 * error else { return nil }
     let rSquared = explained(
       seconds.map { ($0.processor - perSecond) / Double($0.written) }, weights: seconds.map(\.processor),
-      squaredError: seconds.reduce(0) {
-        let each = difference($1) / Double($1.written)
-        return $0 + $1.processor * each * each
+      squaredError: zip(seconds, rows).reduce(0) {
+        let each = $1.1.residual / Double($1.0.written)
+        return $0 + $1.0.processor * each * each
       })
     return Fit(
       perSecond: perSecond,
-      batch: BatchCost(perWrite: perWrite, perNotification: perNotification, rSquared: rSquared))
+      batch: BatchCost(
+        perWrite: perWrite, perNotification: perNotification,
+        halfWidths: FitErrors(rows).map { ($0.halfWidths[1], $0.halfWidths[2]) }, rSquared: rSquared))
+  }
+
+  private static func terms(_ second: Second) -> [Double] {
+    [1, Double(second.written) / second.batch, Double(second.written)]
+  }
+
+  /// What is of a second, a write and a notification, none of them below 0.
+  private var parts: (second: Double, write: Double, notification: Double)? {
+    var system = LinearSystem(size: 3)
+    for second in seconds { system.add(Self.terms(second), second.processor, weight: 1 / second.processor) }
+    if let solved = system.solved(), solved.allSatisfy({ $0 >= 0 }) { return (solved[0], solved[1], solved[2]) }
+    let points = seconds.map { BatchCost.Point(batch: $0.batch, cost: $0.cost, weight: $0.processor) }
+    return (try? BatchCost(points)).map { (0, $0.perWrite, $0.perNotification) }
   }
 }

@@ -26,7 +26,7 @@ struct CapacitySummary {
     }
     if let law = analysis.scalability {
       lines.append(
-        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(Unit.perSecond.text(law.gamma)), α \(fixed(law.alpha, 4))\(error(law.alphaError, 4)), β \(fixed(law.beta, 6))\(error(law.betaError, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points"
+        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(Unit.perSecond.text(law.gamma))\(error(law.gammaHalfWidth, 0)), α \(fixed(law.alpha, 4))\(error(law.alphaHalfWidth, 4)), β \(fixed(law.beta, 6))\(error(law.betaHalfWidth, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points\(law.gammaHalfWidth == nil ? "" : "; ± 95 %")"
       )
       if let check = law.check { lines.append("               \(sentence(check, "at \(Int(nearest: check.at))"))") }
     }
@@ -48,8 +48,13 @@ struct CapacitySummary {
       lines += aligned(rows)
     }
     if let law = analysis.batching {
+      func part(_ value: Double, _ halfWidth: Double?) -> String {
+        Unit.microseconds.text(value) + (halfWidth.map { " ± " + Unit.microseconds.text($0) } ?? "")
+      }
       lines.append(
-        "batches        generator's time F/b + V: F \(fixed(law.perWriteUs, 2)) us a write, V \(fixed(law.perNotificationUs, 2)) us a notification"
+        "batches        "
+          + (law.notShown
+            ?? "generator's time F/b + V: F \(part(law.perWriteUs, law.perWriteHalfWidthUs)) a write, V \(part(law.perNotificationUs, law.perNotificationHalfWidthUs)) a notification; ± 95 %")
       )
     }
     let verdicts = [CapacityTrial.Verdict.passed, .failed, .void, .measured]

@@ -99,11 +99,77 @@ struct CapacityAnalysisTests {
     #expect(abs(dear.reconnectsPerS - 30) < 1e-9)
     #expect(try #require(dear.connections) > needed)
 
+    // Every connection and rate was tried.
+    #expect(plan.notes.isEmpty)
+
     // More than the law gives anybody.
     document.campaign = .init(notifications: 300_000_000, withinS: 60)
     let impossible = try #require(CapacityAnalysis(document).plan)
     #expect(impossible.cases[0].connections == nil)
     #expect(impossible.notes.contains { $0.contains("nothing is said") })
+    #expect(impossible.notes.contains { $0.contains("5,000,000/s is more than any trial took") })
+  }
+
+  @Test("The first case is as it was measured, and no other is better")
+  func measuredCase() throws {
+    var document = Self.document
+    var trial = Self.trial(.confirm, rate: 8_950, offered: 9_000, share: 5e-4)
+    trial.sendings.written = 1_000_000
+    document.trials.append(trial)
+    let plan = try #require(CapacityAnalysis(document).plan)
+    let measured = plan.cases[0]
+    #expect(measured.acceptedPerS == 8_950 && measured.perConnectionPerS == 8_950)
+    #expect(abs(measured.sendingsEach - 1_000_000.0 / 895_000) < 1e-9)
+    #expect(abs(measured.reconnectsPerS - Double(trial.errors) / 100) < 1e-9)
+    // With fewer errors than were measured the law would be faster.
+    #expect(plan.cases.dropFirst().map(\.errorShare) == [1e-6, 1e-5, 1e-4, 1e-3])
+    #expect(plan.cases[1...3].allSatisfy { $0.acceptedPerS == 8_950 })
+    #expect(plan.cases[4].acceptedPerS < 8_950)
+  }
+
+  @Test("The goodput law predicts no more than trials of the same kind took")
+  func ceiling() throws {
+    var document = Self.document
+    // Some errors came without any made on purpose: the line through both trials goes up to fewer.
+    document.trials.removeAll { $0.offeredPerS == nil }
+    var base = Self.trial(.errors, rate: 9_000, share: 2e-4)
+    base.faultShare = 0
+    document.trials += [base, Self.trial(.errors, rate: 7_000, share: 1e-3)]
+    let (law, _) = try #require(CapacityAnalysis.goodputLaw(document.trials))
+    #expect(law.streamingRate > 9_500 && law.ceiling == 9_000)
+    for share in [0, 1e-9, 1e-5, 1e-4] {
+      #expect(law.goodput(errorShare: share, connections: 1, cores: nil) == 9_000)
+    }
+    #expect(law.goodput(errorShare: 1e-3, connections: 1, cores: nil) < 7_100)
+  }
+
+  @Test("Connections that no trial had are said to be predicted")
+  func predictedConnections() throws {
+    var document = Self.document
+    document.trials.removeAll { $0.connections > 8 }
+    document.campaign = .init(notifications: 18_000_000, withinS: 400)
+    let plan = try #require(CapacityAnalysis(document).plan)
+    #expect(try #require(plan.cases[0].connections) > 8)
+    #expect(plan.notes.contains { $0.contains("connections are predicted: no trial had more than 8") }, "\(plan.notes)")
+  }
+
+  @Test("Laws are shown with their errors, and F and V not when they explain too little")
+  func errors() throws {
+    var document = Self.document
+    var analysis = CapacityAnalysis(document)
+    #expect(analysis.scalability?.alphaHalfWidth != nil && analysis.batching?.perWriteHalfWidthUs != nil)
+    #expect(analysis.batching?.notShown == nil)
+    var html = document.page().html
+    #expect(
+      html.contains("± are 95 % intervals (Student&#39;s t)") || html.contains("± are 95 % intervals (Student's t)"))
+    #expect(html.contains("F, a write") && html.contains("fastest with"))
+    for (index, cost) in zip(document.trials.indices.filter { document.trials[$0].purpose == .batch }, [3, 2, 4, 3.0]) {
+      document.trials[index].cpuPerNotificationUs = cost
+    }
+    analysis = CapacityAnalysis(document)
+    #expect(analysis.batching?.notShown?.hasPrefix("F and V are not shown: R² is 0") == true)
+    html = document.page().html
+    #expect(html.contains("F and V are not shown") && !html.contains("F, a write"))
   }
 
   @Test("A document comes back as it was, with its analysis worked out again")

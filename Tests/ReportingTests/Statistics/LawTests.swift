@@ -14,6 +14,11 @@ struct LawTests {
     let cores = GoodputLaw.Cores(1, secondsPerNotification: 1e-6, secondsPerHandshake: 3e-4)
     #expect(abs(law.goodput(errorShare: 1e-4, connections: 2, cores: cores) - 1 / 1.0332e-6) < 1e-3)
     #expect(law.goodput(errorShare: 1e-4, connections: 2, cores: nil) == 2 * law.goodput(errorShare: 1e-4))
+    // Nothing beyond what was measured of all of them.
+    var capped = law
+    capped.ceiling = 1.5e6
+    #expect(capped.goodput(errorShare: 1e-4, connections: 2, cores: nil) == 1.5e6)
+    #expect(capped.goodput(errorShare: 1e-4, connections: 1, cores: nil) == law.goodput(errorShare: 1e-4))
   }
 
   @Test("A sender that is played step by step does what the law says", arguments: 1...50 as ClosedRange<UInt64>)
@@ -51,6 +56,17 @@ struct LawTests {
     let cost = try #require(fit.cost(batch: 32))
     #expect(abs(cost - 0.31) < 1e-9)
     #expect(fit.cost(batch: 0.5) == nil)
+  }
+
+  @Test("F and V are worth showing when their errors are known and they explain nine tenths of what differs")
+  func telling() throws {
+    let points = [1.0, 4, 16, 64].map { BatchCost.Point(batch: $0, cost: 3.2 / $0 + 0.21) }
+    #expect(try BatchCost(points).isTelling)
+    // Two sizes are fitted by any F and V.
+    let two = try BatchCost(Array(points.prefix(2)))
+    #expect(two.rSquared == 1 && two.perWriteHalfWidth == nil && !two.isTelling)
+    let far = try BatchCost([(1, 3.4), (1, 1.9), (4, 1), (16, 2.2), (64, 1.3)].map { .init(batch: $0.0, cost: $0.1) })
+    #expect(far.rSquared < 0.9 && !far.isTelling)
   }
 
   @Test("Weights are as if a point were there so many times")

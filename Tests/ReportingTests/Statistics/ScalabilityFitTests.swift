@@ -23,7 +23,7 @@ struct ScalabilityFitTests {
     #expect(abs(tracer.gamma - 21.848843) < 1e-4)
     #expect(abs(tracer.alpha - 0.057771) < 1e-6)
     #expect(tracer.beta == 0)
-    #expect(tracer.betaError == nil && tracer.peak == nil)
+    #expect(tracer.peak == nil)
     #expect(tracer.rSquared > 0.97)
 
     let spec = try ScalabilityFit(
@@ -32,10 +32,43 @@ struct ScalabilityFitTests {
     #expect(abs(spec.gamma - 89.9952) < 0.01)
     #expect(abs(spec.alpha - 0.0277285) < 1e-5)
     #expect(abs(spec.beta - 0.0001044) < 1e-7)
-    let peak = try #require(spec.peak)
-    #expect(abs(peak - 96.5) < 0.1)
-    #expect((spec.alphaError ?? 0) > 0)
     #expect(!spec.hasFewPoints)
+    // Errors of all three parameters, by the Jacobian at the solution (SciPy 1.17); α is held at 0 in the last.
+    let close = try ScalabilityFit(
+      [(1, 76_323.877), (2, 152_322.78), (4, 306_305.58), (8, 610_147.44)].map { Point($0.0, $0.1) })
+    #expect(close.alpha == 0)
+    for (error, expected) in [
+      (tracer.betaError, 1.179_2e-4), (spec.gammaError, 14.213), (spec.alphaError, 0.009_121_7),
+      (spec.betaError, 1.987_5e-5), (close.gammaError, 567.95), (close.alphaError, 0.004_593_5),
+      (close.betaError, 4.571_7e-4),
+    ] {
+      let error = try #require(error)
+      #expect(abs(error / expected - 1) < 0.002, "\(error), not \(expected)")
+    }
+    // With one degree of freedom t is 12.7; and β of 0.000055 is no reason to promise a peak at 135.
+    let half = try #require(close.gammaHalfWidth)
+    #expect(abs(half - 12.706 * 567.95) < 20)
+    #expect(close.beta > 0 && close.peak == nil)
+    // Its first point is far off the law: in proportion to throughput that is as much as β is.
+    #expect(try #require(spec.betaHalfWidth) > spec.beta && spec.peak == nil)
+  }
+
+  @Test("A peak is told when β is clear of 0, and not beyond twice what was measured")
+  func peaks() throws {
+    // Fastest at √(0.95/0.002) = 21.8.
+    func fit(_ counts: [Double], noise: Double = 0) throws -> ScalabilityFit {
+      try ScalabilityFit(
+        counts.enumerated().map { Point($1, Self.law(10, 0.05, 0.002, $1) * (1 + ($0 % 2 == 0 ? noise : -noise))) })
+    }
+    let counts = [1.0, 2, 4, 8, 16, 32]
+    let peak = try #require(try fit(counts).peak)
+    #expect(abs(peak - (0.95 / 0.002).squareRoot()) < 1e-3)
+    #expect(try fit([1, 2, 4, 8, 11]).peak != nil)
+    let short = try fit([1, 2, 4, 8, 10])
+    #expect(abs(short.beta - 0.002) < 1e-6 && short.peak == nil)
+    let noisy = try fit(counts, noise: 0.1)
+    let halfWidth = try #require(noisy.betaHalfWidth)
+    #expect(noisy.peak == nil && noisy.beta <= halfWidth)
   }
 
   @Test("Points of a law give that law", arguments: 1...300 as ClosedRange<UInt64>)
@@ -84,7 +117,7 @@ struct ScalabilityFitTests {
     #expect(fit.throughput(at: 16.1) == nil)
     #expect(fit.throughput(at: 0.5) == nil)
     let three = try ScalabilityFit([1, 2, 4].map { Point($0, Self.law(10, 0.05, 0.001, $0)) })
-    #expect(three.gammaError == nil)
+    #expect(three.gammaError == nil && three.betaHalfWidth == nil && three.peak == nil)
   }
 
   @Test("What cannot be fitted is refused, and never a number that is none")
