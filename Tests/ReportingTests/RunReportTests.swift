@@ -157,7 +157,7 @@ struct RunReportTests {
     let text = text(RunReport(run))
     #expect(text.contains("| 95 % interval within this run |"))
     #expect(text.contains("batch means of 300 times of 100 ms"))
-    let names = text.split(separator: "\n").filter { $0.contains("± ") }.compactMap { row in
+    let names = text.split(separator: "\n").filter { $0.hasPrefix("|") && $0.contains("± ") }.compactMap { row in
       row.split(separator: "|").first.map { $0.dropFirst().dropLast() }
     }
     #expect(
