@@ -87,9 +87,12 @@ extension RunResult {
       throw MergeError(description: "\(part.name) has schema \(b.schema), \(first.name) has \(a.schema)")
     }
     guard a.measuredBy == b.measuredBy else {
+      let isOld = a.measuredBy == nil || b.measuredBy == nil
       let (name, other) = a.measuredBy == nil ? (first.name, part.name) : (part.name, first.name)
       throw MergeError(
-        description: "\(name) is of apnscope 0.1, whose rates and latencies are of other times than those of \(other)")
+        description:
+          "\(name) is of \(isOld ? "apnscope 0.1" : "another apnscope"), whose rates and latencies are of other times than those of \(other)"
+      )
     }
     for result in [a, b] where !result.hasUnits {
       throw MergeError(description: "\(part.name): a histogram is in a unit that is not its own")
@@ -126,7 +129,14 @@ extension RunResult {
       let drain = result.phases.first { $0.name == "drain" }?.seconds ?? 0
       return basis == .measuredAndDrain ? result.measuredS + drain : result.measuredS
     }
-    let accepted = results.reduce(0) { $0 + $1.rates.acceptedPerS * base($1, $1.rates.basis) }
+    func accepted(_ result: RunResult) -> Double {
+      guard isBehind, result.rates.basis == .measured else {
+        return result.rates.acceptedPerS * base(result, result.rates.basis)
+      }
+      return result.phases.filter { ["measured", "drain"].contains($0.name) }
+        .reduce(0) { $0 + Double($1.sendings.accepted) }
+    }
+    let accepted = results.reduce(0) { $0 + accepted($1) }
     let longest = results.map { base($0, rates.basis) }.max() ?? 0
     rates.acceptedPerS = longest > 0 ? finite(accepted / longest) : 0
     return rates

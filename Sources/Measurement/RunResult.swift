@@ -164,8 +164,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   }
 
   public struct Latency: Sendable, Equatable, Codable {
-    /// Of what was due in the phase: from then until it was written, and of what never was (`schedule`), at least until the
-    /// end.
+    /// From when each was due until it was written: of what was written in the phase, and of what was due in the last one
+    /// with a schedule and written behind its end, or never (`schedule`), then until it was given up.
     public var sendLagUs = LatencyHistogram(.microseconds)
     /// The part of each send lag in which the generator itself did not look or stood still, and the rest, in which it
     /// waited for a connection that takes something; `nil` in documents from before they were told apart.

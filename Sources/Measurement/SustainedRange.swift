@@ -44,13 +44,18 @@ public struct SustainedRange: Sendable, Equatable, Codable {
   public init?(_ evidence: [Evidence], around sustained: Double, step: Double, isBounded: Bool) {
     let edges = Set(evidence.map(\.edge)).sorted()
     guard let lowest = edges.first, let highest = edges.last else { return nil }
+    // A search that was not bounded has made some failures only once, which it does not believe itself, however long.
+    let failures = Dictionary(grouping: evidence.filter { !$0.hasPassed }, by: \.offeredPerS)
+    func weight(_ one: Evidence) -> Int {
+      !isBounded && !one.hasPassed && failures[one.offeredPerS]?.count == 1 ? 1 : one.weight
+    }
     // Stretch i lies below edge i and from edge i - 1 on; no limit in it is told from another.
     let contradictions = (0...edges.count).map { stretch in
       evidence.reduce(0) { sum, one in
         let isContradicted =
           one.hasPassed
           ? stretch < edges.count && edges[stretch] <= one.edge : stretch > 0 && edges[stretch - 1] >= one.edge
-        return sum + (isContradicted ? one.weight : 0)
+        return sum + (isContradicted ? weight(one) : 0)
       }
     }
     let most = (contradictions.min() ?? 0) + 1

@@ -89,6 +89,9 @@ public struct Threshold: Sendable, Equatable {
     if name.hasPrefix("send_lag_"), result.latency.sendLagUs.count == 0 {
       return .init(expression: expression, value: 0, passed: false, reason: "nothing was due or written")
     }
+    if name.hasPrefix("drain_"), result.latency.drainMs.count == 0 {
+      return .init(expression: expression, value: 0, passed: false, reason: "no marker was answered")
+    }
     let value = Self.names[name].map { $0(result) } ?? 0
     let passed =
       switch comparison {
@@ -107,7 +110,9 @@ public struct Threshold: Sendable, Equatable {
   /// and is so many that this quantile is one of theirs.
   private func reasonForNoUpperBound(_ result: RunResult) -> String? {
     guard name.hasPrefix("send_lag_"), comparison == .less || comparison == .atMost else { return nil }
-    let never = result.schedule.neverSent
+    // Of the phase that the lag is of; what is unsent was due in its last moments.
+    let skipped = result.measuredBy == nil ? nil : result.phases.first { $0.name == "measured" }?.skipped
+    let never = (skipped ?? result.schedule.skipped) + result.schedule.unsent
     // In documents of 0.1 send lag is of what was sent alone.
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
     let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
@@ -120,7 +125,9 @@ public struct Threshold: Sendable, Equatable {
   ]
 
   /// It says nothing of a run that did not come to its measured phase.
-  private var isOfMeasuredPhase: Bool { isRate || name.hasPrefix("send_lag_") }
+  private var isOfMeasuredPhase: Bool {
+    isRate || ["send_lag_", "error_", "drain_", "recover_", "loss_window_"].contains { name.hasPrefix($0) }
+  }
 
   private var isRate: Bool { name.hasSuffix("_per_s") }
 

@@ -87,6 +87,15 @@ struct PhaseBooksTests {
     #expect(absences.share(from: 250 * ms, to: 551 * ms) == 200 * ms)
     #expect(absences.share(from: 450 * ms, to: 551 * ms) == 50 * ms)
     #expect(absences.share(from: 600 * ms, to: 551 * ms) == 0)
+    // Who leaves work that could be done, again and again, is late however often it looks.
+    for time in 1...1_000 {
+      absences.isBusy = true
+      absences.look(at: 551 * ms + Int64(time) * 100_000)
+    }
+    #expect(absences.share(from: 551 * ms, to: 651 * ms) == 100 * ms)
+    absences.look(at: 652 * ms)
+    absences.look(at: 653 * ms)
+    #expect(absences.share(from: 650 * ms, to: 653 * ms) == 1 * ms)
   }
 
   @Test("A delay of the loop's clock counts for each of its milliseconds, with what was left of it")

@@ -55,6 +55,7 @@ struct MeasuredByTests {
         (phase.name, phase.seconds) = (name, seconds)
         (phase.rates, phase.latency, phase.batches, phase.lossWindow) = (.init(), .init(), .init(), .init(.count))
         phase.rates?.writtenPerS = 100
+        phase.sendings.accepted = name == "measured" ? 10_000 : 0
         return phase
       }
       phases.sort { $0.name > $1.name }

@@ -23,7 +23,11 @@ extension LoadOutcome {
     trial.sendLagP50Us = result.latency.sendLagUs.quantile(0.5)
     trial.sendLagP99Us = result.latency.sendLagUs.quantile(0.99)
     trial.loopLagP99Us = result.resources.loopLagUs.quantile(0.99)
-    if let stalls = result.stalls { (trial.stalledS, trial.longestStallMs) = (stalls.totalS, stalls.longestMs) }
+    if let stalls = result.stalls {
+      // Of the whole trial: one while it settles, or before the last answer is read, is blamed on the gateway as well.
+      let ofTrial = stalls.listed.filter { $0.tS + $0.ms / 1e3 > seconds("connect") }.map(\.ms)
+      (trial.stalledS, trial.longestStallMs) = (ofTrial.reduce(0, +) / 1e3, ofTrial.max() ?? 0)
+    }
     if let measured = phase(.measured), measured.measurements.drain.count > 0 {
       trial.behindMs = Double(measured.measurements.drain.maximum) / 1e3
     }

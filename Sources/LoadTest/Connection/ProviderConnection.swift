@@ -370,8 +370,7 @@ final class ProviderConnection {
       settledEnd = marker.position
       isTerminated = true
       runner.tally.sendings.markersAnswered += 1
-      // It proves what is before it, and is of the same phase.
-      runner.book(marks.phase(of: marker.position - 1)) {
+      runner.book(phase(ofMarkerAt: marker.position)) {
         $0.measurements.drain.record(Int((now - marker.written) / 1_000))
       }
       noteSettled(at: now)
@@ -399,6 +398,13 @@ final class ProviderConnection {
     }
     noteSettled(at: now)
     return isTerminated
+  }
+
+  /// A marker is of the phase that it settles: of the last one with a schedule, when it proves anything of that. What was
+  /// due then goes out up to some milliseconds behind its end.
+  private func phase(ofMarkerAt position: Int) -> RunPhase {
+    let phases = marks.counts(of: 0..<position).map(\.phase)
+    return phases.contains(runner.lastScheduled) ? runner.lastScheduled : phases.last ?? runner.runPhase
   }
 
   /// The gateway has said what became of what is settled, or will now never be looked at.

@@ -3,7 +3,8 @@ import DequeModule
 /// When an event loop did not look at its work although something may have been due.
 ///
 /// It looks every millisecond, and whenever a socket takes more. A longer time in between is an absence: the machine had no
-/// processor for it, the process was stopped, or the loop was busy with other work of its own.
+/// processor for it, the process was stopped, or the loop was busy with other work of its own. So is the time until it comes
+/// back to work that it left although there was room for it.
 struct Absences {
   private struct Absence {
     var from: Int64
@@ -20,11 +21,18 @@ struct Absences {
   private var last: Int64?
   private var beforeLast: Int64?
   private var recent: Deque<Absence> = []
+  /// It has left work that could be done; until the next look.
+  var isBusy = false
 
   /// The loop looks at its work.
   mutating func look(at now: Int64) {
-    defer { (beforeLast, last) = (last, now) }
-    guard let last, now - last > Self.usual else { return }
+    defer { (beforeLast, last, isBusy) = (last, now, false) }
+    guard let last, now - last > Self.usual || isBusy && now > last else { return }
+    if let newest = recent.last, newest.to == last {
+      recent[recent.count - 1].to = now
+      recent[recent.count - 1].total += now - last
+      return
+    }
     recent.append(Absence(from: last, to: now, total: (recent.last?.total ?? 0) + now - last))
     if recent.count > Self.most { recent.removeFirst() }
   }

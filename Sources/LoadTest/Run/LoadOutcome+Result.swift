@@ -72,7 +72,7 @@ extension LoadOutcome {
 
   private var limit: RunResult.Verdict.Limit {
     guard case .unlimited = plan.pace else {
-      return isBehind ? (usesMostOfItsCores ? .generator : .gateway) : .schedule
+      return isBehind ? (usesMostOfItsCores || ownsItsLag ? .generator : .gateway) : .schedule
     }
     return usesMostOfItsCores ? .generator : .gateway
   }
@@ -106,7 +106,7 @@ extension LoadOutcome {
     var warnings: [String] = []
     if isGatewayBehind, let measured = phase(.measured) {
       warnings.append(
-        "the gateway was \(milliseconds(measured.settledAfter * 1e3)) behind at the end: accepted_per_s is over the measured phase and the drain"
+        "the last of what was written in the measured phase was settled \(milliseconds(measured.settledAfter * 1e3)) behind its end: accepted_per_s is over the measured phase and the drain"
       )
     }
     if usesMostOfItsCores {
@@ -139,6 +139,12 @@ extension LoadOutcome {
     guard let measured = phase(.measured) else { return false }
     // What was never sent has no lag that says it all.
     return measured.measurements.sendLag.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
+  }
+
+  /// What is late is late by this side, more than by the gateway.
+  private var ownsItsLag: Bool {
+    guard let measured = phase(.measured)?.measurements, measured.sendLagOwn.count > 0 else { return false }
+    return measured.sendLagOwn.quantile(0.5) >= measured.sendLagGateway.quantile(0.5)
   }
 
   private var usesMostOfItsCores: Bool {

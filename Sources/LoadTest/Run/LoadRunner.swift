@@ -208,7 +208,8 @@ public final class LoadRunner: Sendable {
       let tally = await recorder.step()
       if let obstacle = await obstacle(tally, crew) { return .givenUp(.obstacle(obstacle)) }
       if await crew.all({ $0.isCutOff }) { return .givenUp(.lost(lastError: await crew.lastError() ?? "no answer")) }
-      if await crew.all({ $0.isAllSent }) { return .allSent }
+      // Behind the end the loops are in the next phase already.
+      if await crew.all({ $0.isAllSent }), context.clock() < end { return .allSent }
       if tally.up == 0, tally.failed > failed, let lastError = await crew.lastError() {
         notices.tryingAgain(lastError)
       }

@@ -229,7 +229,7 @@ extension LoopRunner {
   func pump(_ connection: ProviderConnection) {
     pumping { now in
       streak += 1
-      guard streak < Self.longestStreak else { return schedulePump() }
+      guard streak < Self.longestStreak else { return comeBack() }
       connection.flushWhatWaits(now)
       var records = 0
       while connection.isReady, let next = nextPiece(), fill(connection, next, now, &records) {}
@@ -264,13 +264,19 @@ extension LoopRunner {
     }
     records += 1
     guard records >= Self.burst else { return true }
-    schedulePump()
+    comeBack()
     return false
+  }
+
+  /// There is more to be sent, and room for it: until the loop comes back to it, it is this side that is late.
+  private func comeBack() {
+    absences.isBusy = true
+    schedulePump()
   }
 
   private func updateOwed(_ time: Int64) {
     guard pacer != nil else {
-      owed = .max
+      owed = time < scheduleEnd ? .max : 0
       return
     }
     // What would be due at the very end is not.
@@ -283,6 +289,8 @@ extension LoopRunner {
   func leaveOwed() {
     guard phase == .running, pacer != nil else { return }
     pump()
+    // What became due since it looked last, when it could not look now.
+    updateOwed(clock())
     tally.unsent += owed
     neverSent(owed, at: clock())
     owed = 0

@@ -155,10 +155,15 @@ struct Recorder {
   func settle(_ outcome: inout LoadOutcome) async {
     for index in outcome.phases.indices {
       let phase = outcome.phases[index].phase
-      outcome.phases[index].tally = tallies[phase.rawValue]
-      outcome.phases[index].measurements = measurements[phase.rawValue]
+      (outcome.phases[index].tally, outcome.phases[index].measurements) = (LoadTally(), LoadMeasurements())
       let settledAt = await crew.gather { $0.settledAt(phase) }.max() ?? 0
       outcome.phases[index].settledAfter = max(0, Double(settledAt - outcome.phases[index].end) / 1e9)
+    }
+    // What a loop was in before the run was ended in the phase before is counted with that.
+    for phase in RunPhase.allCases {
+      guard let index = outcome.phases.lastIndex(where: { $0.phase.rawValue <= phase.rawValue }) else { continue }
+      outcome.phases[index].tally += tallies[phase.rawValue]
+      outcome.phases[index].measurements.merge(measurements[phase.rawValue])
     }
     outcome.stalls = stalls.result
     guard let schedule else { return }
