@@ -179,10 +179,17 @@ extension CapacityDocument {
       "Search",
       [
         .paragraph(
-          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. One whose generator lacked processor time or stood still is void instead of failed. One that fails is made again: a rate fails that failed twice."
+          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. \(rules)"
         ),
         .chart(chart, caption: Prose(caption)),
       ])
+  }
+
+  /// Those by which its trials were judged.
+  private var rules: String {
+    trials.contains { $0.stalledS != nil }
+      ? "One whose generator lacked processor time or stood still is void instead of failed. One that fails is made again: a rate fails that failed twice."
+      : "One whose generator lacked processor time is void instead of failed."
   }
 
   // MARK: laws

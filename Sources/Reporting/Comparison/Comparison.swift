@@ -87,7 +87,10 @@ public struct Comparison: Sendable, Equatable, Encodable {
     let all = RunFigure.all.filter { isJudged.contains($0.name) } + RunFigure.all.filter { !isJudged.contains($0.name) }
     var rows = all.compactMap { figure in
       let (first, second) = (a.compactMap { figure.value($0.result) }, b.compactMap { figure.value($0.result) })
-      return first.isEmpty && second.isEmpty ? nil : Self.row(figure, first, second)
+      // Of those that somebody asked for it is told that there is none.
+      let isAskedFor = isJudged.contains(figure.name) && figures != Self.mainFigures
+      let hasNone = first.isEmpty && second.isEmpty && !isAskedFor
+      return hasNone ? nil : Self.row(figure, first, second)
     }
     for index in rows.indices where rows[index].judgement != .missing && isJudged.contains(rows[index].figure) {
       rows[index].judgement = measures.areMixed ? .notComparable : .tooFew
@@ -97,8 +100,10 @@ public struct Comparison: Sendable, Equatable, Encodable {
     judged = RunFigure.all.map(\.name).filter(isJudged.contains)
     differences = SetupDifference.between(a.map(\.result), b.map(\.result))
     let tests = rows.compactMap { $0.p == nil ? nil : MannWhitney.smallest($0.a.values.count, $0.b.values.count) }
+    let missing = rows.filter { isJudged.contains($0.figure) && $0.judgement == .missing }
     warnings =
-      measures.warnings + Self.warnings(ofTests: tests) + Self.warnings(ofNumbers: a.count, b.count)
+      missing.map { "\($0.figure): \($0.a.values.isEmpty && $0.b.values.isEmpty ? "no run" : "only one side") has it" }
+      + measures.warnings + Self.warnings(ofTests: tests) + Self.warnings(ofNumbers: a.count, b.count)
       + Self.warnings(a, b, differences)
   }
 

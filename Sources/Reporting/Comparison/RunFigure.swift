@@ -26,10 +26,10 @@ public struct RunFigure: Sendable {
   /// Those that say most, in the order in which they are shown.
   public static let all: [RunFigure] = {
     func quantile(
-      _ name: String, _ share: Double, _ unit: Unit, _ path: KeyPath<RunResult, LatencyHistogram> & Sendable
+      _ name: String, _ share: Double, _ unit: Unit, _ histogram: @escaping @Sendable (RunResult) -> LatencyHistogram
     ) -> RunFigure {
       RunFigure(name, unit, .lower) {
-        let histogram = $0[keyPath: path]
+        let histogram = histogram($0)
         return histogram.count > 0 ? Double(histogram.quantile(share)) : nil
       }
     }
@@ -44,17 +44,17 @@ public struct RunFigure: Sendable {
       RunFigure("written_bytes_per_s", .bytesPerSecond, .higher) {
         $0.measuredS > 0 ? $0.rates.writtenBytesPerS : nil
       },
-      quantile("send_lag_p50", 0.5, .microseconds, \.latency.sendLagUs),
-      quantile("send_lag_p99", 0.99, .microseconds, \.latency.sendLagUs),
-      quantile("error_p50", 0.5, .microseconds, \.latency.errorMs),
-      quantile("error_p99", 0.99, .microseconds, \.latency.errorMs),
-      quantile("loss_window_p50", 0.5, .count, \.lossWindow),
-      quantile("loss_window_p99", 0.99, .count, \.lossWindow),
-      quantile("recover_p50", 0.5, .microseconds, \.latency.recoverMs),
-      quantile("recover_p99", 0.99, .microseconds, \.latency.recoverMs),
-      quantile("drain_p99", 0.99, .microseconds, \.latency.drainMs),
-      quantile("tls_handshake_p50", 0.5, .microseconds, \.latency.tlsHandshakeMs),
-      quantile("tls_resumed_p50", 0.5, .microseconds, \.latency.tlsResumedMs),
+      quantile("send_lag_p50", 0.5, .microseconds) { $0.latency.sendLagUs },
+      quantile("send_lag_p99", 0.99, .microseconds) { $0.latency.sendLagUs },
+      quantile("error_p50", 0.5, .microseconds) { $0.latency.errorMs },
+      quantile("error_p99", 0.99, .microseconds) { $0.latency.errorMs },
+      quantile("loss_window_p50", 0.5, .count) { $0.lossWindow },
+      quantile("loss_window_p99", 0.99, .count) { $0.lossWindow },
+      quantile("recover_p50", 0.5, .microseconds) { $0.latency.recoverMs },
+      quantile("recover_p99", 0.99, .microseconds) { $0.latency.recoverMs },
+      quantile("drain_p99", 0.99, .microseconds) { $0.latency.drainMs },
+      quantile("tls_handshake_p50", 0.5, .microseconds) { $0.ofWholeRun(\.tlsHandshakeMs) },
+      quantile("tls_resumed_p50", 0.5, .microseconds) { $0.ofWholeRun(\.tlsResumedMs) },
       share("rejected_rate", \.sendings.rejected),
       share("resent_rate", \.sendings.resent),
       RunFigure("per_write_mean", .count, .neither) {
@@ -67,7 +67,7 @@ public struct RunFigure: Sendable {
       RunFigure("max_rss_bytes", .bytes, .lower) {
         $0.resources.maxRssBytes > 0 ? Double($0.resources.maxRssBytes) : nil
       },
-      quantile("loop_lag_p99", 0.99, .microseconds, \.resources.loopLagUs),
+      quantile("loop_lag_p99", 0.99, .microseconds) { $0.resources.loopLagUs },
     ]
   }()
 }

@@ -28,7 +28,9 @@ extension RunReport {
       rates.basis == .measuredAndDrain
         ? "over the measured phase and the drain"
         : ofAccepted == nil && interval.share != nil
-          ? "what was accepted of that; more was lost than the interval above is wide" : "what was accepted of that")
+          ? "what was accepted of that; more was lost than the interval above is wide"
+          : result.measuredBy == nil
+            ? "written per second, times the share of the whole run that was accepted" : "what was accepted of that")
     if let count = plannedConnections {
       table.add(
         "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
@@ -38,7 +40,12 @@ extension RunReport {
     if rates.acceptedPerS > 0 {
       table.add(
         "A campaign of a million takes", Prose(Unit.seconds.text(1e6 / rates.acceptedPerS)),
-        around(1e6 / rates.acceptedPerS, .seconds, by: ofAccepted), "1,000,000 / accepted per second")
+        Prose(
+          ofAccepted.flatMap { share in
+            share < 1
+              ? Self.between(
+                1e6 / rates.acceptedPerS / (1 + share)...1e6 / rates.acceptedPerS / (1 - share), .seconds) : nil
+          } ?? "–"), "1,000,000 / accepted per second")
     }
     table.add(
       "Plaintext to the gateway", Prose(Unit.bytesPerSecond.text(rates.writtenBytesPerS)), "–",
@@ -60,13 +67,18 @@ extension RunReport {
     }
     let ofSeconds = WholeSeconds(result.series, in: measured).sendLagP99
     guard let middle = median(ofSeconds) else { return }
+    // What the plan changes is no chance, and has no interval.
+    guard reasonToVary == nil else { return }
     let known = MedianInterval(ofSeconds)
     table.add(
       "Send lag p99 of a second, median", Prose(Unit.microseconds.text(middle)),
       Prose(known.map { Self.between($0.bounds, .microseconds) } ?? "–"),
       Prose(
         "of \(grouped(ofSeconds.count)) \(ofSeconds.count == 1 ? "second" : "seconds")"
-          + (known == nil ? ": too short for an interval" : "")))
+          + (known != nil
+            ? ""
+            : ofSeconds.count < MedianInterval.fewest
+              ? ": too short for an interval" : ": no interval, neighbouring seconds are too much alike")))
   }
 
   private func errorRows(_ table: inout Table) {
@@ -80,9 +92,10 @@ extension RunReport {
             events: sendings.rejected, of: sendings.written,
             seconds: result.series.map { (Double($0.errors), Double($0.written)) }
           ).map { Self.between($0, .share) } ?? "–"),
-        "one in \(grouped(Double(sendings.written) / Double(max(1, sendings.rejected))))")
+        "one in \(grouped(Double(sendings.written) / Double(max(1, sendings.rejected)))), whole run")
     case .lessThan(let share):
-      table.add("Rejected", "none", "below \(Unit.share.text(share))", "none in \(grouped(sendings.written))")
+      table.add(
+        "Rejected", "none", "below \(Unit.share.text(share))", "none in \(grouped(sendings.written)), whole run")
     case .unknown: table.add("Rejected", "–", "–", "nothing was written")
     }
     if result.lossWindow.count > 0 {
@@ -98,7 +111,7 @@ extension RunReport {
     if sendings.accepted > 0, sendings.written > 0 {
       table.add(
         "Written for each one accepted", Prose(decimal(Double(sendings.written) / Double(sendings.accepted), 4)), "–",
-        "1 when nothing is sent again")
+        "1 when nothing is sent again; whole run")
     }
   }
 

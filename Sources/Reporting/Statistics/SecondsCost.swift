@@ -66,7 +66,7 @@ struct SecondsCost {
   /// least nearer to either.
   ///
   /// Least squares of the relative errors; a second counts as much as the processor time that it is a measurement of. The
-  /// part that is of no write and no notification is always fitted, or, when it comes out below 0, held there; F's error is
+  /// part that is of no write and no notification is fitted too; when one of the three comes out below 0, without it. F's error is
   /// that of a fit which does not know it, because the writes of all seconds are often alike, and then it looks like F.
   var fit: Fit? {
     guard let least = seconds.map(\.batch).min(), let most = seconds.map(\.batch).max(), most >= 2 * least else {

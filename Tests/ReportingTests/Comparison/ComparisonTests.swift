@@ -152,6 +152,13 @@ struct ComparisonTests {
     #expect(olds.warnings.isEmpty)
   }
 
+  @Test("A figure that was asked for and that no run has is told, and not left out")
+  func noneHasIt() {
+    let comparison = Comparison([run(1), run(1)], [run(1), run(1)], judging: ["error_p99"])
+    #expect(comparison.rows.first?.figure == "error_p99" && comparison.rows.first?.judgement == .missing)
+    #expect(comparison.warnings.contains("error_p99: no run has it"))
+  }
+
   @Test("What differs is named with its values, and warned of where it spoils the comparison")
   func differences() throws {
     let comparison = Comparison(
