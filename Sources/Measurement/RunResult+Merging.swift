@@ -117,6 +117,7 @@ extension RunResult {
   // MARK: numbers
 
   private static func rates(of results: [RunResult], over measured: Double) -> Rates {
+    if results.count == 1 { return results[0].rates }
     var rates = Rates()
     func counted(_ path: KeyPath<Rates, Double>) -> Double {
       finite(results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS } / measured)
@@ -137,7 +138,9 @@ extension RunResult {
         .reduce(0) { $0 + Double($1.sendings.accepted) }
     }
     let accepted = results.reduce(0) { $0 + accepted($1) }
-    let longest = results.map { base($0, rates.basis) }.max() ?? 0
+    // As it is told of the merged one: the longest of both phases.
+    let drain = results.map { base($0, rates.basis) - $0.measuredS }.max() ?? 0
+    let longest = measured + drain
     rates.acceptedPerS = longest > 0 ? finite(accepted / longest) : 0
     return rates
   }

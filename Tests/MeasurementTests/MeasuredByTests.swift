@@ -75,6 +75,12 @@ struct MeasuredByTests {
     ])
     #expect(behind.rates.basis == .measuredAndDrain && behind.rates.acceptedPerS == 20_000.0 / 16)
     #expect(behind.phases.first { $0.name == "measured" }?.rates?.writtenPerS == 200)
+    #expect(try MergingTests.merge([behind]).rates == behind.rates)
+    // The longest measured phase and the longest drain need not be of one part.
+    var long = part(.measured, drain: 1, stall: 0)
+    (long.measuredS, long.phases[0].seconds) = (12, 12)
+    let joined = try MergingTests.merge([long, part(.measuredAndDrain, drain: 6, stall: 0)])
+    #expect(joined.rates.acceptedPerS == 20_000.0 / 18)
     #expect(behind.phases.first { $0.name == "drain" }?.rates?.writtenPerS == 700.0 / 6)
   }
 }
