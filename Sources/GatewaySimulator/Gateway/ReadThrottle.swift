@@ -66,7 +66,7 @@ private struct TokenBucket {
     return max(1, Int64(((wanted - bytes) / bytesPerNanosecond).rounded(.up)))
   }
 
-  /// What comes in within 2 ms at most; a power of two, as a socket's reads are not cut to other lengths.
+  /// The bytes of 2 ms at most; a power of two, as a socket's reads are not cut to other lengths.
   static func readLength(_ rate: Int) -> Int {
     let most = min(65_536, max(256, rate / 500))
     return 1 << (Int.bitWidth - 1 - most.leadingZeroBitCount)

@@ -86,7 +86,7 @@ final class ProviderConnection {
     session = runner.makeSession()
   }
 
-  /// What is written from now on is of this phase of the run.
+  /// Later writes are of this phase of the run.
   func begin(_ phase: RunPhase) { marks.begin(phase, at: log.count) }
 
   func carries(_ channel: any Channel) -> Bool { channel === self.channel }
@@ -524,7 +524,7 @@ final class ProviderConnection {
     (channel, socket, tls, isWritable) = (nil, nil, nil, false)
   }
 
-  /// What was collected and not written.
+  /// The pieces of the batch that is not written.
   private var unwritten: [SentLog.Piece] {
     pieces.map { piece, due in
       var piece = piece

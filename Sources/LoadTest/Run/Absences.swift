@@ -15,7 +15,7 @@ struct Absences {
 
   /// Nanoseconds between two looks that are usual: a timer's millisecond, and its lateness.
   private static let usual: Int64 = 2_000_000
-  /// What is older is not told apart any more.
+  /// Older absences are not told apart.
   private static let most = 4_096
 
   private var last: Int64?

@@ -62,7 +62,7 @@ extension LoadOutcome {
     return rates
   }
 
-  /// What the gateway was sent in the measured phase took it noticeably longer than that.
+  /// The gateway took noticeably longer than the measured phase for its sendings.
   private var isGatewayBehind: Bool {
     phase(.measured).map { $0.settledAfter > Self.tolerableDelay * $0.seconds } ?? false
   }
@@ -137,7 +137,7 @@ extension LoadOutcome {
   /// It did not write what was due.
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
-    // What was never sent has no lag that says it all.
+    // The lag of those that were never sent is a lower bound.
     return measured.measurements.sendLag.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
   }
 
