@@ -46,7 +46,7 @@ public struct SimulatorOptions: Sendable {
   /// frame that has begun when it is longer than 4 KiB. Further connections are closed at once, and one whose frame
   /// passes the limit is closed.
   public var maximumConnectionMemory = 2 << 30
-  /// What a connection is counted with that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
+  /// Bytes of a connection that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
   public var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
   /// Connections that the ledger lists; the others are only counted.
   public var maximumListedConnections = 100_000

@@ -59,7 +59,8 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var sendLagP50Us = 0
   public var sendLagP99Us = 0
   public var loopLagP99Us = 0
-  /// Seconds in which the generator stood still, and milliseconds of the longest such time; absent in documents of 0.1.
+  /// Seconds of the trial, its settling and draining included, in which the generator stood still, and milliseconds of the
+  /// longest such time; absent in documents of 0.1.
   public var stalledS: Double?
   public var longestStallMs: Double?
   /// By how much what is due and not written grew each second; absent without a rate, or with less than 3 seconds.

@@ -39,6 +39,7 @@ public struct LatencyHistogram: Sendable {
   /// Adds what another one has counted; both must have the same unit.
   public mutating func merge(_ other: LatencyHistogram) {
     precondition(unit == other.unit, "histograms of different units")
+    guard other.count > 0 else { return }
     histogram.add(other.histogram)
     sum += other.sum
   }

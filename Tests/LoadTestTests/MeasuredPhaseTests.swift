@@ -70,7 +70,7 @@ struct MeasuredPhaseTests {
 
   @Test("A schedule ends exactly: what is due before its end is sent, to the last one", arguments: [1, 2, 3])
   func exactEnd(threads: Int) throws {
-    for (rate, warmUp, length) in [(10.0, 0.0, 6.0), (1_000, 0.25, 1), (3_333, 0, 1.5), (777.7, 0.3, 0.9)] {
+    for (rate, warmUp, length) in [(10.0, 0.0, 2.0), (1_000, 0.25, 1), (3_333, 0, 1.5), (777.7, 0.3, 0.9)] {
       let run = try run(rate: rate, seconds: length, seed: UInt64(threads)) {
         ($0.warmUp, $0.connections.count, $0.threads) = (.seconds(warmUp), threads, threads)
       }
@@ -99,6 +99,24 @@ struct MeasuredPhaseTests {
     #expect(result.measuredS == 0 && result.notifications.accepted == 100)
     let threshold = try Threshold("send_lag_p99<1s").judge(result)
     #expect(!threshold.passed && threshold.reason == "nothing was measured")
+  }
+
+  @Test(
+    "A count that is reached where two phases meet leaves nothing out of the books", arguments: [5_001, 5_020, 5_060])
+  func countAtTheJoint(count: Int) throws {
+    let run = try run { ($0.count, $0.warmUp) = (count, .seconds(1)) }
+    let outcome = try run.run()
+    expectBalance(outcome, run.world.books)
+    #expect(outcome.books.generated == count && outcome.books.accepted == count)
+  }
+
+  @Test("As fast as possible, nothing new is made behind the end")
+  func unlimitedEnd() throws {
+    let run = try run(seconds: 0.02) { $0.pace = .unlimited }
+    let outcome = try run.run()
+    expectBalance(outcome, run.world.books)
+    #expect(outcome.books.generated > 0)
+    #expect(outcome.phase(.drain)?.tally.generated == 0)
   }
 
   // MARK: the accepted rate
@@ -220,5 +238,16 @@ struct MeasuredPhaseTests {
     // One that nobody stopped has none.
     let calm = try self.run().run().result(Environment())
     #expect(calm.stalls?.count == 0 && calm.warnings == [] && calm.series.allSatisfy { $0.stalledMs == 0 })
+  }
+
+  @Test("A stall while a trial settles is of the trial, though not of what it measures")
+  func stallBefore() throws {
+    let run = try run { $0.warmUp = .seconds(1) }
+    run.at(.milliseconds(500)) { $0.world.stop(for: .milliseconds(300)) }
+    let outcome = try run.run()
+    let result = outcome.result(Environment())
+    #expect(result.stalls?.count == 0)
+    let trial = outcome.trial(result)
+    #expect((280...310).contains(trial.longestStallMs ?? 0) && (trial.stalledS ?? 0) > 0.28)
   }
 }

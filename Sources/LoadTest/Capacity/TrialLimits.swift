@@ -43,7 +43,7 @@ public struct TrialLimits: Sendable {
       // A stall makes what is due meanwhile late by as much as its length, whatever the gateway does.
       if stalledS > Self.tolerableStall * trial.measuredS || longestMs * 1e3 > Double(lag) {
         reasons.append(
-          "the generator stood still for \(seconds(stalledS)) of \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
+          "the generator stood still for \(seconds(stalledS)) of a trial that measures \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
         )
       }
     } else if trial.loopLagP99Us > Self.tolerableLoopLag {

@@ -543,7 +543,7 @@ final class ProviderConnection {
     var rest = log.pieces(from: settledEnd)
     let count = rest.reduce(0) { $0 + $1.count }
     guard count > 0 else { return }
-    // What was open on an earlier connection stays so: it may have been accepted there.
+    // Those that were open on an earlier connection stay so: they may have been accepted there.
     if !isTerminated { for index in rest.indices { rest[index].isOpen = true } }
     if isTerminated {
       for (phase, count) in open { runner.book(phase) { $0.tally.sendings.discarded += count } }

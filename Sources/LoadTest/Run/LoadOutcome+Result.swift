@@ -141,7 +141,7 @@ extension LoadOutcome {
     return measured.measurements.sendLag.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
   }
 
-  /// What is late is late by this side, more than by the gateway.
+  /// The median lag is the generator's own rather than the gateway's.
   private var ownsItsLag: Bool {
     guard let measured = phase(.measured)?.measurements, measured.sendLagOwn.count > 0 else { return false }
     return measured.sendLagOwn.quantile(0.5) >= measured.sendLagGateway.quantile(0.5)

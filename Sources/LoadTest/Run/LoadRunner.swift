@@ -179,7 +179,7 @@ public final class LoadRunner: Sendable {
         await crew.each { $0.endSchedule(at: ended) }
       }
       outcome.end(await recorder.endPhase(at: ended), isInterrupted: how == .stopped)
-      // What ends in the warm-up has nothing that was measured.
+      // A run that ends in the warm-up measures nothing.
       if how != .timeIsUp { break }
     }
   }

@@ -118,13 +118,11 @@ extension LoopRunner {
   func tick() {
     let now = clock()
     passTime(now)
+    let late = stalls.tick(now, processor: world.processor(), interval: Self.tick)
     if lastTick != nil {
-      let late = stalls.tick(now, processor: world.processor(), interval: Self.tick)
       measurements.noteLoopLag(late)
       // While the process was stopped nobody tried to connect.
       if late > 100_000_000 { lastOpen += late }
-    } else {
-      _ = stalls.tick(now, processor: world.processor(), interval: Self.tick)
     }
     lastTick = now
     streak = 0

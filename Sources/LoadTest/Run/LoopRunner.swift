@@ -167,7 +167,7 @@ extension LoopRunner {
     max(earlier[phase.rawValue].settledAt, phase == runPhase ? current.settledAt : 0)
   }
 
-  /// What was measured of each phase since the last call.
+  /// The measurements of each phase since the last call.
   func takeMeasurements() -> [LoadMeasurements] {
     var all: [LoadMeasurements] = []
     for phase in RunPhase.allCases {
@@ -279,7 +279,7 @@ extension LoopRunner {
       owed = time < scheduleEnd ? .max : 0
       return
     }
-    // What would be due at the very end is not.
+    // A sending that would be due at the very end is not.
     let now = min(time, scheduleEnd - 1)
     owed += pacer?.due(at: Double(now - start) / 1e9) ?? 0
     if latePacer != nil { skipLate(now) }
