@@ -111,7 +111,7 @@ struct TraceReportTests {
       #expect(partial.missing?.hasPrefix("The records are partial: ") == true, "without \(type)")
       expectBalance(partial.report, "without \(type)")
     }
-    for length in stride(from: 1, to: lines.count, by: max(1, lines.count / 12)) {
+    for length in stride(from: 1, to: lines.count, by: max(1, lines.count / (TestRun.isWhole ? 12 : 3))) {
       let partial = try report(Array(lines.prefix(length)))
       #expect(partial.missing?.contains("no summary") == true, "the first \(length)")
       expectBalance(partial.report, "the first \(length)")
