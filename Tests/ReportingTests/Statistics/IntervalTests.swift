@@ -12,7 +12,7 @@ struct IntervalTests {
   private static let lengths: [(seconds: Int, series: Int)] =
     TestRun.isWhole
     ? [(16, 1_500), (20, 1_500), (30, 1_000), (60, 600), (120, 400), (300, 150), (600, 100)]
-    : [(16, 800), (30, 300), (120, 50)]
+    : [(16, 400), (30, 150), (120, 40)]
 
   @Test("The interval of a rate holds its mean in 90 of 100 series at least", arguments: SimulatedSeries.all)
   func rates(series: SimulatedSeries) throws {
