@@ -11,6 +11,8 @@ import Testing
 struct SimulateProcessTests {
   /// Descriptors that the process may have: fewer than it is given connections.
   private static let limit = 64
+  /// Connections leave so many descriptors at least to the rest of the process.
+  private static let spare = 8
   private static let clientCount = 120
 
   /// Starts it, and takes descriptors away from it: it has made its plans for more.
@@ -94,7 +96,7 @@ struct SimulateProcessTests {
       let simulator = try limited(in: command)
       let clients = try (1...Self.clientCount).map { _ in try PlainClient(simulator.gateway) }
       for (number, client) in clients.enumerated() { try client.send(Frames.framed(UInt32(number + 1))) }
-      #expect(waitUntil { simulator.openFiles >= Self.limit - 1 })
+      #expect(waitUntil { simulator.openFiles >= Self.limit - 16 })
       #expect(simulator.runnableTime > .zero)
       // A loop that asks again and again for what it cannot get works, or waits for a processor, all the time; one that
       // has nothing to do does neither, but for moments, which can be long on a crowded machine.
@@ -104,6 +106,8 @@ struct SimulateProcessTests {
           usleep(500_000)
           return simulator.runnableTime - before < (ContinuousClock.now - start) / 2
         })
+      // libdispatch ended the process once, because it could not open a file of /proc.
+      #expect(simulator.openFiles <= Self.limit - Self.spare)
       // Each that ends makes room for another one; all that wait come to be accepted.
       let last = clients[Self.clientCount - 1]
       for client in clients.dropLast() { client.close() }
@@ -123,7 +127,7 @@ struct SimulateProcessTests {
       let simulator = try limited(in: command)
       let clients = try (1...Self.clientCount).map { _ in try PlainClient(simulator.gateway) }
       for client in clients { try client.send(Frames.framed(1)) }
-      #expect(waitUntil { simulator.openFiles >= Self.limit - 1 })
+      #expect(waitUntil { simulator.openFiles >= Self.limit - 16 })
       simulator.send(SIGTERM)
       // They are shut down, and close.
       for client in clients {
@@ -134,7 +138,7 @@ struct SimulateProcessTests {
       let ledger = try simulator.ledger()
       // The last may be ended before anything of them is read.
       #expect(ledger.gateway.accepted <= ledger.gateway.connections)
-      #expect((30..<Self.limit).contains(ledger.gateway.connections))
+      #expect((20..<Self.limit).contains(ledger.gateway.connections))
     }
   }
 
