@@ -2,12 +2,12 @@
 """Makes runs that are all the same, and counts how often what is said of them is a difference; Scripts/bench truth aa calls
 it.
 
-    repeats.py --apnscope FILE --folder FOLDER [--runs N] [--splits N]
+    repeats.py --apnscope FILE --folder FOLDER [--runs N] [--splits N] [--for TIME]
 
 The runs are divided at random into two halves, again and again, and `apnscope compare` judges each division. A division
 accuses when any figure is better, worse or different. Of what is judged at 5 % no more than one in twenty may. Then how
 often the interval that `apnscope report` prints for a run holds the median of all runs: within one run it tells nothing of
-what changes from run to run, so that is shown and not judged. Results stay in the folder. Exit code 1: too many accuse.
+what changes from run to run, so that is shown and not judged. Only runs of 16 s and more have intervals. Results stay in the folder. Exit code 1: too many accuse.
 """
 
 import argparse
@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import loads  # noqa: E402
 
 SIMULATE = ["--response-delay", "5ms"]
-LOAD = ["--connections", "4", "--rate", "10k/s", "--warm-up", "500ms", "--for", "3s", "--faults", "missing-token=5e-4"]
+LOAD = ["--connections", "4", "--rate", "10k/s", "--warm-up", "500ms", "--faults", "missing-token=5e-4"]
 NOMINAL = 0.05
 ACCUSING = {"better", "worse", "different"}
 
@@ -115,21 +115,22 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, required=True)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--for", dest="length", default="3s")
     options = parser.parse_args()
     if options.runs < 10 or options.splits < 20:
         parser.error("5 runs a side, so 10 in all, and 20 splits are the fewest that say something")
-    apnscope, folders = str(options.apnscope.resolve()), []
+    apnscope, folders, load = str(options.apnscope.resolve()), [], [*LOAD, "--for", options.length]
     try:
         for number in range(1, options.runs + 1):
             folder = (options.folder / f"{number:02}").resolve()
-            loads.Load(apnscope, folder).run(SIMULATE, LOAD, captures=False)
+            loads.Load(apnscope, folder).run(SIMULATE, load, captures=False)
             folders.append(folder)
         figures, divisions = accused(apnscope, [str(folder / "result.json") for folder in folders], options.splits)
         covered = list(coverage(apnscope, folders))
     except loads.Failure as error:
         print(f"void: {error}")
         return 1
-    print(f"{options.runs} runs of: load --plain {' '.join(LOAD)}")
+    print(f"{options.runs} runs of: load --plain {' '.join(load)}")
     print(f"against: simulate --plain {' '.join(SIMULATE)}\n")
     most = most_by_chance(options.splits, NOMINAL)
     holds = divisions <= most

@@ -31,6 +31,26 @@ struct LoopRunnerTests {
     #expect(carried.allSatisfy { abs($0 - 60 / count) <= 1 }, "\(carried)")
     try run.end()
   }
+
+  @Test("What is sent again is late since it came back, each piece since its own time")
+  func lagOfAgain() throws {
+    let run = try FreeRun {
+      $0.connections.count = 1
+      $0.pace = .scheduled(.constant(0.1), isPoisson: false)
+    }
+    run.tick()
+    run.visit()
+    _ = run.runner.takeMeasurements()
+    for index in [0, 10] {
+      run.runner.putBack([SentLog.Piece(index: index, count: 3, attempt: 1)])
+      for _ in 0..<5 { run.tick() }
+    }
+    run.visit()
+    let lag = run.runner.takeMeasurements()[RunPhase.measured.rawValue].sendLag
+    #expect(lag.count == 6 && run.runner.tally.sendings.resent == 6)
+    #expect((4_990...5_010).contains(lag.minimum) && (9_990...10_010).contains(lag.maximum))
+    try run.end()
+  }
 }
 
 /// A load over sockets that take whatever they are given, which never brings a loop to an end of itself.

@@ -102,12 +102,20 @@ struct MeasuredPhaseTests {
   }
 
   @Test(
-    "A count that is reached where two phases meet leaves nothing out of the books", arguments: [5_001, 5_020, 5_060])
+    "A count that is reached where two phases meet leaves nothing out of the books",
+    arguments: [5_000, 5_001, 5_020, 5_060])
   func countAtTheJoint(count: Int) throws {
     let run = try run { ($0.count, $0.warmUp) = (count, .seconds(1)) }
     let outcome = try run.run()
     expectBalance(outcome, run.world.books)
     #expect(outcome.books.generated == count && outcome.books.accepted == count)
+  }
+
+  @Test("A count's measured phase ends with its last write, however much later that is seen")
+  func countedEnd() throws {
+    let result = try run(rate: 1_000) { $0.count = 1_000 }.run().result(Environment())
+    #expect(abs(result.measuredS - 0.999) < 0.002)
+    #expect(abs(result.rates.writtenPerS - 1_001) < 3 && result.rates.acceptedPerS == result.rates.writtenPerS)
   }
 
   @Test("As fast as possible, nothing new is made behind the end")

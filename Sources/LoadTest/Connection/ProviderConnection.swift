@@ -229,7 +229,7 @@ final class ProviderConnection {
       var left = piece
       while left.count > 0 {
         guard phase == .up else { return runner.putBack([left] + suspects[(number + 1)...]) }
-        let taken = collect(left, now: now) { _ in DueTimes(runner.againSince) }
+        let taken = collect(left, now: now) { _ in DueTimes(left.due ?? now) }
         left.index += taken
         left.count -= taken
         if left.count > 0 { flush(.full) }
@@ -528,7 +528,7 @@ final class ProviderConnection {
   private var unwritten: [SentLog.Piece] {
     pieces.map { piece, due in
       var piece = piece
-      piece.due = piece.attempt == 0 ? due.first : nil
+      piece.due = due.first
       return piece
     }
   }
@@ -576,6 +576,7 @@ final class ProviderConnection {
 extension LoopRunner {
   /// A batch is about to be written. All at once: what belongs to another object is looked after at every use.
   fileprivate func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, at now: Int64) {
+    lastWrite = now
     tally.wrote(count, bytes, reason)
     measurements.wrote(count, bytes)
     if runPhase == .measured || runPhase == .warmUp { bins.add(count, at: now - start) }

@@ -25,7 +25,8 @@ struct SentLog {
     var portion = Int.max
     /// They were written before, and nothing tells what became of one of these sendings.
     var isOpen = false
-    /// When the first of them was due that was never written, nanoseconds of the monotonic clock.
+    /// When the first of them was due that is to be written, for the first time or again; nanoseconds of the monotonic
+    /// clock.
     var due: Int64?
 
     var end: Int { index + count }

@@ -173,7 +173,13 @@ public final class LoadRunner: Sendable {
       end += Int64(length / .nanoseconds(1))
       let how = await wait(until: end, crew, &recorder, &notices, context)
       if case .givenUp(let reason) = how { outcome.givenUp = reason }
-      let ended = how == .timeIsUp ? end : min(end, context.clock())
+      let ended =
+        switch how {
+        case .timeIsUp: end
+        // With its last write: that it was is seen some milliseconds later.
+        case .allSent: min(end, max(recorder.phaseBegan, await crew.gather { $0.lastWrite }.max() ?? 0))
+        case .stopped, .givenUp: min(end, context.clock())
+        }
       if phase == .measured || how != .timeIsUp {
         recorder.endMeasuring(at: ended)
         await crew.each { $0.endSchedule(at: ended) }

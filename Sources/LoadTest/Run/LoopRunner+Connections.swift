@@ -74,8 +74,9 @@ extension LoopRunner {
   /// sorted when they are looked at.
   func putBack(_ pieces: [SentLog.Piece]) {
     guard !pieces.isEmpty else { return }
-    againSince = clock()
-    for piece in pieces {
+    let now = clock()
+    for var piece in pieces {
+      piece.due = piece.due ?? now
       if piece.isSuspect { suspects.append(piece) } else { again.append(piece) }
     }
     isAgainSorted = false

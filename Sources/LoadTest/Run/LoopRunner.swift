@@ -65,10 +65,11 @@ final class LoopRunner {
   var isAgainSorted = true
   /// Of these, one may be what ends connections without a word. They go on connections of their own.
   var suspects: Deque<SentLog.Piece> = []
-  var againSince: Int64 = 0
   /// Due and not sent yet.
   private(set) var owed = 0
   var next = 0
+  /// When the last batch was written; 0: none was.
+  var lastWrite: Int64 = 0
   private var turn = 0
   private var isPumping = false
   private var isPumpScheduled = false
@@ -340,14 +341,14 @@ extension LoopRunner {
       return takenPacer?.take(count).map { DueTimes($0, since: start) } ?? DueTimes(now)
     }
     // One that was never written is late since it was due.
-    return piece.attempt == 0 ? dueTimes(ofFirst: count, of: piece) : DueTimes(againSince)
+    return dueTimes(ofFirst: count, of: piece)
   }
 
-  /// Of a piece that was taken before and not written.
+  /// Of a piece that was taken before: one that is sent again is due since that is known.
   func dueTimes(ofFirst count: Int, of piece: SentLog.Piece) -> DueTimes {
-    guard let first = pacer?.time(of: piece.index), let last = pacer?.time(of: piece.index + count - 1) else {
-      return DueTimes(piece.due ?? againSince)
-    }
+    guard piece.attempt == 0, let first = pacer?.time(of: piece.index),
+      let last = pacer?.time(of: piece.index + count - 1)
+    else { return DueTimes(piece.due ?? clock()) }
     return DueTimes((first, last), since: start)
   }
 
