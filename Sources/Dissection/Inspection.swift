@@ -110,7 +110,7 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ record: ErrorResponseRecord) {
     let index = tallies.index(of: record.place.connection)
     if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
-    report.errorsByStatus[record.response.status.rawValue, default: 0] += 1
+    report.errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
     report.errorCount += 1
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record))

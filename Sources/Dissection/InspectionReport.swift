@@ -120,7 +120,8 @@ public struct InspectionReport: Sendable, Encodable {
   public var notificationsByCommand = [0, 0, 0]
   public var fates = Fates()
   public var errorCount = 0
-  public var errorsByStatus: [UInt8: Int] = [:]
+  /// Keys are `Int` because JSON then has an object; of other numbers it has a list.
+  public var errorsByStatus: [Int: Int] = [:]
   public var errors: [ErrorRow] = []
   public var feedbackConnections = 0
   public var feedbackTuples = 0

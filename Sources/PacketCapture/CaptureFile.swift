@@ -4,7 +4,7 @@ import Glibc
 /// A packet capture (pcap, pcapng, snoop; gzip or zstd told from the content), read from front to back once.
 ///
 /// libpcap is not used for files: it has no access to secrets blocks, refuses mixed link types, cuts nanoseconds and
-/// reads nothing compressed. Memory is one block of 1 MiB, or the largest packet.
+/// reads nothing compressed. Memory is one block of 512 KiB, or the largest packet.
 public struct CaptureFile: ~Copyable {
   private enum Parser {
     case pcap(PcapParser)

@@ -87,13 +87,13 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Longest device token; a longer one is malformed.", valueName: "bytes",
+      "Longest device token of commands 0 and 1 and of feedback; a longer one is malformed.", valueName: "bytes",
       default: ByteCount(ProtocolLimits().maximumTokenLength)), transform: ByteCount.parse)
   var maxTokenLength = ByteCount(ProtocolLimits().maximumTokenLength)
 
   @Option(
     help: ArgumentHelp(
-      "Longest payload; a longer one is malformed.", valueName: "bytes",
+      "Longest payload of commands 0 and 1; a longer one is malformed.", valueName: "bytes",
       default: ByteCount(ProtocolLimits().maximumPayloadLength)), transform: ByteCount.parse)
   var maxPayloadLength = ByteCount(ProtocolLimits().maximumPayloadLength)
 

@@ -22,7 +22,7 @@ struct BooksTests {
   private static let inspection = """
     {"summary": {"notifications": 1005, "connections": 6, "feedback_tuples": 7}, "feedback_connections": 1,
      "fates": {"accepted": 999, "rejected": 3, "discarded": 3, "unknown": 0}, "error_count": 4,
-     "errors_by_status": [2, 2, 8, 1, 10, 1]}
+     "errors_by_status": {"2": 2, "8": 1, "10": 1}}
     """
 
   private func compare(

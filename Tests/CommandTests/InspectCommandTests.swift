@@ -36,6 +36,8 @@ struct InspectCommandTests {
         summary["type"] = nil
         #expect(NSDictionary(dictionary: summary) == report["summary"] as? NSDictionary)
         #expect((report["connections"] as? [Any])?.count == summary["connections"] as? Int)
+        let byStatus = try #require(report["errors_by_status"] as? [String: Int])
+        #expect(byStatus.values.reduce(0, +) == report["error_count"] as? Int)
       }
     }
   }

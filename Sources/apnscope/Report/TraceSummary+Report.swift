@@ -50,7 +50,7 @@ extension TraceSummary {
     }
     errorCount = inspection.errorCount
     statuses = inspection.errorsByStatus.sorted { $0.key < $1.key }.map {
-      Status(Int($0.key), APNSProtocol.ErrorResponse.Status(rawValue: $0.key).description, $0.value)
+      Status($0.key, APNSProtocol.ErrorResponse.Status(rawValue: UInt8(clamping: $0.key)).description, $0.value)
     }
     errors = zip(inspection.errors, report.errorTimes).map { row, time in
       ErrorResponse(row, at: seconds(time))

@@ -24,7 +24,7 @@ struct RuleOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "What bytes that are no frame are answered with: a response (status 128, documented in 2018), or just the close (seen before).",
+      "The answer to bytes that are no frame, and to frames whose items do not fit: a response (status 128, documented in 2018), or just the close (seen before).",
       valueName: "answer")
   )
   var malformed = MalformedAnswer.respond
