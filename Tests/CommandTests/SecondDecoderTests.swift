@@ -13,7 +13,7 @@ struct SecondDecoderTests {
     .filter { !$0.hasPrefix("tls") && ($0.hasSuffix(".pcap") || $0.hasSuffix(".pcap.gz") || $0.hasSuffix(".pcap.zst")) }
     .sorted() ?? []
 
-  @Test("Both decoders read the same from every plain capture among the traces", arguments: plain)
+  @Test("Both decoders read the same from every plain capture among the traces", arguments: some(10, of: plain))
   func traces(name: String) throws {
     try Command.inFolder { command in
       try command.trace(name)
