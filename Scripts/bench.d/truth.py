@@ -280,7 +280,8 @@ class Saturated(Check):
     name, title, connections = "saturated", "as fast as possible, the gateway reads 500 KB/s of each connection", 4
     schedule, warm_up, length, pace = None, 0, 5, ["--for", "5s"]
     reads = 500_000
-    simulate = ["--read-rate", str(reads)]
+    # A buffer that it is more than a second behind with when it is full; the system's own may be too small for that.
+    simulate = ["--read-rate", str(reads), "--receive-buffer", "1MB"]
     # Behind --buffers a size would stand.
     load = ["--buffers", "system", "--drain", "60s", "--marker-timeout", "60s"]
 
