@@ -11,13 +11,13 @@ struct InstallTests {
     "share/fish/vendor_completions.d/apnscope.fish",
   ]
 
-  /// Installs into `root/usr`, as a packager does.
+  /// Installs into `image/usr`, as a packager does.
   private func install(_ command: Command, _ arguments: String = "") throws -> Outcome {
-    try command.shell("DESTDIR=$PWD/root '\(Self.script)' --prefix /usr --binary \"$apnscope\" \(arguments)")
+    try command.shell("DESTDIR=$PWD/image '\(Self.script)' --prefix /usr --binary \"$apnscope\" \(arguments)")
   }
 
   private func files(_ command: Command) throws -> [String] {
-    try command.shell("cd root/usr && find . -type f | sort | cut -c 3-").lines
+    try command.shell("cd image/usr && find . -type f | sort | cut -c 3-").lines
   }
 
   @Test("The command, a page for it and each subcommand, and completions for three shells")
@@ -31,17 +31,17 @@ struct InstallTests {
       let expected =
         ["bin/apnscope", "share/apnscope/installed"] + Self.lists + pages.map { "share/man/man1/\($0).1" }
       #expect(try Set(files(command)) == Set(expected))
-      let version = try command.shell("root/usr/bin/apnscope --version")
+      let version = try command.shell("image/usr/bin/apnscope --version")
       #expect(version.status == 0)
       #expect(version.output == (try command.run("--version").output))
 
       for (name, program) in zip(pages, [description.command] + description.subcommands) {
-        try checkPage("root/usr/share/man/man1/\(name).1", of: program, in: command)
+        try checkPage("image/usr/share/man/man1/\(name).1", of: program, in: command)
       }
       for (shell, list) in zip(["bash", "zsh", "fish"], Self.lists) {
-        try checkCompletions("root/usr/\(list)", shell: shell, of: description.subcommands, in: command)
+        try checkCompletions("image/usr/\(list)", shell: shell, of: description.subcommands, in: command)
       }
-      try checkBash("root/usr/\(Self.lists[0])", in: command)
+      try checkBash("image/usr/\(Self.lists[0])", in: command)
     }
   }
 
@@ -89,7 +89,7 @@ struct InstallTests {
   private func checkBash(_ list: String, in command: Command) throws {
     let outcome = try command.shell(
       """
-      PATH=$PWD/root/usr/bin:$PATH; . \(list)
+      PATH=$PWD/image/usr/bin:$PATH; . \(list)
       complete_line() {
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMPREPLY=()
         $(complete -p apnscope | sed 's/.*-F \\([^ ]*\\).*/\\1/') apnscope "${!#}" "${@: -2:1}"
@@ -110,7 +110,7 @@ struct InstallTests {
       // A page of a version that had another subcommand, and two files that are not ours to remove.
       _ = try command.shell(
         """
-        cd root/usr && cp share/man/man1/apnscope.1 share/man/man1/apnscope-former.1
+        cd image/usr && cp share/man/man1/apnscope.1 share/man/man1/apnscope-former.1
         echo share/man/man1/apnscope-former.1 >> share/apnscope/installed
         printf '%s\\n' share/man/man1/other.1 ../apnscope bin/../../apnscope >> share/apnscope/installed
         touch share/man/man1/other.1 ../apnscope
@@ -120,7 +120,7 @@ struct InstallTests {
       #expect(try files(command) == before.filter { !$0.hasSuffix("apnscope-former.1") })
       #expect(try install(command, "--uninstall").status == 0)
       #expect(try files(command) == ["share/man/man1/other.1"])
-      #expect(FileManager.default.fileExists(atPath: command.folder.appending(path: "root/apnscope").path))
+      #expect(FileManager.default.fileExists(atPath: command.folder.appending(path: "image/apnscope").path))
       #expect(try install(command, "--uninstall").status == 66)
     }
   }
