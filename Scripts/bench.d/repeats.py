@@ -7,7 +7,8 @@ it.
 The runs are divided at random into two halves, again and again, and `apnscope compare` judges each division. A division
 accuses when any figure is better, worse or different. Of what is judged at 5 % no more than one in twenty may. Then how
 often the interval that `apnscope report` prints for a run holds the median of all runs: within one run it tells nothing of
-what changes from run to run, so that is shown and not judged. Only runs of 16 s and more have intervals. Results stay in the folder. Exit code 1: too many accuse.
+what changes from run to run, so that is shown and not judged. Only runs of 16 s and more have intervals. Results stay in
+the folder. Exit code 1: too many accuse.
 """
 
 import argparse

@@ -8,7 +8,6 @@ import NIOCore
 /// open a file either, and libdispatch ends a process in which it cannot read `/proc` (`_dispatch_workq_monitor_pools`).
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
-  typealias InboundOut = any Channel
 
   private static let pause = TimeAmount.milliseconds(100)
   /// Descriptors that connections leave to the rest of the process. A turn may accept some more before it stops.
