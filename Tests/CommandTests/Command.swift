@@ -18,7 +18,7 @@ struct Command {
       .deletingLastPathComponent()
     let folders = [
       bundle?.deletingLastPathComponent(), Bundle.main.executableURL?.deletingLastPathComponent(),
-      root.appending(path: ".build/debug"),
+      root.appending(path: ".build-tests/release"), root.appending(path: ".build/debug"),
     ]
     let paths = folders.compactMap { $0?.appending(path: "apnscope").path }
     return paths.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "apnscope"

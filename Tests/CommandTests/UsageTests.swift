@@ -194,6 +194,9 @@ struct HelpTests {
         for argument in program.arguments ?? [] where argument.shouldDisplay {
           #expect((argument.abstract ?? "").contains { $0 == "." || $0 == ")" }, "\(argument)")
         }
+        // The library looks for this only in debug builds.
+        let names = (program.arguments ?? []).flatMap { ($0.names ?? []).map(\.typed) }
+        #expect(Set(names).count == names.count, "two options of \(program.commandName) have one name")
       }
     }
   }

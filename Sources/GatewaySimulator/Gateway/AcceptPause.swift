@@ -53,7 +53,7 @@ final class AcceptPause: ChannelInboundHandler {
   private static var areDescriptorsShort: Bool {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
-    let probe = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    let probe = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
     guard probe >= 0 else { return errno == EMFILE || errno == ENFILE }
     close(probe)
     return UInt64(probe) + UInt64(spare) >= UInt64(limit.rlim_cur)
