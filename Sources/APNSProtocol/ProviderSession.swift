@@ -66,7 +66,7 @@ public struct ProviderSession: Sendable {
   private var hasUnidentified = false
   private var hasUnidentifiedBeforeKnownBad = false
   /// Everything before this index is settled: accepted or rejected.
-  private var settled = 0
+  public private(set) var settled = 0
   private var rejections = Rejections()
 
   /// - Parameter maximumIdentifierRuns: how much of the identifiers' history is kept, in runs of evenly spaced ones; a
@@ -99,6 +99,9 @@ public struct ProviderSession: Sendable {
     if faults.contains(.tokenSize), !faults.contains(.missingToken) { hasOddToken = true }
   }
 
+  /// Notes that tokens that are neither empty nor 32 bytes long are written, before any is.
+  public mutating func noteOddTokens() { hasOddToken = true }
+
   /// Notes that the payload of the notification that was written last is longer than any gateway takes, and that no
   /// other's is longer than what every gateway takes.
   public mutating func noteOversize() {
@@ -120,7 +123,9 @@ public struct ProviderSession: Sendable {
   }
 
   /// Applies an error response.
-  public mutating func receive(_ response: ErrorResponse) -> Verdict {
+  ///
+  /// - Parameter sent: how many of the notifications have left; a response that names a later one names none.
+  public mutating func receive(_ response: ErrorResponse, sent: Int = .max) -> Verdict {
     var (named, candidates) = history.find(response.identifier)
     if response.identifier == 0, response.status != .noError {
       switch meaningOfZero(response.status, found: named) {
@@ -131,7 +136,7 @@ public struct ProviderSession: Sendable {
         return Verdict(notification: nil, accepted: nil, candidates: candidates, isAmbiguous: true)
       }
     }
-    guard let named else {
+    guard let named, named < sent else {
       unresolvedResponses += 1
       return Verdict(notification: nil, accepted: nil, candidates: 0)
     }
@@ -186,6 +191,10 @@ public struct ProviderSession: Sendable {
     if isTerminated { fates.discarded = rest } else { fates.unknown = rest }
     return fates
   }
+
+  /// How many of the notifications before `index` were rejected; at most as many as are settled when there were so many
+  /// rejections that not all are kept.
+  public func rejected(before index: Int) -> Int { rejections.count(before: index) }
 
   /// How many notifications were written after the one that the deciding response named.
   public func discarded(after notification: Int) -> Int {

@@ -11,15 +11,14 @@ struct ConnectionTimelineTests {
   func spans() {
     var timeline = ConnectionTimeline(limit: 100)
     let second: Int64 = 1_000_000_000
-    timeline.note(0, .connecting, at: 10 * second)
-    timeline.note(7, .connecting, at: 11 * second)
+    timeline.note(0, .handshake, at: 10 * second)
+    timeline.note(7, .handshake, at: 11 * second)
     timeline.note(0, .up, at: 12 * second)
-    timeline.note(7, .down, at: 12 * second)
-    timeline.noteBackOff(7, at: 12 * second)
-    // Its last words belong to its life.
-    timeline.note(0, .closing, at: 13 * second)
-    timeline.note(7, .connecting, at: 14 * second)
-    timeline.note(0, .down, at: 15 * second)
+    timeline.note(7, nil, at: 12 * second)
+    timeline.note(7, .backOff, at: 12 * second)
+    timeline.note(0, .up, at: 13 * second)
+    timeline.note(7, .handshake, at: 14 * second)
+    timeline.note(0, nil, at: 15 * second)
     timeline.note(7, .up, at: 16 * second)
     let ended = timeline.end(since: 10 * second, at: 20 * second)
     #expect(ended.omitted == 0)
@@ -38,9 +37,9 @@ struct ConnectionTimelineTests {
   func limit(limit: Int) {
     var timeline = ConnectionTimeline(limit: limit)
     for time in 0..<4 {
-      timeline.note(1, .connecting, at: Int64(3 * time))
+      timeline.note(1, .handshake, at: Int64(3 * time))
       timeline.note(1, .up, at: Int64(3 * time + 1))
-      timeline.note(1, .down, at: Int64(3 * time + 2))
+      timeline.note(1, nil, at: Int64(3 * time + 2))
     }
     let ended = timeline.end(since: 0, at: 100)
     #expect(ended.spans.count == limit)

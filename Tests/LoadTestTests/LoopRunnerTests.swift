@@ -114,7 +114,7 @@ private final class FreeWorld {
       links.append(link)
       link.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 2195), promise: nil)
     } catch {
-      connection.failedToOpen(life: connection.life)
+      connection.failedToOpen(attempt: connection.attempt)
     }
   }
 }

@@ -100,7 +100,7 @@ final class SimulatedWorld {
   }
 
   private func connect(_ connection: ProviderConnection) {
-    let (life, plan) = (connection.life, connection.runner.plan)
+    let (attempt, plan) = (connection.attempt, connection.runner.plan)
     let isRefused = refusesOneIn > 0 && generator.happens(oneIn: refusesOneIn)
     if door == .silent {
       let patience = TimeAmount.nanoseconds(Int64(plan.connections.connectTimeout / .nanoseconds(1)))
@@ -118,8 +118,8 @@ final class SimulatedWorld {
       if manners.closesOneIn > 0, generator.happens(oneIn: manners.closesOneIn) { link.closeAtOnce() }
     }
     func fail(_ error: any Error) {
-      connection.note(error, life: life)
-      connection.failedToOpen(life: life)
+      connection.note(error, attempt: attempt)
+      connection.failedToOpen(attempt: attempt)
     }
   }
 

@@ -52,7 +52,7 @@ private final class WaitingThreads: TaskExecutor {
         state.idleThreads -= 1
         return state.jobs.removeFirst()
       }
-      job.runSynchronously(on: asUnownedTaskExecutor())
+      unsafe job.runSynchronously(on: asUnownedTaskExecutor())
     }
   }
 }

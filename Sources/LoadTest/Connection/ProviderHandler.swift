@@ -7,14 +7,14 @@ final class ProviderHandler: ChannelInboundHandler {
 
   private let connection: ProviderConnection
   private let runner: LoopRunner
-  private let life: Int
+  private let attempt: Int
   private let usesTLS: Bool
   private let began: Int64
   private var cause = LoadTally.Cause.peerFin
 
   init(_ connection: ProviderConnection, usesTLS: Bool) {
     self.connection = connection
-    life = connection.life
+    attempt = connection.attempt
     self.usesTLS = usesTLS
     runner = connection.runner
     began = runner.clock()
@@ -25,7 +25,7 @@ final class ProviderHandler: ChannelInboundHandler {
   func channelActive(context: ChannelHandlerContext) {
     connectedAt = runner.clock()
     noteConnect(context.channel)
-    if !usesTLS { connection.opened(context.channel, life: life, isResumed: false) }
+    if !usesTLS { connection.opened(context.channel, attempt: attempt, isResumed: false) }
     context.fireChannelActive()
   }
 
@@ -44,7 +44,7 @@ final class ProviderHandler: ChannelInboundHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let info = event as? TLSConnectionInfo {
       runner.noteHandshake(runner.clock() - connectedAt, info)
-      connection.opened(context.channel, life: life, isResumed: info.isResumed)
+      connection.opened(context.channel, attempt: attempt, isResumed: info.isResumed)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       if connection.carries(context.channel) { connection.leave() } else { context.close(promise: nil) }
     }
@@ -69,12 +69,12 @@ final class ProviderHandler: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if error is IOError { cause = .peerRst }
-    connection.note(error, life: life)
+    connection.note(error, attempt: attempt)
     context.close(promise: nil)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    connection.ended(context.channel, life: life, by: cause)
+    connection.ended(context.channel, attempt: attempt, by: cause)
     context.fireChannelInactive()
   }
 }

@@ -148,6 +148,8 @@ extension LoopRunner {
   /// turns each write is one, and together they take no more than the logs. A response names none that is older, since
   /// so many writes are never under way.
   func makeSession() -> ProviderSession {
-    ProviderSession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
+    var session = ProviderSession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
+    if workload.hasBadTokenSizes { session.noteOddTokens() }
+    return session
   }
 }

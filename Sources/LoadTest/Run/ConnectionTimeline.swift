@@ -20,18 +20,10 @@ struct ConnectionTimeline {
   /// - Parameter limit: most spans that are kept.
   init(limit: Int) { self.limit = limit }
 
-  /// - Parameter now: nanoseconds of the monotonic clock, as all times here.
-  mutating func note(_ connection: Int, _ phase: ProviderConnection.Phase, at now: Int64) {
-    switch phase {
-    case .down: enter(nil, connection, now)
-    case .connecting: enter(.handshake, connection, now)
-    case .up, .closing: enter(.up, connection, now)
-    }
-  }
-
-  mutating func noteBackOff(_ connection: Int, at now: Int64) { enter(.backOff, connection, now) }
-
-  private mutating func enter(_ state: State?, _ connection: Int, _ now: Int64) {
+  /// - Parameters:
+  ///   - state: nil when it is down and nothing of it is drawn.
+  ///   - now: nanoseconds of the monotonic clock, as all times here.
+  mutating func note(_ connection: Int, _ state: RunResult.Timeline.State?, at now: Int64) {
     let last = current[connection]
     guard last?.state != state else { return }
     current[connection] = state.map { ($0, now) }
@@ -47,7 +39,7 @@ struct ConnectionTimeline {
   ///
   /// - Parameter start: what seconds count from.
   mutating func end(since start: Int64, at now: Int64) -> RunResult.Timeline {
-    for connection in current.keys.sorted() { enter(nil, connection, now) }
+    for connection in current.keys.sorted() { note(connection, nil, at: now) }
     var timeline = RunResult.Timeline()
     timeline.omitted = omitted
     // Microseconds: what is finer says nothing.

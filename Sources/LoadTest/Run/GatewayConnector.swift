@@ -55,12 +55,12 @@ struct GatewayConnector {
       addresses.isEmpty
       ? bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port) : bootstrap.connect(to: addresses[index])
     let bound = NIOLoopBound(connection, eventLoop: runner.loop)
-    let life = connection.life
+    let number = connection.attempt
     connected.whenFailure { error in
       let runner = bound.value.runner
       guard tried + 1 < addresses.count, runner.phase != .over else {
-        bound.value.note(error, life: life)
-        return bound.value.failedToOpen(life: life)
+        bound.value.note(error, attempt: number)
+        return bound.value.failedToOpen(attempt: number)
       }
       runner.addressIndex = index + 1
       attempt(bound.value, addresses, tried: tried + 1)

@@ -9,7 +9,7 @@ extension LoopRunner {
     for connection in connections {
       let share = Double(connection.number) / Double(max(1, total))
       let wait = Int64(plan.connections.stagger / .nanoseconds(1) * share)
-      loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
+      loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.connect() }
     }
   }
 
@@ -20,12 +20,12 @@ extension LoopRunner {
   func reopen(_ connection: ProviderConnection) {
     guard wantsConnections else { return }
     let failures = max(connection.failures, connection.silences - Self.silencesWithoutWait)
-    guard failures > 0 else { return loop.assumeIsolated().execute { connection.open() } }
-    timeline.noteBackOff(connection.number, at: clock())
+    guard failures > 0 else { return loop.assumeIsolated().execute { connection.connect() } }
+    timeline.note(connection.number, .backOff, at: clock())
     let doubled = plan.connections.backoff * Double(1 << min(16, failures - 1))
     let most = Double(min(doubled, plan.connections.maximumBackoff) / .nanoseconds(1))
     let wait = Int64(Double.random(in: most / 2...max(most / 2, most), using: &jitter))
-    loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.open() }
+    loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.connect() }
   }
 
   func note(_ error: any Error) {
@@ -106,7 +106,7 @@ extension LoopRunner {
 
   /// Those that may be what ends connections need one of their own; when none is on its way, one is made again.
   private func makeRoomForSuspects() {
-    guard phase == .running, !suspects.isEmpty, !connections.contains(where: { $0.phase != .up }) else { return }
+    guard phase == .running, !suspects.isEmpty, !connections.contains(where: { !$0.isUp }) else { return }
     connections.first?.close(as: .local)
   }
 
@@ -158,7 +158,7 @@ extension LoopRunner {
   func drainStep() -> Bool {
     pump()
     if again.isEmpty { for connection in connections { connection.close(as: .local) } }
-    return !isUnsettled && !connections.contains { $0.phase != .down }
+    return !isUnsettled && !connections.contains { !$0.isDown }
   }
 
   func finish() {

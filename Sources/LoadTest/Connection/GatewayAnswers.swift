@@ -1,0 +1,73 @@
+import APNSProtocol
+import Bytes
+
+/// Parses the bytes that a gateway sends on one connection into error responses.
+///
+/// Input may be cut anywhere. The first bytes that are no response end it: boundaries are lost, and whoever sends them is
+/// no gateway, so all that follows is counted only.
+struct GatewayAnswers {
+  enum Answer: Equatable {
+    case response(ErrorResponse)
+    /// The first bytes that are no response.
+    case foreign([UInt8])
+    /// So many bytes that mean nothing: after foreign ones, or the part of a response that the end cut off.
+    case stray(Int)
+  }
+
+  private enum State {
+    /// Nothing was parsed so far.
+    case beginning
+    case answered
+    case foreign
+  }
+
+  private var state = State.beginning
+  private var bytes: [UInt8] = []
+
+  var isForeign: Bool { state == .foreign }
+
+  mutating func receive(_ more: some Sequence<UInt8>) -> [Answer] {
+    bytes += more
+    var (answers, offset): ([Answer], Int) = ([], 0)
+    parsing: while state != .foreign, offset < bytes.count {
+      switch ErrorResponse.extent(of: bytes.rawBytes, at: offset) {
+      case .incomplete: break parsing
+      case .complete:
+        guard let response = try? ErrorResponse(parsing: bytes.rawBytes, at: &offset) else { break parsing }
+        state = .answered
+        answers.append(.response(response))
+      case .malformed:
+        // Six bytes with another command byte are a response when nothing follows, which the end tells.
+        if state == .beginning, ErrorResponse.mayBecomeWholeAnswer(bytes.rawBytes) { break parsing }
+        bytes.removeFirst(offset)
+        answers.append(takeForeign())
+        return answers
+      }
+    }
+    bytes.removeFirst(offset)
+    if state == .foreign, !bytes.isEmpty { answers.append(takeStray()) }
+    return answers
+  }
+
+  /// The connection has ended.
+  mutating func finish() -> Answer? {
+    guard !bytes.isEmpty else { return nil }
+    if state == .beginning, let response = ErrorResponse(wholeAnswer: bytes.rawBytes) {
+      bytes = []
+      return .response(response)
+    }
+    if state != .beginning || bytes.first == ErrorResponse.documentedCommand { return takeStray() }
+    return takeForeign()
+  }
+
+  private mutating func takeForeign() -> Answer {
+    state = .foreign
+    defer { bytes = [] }
+    return .foreign(bytes)
+  }
+
+  private mutating func takeStray() -> Answer {
+    defer { bytes = [] }
+    return .stray(bytes.count)
+  }
+}

@@ -1,0 +1,94 @@
+import APNSProtocol
+
+/// What connections do, as the runner counts it.
+extension LoopRunner {
+  /// A batch is about to be written. All at once: what belongs to another object is checked at every use.
+  func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, at now: Int64) {
+    lastWrite = now
+    tally.wrote(count, bytes, reason)
+    measurements.wrote(count, bytes)
+    if runPhase == .measured || runPhase == .warmUp { bins.add(count, at: now - start) }
+  }
+
+  func noteUp(isFirst: Bool, isResumed: Bool) {
+    if isFirst { tally.everUp += 1 }
+    tally.opened += 1
+    tally.up += 1
+    if isResumed { tally.resumed += 1 }
+  }
+
+  func noteDown(_ cause: LoadTally.Cause) {
+    tally.up -= 1
+    tally.closed[cause, default: 0] += 1
+  }
+
+  /// The gateway has said something.
+  func note(_ event: ConnectionLife.Event, of life: ConnectionLife, at now: Int64) {
+    switch event {
+    case .proven(let phase, let nanoseconds):
+      tally.sendings.markersAnswered += 1
+      book(phase) { $0.measurements.drain.record(Int(nanoseconds / 1_000)) }
+    case .response(let status, let named):
+      tally.errorResponses[status.rawValue, default: 0] += 1
+      guard let named else {
+        tally.unresolvedResponses += 1
+        return
+      }
+      book(named.phase) {
+        if let latency = named.latencyNanoseconds { $0.measurements.error.record(Int(latency / 1_000)) }
+        if let lost = named.lossWindow { $0.measurements.lossWindow.record(lost) }
+      }
+    case .foreign(let bytes):
+      noteForeign(bytes)
+      tally.strayBytes += bytes.count
+      return
+    case .stray(let count):
+      tally.strayBytes += count
+      return
+    }
+    for phase in life.settledPhases { book(phase) { $0.settledAt = max($0.settledAt, now) } }
+  }
+
+  /// What became of a connection's sendings.
+  func book(_ settlement: ConnectionLife.Settlement) {
+    for each in settlement.settled {
+      book(each.phase) { $0.tally.settled(accepted: each.accepted, rejected: each.rejected) }
+    }
+    for (phase, count) in settlement.rest {
+      book(phase) {
+        if settlement.isDiscarded {
+          $0.tally.sendings.discarded += count
+        } else {
+          $0.tally.sendings.unknown += count
+        }
+      }
+    }
+  }
+
+  /// Nothing will tell what became of these notifications.
+  func leaveUnknown(_ settlement: ConnectionLife.Settlement) {
+    for (phase, count) in settlement.rest { book(phase) { $0.tally.unknown += count } }
+  }
+}
+
+extension LoadTally {
+  fileprivate mutating func settled(accepted more: Int, rejected bad: Int) {
+    sendings.accepted += more
+    sendings.rejected += bad
+    accepted += more
+    rejected += bad
+  }
+
+  fileprivate mutating func wrote(_ count: Int, _ bytes: Int, _ reason: FlushReason) {
+    sendings.written += count
+    writtenBytes += bytes
+    flushReasons[reason] += 1
+  }
+}
+
+extension LoadMeasurements {
+  fileprivate mutating func wrote(_ count: Int, _ bytes: Int) {
+    batchNotifications.record(count)
+    batchBytes.record(bytes)
+  }
+}

@@ -1,0 +1,155 @@
+import APNSProtocol
+import Testing
+
+@testable import LoadTest
+
+/// Conversations: what is written and read on one connection, and what follows for each notification.
+@Suite("The record of a connection")
+struct ConnectionLifeTests {
+  private let life = ConnectionLife(
+    openedAt: 0, log: SentLog(), session: ProviderSession(), phase: .warmUp, lastScheduled: .warmUp)
+
+  /// Writes notifications with identifiers from `index` + 1 on, in one batch.
+  private func write(_ index: Int, _ count: Int, faults: [Int: WorkloadPlan.Fault] = [:], at now: Int64 = 0) {
+    _ = life.collecting { session in
+      for number in index..<index + count {
+        session.write(faults[number], identifier: UInt32(number + 1), isOnlyLong: true)
+      }
+      return count
+    }
+    life.wrote(SentLog.Piece(index: index, count: count, attempt: 0), at: now)
+  }
+
+  private func answer(_ status: UInt8, _ identifier: UInt32, at now: Int64 = 1_000) -> ConnectionLife.Event? {
+    life.receive([8, status] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: identifier >> $0) }, at: now).first
+  }
+
+  /// "accepted, rejected; rest", in total.
+  private var fates: String {
+    let settlement = life.settlement
+    let settled = settlement.settled.reduce((0, 0)) { ($0.0 + $1.accepted, $0.1 + $1.rejected) }
+    return "\(settled.0) accepted, \(settled.1) rejected, \(settlement.restCount) "
+      + (settlement.isDiscarded ? "discarded" : "unknown")
+  }
+
+  @Test("An error response rejects one, accepts all before it and discards all after it")
+  func rejection() throws {
+    write(0, 6, at: 100)
+    write(6, 4, at: 200)
+    #expect(life.unsettled == 10 && fates == "0 accepted, 0 rejected, 10 unknown")
+    guard case .response(.invalidToken, let named?) = answer(8, 8, at: 1_200) else { throw Unexpected() }
+    #expect(named.phase == .warmUp && named.latencyNanoseconds == 1_000 && named.lossWindow == 2)
+    #expect(life.isOver && life.isTerminated && life.cause == .rejected && life.errorReadAt == 1_200)
+    #expect(life.unsettled == 2 && fates == "7 accepted, 1 rejected, 2 discarded")
+    #expect(life.settlement.pieces.map { [$0.index, $0.count] } == [[8, 2]])
+    #expect(life.settledPhases == [.warmUp])
+  }
+
+  @Test("A shutdown accepts what it names, and is no error of it")
+  func shutdown() throws {
+    write(0, 10)
+    guard case .response(.shutdown, let named?) = answer(10, 6) else { throw Unexpected() }
+    #expect(named.latencyNanoseconds == nil && named.lossWindow == 4 && life.cause == .shutdown && life.isOver)
+    #expect(fates == "6 accepted, 0 rejected, 4 discarded")
+  }
+
+  @Test("Status 0 accepts what it names, and the connection goes on")
+  func noError() throws {
+    write(0, 10)
+    guard case .response(.noError, let named?) = answer(0, 6) else { throw Unexpected() }
+    #expect(named.lossWindow == nil && !life.isOver && !life.isTerminated && life.cause == nil)
+    #expect(life.unsettled == 4 && fates == "6 accepted, 0 rejected, 4 unknown" && !life.hasSettledNothing)
+    _ = answer(8, 9)
+    #expect(fates == "8 accepted, 1 rejected, 1 discarded")
+  }
+
+  @Test("An answered marker proves everything before it, and is none of the notifications itself")
+  func marker() throws {
+    write(0, 10)
+    life.wroteMarker(identifier: 0xffff_ffff, at: 500)
+    #expect(life.hasMarker && life.unsettled == 10)
+    guard case .proven(.warmUp, afterNanoseconds: 700) = answer(2, 0xffff_ffff, at: 1_200) else { throw Unexpected() }
+    #expect(life.isOver && life.isTerminated && life.unsettled == 0 && life.cause == nil)
+    #expect(fates == "10 accepted, 0 rejected, 0 discarded" && life.settlement.pieces == [])
+  }
+
+  @Test("A marker that is answered with identifier 0 is the marker, when nothing before it is as bad")
+  func markerWithoutIdentifier() throws {
+    write(0, 3)
+    life.wroteMarker(identifier: 0xffff_ffff, at: 500)
+    guard case .proven = answer(2, 0) else { throw Unexpected() }
+    #expect(fates == "3 accepted, 0 rejected, 0 discarded")
+  }
+
+  @Test("Identifier 0 names the notification that is bad on purpose, and not the marker after it")
+  func knownBad() throws {
+    write(0, 5, faults: [2: .missingToken])
+    life.wroteMarker(identifier: 0xffff_ffff, at: 500)
+    guard case .response(.missingDeviceToken, .some) = answer(2, 0) else { throw Unexpected() }
+    #expect(fates == "2 accepted, 1 rejected, 2 discarded")
+  }
+
+  @Test("An end without an answer leaves the fate of everything open")
+  func silence() {
+    write(0, 10)
+    life.wroteMarker(identifier: 0xffff_ffff, at: 500)
+    #expect(life.finishReading(at: 1_000) == nil)
+    #expect(life.hasSettledNothing && fates == "0 accepted, 0 rejected, 10 unknown")
+  }
+
+  @Test("A response that names nothing settles nothing, and ends the connection", arguments: [999, 0] as [UInt32])
+  func unresolved(identifier: UInt32) throws {
+    write(0, 10)
+    guard case .response(.invalidToken, named: nil) = answer(8, identifier) else { throw Unexpected() }
+    #expect(life.isOver && !life.isTerminated && life.cause == .rejected)
+    #expect(fates == "0 accepted, 0 rejected, 10 unknown")
+  }
+
+  @Test("A response to what is collected and not written yet names nothing")
+  func early() throws {
+    write(0, 3)
+    _ = life.collecting { session in
+      session.write(nil, identifier: 4, isOnlyLong: true)
+      return 1
+    }
+    guard case .response(.invalidToken, named: nil) = answer(8, 4) else { throw Unexpected() }
+    #expect(fates == "0 accepted, 0 rejected, 3 unknown")
+  }
+
+  @Test("Fates belong to the phase of the write; a marker proves the last one with a schedule")
+  func phases() throws {
+    write(0, 5)
+    life.begin(.measured)
+    write(5, 5)
+    life.begin(.drain)
+    write(10, 2)
+    life.wroteMarker(identifier: 0xffff_ffff, at: 500)
+    guard case .proven(.measured, _) = answer(2, 0xffff_ffff) else { throw Unexpected() }
+    #expect(life.settlement.settled.map(\.phase) == [.warmUp, .measured, .drain])
+    #expect(life.settlement.settled.map(\.accepted) == [5, 5, 2])
+  }
+
+  @Test("Rejections are counted in the phase of their write, and each once")
+  func rejectionsByPhase() throws {
+    write(0, 5)
+    life.begin(.measured)
+    write(5, 5)
+    _ = answer(8, 2)
+    guard case .response(.invalidToken, let named?) = answer(8, 8) else { throw Unexpected() }
+    #expect(named.phase == .measured && named.lossWindow == 2)
+    _ = answer(8, 8)
+    #expect(life.settlement.settled.map { [$0.accepted, $0.rejected] } == [[4, 1], [2, 1]])
+    #expect(life.settlement.rest.map(\.phase) == [.measured])
+    #expect(life.errorReadAt == 1_000)
+  }
+
+  @Test("What no gateway says ends the connection, and settles nothing")
+  func foreign() throws {
+    write(0, 3)
+    let events = life.receive(Array("HTTP/1.1".utf8), at: 10)
+    guard case .foreign(let bytes)? = events.first, events.count == 1 else { throw Unexpected() }
+    #expect(bytes.count == 8 && life.isOver && life.isForeign && life.hasSettledNothing)
+  }
+
+  private struct Unexpected: Error {}
+}
