@@ -1,0 +1,104 @@
+// What the trials of a capacity run come to.
+
+extension Schema {
+  static let analysis: [Field] = [
+    Field(
+      "contradiction", .object(contradiction), "A trial that took more than the search says is sustained.",
+      when: "there is one"),
+    Field(
+      "scalability", .object(scalability), "The universal scalability law over connections, fitted.",
+      when: "three numbers of connections or more were tried"),
+    Field(
+      "goodput", .object(goodput), "The goodput law over errors, of one connection.",
+      when: "a trial had an error that teaches it"),
+    Field(
+      "batching", .object(batching), "Processor time of a notification as F/b + V, for b notifications of a write.",
+      when: "enough batches were tried"),
+    Field("campaign", .object(campaignPlan), "What a campaign needs.", when: "a rate passed"),
+    Field("warnings", .array(.text), "Why numbers may be other than they seem, as sentences."),
+  ]
+
+  private static let check: [Field] = [
+    Field("at", .number, "The connections, or the share of errors, of the point."),
+    Field("predicted_per_s", .number, "What the law says.", unit: .perSecond),
+    Field("measured_per_s", .number, "What was measured.", unit: .perSecond),
+    Field("deviation", .number, "How much more was measured than predicted.", unit: .share),
+  ]
+
+  private static let contradiction: [Field] = [
+    Field("trial", .integer, "Number of the trial."),
+    Field("accepted_per_s", .number, "What it took.", unit: .perSecond),
+  ]
+
+  private static let leavesErrors = "there are more than three points"
+
+  private static let scalability: [Field] = [
+    Field("gamma", .number, "Throughput of one connection.", unit: .perSecond),
+    Field("alpha", .number, "The part that has to wait in line.", unit: .share),
+    Field("beta", .number, "What keeping all in agreement costs."),
+    Field("gamma_error", .number, "Standard error of gamma.", unit: .perSecond, when: leavesErrors),
+    Field("alpha_error", .number, "Standard error of alpha.", when: leavesErrors),
+    Field("beta_error", .number, "Standard error of beta.", when: leavesErrors),
+    Field(
+      "gamma_half_width", .number, "Half of gamma's 95 % confidence interval.", unit: .perSecond,
+      when: leavesErrors),
+    Field("alpha_half_width", .number, "Half of alpha's 95 % confidence interval.", when: leavesErrors),
+    Field("beta_half_width", .number, "Half of beta's 95 % confidence interval.", when: leavesErrors),
+    Field("r_squared", .number, "The part of the variance that the law explains.", unit: .share),
+    Field("points", .integer, "Trials that the law is fitted to."),
+    Field("peak", .number, "Connections above which more are slower.", when: "the trials tell"),
+    Field("check", .object(check), "One more point against the law.", when: "there is one"),
+  ]
+
+  private static let goodput: [Field] = [
+    Field("streaming_per_s", .number, "Throughput while nothing is rejected.", unit: .perSecond),
+    Field("discarded_per_error", .number, "Mean of notifications that an error discards."),
+    Field("downtime_ms", .number, "What else an error costs.", unit: .milliseconds),
+    Field("error_share", .number, "Rejections while nothing was made bad on purpose.", unit: .share),
+    Field("check", .object(check), "One more point against the law.", when: "there is one"),
+  ]
+
+  private static let batching: [Field] = [
+    Field("per_write_us", .number, "F: processor time of a write.", unit: .microseconds),
+    Field("per_notification_us", .number, "V: processor time of a notification.", unit: .microseconds),
+    Field(
+      "per_write_half_width_us", .number, "Half of F's 95 % confidence interval.", unit: .microseconds,
+      when: "there are more than two points"),
+    Field(
+      "per_notification_half_width_us", .number, "Half of V's 95 % confidence interval.", unit: .microseconds,
+      when: "there are more than two points"),
+    Field("r_squared", .number, "The part of the variance that the law explains.", unit: .share),
+    Field("not_shown", .text, "Why F and V say too little to be shown.", when: "they do"),
+  ]
+
+  private static let campaignPlan: [Field] = [
+    Field("error_share", .number, "Rejections while nothing was made bad on purpose.", unit: .share),
+    Field(
+      "error_share_below", .number, "The share is less than this with 95 % confidence.", unit: .share,
+      when: "there was no rejection"),
+    Field(
+      "cases", .array(.object(campaignCase)), "The campaign at several shares of errors, the measured one first."),
+    Field(
+      "demand_per_s", .number, "Notifications that the target asks for.", unit: .perSecond,
+      when: "there is a target and a time"),
+    Field(
+      "network_bits_per_s", .number, "On the wire, with TLS records and TCP/IP headers.", unit: .bitsPerSecond),
+    Field("bytes_each", .number, "Plaintext of a notification.", unit: .bytes),
+    Field("memory_bytes", .integer, "Most resident memory of the generator.", unit: .bytes),
+    Field("notes", .array(.text), "What the numbers do not tell, as sentences."),
+  ]
+
+  private static let campaignCase: [Field] = [
+    Field("error_share", .number, "Rejections.", unit: .share),
+    Field("per_connection_per_s", .number, "Notifications that one connection gets accepted.", unit: .perSecond),
+    Field(
+      "accepted_per_s", .number, "Notifications that the measured connections get accepted together.",
+      unit: .perSecond),
+    Field("sendings_each", .number, "Sendings for each notification that is accepted."),
+    Field("reconnects_per_s", .number, "Connections that are made again.", unit: .perSecond),
+    Field("seconds_for_target", .number, "How long the target takes.", unit: .seconds, when: "there is a target"),
+    Field("connections", .integer, "Connections that do it in time.", when: "they can be told"),
+    Field(
+      "hosts", .integer, "Machines like this one, one more than needed.", when: "they can be told"),
+  ]
+}

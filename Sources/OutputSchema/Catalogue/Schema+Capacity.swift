@@ -1,0 +1,139 @@
+extension Schema {
+  public static let capacity = Schema(
+    "capacity", title: "Search for a capacity", form: .document,
+    text: [
+      """
+      `apnscope capacity --output` writes `capacity.json`: all trials as they were, the rate that was found, and under \
+      `analysis` what they come to. The analysis is worked out again when a document is read.
+      """,
+      """
+      What there was none of, as a recovery without an error, is absent and never 0.
+      """,
+    ],
+    root: .object([
+      Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+      Field("kind", .word("capacity"), "Which document it is."),
+      Field("started", .time, "When the search began."),
+      Field("ended", .time, "When it ended."),
+      Field("environment", .environment, "The generator's machine and software."),
+      Field("plan", .object(commonSettings), "What all trials had in common, by its name in a plan of a load."),
+      Field("settings", .object(searchSettings), "How the search was made."),
+      Field("ending", ending, "How the search ended."),
+      Field("sustained_per_s", .number, "Notifications that are sustained.", unit: .perSecond, when: "a rate passed"),
+      Field(
+        "sustained_range", .object(range), "Between which rates the highest that is sustained lies.",
+        when: "a rate passed, since 0.2"),
+      Field("connections", .integer, "Connections over which the rate was found."),
+      Field("campaign", .object(campaign), "What is to be planned.", when: "`--target` was given"),
+      Field("trials", .array(.object(trial)), "The trials in their order."),
+      Field("analysis", .object(analysis), "What the trials come to."),
+    ]),
+    example: #"""
+      {
+        "schema": 1, "kind": "capacity", "ending": "found", "sustained_per_s": 41500,
+        "sustained_range": {"lower_per_s": 40300, "upper_per_s": 42700}, "connections": 4
+      }
+      """#)
+
+  private static let ending: Shape = .values([
+    "found": "The rate held for long, and one a step above it failed twice.",
+    "generator_limited": "The rate held; the generator was too slow to try what is above.",
+    "unsettled": "Trials ran out; the rate passed, but need not be confirmed.",
+    "nothing_passed": "Not even the lowest rate passed.", "interrupted": "It was interrupted.",
+  ])
+
+  private static let searchSettings: [Field] = [
+    Field("precision", .number, "How far a passing and a failing rate are apart at the end.", unit: .share),
+    Field("trial_s", .number, "Length of a trial's measured phase.", unit: .seconds),
+    Field("confirm_s", .number, "The same of a long trial.", unit: .seconds),
+    Field("settle_s", .number, "Time before the measured phase.", unit: .seconds),
+    Field("lag_limit_us", .integer, "Largest send lag (p99) with which a trial passes.", unit: .microseconds),
+    Field("error_limit", .number, "Largest share of rejections with which a trial passes.", unit: .share),
+    Field("resent_limit", .number, "Largest share of second or later sendings with which it passes.", unit: .share),
+  ]
+
+  private static let range: [Field] = [
+    Field("lower_per_s", .number, "Lower end of the range.", unit: .perSecond),
+    Field("upper_per_s", .number, "Upper end.", unit: .perSecond, when: "a trial has shown how much is too much"),
+  ]
+
+  private static let campaign: [Field] = [
+    Field("notifications", .integer, "How many are to be sent (`--target`)."),
+    Field("within_s", .number, "Time that it may take.", unit: .seconds, when: "`--within` was given"),
+  ]
+
+  private static let trial: [Field] = trialSetup + trialCounts + trialFigures
+
+  private static let trialSetup: [Field] = [
+    Field("number", .integer, "Number of the trial, from 1."),
+    Field(
+      "purpose",
+      .values([
+        "burst": "As fast as possible, for an upper bound.", "search": "A step of the search.",
+        "confirm": "A long trial of the rate that was found.", "above": "A long trial a step above it.",
+        "connections": "As fast as possible over other numbers of connections.",
+        "batch": "As fast as possible with other batches.", "errors": "As fast as possible with errors on purpose.",
+        "check": "One more point, which a fit has to predict.",
+      ]), "What it was made for."),
+    Field(
+      "verdict",
+      .values([
+        "passed": "It kept all limits.", "failed": "It broke one.",
+        "void": "It tells nothing: the generator was disturbed, or it was interrupted.",
+        "measured": "There was nothing to pass: it went as fast as possible.",
+      ]), "What it says."),
+    Field("reasons", .array(.text), "Why it failed or is void, as sentences."),
+    Field("connections", .integer, "Connections at a time."),
+    Field("batch", .integer, "Most notifications of a write.", when: "it is not a full TLS record"),
+    Field("offered_per_s", .number, "Rate of the schedule.", unit: .perSecond, when: "it had a rate"),
+    Field("fault_share", .number, "Notifications that were made bad on purpose.", unit: .share),
+    Field("settle_s", .number, "Time before the measured phase.", unit: .seconds),
+    Field("measured_s", .number, "Length of the measured phase.", unit: .seconds),
+    Field("drain_s", .number, "From its end until all was proven.", unit: .seconds),
+  ]
+
+  private static let trialCounts: [Field] = [
+    Field("notifications", .notificationCounts, "Distinct notifications.", of: .trial),
+    Field("sendings", .sendingCounts, "Every time a notification was written.", of: .trial),
+    Field("errors", .integer, "Error responses.", of: .trial),
+    Field("connections_opened", .integer, "Connections that came up.", of: .trial),
+    Field("connections_failed", .integer, "Attempts to connect that failed.", of: .trial),
+    Field("written_bytes", .integer, "Plaintext that was written.", unit: .bytes, of: .trial),
+  ]
+
+  private static let trialFigures: [Field] = [
+    Field("written_per_s", .number, "Notifications that were written.", unit: .perSecond, of: .trialMeasured),
+    Field(
+      "accepted_per_s", .number, "Notifications that were accepted, over the time until that was proven.",
+      unit: .perSecond, of: .trial),
+    Field("send_lag_p50_us", .integer, "Median of send lag.", unit: .microseconds, of: .trialMeasured),
+    Field("send_lag_p99_us", .integer, "99th percentile of send lag.", unit: .microseconds, of: .trialMeasured),
+    Field(
+      "loop_lag_p99_us", .integer, "99th percentile of how late the event loops' clocks came.", unit: .microseconds,
+      of: .trialMeasured),
+    Field(
+      "stalled_s", .number, "Time in which the generator stood still.", unit: .seconds, of: .trial, since: "0.2"),
+    Field(
+      "longest_stall_ms", .number, "The longest such time.", unit: .milliseconds, of: .trial, since: "0.2"),
+    Field(
+      "backlog_per_s", .number, "By how much what is due and not written grew.", unit: .perSecond, of: .trialMeasured,
+      when: "it had a rate and 3 seconds"),
+    Field(
+      "behind_ms", .number, "The longest that a marker's answer took.", unit: .milliseconds, of: .trialMeasured,
+      when: "a marker was answered"),
+    Field("loss_mean", .number, "Mean of notifications that an error discarded.", when: "there was an error"),
+    Field(
+      "recover_mean_ms", .number, "Mean from an error to the first write behind it.", unit: .milliseconds,
+      when: "there was a recovery"),
+    Field("per_write_mean", .number, "Mean of notifications of a write.", when: "something was written"),
+    Field("cpu_cores", .number, "Cores that the process used.", unit: .cores, of: .trialMeasured),
+    Field("available_cores", .integer, "Cores that it could use.", unit: .cores),
+    Field(
+      "waited_share", .number, "Time in which its threads could have run and had no processor.", unit: .share,
+      of: .trialMeasured),
+    Field(
+      "cpu_per_notification_us", .number, "Processor time for each notification.", unit: .microseconds,
+      of: .trialMeasured, when: "something was written"),
+    Field("max_rss_bytes", .integer, "Most resident memory.", unit: .bytes, of: .trial),
+  ]
+}

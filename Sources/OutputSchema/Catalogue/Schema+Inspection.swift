@@ -1,0 +1,173 @@
+extension Schema {
+  public static let inspection = Schema(
+    "inspection", title: "Inspection of recordings", form: .document,
+    text: [
+      """
+      `apnscope inspect --format json` writes one JSON document with all that it counts. It sees the same records that \
+      `apnscope decode` writes, and fates have the same meaning.
+      """,
+      """
+      `errors_by_status` is an array in which each status stands before its count: `[8, 2, 10, 1]`.
+      """,
+    ],
+    root: .object([
+      Field("files", .array(.object(file)), "The inputs that were read."),
+      Field("summary", .object(summary), "Totals, as in the record `summary`."),
+      Field("connections", .array(.object(connection)), "Connections one by one, up to `--max-listed`."),
+      Field("connections_not_listed", .integer, "Connections that are counted and not listed."),
+      Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
+      Field("tls", .object(tlsTotals), "Connections with TLS, and what it cost."),
+      Field("gaps_by_reason", .map(key: .gapReason, value: .integer), "Gaps by reason; others had none."),
+      Field("malformed", .integer, "Stretches of bytes that are no record, and frames whose items do not fit."),
+      Field(
+        "notifications_by_command", .tuple([.integer, .integer, .integer]), "Notifications of commands 0, 1 and 2."),
+      Field("fates", .object(fates), "What became of the notifications."),
+      Field("error_count", .integer, "Error responses."),
+      Field("errors_by_status", .array(.integer), "Statuses of error responses, each before its count."),
+      Field("errors", .array(.object(error)), "Error responses one by one, up to `--max-listed`."),
+      Field("feedback_connections", .integer, "Connections to a feedback service."),
+      Field("feedback_tuples", .integer, "Feedback tuples."),
+      Field(
+        "notifications_per_second", .distribution, "Over the seconds in which any were sent.",
+        when: "any have a time"),
+      Field("payload_lengths", .distribution, "Lengths of payloads, in bytes.", when: "there are any"),
+      Field(
+        "notifications_per_segment", .distribution, "Notifications that ended in one TCP segment.",
+        when: "there are segments"),
+      Field(
+        "opens_per_minute", .distribution, "Over the minutes in which any connections were opened.",
+        when: "any have a time"),
+      Field(
+        "lifetimes", .distribution, "Seconds from a connection's first packet to its first FIN or RST.",
+        when: "any ended"),
+      Field("ends", .map(key: .connectionEnd, value: .integer), "Connections by who ended them."),
+      Field(
+        "repeatedly_rejected_tokens", .array(.object(token)), "Tokens that were rejected twice or more, up to 20."),
+      Field("findings", .array(.object(finding)), "What is worth a look, what lost notifications first."),
+    ]),
+    example: #"""
+      {
+        "summary": {"packets": 146, "connections": 2, "notifications": 66},
+        "fates": {"accepted": 7, "rejected": 1, "discarded": 26, "unknown": 32},
+        "errors_by_status": [8, 1]
+      }
+      """#)
+
+  private static let file: [Field] = [
+    Field("source", .text, "The input as it was named."),
+    Field("format", .captureFormat, "What the file is."),
+    Field("link_types", .array(.text), "Link types of the packets by their registered names."),
+    Field("bytes", .integer, "Its size.", unit: .bytes, when: "it is a file"),
+    Field("packets", .integer, "Packets in it."),
+    Field("cut_packets", .integer, "The part of `packets` that the snap length cut."),
+    Field("first_time", .time, "Time of the first packet.", when: "packets have times"),
+    Field("last_time", .time, "Time of the last packet.", when: "packets have times"),
+    Field("duration_s", .number, "From one to the other.", unit: .seconds, when: "packets have times"),
+    Field("warnings", .array(.text), "What is wrong with the file as a file."),
+  ]
+
+  private static let summary: [Field] = [
+    Field("packets", .integer, "Packets in all inputs."),
+    Field("connections", .integer, "Connections in all inputs."),
+    Field("notifications", .integer, "Notifications that were decoded."),
+    Field("error_responses", .integer, "Error responses that were decoded."),
+    Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+    Field("gaps", .integer, "Gaps."),
+    Field("malformed", .integer, "Stretches of bytes that are no record, and frames whose items do not fit."),
+    Field("undecrypted_connections", .integer, "TLS connections of which nothing could be decrypted."),
+  ]
+
+  private static let connection: [Field] = [
+    Field("connection", .integer, "Its number, from 1."),
+    Field("service", .service, "What it is for."),
+    Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
+    Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
+    Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
+    Field("opened", .time, "Time of the first packet.", when: "packets have times"),
+    Field("duration_s", .number, "Until the first FIN or RST.", unit: .seconds, when: "one was seen"),
+    Field("end", .connectionEnd, "Who ended it."),
+    Field("encrypted", .boolean, "Whether it uses TLS and nothing of it could be decrypted."),
+    Field("notifications", .integer, "Notifications on it."),
+    Field("commands", .tuple([.integer, .integer, .integer]), "The parts of them with command 0, 1 and 2."),
+    Field("feedback_tuples", .integer, "Feedback tuples on it."),
+    Field("accepted", .integer, "The part of `notifications` that is proven accepted."),
+    Field("rejected", .integer, "The part of `notifications` that error responses name; not those of status 10."),
+    Field("discarded", .integer, "The part of `notifications` that the gateway ignored."),
+    Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
+    Field("first_error_status", .integer, "Status of the first error response.", when: "there was one"),
+    Field("first_error_name", .statusName, "What it means.", when: "there was one"),
+    Field(
+      "discarded_after_first_error", .integer, "Notifications that it discarded.", when: "it names a notification"),
+    Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
+    Field("tls", .object(tlsRow), "What TLS was used.", when: "it uses TLS"),
+  ]
+
+  private static let tlsRow: [Field] = [
+    Field("version", .text, "Protocol version as `TLS 1.2`.", when: "a ServerHello was seen"),
+    Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
+    Field("key_exchange", .text, "How keys were agreed on; with TLS 1.3 the group.", when: "it is known"),
+    Field("resumed", .boolean, "Whether a session was resumed.", when: "the handshake tells"),
+    Field("decrypted", .boolean, "False when something was sealed and nothing of it could be opened."),
+    Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
+    Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
+    Field("alert", .text, "The first alert but close_notify, and who sent it.", when: "there was one"),
+    Field("tls_bytes", .integer, "Bytes on the wire, both directions.", unit: .bytes),
+    Field("payload_bytes", .integer, "Plaintext that they carried.", unit: .bytes),
+    Field(
+      "tls_bytes_per_payload_byte", .number, "`tls_bytes` over `payload_bytes`.", when: "there was plaintext"),
+  ]
+
+  private static let tlsTotals: [Field] = [
+    Field("connections", .integer, "Connections with TLS."),
+    Field("decrypted", .integer, "The part of `connections` that could be decrypted."),
+    Field("resumed", .integer, "The part of `connections` that resumed a session."),
+    Field("tls_bytes", .integer, "Bytes of the decrypted ones on the wire.", unit: .bytes),
+    Field("payload_bytes", .integer, "Plaintext that they carried.", unit: .bytes),
+  ]
+
+  private static let fates: [Field] = [
+    Field("accepted", .integer, "Notifications that are proven accepted."),
+    Field("rejected", .integer, "Notifications that error responses name; not those of status 10."),
+    Field("discarded", .integer, "Notifications behind a rejected one, which the gateway ignored."),
+    Field("unknown", .integer, "Notifications whose fate the protocol leaves open."),
+  ]
+
+  private static let error: [Field] = [
+    Field("connection", .integer, "Its connection, from 1."),
+    Field("time", .time, "Capture time of its last packet.", when: "packets have times"),
+    Field("packet", .integer, "The packet that holds its last byte, from 1.", when: "the input has packets"),
+    Field("status", .integer, "The status code."),
+    Field("status_name", .statusName, "What the status code means."),
+    Field("identifier", .integer, "The identifier that it names."),
+    Field("notification", .integer, "Index of the notification that it names.", when: "one was seen"),
+    Field("accepted", .integer, "Notifications of the connection before it.", when: "`notification` is there"),
+    Field("discarded", .integer, "Notifications of the connection behind it.", when: "`notification` is there"),
+    Field("sent_again", .integer, "The part of `discarded` that was seen again later.", when: "it was followed"),
+    Field(
+      "latency_ms", .number, "From the named notification's last byte to the response's.", unit: .milliseconds,
+      when: "both times are known"),
+  ]
+
+  private static let token: [Field] = [
+    Field("token_prefix", .hexadecimal, "The first eight bytes."),
+    Field("rejections", .integer, "How often it was rejected."),
+  ]
+
+  private static let finding: [Field] = [
+    Field("kind", .findingKind, "What it is."),
+    Field("count", .integer, "How often it occurs."),
+    Field("first_packet", .integer, "The first packet that shows it.", when: "one is known"),
+    Field("text", .text, "The finding in words."),
+  ]
+}
+
+extension Shape {
+  static let distribution = named(
+    Definition(
+      "distribution", "Where the values of a sample lie; percentiles are values that occurred.",
+      .object([
+        Field("count", .integer, "Values."), Field("min", .number, "The smallest."),
+        Field("mean", .number, "The arithmetic mean."), Field("p50", .number, "The median."),
+        Field("p95", .number, "The 95th percentile."), Field("max", .number, "The largest."),
+      ])))
+}

@@ -1,0 +1,105 @@
+extension Schema {
+  public static let ledger = Schema(
+    "ledger", title: "Ledger of a simulated gateway", form: .document,
+    text: [
+      """
+      `apnscope simulate --ledger` writes the gateway's own books as one JSON document when it ends, by SIGINT, SIGTERM \
+      or `--for`.
+      """,
+      """
+      The counts balance: `received` = `accepted` + the sum of `rejected` + `discarded`, and `gateway.accepted` = \
+      `delivered` + `stored` + `coalesced` + `expired` + `dropped` + `uninstalled`.
+      """,
+    ],
+    root: .object([
+      Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+      Field("kind", .word("simulate"), "Which document it is."),
+      Field("started", .time, "When the simulator began to listen."),
+      Field("ended", .time, "When the books were closed."),
+      Field("gateway", .object(gateway), "What the gateway got and answered.", of: .run),
+      Field("devices", .object(devices), "What became of accepted notifications.", of: .run),
+      Field("feedback", .object(feedback), "What the feedback service sent.", of: .run),
+      Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),
+      Field(
+        "connections_omitted", .integer, "Connections that are counted and not listed: `--max-listed-connections`."),
+    ]),
+    example: #"""
+      {
+        "schema": 1, "kind": "simulate", "started": "2026-01-02T03:04:05Z", "ended": "2026-01-02T03:05:05Z",
+        "gateway": {
+          "connections": 1, "handshakes": 1, "resumed": 0, "handshake_failures": 0, "refused": 0, "received": 4,
+          "accepted": 2, "rejected": {"8": 1}, "discarded": 1, "malformed": 0, "incomplete": 0,
+          "error_responses": {"8": 1}, "error_responses_incomplete": 0, "bytes": 480
+        },
+        "devices": {"delivered": 2, "coalesced": 0, "expired": 0, "dropped": 0, "stored": 0, "uninstalled": 0},
+        "feedback": {
+          "connections": 0, "handshake_failures": 0, "completed": 0, "tuples_sent": 0, "waiting": 0, "lost": 0
+        },
+        "connections": [
+          {
+            "client": "127.0.0.1:50000", "topic": "com.example.app", "received": 4, "accepted": 2,
+            "rejected": {"status": 8, "identifier": 42, "notification": 2}, "discarded": 1,
+            "opened": "2026-01-02T03:04:10.5Z", "closed": "2026-01-02T03:04:11.25Z", "end": "rejected"
+          }
+        ],
+        "connections_omitted": 0
+      }
+      """#)
+
+  private static let gateway: [Field] = [
+    Field("connections", .integer, "TCP connections that were accepted."),
+    Field("handshakes", .integer, "The part of `connections` whose TLS handshake was completed; all without TLS."),
+    Field("resumed", .integer, "The part of `handshakes` that resumed a session."),
+    Field("handshake_failures", .integer, "The part of `connections` that ended before its handshake was completed."),
+    Field("refused", .integer, "The part of `handshakes` that a rule closed at once."),
+    Field("received", .integer, "Frames that arrived whole, and those that could not be parsed."),
+    Field("accepted", .integer, "The part of `received` that was accepted."),
+    Field("rejected", .countsByStatus, "The parts of `received` that were refused, by status, answered or not."),
+    Field("discarded", .integer, "The part of `received` behind a rejection or shutdown of its connection."),
+    Field("malformed", .integer, "The part of `rejected` that is no frame of the protocol."),
+    Field("incomplete", .integer, "Connections that ended inside a frame, which is in no other count."),
+    Field("error_responses", .countsByStatus, "Error responses of which all six bytes were sent, by status."),
+    Field(
+      "error_responses_incomplete", .integer,
+      "Error responses that are not in `error_responses`: their connection was gone before all six bytes were sent.",
+      since: "0.2"),
+    Field("bytes", .integer, "Plaintext from providers.", unit: .bytes),
+  ]
+
+  private static let devices: [Field] = [
+    Field("delivered", .integer, "Notifications that reached a device that is online."),
+    Field("coalesced", .integer, "Replaced by a later one for the same device and topic before it came online."),
+    Field("expired", .integer, "Thrown away because the expiration passed, or was not to be stored."),
+    Field("dropped", .integer, "Thrown away while they could have been delivered, because the store was full."),
+    Field("stored", .integer, "Waiting for a device that is offline."),
+    Field("uninstalled", .integer, "For an app that is gone: thrown away, and the token put on the feedback list."),
+  ]
+
+  private static let feedback: [Field] = [
+    Field("connections", .integer, "TCP connections to the feedback service."),
+    Field("handshake_failures", .integer, "The part of `connections` that ended before its handshake was completed."),
+    Field("completed", .integer, "Transfers that were read to their end, so that the list was cleared."),
+    Field("tuples_sent", .integer, "Tuples that were sent."),
+    Field("waiting", .integer, "Tuples on the lists of all topics when the books were closed."),
+    Field("lost", .integer, "The part of `devices.uninstalled` that could not be put on a list.", since: "0.2"),
+  ]
+
+  private static let connection: [Field] = [
+    Field("client", .text, "Address and port of the provider."),
+    Field("topic", .either([.text, .null]), "Topic of its certificate; null when none was shown."),
+    Field("received", .integer, "As in `gateway`, of this connection."),
+    Field("accepted", .integer, "As in `gateway`, of this connection."),
+    Field("rejected", .either([.object(rejection), .null]), "The rejection that ended it; null when none did."),
+    Field("discarded", .integer, "As in `gateway`, of this connection."),
+    Field("opened", .time, "When it was accepted."),
+    Field("closed", .time, "When it ended."),
+    Field("end", .gatewayEnd, "How it ended."),
+    Field("error", .text, "What TLS or the system says about the end.", when: "it says something"),
+  ]
+
+  private static let rejection: [Field] = [
+    Field("status", .integer, "The status code."),
+    Field("identifier", .integer, "Identifier of the notification.", when: "its command has one"),
+    Field("notification", .integer, "Number of the notification on its connection, from 0."),
+  ]
+}

@@ -1,0 +1,196 @@
+extension Schema {
+  public static let records = Schema(
+    "records", title: "Records of a capture", form: .lines,
+    text: [
+      """
+      `apnscope decode` writes one JSON object a line, without white space; `type` comes first and tells which fields \
+      follow, in the order of these tables.
+      """,
+      """
+      A field that was absent on the wire is absent in the record; it is never 0 or null. Integers are numbers, byte \
+      strings are lower-case hexadecimal, times are RFC 3339 in UTC with nanoseconds. A payload that is not valid JSON \
+      in UTF-8 is in `payload_base64`.
+      """,
+      """
+      `connection` counts from 1 in the order of the connections' first packets; a new SYN on a used 4-tuple is a new \
+      connection. `packet` counts from 1, as Wireshark's frame number does. `offset` and `length` are bytes in that \
+      direction's application stream, which is the plaintext under TLS. `time` and `packet` are those of the packet \
+      that holds the record's last byte.
+      """,
+      """
+      The decoder does not stop at damage. It finds the next frame behind a gap or malformed bytes, and names what it \
+      skips in a `gap` or `malformed` record.
+      """,
+      """
+      CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \
+      spaces, and a field that is absent is an empty cell.
+      """,
+    ],
+    root: .choice(
+      by: "type",
+      [
+        .init("capture", "An input that was opened. It comes before the records that are read from it.", capture),
+        .init("notification", "A notification in the stream from provider to gateway.", notification),
+        .init(
+          "error_response",
+          "An answer of the gateway, and what it says about the notifications of its connection.",
+          errorResponse),
+        .init("feedback", "A tuple of the feedback service: a token that no device has any more.", feedback),
+        .init("gap", "Bytes that the capture does not hold, or that belong to a record it does not hold whole.", gap),
+        .init("malformed", "Bytes that are no record.", malformed),
+        .init("connection", "A connection as a whole, written when it has ended.", connection),
+        .init("summary", "Totals over everything that was read; the last record.", summary),
+      ]),
+    example: #"""
+      {"type":"capture","schema":1,"source":"a.pcap","format":"pcapng","link_types":["EN10MB"]}
+      {"type":"notification","connection":1,"index":0,"time":"2015-09-16T01:02:03.123456789Z",\#
+      "packet":12,"offset":0,"length":98,"command":2,"identifier":7,"token":"865ab0","payload_length":25,\#
+      "payload":{"aps":{"alert":"hello"}}}
+      {"type":"summary","packets":12,"connections":1,"notifications":1,"error_responses":0,\#
+      "feedback_tuples":0,"gaps":0,"malformed":0,"undecrypted_connections":0}
+      """#)
+
+  private static let capture: [Field] = [
+    Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+    Field("source", .text, "The input as it was named on the command line; `-` is standard input."),
+    Field("format", .captureFormat, "What the file is."),
+    Field("link_types", .array(.text), "Link types of the packets by their registered names; empty for a dump."),
+  ]
+
+  private static let place: [Field] = [
+    Field("time", .time, "Capture time of the packet that holds the record's last byte.", when: "packets have times"),
+    Field("packet", .integer, "The packet that holds the record's last byte, from 1.", when: "the input has packets"),
+    Field("offset", .integer, "Where it begins in its direction's application stream.", unit: .bytes),
+  ]
+
+  private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
+  private static let index = Field("index", .integer, "Its number on the connection, from 0.")
+  private static let length = Field("length", .integer, "How long it is in the stream.", unit: .bytes)
+
+  private static let notification: [Field] =
+    [connectionNumber, index] + place + [
+      length,
+      Field("command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed."),
+      Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
+      Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
+      Field("priority", .integer, "10: at once; 5: when it suits the device's power.", when: "the frame has one"),
+      Field("token", .hexadecimal, "The device token.", when: "the frame has one"),
+      Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "the frame has one"),
+      Field(
+        "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
+        when: "it is valid JSON"),
+      Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
+      Field(
+        "items", .array(.tuple([.integer, .hexadecimal])),
+        "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
+        when: "the frame has such items"),
+      Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
+      Field(
+        "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
+        when: "the frame is malformed inside"),
+    ]
+
+  private static let errorResponse: [Field] =
+    [connectionNumber] + place + [
+      Field("command", .integer, "The command byte: 8; other values are of servers that are no APNs gateway."),
+      Field("status", .integer, "The status code."),
+      Field("status_name", .statusName, "What the status code means."),
+      Field("identifier", .integer, "The identifier that it names, as an unsigned big-endian number."),
+      Field(
+        "notification", .integer, "`index` of the notification that it names; with status 10 the last accepted one.",
+        when: "one was seen"),
+      Field(
+        "accepted", .integer, "Notifications of the connection before the named one; with status 10 it as well.",
+        when: "`notification` is there"),
+      Field(
+        "discarded", .integer, "Notifications of the connection behind the named one, which the gateway ignored.",
+        when: "`notification` is there"),
+      Field(
+        "latency_ms", .number, "From the named notification's last byte to the response's, as the capture saw them.",
+        unit: .milliseconds, when: "both times are known"),
+      Field(
+        "candidates", .integer, "Notifications with the identifier; the latest was taken.",
+        when: "there are several"),
+      Field(
+        "ambiguous", .boolean, "True: identifier 0 may mean \"none\", so that the response settles nothing.",
+        when: "it is so"),
+    ]
+
+  private static let feedback: [Field] =
+    [connectionNumber, index] + place + [
+      length,
+      Field("timestamp", .integer, "When the device was found to have lost the app.", unit: .unixSeconds),
+      Field("token", .hexadecimal, "The device token."),
+    ]
+
+  private static let direction = Field("direction", .direction, "Which way the bytes went.")
+
+  private static let gap: [Field] =
+    [connectionNumber, direction] + place + [
+      length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
+    ]
+
+  private static let malformed: [Field] = [
+    connectionNumber, direction,
+    Field("packet", .integer, "The packet that holds the last byte, from 1.", when: "the input has packets"),
+    Field("offset", .integer, "Where the bytes begin in their direction's application stream.", unit: .bytes),
+    length,
+    Field("problem", .text, "What is wrong with them."),
+    Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
+  ]
+
+  private static let connection: [Field] = [
+    connectionNumber,
+    Field("service", .service, "What the connection is for."),
+    Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
+    Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
+    Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
+    Field("opened", .time, "Time of the first packet.", when: "packets have times"),
+    Field("closed", .time, "Time of the first FIN or RST.", when: "one was seen"),
+    Field("end", .connectionEnd, "Who ended it, by the first FIN or RST."),
+    Field("tls", .object(tls), "What TLS was used, and whether it could be opened.", when: "the connection uses TLS"),
+    Field(
+      "client_bytes", .integer, "Application bytes from the client in the capture; TLS bytes when not decrypted.",
+      unit: .bytes),
+    Field(
+      "server_bytes", .integer, "Application bytes from the server in the capture; TLS bytes when not decrypted.",
+      unit: .bytes),
+    Field(
+      "missing_bytes", .integer, "Bytes that were sent and are not in the capture, both directions; of TLS under TLS.",
+      unit: .bytes),
+    Field("notifications", .integer, "Notifications that were decoded, malformed ones with an index among them."),
+    Field("error_responses", .integer, "Error responses that were decoded."),
+    Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+    Field("accepted", .integer, "The part of `notifications` that is proven accepted."),
+    Field("rejected", .integer, "The part of `notifications` that error responses name; not those of status 10."),
+    Field("discarded", .integer, "The part of `notifications` behind a rejected one, which the gateway ignored."),
+    Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
+    Field(
+      "conflicting_bytes", .integer, "Bytes that were sent twice with different contents; the first ones were used.",
+      unit: .bytes, when: "there are any"),
+    Field("limits", .array(.limit), "Limits that were hit, by the names of their options.", when: "there are any"),
+  ]
+
+  private static let tls: [Field] = [
+    Field("version", .text, "Protocol version as `TLS 1.2`.", when: "a ServerHello was seen"),
+    Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
+    Field("decrypted", .boolean, "False when something was sealed and nothing of it could be opened."),
+    Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
+    Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
+    Field("resumed", .boolean, "Whether a session was resumed.", when: "the handshake tells"),
+    Field(
+      "alert", .text, "The first alert but close_notify, as `bad_certificate from the client`.",
+      when: "there was one"),
+  ]
+
+  private static let summary: [Field] = [
+    Field("packets", .integer, "Packets in all inputs."),
+    Field("connections", .integer, "Connections in all inputs."),
+    Field("notifications", .integer, "Notifications that were decoded."),
+    Field("error_responses", .integer, "Error responses that were decoded."),
+    Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+    Field("gaps", .integer, "`gap` records."),
+    Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
+    Field("undecrypted_connections", .integer, "TLS connections of which nothing could be decrypted."),
+  ]
+}

@@ -1,0 +1,148 @@
+extension Schema {
+  public static let result = Schema(
+    "result", title: "Result of a load", form: .document,
+    text: [
+      """
+      `apnscope load --output` and `apnscope merge --output` write one JSON document; `load` keeps a document of a run \
+      that is not over in a file beside it, with `.part` behind its name.
+      """,
+      """
+      `notifications` counts each distinct notification once, by its final fate; `sendings` counts every time one was \
+      written. Both, `error_responses` and `connections` are of the whole run. `rates`, `latency`, `batches` and \
+      `loss_window` are of the measured phase, by the time of writing; `phases` has each of them for every phase.
+      """,
+      """
+      Documents with `"measured_by": 2` are of these definitions. Those without it are of 0.1, whose latencies are of \
+      the whole run, and whose send lag lacks what was never sent. Durations end in `_s`, `_ms` or `_us`.
+      """,
+    ],
+    root: .object(
+      [
+        Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+        Field("kind", .word("load"), "Which document it is."),
+        Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
+        Field("started", .time, "When the run began; of a merged result, when its first part did."),
+        Field("environment", .environment, "The generator's machine and software."),
+        Field("plan", .object(settings), "The plan in effect: every setting by its name in a plan file."),
+        Field("replay", .object(replay), "What was replayed.", when: "recorded notifications were sent"),
+        Field("verdict", .object(verdict), "What the run has proven, and what limited it."),
+        Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
+        Field("merged", .object(merged), "How far the parts ran together.", when: "it is of several runs"),
+      ] + counts + figures + course),
+    example: #"""
+      {
+        "schema": 1, "kind": "load", "measured_by": 2, "measured_s": 30,
+        "notifications": {
+          "generated": 10, "accepted": 9, "rejected": 1, "unknown": 0, "abandoned": 0, "unproven": 0
+        },
+        "error_responses": {"8": 1}
+      }
+      """#)
+
+  private static let counts: [Field] = [
+    Field(
+      "measured_s", .number, "Length of the measured phase; 0 without one, and when merged parts did not run together.",
+      unit: .seconds),
+    Field("notifications", .notificationCounts, "Distinct notifications.", of: .run),
+    Field("sendings", .sendingCounts, "Every time a notification was written.", of: .run),
+    Field("schedule", .object(schedule), "What the schedule asked for and was not done.", of: .run),
+    Field("error_responses", .countsByStatus, "Error responses by status.", of: .run),
+    Field("answers", .object(answers), "What the gateway said that settles nothing.", of: .run),
+    Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .run),
+  ]
+
+  private static let figures: [Field] = [
+    Field("rates", .rates, "Notifications and bytes a second.", of: .measured),
+    Field("latency", .latencies, "How long what took.", of: .measured),
+    Field("batches", .batches, "What the writes held, and why they were made.", of: .measured),
+    Field("loss_window", .histogram, "Notifications that an error response discarded.", of: .measured),
+    Field("resources", .object(resources), "What the generator's process used."),
+  ]
+
+  private static let course: [Field] = [
+    Field("series", .array(.object(second)), "The run second by second."),
+    Field(
+      "bins", .object(bins), "Notifications in short times of equal length, for means and their autocorrelation.",
+      when: "the schedule has begun, and the result is of one run"),
+    Field("phases", .array(.object(phase)), "The same counts and figures for each phase that the run came to."),
+    Field("stalls", .object(stalls), "Times in which the generator itself stood still.", since: "0.2"),
+    Field("timeline", .object(timeline), "When each connection was up, as far as there was room."),
+    Field("warnings", .array(.text), "Why numbers may be other than they seem, as sentences."),
+  ]
+
+  private static let replay: [Field] = [
+    Field("notifications", .integer, "Recorded notifications that were there to be sent."),
+    Field("length_s", .number, "From the first to the last, as recorded.", unit: .seconds),
+    Field("skipped_records", .integer, "Records that are no notifications."),
+  ]
+
+  private static let verdict: [Field] = [
+    Field(
+      "outcome",
+      .values([
+        "proven": "All that was due was sent, and the fate of each notification is known.",
+        "unproven": "Something is open; `reasons` says what.",
+        "failed": "Nothing was accepted, the run was given up early, or not all connections came up.",
+      ]), "What the run has proven.", since: "0.2"),
+    Field("reasons", .array(.text), "Why the outcome is no better, as sentences.", since: "0.2"),
+    Field(
+      "limited_by",
+      .values([
+        "generator": "This process had no more processor time.", "gateway": "The gateway took no more.",
+        "schedule": "What was due was sent.",
+      ]), "What kept the rate from being higher."),
+    Field("thresholds", .array(.object(threshold)), "The conditions of `--threshold`."),
+    Field("invariants", .array(.object(invariant)), "What the books promise, each with its numbers."),
+  ]
+
+  private static let threshold: [Field] = [
+    Field("expression", .text, "The condition, as `send_lag_p99<5ms`."),
+    Field("value", .number, "What was measured; times are in microseconds."),
+    Field("passed", .boolean, "Whether the condition holds."),
+    Field("reason", .text, "Why the value proves nothing, which is no pass.", when: "it does not"),
+  ]
+
+  private static let invariant: [Field] = [
+    Field("name", .text, "The promise, as `generated = accepted + rejected + unknown + abandoned`."),
+    Field("holds", .boolean, "Whether it holds."),
+    Field("detail", .text, "The same with the numbers."),
+  ]
+
+  private static let interruption: [Field] = [
+    Field("phase", .phaseName, "The phase that was on."),
+    Field("after_s", .number, "Seconds of that phase.", unit: .seconds),
+    Field(
+      "cause", .values(["lost": "The process was not seen to end; these are the last books it kept."]),
+      "Why.", when: "the end was not asked for"),
+  ]
+
+  private static let merged: [Field] = [
+    Field("runs", .integer, "Runs that the result is of."),
+    Field("together", .boolean, "Whether all measured at the same time for nine tenths of the shortest phase."),
+    Field("shortest_s", .number, "Length of the shortest measured phase.", unit: .seconds),
+    Field(
+      "from_s", .number, "When the time begins in which all measured.", unit: .unixSeconds,
+      when: "all documents tell"),
+    Field("to_s", .number, "When it ends; before `from_s` when there is no such time.", unit: .unixSeconds,
+      when: "all documents tell"),
+  ]
+
+  private static let schedule: [Field] = [
+    Field("skipped", .integer, "Due and left out because they would have been late (`behind = \"skip\"`)."),
+    Field("unsent", .integer, "Due and still waiting when the run ended. Neither is in any other count."),
+  ]
+
+  private static let answers: [Field] = [
+    Field("unresolved", .integer, "Error responses that name nothing their connection has sent."),
+    Field("stray_bytes", .integer, "Bytes that are no error response.", unit: .bytes),
+  ]
+
+  private static let resources: [Field] = [
+    Field("cpu_user_s", .number, "Processor time in user mode.", unit: .seconds, of: .run),
+    Field("cpu_system_s", .number, "Processor time in the kernel.", unit: .seconds, of: .run),
+    Field("max_rss_bytes", .integer, "Most resident memory.", unit: .bytes, of: .run),
+    Field(
+      "loop_lag_us", .histogram, "How late the event loops' clocks came, weighted by the time that it covers.",
+      of: .measured),
+  ]
+}

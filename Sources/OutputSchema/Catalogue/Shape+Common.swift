@@ -1,0 +1,131 @@
+// Names and objects that occur in several outputs.
+
+extension Shape {
+  // MARK: recordings
+
+  static let captureFormat = values([
+    "pcap": "A pcap file.", "pcapng": "A pcapng file.", "snoop": "A snoop file.",
+    "raw": "A dump of one direction of a connection.", "hex": "Such a dump in hexadecimal.",
+  ])
+
+  static let statusName = values([
+    "no error": "0; servers that are no APNs gateway acknowledge with it.", "processing error": "1",
+    "missing device token": "2", "missing topic": "3", "missing payload": "4", "invalid token size": "5",
+    "invalid topic size": "6", "invalid payload size": "7", "invalid token": "8",
+    "shutdown": "10; the gateway goes away for maintenance, and names the last notification it accepted.",
+    "protocol error": "128; the frame could not be parsed.", "none (unknown)": "255",
+    "unknown": "Any other code.",
+  ])
+
+  static let direction = values([
+    "client": "From the provider to the gateway, or from whoever opened the connection.",
+    "server": "From the gateway or feedback service.",
+  ])
+
+  static let service = values([
+    "gateway": "Notifications, usually on port 2195.", "feedback": "The feedback service, usually on port 2196.",
+    "other": "Another protocol, which `protocol` names.", "unknown": "Neither port nor bytes tell.",
+  ])
+
+  static let otherProtocol = values(["http1": "HTTP/1.", "http2": "HTTP/2.", "ssh": "SSH."])
+
+  static let gapReason = values([
+    "lost": "Sent, and not in the capture.", "truncated": "Cut off by the snap length.",
+    "before_capture": "The end of a record that began before the capture.",
+    "undecrypted": "Captured, and not to be decrypted.",
+    "capture_end": "The beginning of a record that the capture does not end.",
+  ])
+
+  static let connectionEnd = values([
+    "client_fin": "The client closed it.", "server_fin": "The server closed it.", "client_rst": "The client reset it.",
+    "server_rst": "The server reset it.", "capture_end": "No end was seen.",
+  ])
+
+  static let limit = values([
+    "max-buffered-bytes": "Bytes out of order of one connection.",
+    "max-total-buffered-bytes": "Bytes out of order of all connections.",
+    "max-connections": "Connections that are followed at a time.",
+  ])
+
+  // MARK: results
+
+  /// Counts by status code of an error response, as `"8"`.
+  static let countsByStatus = map(key: .integer, value: .integer)
+
+  static let histogram = named(
+    Definition(
+      "histogram",
+      "How often which value was measured, to three significant digits; values are in `unit`.",
+      .object([
+        Field(
+          "unit",
+          .values([
+            "us": "Microseconds.", "ms": "Milliseconds, with three decimals.", "count": "A plain number.",
+            "bytes": "Bytes.",
+          ]), "What the values are in."),
+        Field("count", .integer, "Values that were measured."),
+        Field("min", .number, "The smallest; 0 without values, as all that follow."),
+        Field("mean", .number, "The arithmetic mean of the exact values."),
+        Field("p50", .number, "The median: half of the values are not above it."),
+        Field("p90", .number, "The 90th percentile."),
+        Field("p99", .number, "The 99th percentile."),
+        Field("p999", .number, "The 99.9th percentile."),
+        Field("max", .number, "The largest, up to an hour; larger values count as that."),
+        Field(
+          "counts", .array(.tuple([.number, .integer])),
+          "Each value and how often it was measured, in ascending order; enough to merge two histograms exactly."),
+      ])))
+
+  static let environment = named(
+    Definition(
+      "environment", "The machine and the software that the result was measured with.",
+      .object([
+        Field("host", .text, "Name of the machine."),
+        Field("hosts", .array(.text), "All machines; the other fields are of the first.", when: "there were several"),
+        Field("kernel", .text, "Name and release of the operating system's kernel."),
+        Field("cpu", .text, "Model of the processor."),
+        Field("cores", .integer, "Processors that are online.", unit: .cores),
+        Field("memory_bytes", .integer, "Physical memory.", unit: .bytes),
+        Field("openssl", .text, "OpenSSL's version text."),
+        Field("apnscope", .text, "Version of apnscope."),
+        Field("commit", .text, "Commit it was built of; `+`: with changes that are in none.", when: "it is known"),
+        Field("command", .array(.text), "The command line, without secrets."),
+      ])))
+
+  static let notificationCounts = named(
+    Definition(
+      "notification counts",
+      "Distinct notifications by their final fate: generated = accepted + rejected + unknown + abandoned.",
+      .object([
+        Field("generated", .integer, "Notifications that were taken from the workload."),
+        Field("accepted", .integer, "Proven accepted: an error response or a marker names a later one."),
+        Field("rejected", .integer, "Named by an error response."),
+        Field("unknown", .integer, "Their connection's end left them open, and they were not sent again."),
+        Field("abandoned", .integer, "Given up at the limit of attempts or at the end of the run."),
+        Field(
+          "unproven", .integer, "The part of `unknown` and `abandoned` that was written and may have been accepted.",
+          since: "0.2"),
+      ])))
+
+  static let sendingCounts = named(
+    Definition(
+      "sending counts",
+      "Sendings, of which a notification can have several: written = accepted + rejected + discarded + unknown.",
+      .object([
+        Field("written", .integer, "Notifications that were handed to the transport, each time it was done."),
+        Field("resent", .integer, "The part of `written` that is a second or later sending of a notification."),
+        Field("accepted", .integer, "The part of `written` that is proven accepted."),
+        Field("rejected", .integer, "The part of `written` that an error response names."),
+        Field("discarded", .integer, "The part of `written` behind a rejected one, which the gateway ignored."),
+        Field("unknown", .integer, "The part of `written` whose fate the connection's end left open."),
+        Field("markers", .integer, "Notifications that were bad on purpose, as proof; they are in no other count."),
+        Field("markers_answered", .integer, "The part of `markers` that was answered by name.", since: "0.2"),
+      ])))
+
+  static let closeCause = values([
+    "rejected": "The gateway answered a notification with an error.",
+    "shutdown": "The gateway answered with status 10.", "peer_fin": "The other side closed it.",
+    "peer_rst": "The other side reset it, or the network broke.", "idle": "Nothing came for too long.",
+    "lifetime": "It had lived, or carried, as much as it was to.", "local": "This side ended it.",
+  ])
+}

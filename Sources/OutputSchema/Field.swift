@@ -1,0 +1,66 @@
+/// A member of an object: its name, its shape, and what it means.
+public struct Field: Sendable, Equatable {
+  /// What a number counts in.
+  public enum Unit: String, Sendable, CaseIterable {
+    case seconds = "s"
+    case milliseconds = "ms"
+    case microseconds = "us"
+    case bytes
+    case perSecond = "1/s"
+    case bytesPerSecond = "bytes/s"
+    case bitsPerSecond = "bits/s"
+    /// A part of 1: 0.01 is 1 %.
+    case share = "share of 1"
+    case cores
+    /// Seconds since 1970-01-01 UTC.
+    case unixSeconds = "UNIX seconds"
+  }
+
+  /// The time that a value is of.
+  public enum Window: String, Sendable {
+    case run = "the whole run"
+    /// By the time at which a notification was written.
+    case measured = "the measured phase"
+    case phase = "its phase"
+    case second = "its second"
+    case trial = "the whole trial"
+    case trialMeasured = "the trial's measured phase"
+  }
+
+  /// Whether the field is there.
+  public enum Presence: Sendable, Equatable {
+    case always
+    /// Only when this holds; a sentence's part, as "the connection uses TLS".
+    case when(String)
+    /// Always in documents of this version and later ones, never in those before it.
+    case since(String)
+  }
+
+  public let name: String
+  public let shape: Shape
+  /// One sentence, or two.
+  public let text: String
+  public let unit: Unit?
+  public let window: Window?
+  public let presence: Presence
+
+  public init(
+    _ name: String, _ shape: Shape, _ text: String, unit: Unit? = nil, of window: Window? = nil,
+    when condition: String? = nil, since version: String? = nil
+  ) {
+    (self.name, self.shape, self.text, self.unit, self.window) = (name, shape, text, unit, window)
+    presence = condition.map(Presence.when) ?? version.map(Presence.since) ?? .always
+  }
+
+  /// The meaning with the window and the presence, as sentences.
+  var description: String {
+    var sentences = [text]
+    if let window { sentences.append("Of \(window.rawValue).") }
+    switch presence {
+    case .always: break
+    case .when(let condition): sentences.append("Only when \(condition).")
+    case .since(let version): sentences.append("Since \(version).")
+    }
+    return sentences.joined(separator: " ")
+  }
+}

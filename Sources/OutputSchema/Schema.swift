@@ -1,0 +1,35 @@
+/// What one kind of output is made of.
+///
+/// It is the only description of that output: the page in `Documentation`, the JSON Schema, the manual page and the test
+/// that holds every output against it are made from it.
+public struct Schema: Sendable, Equatable {
+  /// How the output is written.
+  public enum Form: Sendable {
+    /// One JSON document.
+    case document
+    /// JSON Lines: each line is of the root's shape.
+    case lines
+    /// A TOML file; the same settings are an object in JSON documents.
+    case settings
+  }
+
+  /// What `apnscope schema` calls it.
+  public let name: String
+  public let title: String
+  public let form: Form
+  /// Paragraphs that hold for the whole of it.
+  public let text: [String]
+  public let root: Shape
+  /// A valid output, as short as it can be; JSON but for settings.
+  public let example: String
+
+  public init(_ name: String, title: String, form: Form, text: [String], root: Shape, example: String) {
+    (self.name, self.title, self.form) = (name, title, form)
+    (self.text, self.root, self.example) = (text, root, example)
+  }
+
+  /// Every output that is described, in the order of the pages.
+  public static let all: [Schema] = [
+    .records, .events, .result, .ledger, .capacity, .inspection, .comparison, .plan,
+  ]
+}

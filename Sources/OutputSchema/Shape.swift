@@ -1,0 +1,104 @@
+/// What values a field, or a whole output, can have.
+public indirect enum Shape: Sendable, Equatable {
+  case integer
+  case number
+  case boolean
+  case null
+  /// Any JSON, which is not looked into.
+  case anything
+  case string(Notation)
+  /// Always this text.
+  case word(String)
+  /// Always this integer.
+  case exactly(Int)
+  case enumeration([Value])
+  case array(Shape)
+  /// An array of exactly these, in this order.
+  case tuple([Shape])
+  /// An object with these fields and no others.
+  case object([Field])
+  /// An object whose keys are data; a key of shape `integer` is written in decimal digits.
+  case map(key: Shape, value: Shape)
+  /// Objects of several kinds, told apart by the value of the field `by`, which is not among the fields of any.
+  case choice(by: String, [Alternative])
+  case either([Shape])
+  /// A shape that is used in several places and described once.
+  case named(Definition)
+
+  /// What the text of a string is.
+  public enum Notation: Sendable {
+    case any
+    /// RFC 3339 in UTC: `2015-09-16T01:02:03.123456789Z`, with or without decimals.
+    case time
+    /// Bytes, two lower-case digits each.
+    case hexadecimal
+    case base64
+  }
+
+  /// A text that an enumeration can have.
+  public struct Value: Sendable, Equatable {
+    public let name: String
+    public let text: String
+
+    public init(_ name: String, _ text: String) { (self.name, self.text) = (name, text) }
+  }
+
+  /// One kind of object of a choice.
+  public struct Alternative: Sendable, Equatable {
+    public let name: String
+    public let text: String
+    public let fields: [Field]
+
+    public init(_ name: String, _ text: String, _ fields: [Field]) {
+      (self.name, self.text, self.fields) = (name, text, fields)
+    }
+  }
+
+  public struct Definition: Sendable, Equatable {
+    public let name: String
+    public let text: String
+    public let shape: Shape
+
+    public init(_ name: String, _ text: String, _ shape: Shape) {
+      (self.name, self.text, self.shape) = (name, text, shape)
+    }
+  }
+
+  public static let text = Shape.string(.any)
+  public static let time = Shape.string(.time)
+  public static let hexadecimal = Shape.string(.hexadecimal)
+
+  /// An enumeration, written as its values and what each means.
+  public static func values(_ values: KeyValuePairs<String, String>) -> Shape {
+    .enumeration(values.map { Value($0.key, $0.value) })
+  }
+}
+
+extension Shape {
+  /// The fields of the object itself, the discriminating one of an alternative among them; `nil` for other shapes.
+  var fields: [Field]? { if case .object(let fields) = self { fields } else { nil } }
+
+  /// What it is, in a word or a few.
+  var typeName: String {
+    switch self {
+    case .integer: "integer"
+    case .number: "number"
+    case .boolean: "boolean"
+    case .null: "null"
+    case .anything: "any JSON"
+    case .string(.any): "string"
+    case .string(.time): "time"
+    case .string(.hexadecimal): "hexadecimal"
+    case .string(.base64): "Base64"
+    case .word(let text): "\"\(text)\""
+    case .exactly(let number): "\(number)"
+    case .enumeration: "name"
+    case .array(let element): "array of \(element.typeName)"
+    case .tuple(let elements): "[\(elements.map(\.typeName).joined(separator: ", "))]"
+    case .object, .choice: "object"
+    case .map(let key, let value): "map: \(key.typeName) to \(value.typeName)"
+    case .either(let shapes): shapes.map(\.typeName).joined(separator: " or ")
+    case .named(let definition): definition.name
+    }
+  }
+}
