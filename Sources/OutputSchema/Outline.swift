@@ -11,10 +11,11 @@ struct Outline {
 
   private(set) var sections: [Section] = []
 
-  init(_ schema: Schema) {
-    add(schema.root, path: "", text: "")
-    for definition in schema.root.definitions { add(definition) }
-  }
+  /// Sections of the schema's own objects.
+  init(_ schema: Schema) { add(schema.root, path: "", text: "") }
+
+  /// Sections of what is described once and used in several places.
+  init(_ definitions: [Shape.Definition]) { for definition in definitions { add(definition) } }
 
   private mutating func add(_ definition: Shape.Definition) {
     switch definition.shape {
@@ -26,7 +27,7 @@ struct Outline {
     }
   }
 
-  /// Adds the objects in a shape; those of definitions come later, once.
+  /// Adds the objects in a shape; those of definitions have sections of their own.
   private mutating func add(_ shape: Shape, path: String, text: String) {
     switch shape {
     case .object(let fields): add(fields, title: path, path: path, text: text)
@@ -36,7 +37,7 @@ struct Outline {
       for element in elements { add(element, path: path, text: text) }
     case .choice(let discriminator, let alternatives):
       for alternative in alternatives {
-        let first = Field(discriminator, .word(alternative.name), "")
+        let first = Field(discriminator, .word(alternative.name), "Which kind of object it is.")
         add([first] + alternative.fields, title: alternative.name, path: alternative.name, text: alternative.text)
       }
     case .integer, .number, .boolean, .null, .anything, .string, .word, .exactly, .enumeration, .named: break

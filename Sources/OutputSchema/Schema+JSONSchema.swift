@@ -7,7 +7,7 @@ extension Schema {
       .init("description", .string(text.joined(separator: "\n\n"))),
     ]
     members += root.jsonSchemaMembers
-    let definitions = root.definitions
+    let definitions = [root].definitions
     if !definitions.isEmpty {
       members.append(
         .init(
@@ -29,15 +29,17 @@ extension Shape.Definition {
   var key: String { name.replacing(" ", with: "_") }
 }
 
-extension Shape {
-  /// The definitions that are used in it, each once, in the order of their first use.
-  var definitions: [Definition] {
-    var found: [Definition] = []
-    collect(into: &found)
+extension [Shape] {
+  /// The definitions that are used in them, each once, in the order of their first use.
+  var definitions: [Shape.Definition] {
+    var found: [Shape.Definition] = []
+    for shape in self { shape.collect(into: &found) }
     return found
   }
+}
 
-  private func collect(into found: inout [Definition]) {
+extension Shape {
+  fileprivate func collect(into found: inout [Definition]) {
     if case .named(let definition) = self {
       guard !found.contains(where: { $0.name == definition.name }) else { return }
       found.append(definition)

@@ -15,7 +15,7 @@ extension Schema {
       lines += Roff.sentences(paragraph)
     }
     lines.append(".Sh FIELDS")
-    for section in Outline(self).sections { lines += Self.lines(of: section) }
+    for section in Outline(self).sections + Outline([root].definitions).sections { lines += Self.lines(of: section) }
     lines += [".Sh EXAMPLES", ".Bd -literal"] + example.split(separator: "\n").map { Roff.line(String($0)) } + [".Ed"]
     lines += [".Sh SEE ALSO", ".Xr apnscope 1 ,", ".Xr apnscope-schema 1"]
     return lines.joined(separator: "\n") + "\n"
@@ -35,7 +35,7 @@ extension Schema {
       lines.append(".El")
     }
     for (field, values) in section.names {
-      lines += [".Pp", ".Va \(Roff.text(field))", "is one of", ".Bl -tag -width Ds -compact"]
+      lines += [".Pp", "Names in", ".Va \(Roff.text(field)) :", ".Bl -tag -width Ds -compact"]
       for value in values { lines += [".It Li " + Roff.text(value.name)] + Roff.sentences(value.text) }
       lines.append(".El")
     }

@@ -1,19 +1,32 @@
 extension Schema {
-  /// The schema as a page in Markdown: what holds for all of it, an example, and a table for each object.
-  public var markdown: String {
-    var blocks = ["# \(title)", "`apnscope schema \(name)` prints this as JSON Schema, and with `--format` as a page."]
-    blocks += text
-    blocks.append("```\(form == .settings ? "toml" : "json")\n\(example)\n```")
-    for section in Outline(self).sections {
-      if !section.title.isEmpty { blocks.append("## \(Self.heading(section.title))") }
-      if !section.text.isEmpty { blocks.append(section.text) }
-      if !section.rows.isEmpty { blocks.append(Self.table(section.rows)) }
-      for (field, values) in section.names {
-        blocks.append("`\(field)` is one of")
-        blocks.append(values.map { "- `\($0.name)`: \($0.text)" }.joined(separator: "\n"))
-      }
+  /// A page in Markdown that describes outputs: of each what holds for all of it, an example, and a table for each
+  /// object; then once what several of them have.
+  public static func markdown(of schemas: [Schema]) -> String {
+    var blocks: [String] = []
+    for schema in schemas {
+      blocks += ["# \(schema.title)"] + schema.text
+      blocks.append("```\(schema.form == .settings ? "toml" : "json")\n\(schema.example)\n```")
+      blocks.append("`apnscope schema \(schema.name)` prints the following as a JSON Schema.")
+      for section in Outline(schema).sections { blocks += Self.blocks(of: section) }
+    }
+    let definitions = schemas.map(\.root).definitions
+    if !definitions.isEmpty {
+      blocks.append("# Objects that are used in several places")
+      for section in Outline(definitions).sections { blocks += Self.blocks(of: section) }
     }
     return blocks.joined(separator: "\n\n") + "\n"
+  }
+
+  private static func blocks(of section: Outline.Section) -> [String] {
+    var blocks: [String] = []
+    if !section.title.isEmpty { blocks.append("## \(heading(section.title))") }
+    if !section.text.isEmpty { blocks.append(section.text) }
+    if !section.rows.isEmpty { blocks.append(table(section.rows)) }
+    for (field, values) in section.names {
+      blocks.append("Names in `\(field)`:")
+      blocks.append(values.map { "- `\($0.name)`: \($0.text)" }.joined(separator: "\n"))
+    }
+    return blocks
   }
 
   /// Names of fields are code; those of definitions are words.

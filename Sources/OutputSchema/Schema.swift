@@ -1,7 +1,7 @@
 /// What one kind of output is made of.
 ///
-/// It is the only description of that output: the page in `Documentation`, the JSON Schema, the manual page and the test
-/// that holds every output against it are made from it.
+/// It is the only description of that output: the page in `Documentation`, the JSON Schema, the manual page and the
+/// test that holds every output against it are made from it.
 public struct Schema: Sendable, Equatable {
   /// How the output is written.
   public enum Form: Sendable {

@@ -16,7 +16,7 @@ extension Schema {
       Field("started", .time, "When the search began."),
       Field("ended", .time, "When it ended."),
       Field("environment", .environment, "The generator's machine and software."),
-      Field("plan", .object(commonSettings), "What all trials had in common, by its name in a plan of a load."),
+      Field("plan", .settings, "What all trials had in common, by its name in a plan of a load."),
       Field("settings", .object(searchSettings), "How the search was made."),
       Field("ending", ending, "How the search ended."),
       Field("sustained_per_s", .number, "Notifications that are sustained.", unit: .perSecond, when: "a rate passed"),

@@ -3,8 +3,8 @@ extension Schema {
     "ledger", title: "Ledger of a simulated gateway", form: .document,
     text: [
       """
-      `apnscope simulate --ledger` writes the gateway's own books as one JSON document when it ends, by SIGINT, SIGTERM \
-      or `--for`.
+      `apnscope simulate --ledger` writes the gateway's own books as one JSON document when it ends, by SIGINT, \
+      SIGTERM or `--for`.
       """,
       """
       The counts balance: `received` = `accepted` + the sum of `rejected` + `discarded`, and `gateway.accepted` = \

@@ -11,7 +11,7 @@ extension Schema {
       `2s`, rates `200.0/s`, mixes `10=9,5=1`.
       """,
     ],
-    root: .object(settings),
+    root: .settings,
     example: #"""
       gateway = "127.0.0.1:2195"
       rate = "10000.0/s"
@@ -20,11 +20,10 @@ extension Schema {
       # threads = 2
       """#)
 
-  /// The settings of one trial of a capacity run are those of the trial; the others are in its document.
-  static let commonSettings = settings.filter { !ofOneTrial.contains($0.name) }
-  private static let ofOneTrial: Set<String> = ["for", "warm_up", "drain", "behind", "poisson", "count"]
+  fileprivate static let settings: [Field] = target + workload + pace + connections
 
-  static let settings: [Field] = target + workload + pace + connections
+  /// A search for a capacity sets the pace of each trial itself.
+  private static let ofLoad = "the plan is that of a load"
 
   private static let onOff: Shape = .values(["on": "Yes.", "off": "No."])
 
@@ -73,11 +72,11 @@ extension Schema {
       "behind",
       .values([
         "catch-up": "They are sent late.", "skip": "Those more than 100 ms late are left out and counted.",
-      ]), "What is done about notifications that could not be sent in time."),
+      ]), "What is done about notifications that could not be sent in time.", when: ofLoad),
     Field("count", .integer, "Notifications after which it ends.", when: "it was given, or records are replayed"),
-    Field("for", .text, "Length of the measured phase, at most."),
-    Field("warm_up", .text, "Time before the measured phase."),
-    Field("drain", .text, "How long the end may take."),
+    Field("for", .text, "Length of the measured phase, at most.", when: ofLoad),
+    Field("warm_up", .text, "Time before the measured phase.", when: ofLoad),
+    Field("drain", .text, "How long the end may take.", when: ofLoad),
   ]
 
   private static let connections: [Field] = [
@@ -109,4 +108,10 @@ extension Schema {
     Field("timeline", .integer, "Most spans of connections' lives that the result lists."),
     Field("threshold", .array(.text), "Conditions on the result.", when: "there are any"),
   ]
+}
+
+extension Shape {
+  static let settings = named(
+    Definition(
+      "settings of a load", "Each is the option of its name, with its default filled in.", .object(Schema.settings)))
 }

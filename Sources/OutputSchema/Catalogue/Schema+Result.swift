@@ -23,7 +23,7 @@ extension Schema {
         Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
         Field("started", .time, "When the run began; of a merged result, when its first part did."),
         Field("environment", .environment, "The generator's machine and software."),
-        Field("plan", .object(settings), "The plan in effect: every setting by its name in a plan file."),
+        Field("plan", .settings, "The plan in effect: every setting by its name in a plan file."),
         Field("replay", .object(replay), "What was replayed.", when: "recorded notifications were sent"),
         Field("verdict", .object(verdict), "What the run has proven, and what limited it."),
         Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
