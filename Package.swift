@@ -6,7 +6,8 @@ import PackageDescription
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
 /// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
-/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement), ground (Bytes).
+/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement, OutputSchema),
+/// ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -17,6 +18,7 @@ let package = Package(
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
     .library(name: "Dissection", targets: ["Dissection"]),
     .library(name: "Measurement", targets: ["Measurement"]),
+    .library(name: "OutputSchema", targets: ["OutputSchema"]),
     .library(name: "TLSTransport", targets: ["TLSTransport"]),
     .library(name: "MetricsEndpoint", targets: ["MetricsEndpoint"]),
     .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
@@ -54,6 +56,8 @@ let package = Package(
     .target(
       name: "Measurement", dependencies: [.product(name: "Histogram", package: "hdrhistogram-swift")],
       swiftSettings: settings),
+
+    .target(name: "OutputSchema", swiftSettings: settings),
 
     .target(
       name: "TLSTransport",
@@ -95,7 +99,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "MetricsEndpoint", "APNSProtocol", "Measurement", "Bytes", "CBuild",
+        "MetricsEndpoint", "APNSProtocol", "Measurement", "OutputSchema", "Bytes", "CBuild",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "TOMLKit", package: "TOMLKit"),
@@ -139,6 +143,7 @@ let package = Package(
     .testTarget(
       name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], exclude: ["Results"],
       swiftSettings: settings),
+    .testTarget(name: "OutputSchemaTests", dependencies: ["OutputSchema"], swiftSettings: settings),
     .testTarget(
       name: "LoadTestTests",
       dependencies: [
@@ -154,7 +159,9 @@ let package = Package(
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["apnscope", "LoadTest", "APNSProtocol", "Measurement", "Reporting", "Bytes", "TestSupport"],
+      dependencies: [
+        "apnscope", "LoadTest", "APNSProtocol", "Measurement", "OutputSchema", "Reporting", "Bytes", "TestSupport",
+      ],
       exclude: ["Clients", "Golden"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

@@ -23,6 +23,7 @@ struct Apnscope: AsyncParsableCommand {
                                  capacity finds the highest rate that holds.
         Is it better now?        compare tells chance from change, history keeps
                                  results, and report makes a page of one.
+        What does a field mean?  schema describes every field of every output.
 
       Recordings are pcap, pcapng and snoop files, or dumps of one direction; with a key log they are read through TLS.
 
@@ -40,7 +41,7 @@ struct Apnscope: AsyncParsableCommand {
     version: Environment.build(version, commit),
     subcommands: [
       Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, Capacity.self, Report.self,
-      History.self, IdentityCommand.self,
+      History.self, IdentityCommand.self, SchemaCommand.self,
     ])
 
   static func main() async {

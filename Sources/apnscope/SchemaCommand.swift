@@ -1,0 +1,102 @@
+import ArgumentParser
+import FoundationEssentials
+import Measurement
+import OutputSchema
+
+struct SchemaCommand: ParsableCommand {
+  enum Kind: String, CaseIterable, ExpressibleByArgument {
+    case records, events, result, ledger, capacity, inspection, comparison, plan
+
+    var schema: Schema {
+      switch self {
+      case .records: .records
+      case .events: .events
+      case .result: .result
+      case .ledger: .ledger
+      case .capacity: .capacity
+      case .inspection: .inspection
+      case .comparison: .comparison
+      case .plan: .plan
+      }
+    }
+  }
+
+  enum Format: String, CaseIterable, ExpressibleByArgument {
+    case jsonSchema = "json-schema"
+    case markdown, man
+  }
+
+  static let configuration = CommandConfiguration(
+    commandName: "schema",
+    abstract: "Describe every field of an output.",
+    discussion: """
+      Each output has one description: which fields there are, of which type and unit, when a field is there, and what \
+      it means. It is printed as a JSON Schema (draft 2020-12), as a page in Markdown, or as a manual page of section 5.
+
+      The outputs:
+        records      what decode writes; the schema is that of one line
+        events       what simulate --log writes; the same
+        result       what load and merge write
+        ledger       what simulate --ledger writes
+        capacity     what capacity writes
+        inspection   what inspect --format json writes
+        comparison   what compare --format json writes
+        plan         what load --print-plan writes and --plan reads, in TOML
+
+      A field is renamed, or gets another type, only with another number in "schema"; fields may be added.
+
+      Examples:
+        apnscope schema result > result.schema.json
+        apnscope schema result ledger --format markdown | less
+        apnscope schema records --format man | man -l -
+
+      Exit codes: 0 done; 64 usage; 74 cannot write.
+      """)
+
+  @Argument(help: ArgumentHelp("Outputs to describe; Markdown can have several on a page.", valueName: "output"))
+  var kinds: [Kind]
+
+  @Option(help: "json-schema, markdown, or man (mdoc, section 5).")
+  var format = Format.jsonSchema
+
+  func validate() throws {
+    if format != .markdown, kinds.count > 1 {
+      throw ValidationError("--format \(format.rawValue) describes one output at a time.")
+    }
+  }
+
+  func run() throws {
+    let output = try TextOutput()
+    for text in texts { output.say(text) }
+    try output.check()
+  }
+
+  /// Without the last line's end.
+  private var texts: [String] {
+    let schemas = kinds.map(\.schema)
+    return switch format {
+    case .jsonSchema: schemas.map(\.jsonSchema.text)
+    case .markdown: [String(Schema.markdown(of: schemas).dropLast())]
+    case .man:
+      schemas.map {
+        let program = "apnscope \(Environment.build(Apnscope.version, Apnscope.commit))"
+        return String($0.manual(program: program, date: Self.today).dropLast())
+      }
+    }
+  }
+
+  /// As mdoc has it: "November 3, 2026".
+  private static var today: String {
+    let months = [
+      "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+      "December",
+    ]
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = TimeZone(secondsFromGMT: 0) ?? calendar.timeZone
+    let parts = calendar.dateComponents([.year, .month, .day], from: Date.now)
+    guard let year = parts.year, let month = parts.month, let day = parts.day, months.indices.contains(month - 1) else {
+      return ""
+    }
+    return "\(months[month - 1]) \(day), \(year)"
+  }
+}
