@@ -1,6 +1,6 @@
 /// A JSON value as it is written: members keep their order, numbers their digits.
-public enum JSONValue: Sendable, Equatable {
-  public struct Member: Sendable, Equatable {
+public enum JSONValue: Sendable, Hashable {
+  public struct Member: Sendable, Hashable {
     public var name: String
     public var value: JSONValue
 

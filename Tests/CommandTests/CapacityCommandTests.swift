@@ -7,6 +7,7 @@ import Testing
 @Suite("capacity", .waiting)
 struct CapacityCommandTests {
   private func document(_ command: Command, _ path: String = "out/capacity.json") throws -> CapacityDocument {
+    try expectValid(file: path, .capacity, in: command)
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     return try decoder.decode(CapacityDocument.self, from: Data(contentsOf: command.folder.appending(path: path)))

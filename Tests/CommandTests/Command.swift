@@ -73,7 +73,9 @@ struct Command {
     process.standardInput = FileHandle(forReadingAtPath: input)
     try process.start()
     process.waitUntilExit()
-    return try outcome(of: process)
+    let outcome = try outcome(of: process)
+    if executable == Self.path { outcome.expectValidOutput(of: arguments) }
+    return outcome
   }
 
   /// Output goes to files, so that no pipe fills up.

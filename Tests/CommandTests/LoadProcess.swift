@@ -20,6 +20,7 @@ enum LoadProcess {
   }
 
   static func result(_ name: String = "run.json", in command: Command) throws -> RunResult {
+    try expectValid(file: name, .result, in: command)
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     return try decoder.decode(RunResult.self, from: Data(contentsOf: command.folder.appending(path: name)))

@@ -7,6 +7,8 @@ final class RunningProcess {
   let process: Process
   private let files: (output: URL, errors: URL)
   private let ended = DispatchSemaphore(value: 0)
+  /// Of the command; `nil` when it is another program.
+  private let arguments: [String]?
 
   /// Output goes to files of this name in the folder, so that no pipe fills up.
   ///
@@ -16,6 +18,7 @@ final class RunningProcess {
     input: URL? = nil, pipe: Pipe? = nil
   ) throws {
     files = (folder.appending(path: "\(name).output"), folder.appending(path: "\(name).errors"))
+    self.arguments = executable == Command.path ? arguments : nil
     process = Process()
     // A test may run on a thread that blocks signals, which a process inherits; env gives them back.
     process.executableURL = URL(filePath: "/usr/bin/env")
@@ -65,9 +68,11 @@ final class RunningProcess {
     }
     // Who asks again gets the same answer.
     ended.signal()
-    return Outcome(
+    let outcome = Outcome(
       status: process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus,
       output: output, errors: errors)
+    if let arguments { outcome.expectValidOutput(of: arguments) }
+    return outcome
   }
 }
 

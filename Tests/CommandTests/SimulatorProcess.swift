@@ -159,9 +159,14 @@ final class SimulatorProcess {
 
   /// The books, which balance.
   func ledger() throws -> Ledger {
+    let data = try Data(contentsOf: folder.appending(path: ledgerFile))
+    expectValid([UInt8](data), .ledger, ledgerFile)
+    if let events = try? Data(contentsOf: folder.appending(path: logFile)) {
+      expectValid([UInt8](events), .events, logFile)
+    }
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
-    let ledger = try decoder.decode(Ledger.self, from: Data(contentsOf: folder.appending(path: ledgerFile)))
+    let ledger = try decoder.decode(Ledger.self, from: data)
     let (gateway, devices) = (ledger.gateway, ledger.devices)
     let rejected = gateway.rejected.values.reduce(0, +)
     #expect(gateway.received == gateway.accepted + rejected + gateway.discarded)

@@ -1,0 +1,53 @@
+import Foundation
+import OutputSchema
+import Testing
+
+/// Holds an output against its schema. Helpers that read outputs call it, so that every output of the tests is checked,
+/// whatever else a test looks at.
+func expectValid(
+  _ bytes: [UInt8], _ schema: Schema, _ comment: String = "", sourceLocation: SourceLocation = #_sourceLocation
+) {
+  let problems = schema.check(schema.form == .lines ? firstLines(of: bytes) : bytes)
+  #expect(problems == [], "\(comment) is no valid output: '\(schema.name)'", sourceLocation: sourceLocation)
+}
+
+/// Whole lines, about a megabyte of them: a long output has more of the same.
+private func firstLines(of bytes: [UInt8]) -> [UInt8] {
+  let length = 1 << 20
+  guard bytes.count > length else { return bytes }
+  let end = bytes[..<length].lastIndex(of: UInt8(ascii: "\n")) ?? 0
+  return Array(bytes[..<end])
+}
+
+/// The same of a file of the command's folder.
+func expectValid(
+  file name: String, _ schema: Schema, in command: Command, sourceLocation: SourceLocation = #_sourceLocation
+) throws {
+  let bytes = [UInt8](try Data(contentsOf: command.folder.appending(path: name)))
+  expectValid(bytes, schema, name, sourceLocation: sourceLocation)
+}
+
+extension Outcome {
+  /// What a command wrote to standard output is valid, when it is an output that has a schema.
+  func expectValidOutput(of arguments: [String]) {
+    guard let schema = Self.schema(of: arguments), Self.wholeStatuses.contains(status), !output.isEmpty else { return }
+    expectValid(Array(output.utf8), schema, arguments.joined(separator: " "))
+  }
+
+  /// With these the output is whole, or there is none.
+  private static let wholeStatuses: Set<Int32> = [0, 65, 69, 70, 99]
+
+  private static func schema(of arguments: [String]) -> Schema? {
+    let leavesOut = ["--help", "-h", "--output", "--print-plan", "--dry-run"]
+    guard let name = arguments.first, !arguments.contains(where: leavesOut.contains) else { return nil }
+    let format = zip(arguments, arguments.dropFirst()).first { $0.0 == "--format" }?.1
+    switch (name, format) {
+    case ("decode", nil), ("decode", "jsonl"): return .records
+    case ("inspect", "json"): return .inspection
+    case ("compare", "json"): return .comparison
+    case ("load", "json"): return .result
+    case ("capacity", "json"): return .capacity
+    default: return nil
+    }
+  }
+}
