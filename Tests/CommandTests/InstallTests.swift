@@ -1,4 +1,5 @@
 import Foundation
+import OutputSchema
 import TestSupport
 import Testing
 
@@ -20,16 +21,18 @@ struct InstallTests {
     try command.shell("cd image/usr && find . -type f | sort | cut -c 3-").lines
   }
 
-  @Test("The command, a page for it and each subcommand, and completions for three shells")
+  @Test("The command, a page for it, each subcommand and each output, and completions for three shells")
   func installed() throws {
     try Command.inFolder { command in
       let outcome = try install(command)
       #expect(outcome.status == 0, "\(outcome.errors)")
       let description = try SelfDescription.read(command)
       let pages = ["apnscope"] + description.subcommands.map { "apnscope-\($0.commandName)" }
-      #expect(outcome.output.contains("\(pages.count) pages"))
+      let outputs = Schema.all.map { "apnscope-\($0.name)" }
+      #expect(outcome.output.contains("\(pages.count + outputs.count) pages"))
       let expected =
         ["bin/apnscope", "share/apnscope/installed"] + Self.lists + pages.map { "share/man/man1/\($0).1" }
+        + outputs.map { "share/man/man5/\($0).5" }
       #expect(try Set(files(command)) == Set(expected))
       let version = try command.shell("image/usr/bin/apnscope --version")
       #expect(version.status == 0)
@@ -37,6 +40,12 @@ struct InstallTests {
 
       for (name, program) in zip(pages, [description.command] + description.subcommands) {
         try checkPage("image/usr/share/man/man1/\(name).1", of: program, in: command)
+      }
+      // What the command prints, but for the date.
+      for (page, schema) in zip(outputs, Schema.all) {
+        let lines = try command.read("root/usr/share/man/man5/\(page).5").split(separator: "\n")
+        let printed = try command.run("schema", schema.name, "--format", "man").output.split(separator: "\n")
+        #expect(lines.filter { !$0.hasPrefix(".Dd ") } == printed.filter { !$0.hasPrefix(".Dd ") }, "\(page)")
       }
       for (shell, list) in zip(["bash", "zsh", "fish"], Self.lists) {
         try checkCompletions("image/usr/\(list)", shell: shell, of: description.subcommands, in: command)
