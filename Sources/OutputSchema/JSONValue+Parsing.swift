@@ -96,7 +96,8 @@ private struct JSONReader {
     _ = take("-")
     if !take("0") { try digits() }
     if take(".") { try digits() }
-    if take("e") || take("E") {
+    if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
+      offset += 1
       if !take("+") { _ = take("-") }
       try digits()
     }

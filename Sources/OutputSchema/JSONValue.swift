@@ -42,7 +42,10 @@ extension JSONValue {
     case .number(let digits): text += digits
     case .string(let string): Self.write(string, to: &text)
     case .array(let elements):
-      guard !elements.isEmpty else { return text += "[]" }
+      guard !elements.isEmpty else {
+        text += "[]"
+        return
+      }
       text += "["
       for (index, element) in elements.enumerated() {
         text += index > 0 ? ",\n\(deeper)" : "\n\(deeper)"
@@ -50,7 +53,10 @@ extension JSONValue {
       }
       text += "\n\(indent)]"
     case .object(let members):
-      guard !members.isEmpty else { return text += "{}" }
+      guard !members.isEmpty else {
+        text += "{}"
+        return
+      }
       text += "{"
       for (index, member) in members.enumerated() {
         text += index > 0 ? ",\n\(deeper)" : "\n\(deeper)"

@@ -1,6 +1,6 @@
 /// A schema as pages show it: a section for each object, with a row for each of its fields.
-struct Outline {
-  struct Section {
+struct Outline: Sendable {
+  struct Section: Sendable {
     /// Where the object is, as `verdict.thresholds[]`; the kind of an alternative; or the name of a definition.
     var title: String
     var text: String

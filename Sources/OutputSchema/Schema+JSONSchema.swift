@@ -14,10 +14,8 @@ extension Schema {
           "$defs",
           .object(
             definitions.map { definition in
-              .init(
-                definition.key,
-                .object(
-                  [.init("description", .string(definition.text))] + definition.shape.jsonSchemaMembers))
+              let description = JSONValue.Member("description", .string(definition.text))
+              return JSONValue.Member(definition.key, .object([description] + definition.shape.jsonSchemaMembers))
             })))
     }
     return .object(members)
@@ -92,11 +90,13 @@ extension Shape {
         .init(
           "oneOf",
           .array(
-            alternatives.map { alternative in
+            alternatives.map { alternative -> JSONValue in
               let first = Field(discriminator, .word(alternative.name), "Which kind of object it is.")
-              return .object(
-                [.init("title", .string(alternative.name)), .init("description", .string(alternative.text))]
-                  + Self.objectSchema(of: [first] + alternative.fields))
+              var members: [JSONValue.Member] = [
+                .init("title", .string(alternative.name)), .init("description", .string(alternative.text)),
+              ]
+              members += Self.objectSchema(of: [first] + alternative.fields)
+              return .object(members)
             }))
       ]
     case .either(let shapes): [.init("anyOf", .array(shapes.map(\.jsonSchema)))]
@@ -109,22 +109,23 @@ extension Shape {
   }
 
   private static func objectSchema(of fields: [Field]) -> [JSONValue.Member] {
-    let properties = fields.map { field in
+    let properties = fields.map { field -> JSONValue.Member in
       let unit = field.unit.map { " In \($0.rawValue)." } ?? ""
-      return JSONValue.Member(
-        field.name,
-        .object([.init("description", .string(field.description + unit))] + field.shape.jsonSchemaMembers))
+      let description = JSONValue.Member("description", .string(field.description + unit))
+      return JSONValue.Member(field.name, .object([description] + field.shape.jsonSchemaMembers))
     }
     let needed = fields.filter { $0.presence == .always }.map { JSONValue.string($0.name) }
-    return [.init("type", "object"), .init("properties", .object(properties))]
-      + (needed.isEmpty ? [] : [.init("required", .array(needed))]) + [.init("additionalProperties", false)]
+    var members: [JSONValue.Member] = [.init("type", "object"), .init("properties", .object(properties))]
+    if !needed.isEmpty { members.append(.init("required", .array(needed))) }
+    members.append(.init("additionalProperties", false))
+    return members
   }
 
   /// As the name of a member, which is always a text.
   private var keySchema: JSONValue {
     switch self {
     case .integer: ["pattern": "^[0-9]+$"]
-    case .enumeration(let values): ["enum": .array(values.map { .string($0.name) })]
+    case .enumeration(let values): ["enum": .array(values.map { JSONValue.string($0.name) })]
     default: ["type": "string"]
     }
   }

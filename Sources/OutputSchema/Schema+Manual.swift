@@ -16,8 +16,9 @@ extension Schema {
     }
     lines.append(".Sh FIELDS")
     for section in Outline(self).sections + Outline([root].definitions).sections { lines += Self.lines(of: section) }
-    lines += [".Sh EXAMPLES", ".Bd -literal"] + example.split(separator: "\n").map { Roff.line(String($0)) } + [".Ed"]
-    lines += [".Sh SEE ALSO", ".Xr apnscope 1 ,", ".Xr apnscope-schema 1"]
+    lines += [".Sh EXAMPLES", ".Bd -literal"]
+    for line in example.split(separator: "\n") { lines.append(Roff.line(line)) }
+    lines += [".Ed", ".Sh SEE ALSO", ".Xr apnscope 1 ,", ".Xr apnscope-schema 1"]
     return lines.joined(separator: "\n") + "\n"
   }
 

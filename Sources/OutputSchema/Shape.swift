@@ -75,9 +75,6 @@ public indirect enum Shape: Sendable, Equatable {
 }
 
 extension Shape {
-  /// The fields of the object itself, the discriminating one of an alternative among them; `nil` for other shapes.
-  var fields: [Field]? { if case .object(let fields) = self { fields } else { nil } }
-
   /// What it is, in a word or a few.
   var typeName: String {
     switch self {

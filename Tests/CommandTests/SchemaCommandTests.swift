@@ -49,7 +49,8 @@ struct SchemaCommandTests {
     }
   }
 
-  @Test("An unknown output, none, and several where one is meant: usage", arguments: [["runs"], [], ["plan", "ledger"]])
+  @Test(
+    "An unknown output, none, and several where one is meant: usage", arguments: [["runs"], [], ["plan", "ledger"]])
   func usage(arguments: [String]) throws {
     try Command.inFolder { command in
       let outcome = try RunningProcess(Command.path, ["schema"] + arguments, in: command.folder).end()

@@ -148,7 +148,7 @@ struct CatalogueTests {
     for (schema, section) in Self.sections {
       for field in section.rows where [.integer, .number].contains(field.shape) {
         guard let (_, units) = endings.first(where: { field.name.hasSuffix($0.0) }) else { continue }
-        #expect(field.unit.map(units.contains) == true, "\(schema.name) \(section.title) \(field.name)")
+        #expect(field.unit.map { units.contains($0) } == true, "\(schema.name) \(section.title) \(field.name)")
       }
     }
   }

@@ -26,9 +26,10 @@ struct RendererTests {
     #expect(try property("schema")["const"] == 1)
     #expect(try property("kind")["const"] == "small")
     #expect(try property("count")["type"] == "integer")
-    #expect(try property("state")["oneOf"] == [
-      ["const": "on", "description": "It runs."], ["const": "off", "description": "It does not."],
-    ])
+    #expect(
+      try property("state")["oneOf"] == [
+        ["const": "on", "description": "It runs."], ["const": "off", "description": "It does not."],
+      ])
     #expect(try property("by_status")["propertyNames"] == ["pattern": "^[0-9]+$"])
     #expect(try property("by_status")["additionalProperties"] == ["type": "integer"])
     #expect(try property("by_state")["propertyNames"] == ["enum": ["on", "off"]])
@@ -89,10 +90,11 @@ struct RendererTests {
   @Test("A manual page begins lines with sentences, and escapes what troff would take")
   func manual() {
     let lines = Schema.small.manual(program: "apnscope 1", date: "May 1, 2026").split(separator: "\n").map(String.init)
-    #expect(Array(lines[1...6]) == [
-      ".Dd May 1, 2026", ".Dt APNSCOPE-SMALL 5", ".Os apnscope 1", ".Sh NAME", ".Nm apnscope-small",
-      ".Nd a small output",
-    ])
+    #expect(
+      Array(lines[1...6]) == [
+        ".Dd May 1, 2026", ".Dt APNSCOPE-SMALL 5", ".Os apnscope 1", ".Sh NAME", ".Nm apnscope-small",
+        ".Nd a small output",
+      ])
     for line in [
       "First paragraph.", "It has two sentences.", "\\fBcode\\fR here.", ".Sh FIELDS", ".It Va count Pq integer",
       ".It Va latency_ms Pq number, ms", "How long.", ".It Li on", ".Ss some thing",

@@ -3,7 +3,8 @@ import OutputSchema
 /// A schema with one of everything, in which renderers and checks can be followed by eye.
 extension Schema {
   static let small = Schema(
-    "small", title: "A small output", form: .document, text: ["First paragraph. It has two sentences.", "`code` here."],
+    "small", title: "A small output", form: .document,
+    text: ["First paragraph. It has two sentences.", "`code` here."],
     root: .object([
       Field("schema", .exactly(1), "Version."),
       Field("kind", .word("small"), "Which document it is."),

@@ -13,22 +13,18 @@ extension Schema {
       [
         .init("accepted", "A connection to the gateway is open; under TLS its handshake is complete.", accepted),
         .init("refused", "A connection to the gateway was closed at once, by a rule or a limit.", refused),
-        .init(
-          "handshake_failed", "TLS was not agreed on; `closed` follows.",
-          connection + [Field("reason", .text, "What OpenSSL says.")]),
+        .init("handshake_failed", "TLS was not agreed on; `closed` follows.", handshakeFailed),
         .init("error_response", "All six bytes of an error response were sent.", answer),
         .init("error_response_incomplete", "The connection was gone before all of an error response was sent.", answer),
         .init("no_response", "A connection ends as after an error response, but none is sent.", answer),
         .init("closed", "A connection to the gateway has ended.", closed),
-        .init("feedback_accepted", "A connection to the feedback service is open.", feedbackAccepted),
+        .init("feedback_accepted", "A connection to the feedback service is open.", accepted),
         .init("feedback_refused", "A connection to the feedback service was closed at once, by a limit.", turnedAway),
         .init(
           "feedback_handshake_failed", "TLS was not agreed on, on a connection to the feedback service.",
-          connection + [Field("reason", .text, "What OpenSSL or the system says.", when: "it says something")]),
+          feedbackHandshakeFailed),
         .init("feedback_closed", "A connection to the feedback service has ended.", feedbackClosed),
-        .init(
-          "dropped", "Lines were not written because the disk could not keep up.",
-          [time, Field("count", .integer, "How many.")]),
+        .init("dropped", "Lines were not written because the disk could not keep up.", dropped),
       ]),
     example: #"""
       {"time":"2015-09-16T01:02:03.123456789Z","event":"error_response","client":"127.0.0.1:50000",\#
@@ -39,16 +35,27 @@ extension Schema {
   private static let client = Field("client", .text, "Address and port of the provider.")
   private static let topic = Field("topic", .text, "Topic of the client's certificate.", when: "it has one")
   private static let number = Field("connection", .integer, "Number of the connection in this run, from 1.")
-  private static let connection: [Field] = [time, client, topic, number]
+  private static let version = Field(
+    "tls", .text, "Protocol version as `TLS 1.2`.", when: "the connection uses TLS")
+  private static let suite = Field(
+    "suite", .text, "OpenSSL's name of the cipher suite.", when: "the connection uses TLS")
+  private static let resumed = Field(
+    "resumed", .boolean, "Whether a session was resumed.", when: "the connection uses TLS")
+  private static let error = Field(
+    "error", .text, "What TLS or the system says about the end.", when: "it says something")
 
-  private static let negotiated: [Field] = [
-    Field("tls", .text, "Protocol version as `TLS 1.2`.", when: "the connection uses TLS"),
-    Field("suite", .text, "OpenSSL's name of the cipher suite.", when: "the connection uses TLS"),
-    Field("resumed", .boolean, "Whether a session was resumed.", when: "the connection uses TLS"),
+  private static let accepted: [Field] = [time, client, topic, number, version, suite, resumed]
+
+  private static let handshakeFailed: [Field] = [
+    time, client, topic, number, Field("reason", .text, "What OpenSSL says."),
   ]
 
-  private static let accepted: [Field] = connection + negotiated
-  private static let feedbackAccepted: [Field] = connection + negotiated
+  private static let feedbackHandshakeFailed: [Field] = [
+    time, client, topic, number,
+    Field("reason", .text, "What OpenSSL or the system says.", when: "it says something"),
+  ]
+
+  private static let dropped: [Field] = [time, Field("count", .integer, "How many.")]
 
   private static let turnedAway: [Field] = [
     time, client,
@@ -60,50 +67,50 @@ extension Schema {
       ]), "Which limit."),
   ]
 
-  private static let refused: [Field] =
-    [
-      time, client, topic,
-      Field("connection", .integer, "Number of the connection in this run.", when: "a rule refused it"),
-      Field(
-        "reason",
-        .values([
-          "connection_limit": "The topic has as many connections as `--connection-limit`.",
-          "rapid_reconnect": "The topic connects more often than `--reconnect-limit`.",
-          "too_many_connections": "As many as `--max-connections` are open.",
-          "too_much_memory": "Connections hold as much as `--max-connection-memory`.",
-        ]), "Which rule or limit."),
-    ] + negotiated
+  private static let refused: [Field] = [
+    time, client, topic,
+    Field("connection", .integer, "Number of the connection in this run.", when: "a rule refused it"),
+    Field(
+      "reason",
+      .values([
+        "connection_limit": "The topic has as many connections as `--connection-limit`.",
+        "rapid_reconnect": "The topic connects more often than `--reconnect-limit`.",
+        "too_many_connections": "As many as `--max-connections` are open.",
+        "too_much_memory": "Connections hold as much as `--max-connection-memory`.",
+      ]), "Which rule or limit."),
+    version, suite, resumed,
+  ]
 
-  private static let answer: [Field] =
-    connection + [
-      Field("status", .integer, "The status code."),
-      Field("identifier", .integer, "The identifier that is named.", when: "the notification has one"),
-      Field("notification", .integer, "Number of the notification on its connection, from 0.", when: "there is one"),
-      Field("accepted", .integer, "Notifications of the connection that were accepted so far."),
-      Field(
-        "reason", .text, "What is wrong with a malformed frame, or how many bytes of the response were sent.",
-        when: "there is more to say"),
-    ]
+  private static let answer: [Field] = [
+    time, client, topic, number,
+    Field("status", .integer, "The status code."),
+    Field("identifier", .integer, "The identifier that is named.", when: "the notification has one"),
+    Field("notification", .integer, "Number of the notification on its connection, from 0.", when: "there is one"),
+    Field("accepted", .integer, "Notifications of the connection that were accepted so far."),
+    Field(
+      "reason", .text, "What is wrong with a malformed frame, or how many bytes of the response were sent.",
+      when: "there is more to say"),
+  ]
 
-  private static let closed: [Field] =
-    connection + [
-      Field("accepted", .integer, "Notifications of the connection that were accepted."),
-      Field("discarded", .integer, "Notifications of the connection that were discarded."),
-      Field("reason", .gatewayEnd, "How it ended."),
-      Field("error", .text, "What TLS or the system says about the end.", when: "it says something"),
-    ]
+  private static let closed: [Field] = [
+    time, client, topic, number,
+    Field("accepted", .integer, "Notifications of the connection that were accepted."),
+    Field("discarded", .integer, "Notifications of the connection that were discarded."),
+    Field("reason", .gatewayEnd, "How it ended."),
+    error,
+  ]
 
-  private static let feedbackClosed: [Field] =
-    connection + [
-      Field("tuples", .integer, "Tuples that were sent."),
-      Field(
-        "reason",
-        .values([
-          "complete": "The client read the list to its end, and it was cleared.",
-          "incomplete": "The client left before; the list stays.",
-        ]), "How it ended."),
-      Field("error", .text, "What TLS or the system says about the end.", when: "it says something"),
-    ]
+  private static let feedbackClosed: [Field] = [
+    time, client, topic, number,
+    Field("tuples", .integer, "Tuples that were sent."),
+    Field(
+      "reason",
+      .values([
+        "complete": "The client read the list to its end, and it was cleared.",
+        "incomplete": "The client left before; the list stays.",
+      ]), "How it ended."),
+    error,
+  ]
 }
 
 extension Shape {

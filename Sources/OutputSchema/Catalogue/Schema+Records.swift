@@ -57,84 +57,81 @@ extension Schema {
     Field("link_types", .array(.text), "Link types of the packets by their registered names; empty for a dump."),
   ]
 
-  private static let place: [Field] = [
-    Field("time", .time, "Capture time of the packet that holds the record's last byte.", when: "packets have times"),
-    Field("packet", .integer, "The packet that holds the record's last byte, from 1.", when: "the input has packets"),
-    Field("offset", .integer, "Where it begins in its direction's application stream.", unit: .bytes),
-  ]
-
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
   private static let index = Field("index", .integer, "Its number on the connection, from 0.")
+  private static let time = Field(
+    "time", .time, "Capture time of the packet that holds the record's last byte.", when: "packets have times")
+  private static let packet = Field(
+    "packet", .integer, "The packet that holds the record's last byte, from 1.", when: "the input has packets")
+  private static let offset = Field(
+    "offset", .integer, "Where it begins in its direction's application stream.", unit: .bytes)
   private static let length = Field("length", .integer, "How long it is in the stream.", unit: .bytes)
 
-  private static let notification: [Field] =
-    [connectionNumber, index] + place + [
-      length,
-      Field("command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed."),
-      Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
-      Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
-      Field("priority", .integer, "10: at once; 5: when it suits the device's power.", when: "the frame has one"),
-      Field("token", .hexadecimal, "The device token.", when: "the frame has one"),
-      Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "the frame has one"),
-      Field(
-        "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
-        when: "it is valid JSON"),
-      Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
-      Field(
-        "items", .array(.tuple([.integer, .hexadecimal])),
-        "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
-        when: "the frame has such items"),
-      Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
-      Field(
-        "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
-        when: "the frame is malformed inside"),
-    ]
+  private static let notification: [Field] = [
+    connectionNumber, index, time, packet, offset,
+    length,
+    Field("command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed."),
+    Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
+    Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
+    Field("priority", .integer, "10: at once; 5: when it suits the device's power.", when: "the frame has one"),
+    Field("token", .hexadecimal, "The device token.", when: "the frame has one"),
+    Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "the frame has one"),
+    Field(
+      "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
+      when: "it is valid JSON"),
+    Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
+    Field(
+      "items", .array(.tuple([.integer, .hexadecimal])),
+      "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
+      when: "the frame has such items"),
+    Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
+    Field(
+      "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
+      when: "the frame is malformed inside"),
+  ]
 
-  private static let errorResponse: [Field] =
-    [connectionNumber] + place + [
-      Field("command", .integer, "The command byte: 8; other values are of servers that are no APNs gateway."),
-      Field("status", .integer, "The status code."),
-      Field("status_name", .statusName, "What the status code means."),
-      Field("identifier", .integer, "The identifier that it names, as an unsigned big-endian number."),
-      Field(
-        "notification", .integer, "`index` of the notification that it names; with status 10 the last accepted one.",
-        when: "one was seen"),
-      Field(
-        "accepted", .integer, "Notifications of the connection before the named one; with status 10 it as well.",
-        when: "`notification` is there"),
-      Field(
-        "discarded", .integer, "Notifications of the connection behind the named one, which the gateway ignored.",
-        when: "`notification` is there"),
-      Field(
-        "latency_ms", .number, "From the named notification's last byte to the response's, as the capture saw them.",
-        unit: .milliseconds, when: "both times are known"),
-      Field(
-        "candidates", .integer, "Notifications with the identifier; the latest was taken.",
-        when: "there are several"),
-      Field(
-        "ambiguous", .boolean, "True: identifier 0 may mean \"none\", so that the response settles nothing.",
-        when: "it is so"),
-    ]
+  private static let errorResponse: [Field] = [
+    connectionNumber, time, packet, offset,
+    Field("command", .integer, "The command byte: 8; other values are of servers that are no APNs gateway."),
+    Field("status", .integer, "The status code."),
+    Field("status_name", .statusName, "What the status code means."),
+    Field("identifier", .integer, "The identifier that it names, as an unsigned big-endian number."),
+    Field(
+      "notification", .integer, "`index` of the notification that it names; with status 10 the last accepted one.",
+      when: "one was seen"),
+    Field(
+      "accepted", .integer, "Notifications of the connection before the named one; with status 10 it as well.",
+      when: "`notification` is there"),
+    Field(
+      "discarded", .integer, "Notifications of the connection behind the named one, which the gateway ignored.",
+      when: "`notification` is there"),
+    Field(
+      "latency_ms", .number, "From the named notification's last byte to the response's, as the capture saw them.",
+      unit: .milliseconds, when: "both times are known"),
+    Field(
+      "candidates", .integer, "Notifications with the identifier; the latest was taken.",
+      when: "there are several"),
+    Field(
+      "ambiguous", .boolean, "True: identifier 0 may mean \"none\", so that the response settles nothing.",
+      when: "it is so"),
+  ]
 
-  private static let feedback: [Field] =
-    [connectionNumber, index] + place + [
-      length,
-      Field("timestamp", .integer, "When the device was found to have lost the app.", unit: .unixSeconds),
-      Field("token", .hexadecimal, "The device token."),
-    ]
+  private static let feedback: [Field] = [
+    connectionNumber, index, time, packet, offset,
+    length,
+    Field("timestamp", .integer, "When the device was found to have lost the app.", unit: .unixSeconds),
+    Field("token", .hexadecimal, "The device token."),
+  ]
 
   private static let direction = Field("direction", .direction, "Which way the bytes went.")
 
-  private static let gap: [Field] =
-    [connectionNumber, direction] + place + [
-      length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
-    ]
+  private static let gap: [Field] = [
+    connectionNumber, direction, time, packet, offset,
+    length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
+  ]
 
   private static let malformed: [Field] = [
-    connectionNumber, direction,
-    Field("packet", .integer, "The packet that holds the last byte, from 1.", when: "the input has packets"),
-    Field("offset", .integer, "Where the bytes begin in their direction's application stream.", unit: .bytes),
-    length,
+    connectionNumber, direction, packet, offset, length,
     Field("problem", .text, "What is wrong with them."),
     Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
   ]

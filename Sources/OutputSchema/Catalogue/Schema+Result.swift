@@ -16,19 +16,7 @@ extension Schema {
       the whole run, and whose send lag lacks what was never sent. Durations end in `_s`, `_ms` or `_us`.
       """,
     ],
-    root: .object(
-      [
-        Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
-        Field("kind", .word("load"), "Which document it is."),
-        Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
-        Field("started", .time, "When the run began; of a merged result, when its first part did."),
-        Field("environment", .environment, "The generator's machine and software."),
-        Field("plan", .settings, "The plan in effect: every setting by its name in a plan file."),
-        Field("replay", .object(replay), "What was replayed.", when: "recorded notifications were sent"),
-        Field("verdict", .object(verdict), "What the run has proven, and what limited it."),
-        Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
-        Field("merged", .object(merged), "How far the parts ran together.", when: "it is of several runs"),
-      ] + counts + figures + course),
+    root: .object(run + counts + figures + course),
     example: #"""
       {
         "schema": 1, "kind": "load", "measured_by": 2, "measured_s": 30,
@@ -38,6 +26,19 @@ extension Schema {
         "error_responses": {"8": 1}
       }
       """#)
+
+  private static let run: [Field] = [
+    Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+    Field("kind", .word("load"), "Which document it is."),
+    Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
+    Field("started", .time, "When the run began; of a merged result, when its first part did."),
+    Field("environment", .environment, "The generator's machine and software."),
+    Field("plan", .settings, "The plan in effect: every setting by its name in a plan file."),
+    Field("replay", .object(replay), "What was replayed.", when: "recorded notifications were sent"),
+    Field("verdict", .object(verdict), "What the run has proven, and what limited it."),
+    Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
+    Field("merged", .object(merged), "How far the parts ran together.", when: "it is of several runs"),
+  ]
 
   private static let counts: [Field] = [
     Field(
@@ -123,7 +124,8 @@ extension Schema {
     Field(
       "from_s", .number, "When the time begins in which all measured.", unit: .unixSeconds,
       when: "all documents tell"),
-    Field("to_s", .number, "When it ends; before `from_s` when there is no such time.", unit: .unixSeconds,
+    Field(
+      "to_s", .number, "When it ends; before `from_s` when there is no such time.", unit: .unixSeconds,
       when: "all documents tell"),
   ]
 
