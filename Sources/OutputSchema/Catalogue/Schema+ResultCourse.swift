@@ -99,7 +99,7 @@ extension Shape {
         Field(
           "ever_up", .integer, "The part of `asked` that was up at any time.",
           when: "it is of a whole run, since 0.2"),
-        Field("attempted", .integer, "Attempts to connect: opened + failed, and those that were under way at the end."),
+        Field("attempted", .integer, "Attempts to connect."),
         Field("opened", .integer, "Attempts that succeeded, TLS handshake included."),
         Field("resumed", .integer, "The part of `opened` that resumed a TLS session."),
         Field("failed", .integer, "Attempts that failed."),
@@ -131,7 +131,8 @@ extension Shape {
 
   static let latencies = named(
     Definition(
-      "latencies", "Histograms of times.",
+      "latencies",
+      "Histograms of times. Lags and answers are of the phase of the writing; connecting and recovering of when they end.",
       .object([
         Field(
           "send_lag_us", .histogram,
@@ -143,7 +144,7 @@ extension Shape {
           "send_lag_gateway_us", .histogram, "The rest: no connection took more.", since: "0.2"),
         Field("error_ms", .histogram, "From the writing of a rejected notification to its error response."),
         Field("drain_ms", .histogram, "From the writing of a marker to its answer."),
-        Field("recover_ms", .histogram, "From reading an error response to the first write on a new connection."),
+        Field("recover_ms", .histogram, "From an error response that discarded some until its connection is up again and writes."),
         Field("tcp_connect_ms", .histogram, "From SYN to SYN-ACK."),
         Field("tls_handshake_ms", .histogram, "Full TLS handshakes; in documents of 0.1 resumed ones as well."),
         Field("tls_resumed_ms", .histogram, "TLS handshakes that resumed a session.", since: "0.2"),
