@@ -1,4 +1,4 @@
-/// Why bytes are no JSON, and where.
+/// A syntax error in JSON, and where it is.
 public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
   public let problem: String
   /// Bytes before it.
@@ -7,12 +7,12 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension JSONValue {
-  /// Reads one value and the white space around it; anything else behind it is an error (RFC 8259).
+  /// Reads one value and the white space around it; anything after it is an error (RFC 8259).
   public init(parsing bytes: [UInt8]) throws(JSONError) {
     var reader = JSONReader(bytes: bytes)
     self = try reader.value(depth: 0)
     reader.skipSpace()
-    if reader.offset < bytes.count { throw reader.error("bytes behind the value") }
+    if reader.offset < bytes.count { throw reader.error("unexpected bytes after the value") }
   }
 
   /// Values may be nested so deep.
@@ -39,7 +39,7 @@ private struct JSONReader {
 
   private mutating func take(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
     let text = Array("\(word)".utf8)
-    guard bytes[offset...].starts(with: text) else { throw error("no value") }
+    guard bytes[offset...].starts(with: text) else { throw error("expected a value") }
     offset += text.count
     return value
   }
@@ -54,7 +54,7 @@ private struct JSONReader {
     case UInt8(ascii: "t"): return try take("true", .boolean(true))
     case UInt8(ascii: "f"): return try take("false", .boolean(false))
     case UInt8(ascii: "n"): return try take("null", .null)
-    case nil: throw error("no value")
+    case nil: throw error("expected a value")
     default: return .number(try number())
     }
   }
@@ -66,14 +66,14 @@ private struct JSONReader {
     if take("}") { return members }
     while true {
       skipSpace()
-      guard next == UInt8(ascii: "\"") else { throw error("no member's name") }
+      guard next == UInt8(ascii: "\"") else { throw error("expected a member's name") }
       let name = try string()
       skipSpace()
-      guard take(":") else { throw error("no colon behind a member's name") }
+      guard take(":") else { throw error("expected a colon after a member's name") }
       members.append(JSONValue.Member(name, try value(depth: depth + 1)))
       skipSpace()
       if take("}") { return members }
-      guard take(",") else { throw error("no comma or end of an object") }
+      guard take(",") else { throw error("expected a comma or the end of the object") }
     }
   }
 
@@ -86,7 +86,7 @@ private struct JSONReader {
       elements.append(try value(depth: depth + 1))
       skipSpace()
       if take("]") { return elements }
-      guard take(",") else { throw error("no comma or end of an array") }
+      guard take(",") else { throw error("expected a comma or the end of the array") }
     }
   }
 
@@ -107,7 +107,7 @@ private struct JSONReader {
   private mutating func digits() throws(JSONError) {
     let start = offset
     while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { offset += 1 }
-    if offset == start { throw error("no digit") }
+    if offset == start { throw error("expected a digit") }
   }
 
   private mutating func string() throws(JSONError) -> String {
@@ -122,15 +122,15 @@ private struct JSONReader {
         offset += 1
         return text
       case UInt8(ascii: "\\"): text.unicodeScalars.append(try escape())
-      case nil: throw error("no end of a string")
-      default: throw error("a control character in a string")
+      case nil: throw error("unterminated string")
+      default: throw error("unescaped control character in a string")
       }
     }
   }
 
   private mutating func escape() throws(JSONError) -> Unicode.Scalar {
     offset += 1
-    guard let character = next else { throw error("no end of a string") }
+    guard let character = next else { throw error("unterminated string") }
     offset += 1
     switch character {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(character)
@@ -140,7 +140,7 @@ private struct JSONReader {
     case UInt8(ascii: "r"): return "\r"
     case UInt8(ascii: "t"): return "\t"
     case UInt8(ascii: "u"): break
-    default: throw error("an unknown escape")
+    default: throw error("unknown escape")
     }
     let first = try unit()
     guard (0xd800..<0xdc00).contains(first), bytes[offset...].starts(with: [0x5c, 0x75]) else {
@@ -159,9 +159,11 @@ private struct JSONReader {
 
   /// Four hexadecimal digits.
   private mutating func unit() throws(JSONError) -> UInt32 {
-    guard offset + 4 <= bytes.count else { throw error("no end of a string") }
+    guard offset + 4 <= bytes.count else { throw error("unterminated string") }
     let text = String(decoding: bytes[offset..<offset + 4], as: UTF8.self)
-    guard text.allSatisfy(\.isHexDigit), let value = UInt32(text, radix: 16) else { throw error("no four digits") }
+    guard text.allSatisfy(\.isHexDigit), let value = UInt32(text, radix: 16) else {
+      throw error("expected four hexadecimal digits")
+    }
     offset += 4
     return value
   }

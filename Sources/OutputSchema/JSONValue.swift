@@ -27,7 +27,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
 }
 
 extension JSONValue {
-  /// The value on several lines, two spaces deeper at each level, without a line end behind it.
+  /// The value on several lines, two spaces deeper at each level, without a final line end.
   public var text: String {
     var text = ""
     write(to: &text, indent: "")

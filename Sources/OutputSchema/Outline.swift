@@ -14,7 +14,7 @@ struct Outline: Sendable {
   /// Sections of the schema's own objects.
   init(_ schema: Schema) { add(schema.root, path: "", text: "") }
 
-  /// Sections of what is described once and used in several places.
+  /// Sections of definitions, which several places use.
   init(_ definitions: [Shape.Definition]) { for definition in definitions { add(definition) } }
 
   private mutating func add(_ definition: Shape.Definition) {

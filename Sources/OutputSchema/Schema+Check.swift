@@ -7,22 +7,22 @@ extension Schema {
     case any
   }
 
-  /// Something in an output that its schema does not say.
+  /// A difference between an output and its schema.
   public struct Problem: Sendable, Equatable, CustomStringConvertible {
     public enum Kind: Sendable, Equatable {
-      /// No JSON at all.
+      /// It is not JSON.
       case syntax(String)
       case missingField
       case unknownField
       case repeatedField
-      /// What there is, and what there should be.
+      /// A value of another type than the schema's.
       case type(found: String, expected: String)
       case unknownValue(String)
       /// Too few or too many elements of a tuple.
       case length(found: Int, expected: Int)
     }
 
-    /// Where: `$.phases[2].rates`; in JSON Lines behind the line's number.
+    /// Where: `$.phases[2].rates`; in JSON Lines after the line's number.
     public let path: String
     public let kind: Kind
 
@@ -30,7 +30,7 @@ extension Schema {
 
     public var description: String {
       switch kind {
-      case .syntax(let text): "\(path): no JSON: \(text)"
+      case .syntax(let text): "\(path): not JSON: \(text)"
       case .missingField: "\(path) is missing"
       case .unknownField: "\(path) is not in the schema"
       case .repeatedField: "\(path) is there twice"
@@ -41,10 +41,10 @@ extension Schema {
     }
   }
 
-  /// Most problems that are told of one output.
+  /// Most problems that are reported of one output.
   static let mostProblems = 100
 
-  /// What is wrong with an output, in its order, up to a hundred problems; empty when it is valid.
+  /// The problems of an output, in its order, up to a hundred; empty when it is valid.
   ///
   /// Of JSON Lines the last one need not end in a line feed. Settings are checked as the JSON object that results have.
   public func check(_ bytes: [UInt8], age: Age = .current) -> [Problem] {

@@ -74,7 +74,7 @@ private enum Roff {
     return roff
   }
 
-  /// A whole line, which is no request even when it begins as one.
+  /// A whole line, escaped so that troff does not take it for a request.
   static func line(_ text: some StringProtocol) -> String { (text.first == "." ? "\\&" : "") + self.text(text) }
 
   /// A paragraph: each sentence begins a line, as the language asks for.

@@ -19,7 +19,7 @@ public indirect enum Shape: Sendable, Equatable {
   case object([Field])
   /// An object whose keys are data; a key of shape `integer` is written in decimal digits.
   case map(key: Shape, value: Shape)
-  /// Objects of several kinds, told apart by the value of the field `by`, which is not among the fields of any.
+  /// Objects of several kinds, distinguished by the value of the field `by`, which is not listed in their fields.
   case choice(by: String, [Alternative])
   case either([Shape])
   /// A shape that is used in several places and described once.

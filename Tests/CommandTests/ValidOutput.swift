@@ -8,7 +8,7 @@ func expectValid(
   _ bytes: [UInt8], _ schema: Schema, _ comment: String = "", sourceLocation: SourceLocation = #_sourceLocation
 ) {
   let problems = schema.check(schema.form == .lines ? firstLines(of: bytes) : bytes)
-  #expect(problems == [], "\(comment) is no valid output: '\(schema.name)'", sourceLocation: sourceLocation)
+  #expect(problems == [], "\(comment) is not valid against the schema '\(schema.name)'", sourceLocation: sourceLocation)
 }
 
 /// Whole lines, about a megabyte of them: a long output has more of the same.

@@ -32,7 +32,7 @@ struct JSONValueTests {
   }
 
   @Test(
-    "What is no JSON is an error that says where",
+    "A syntax error says where it is",
     arguments: [
       ("", 0), ("{", 1), ("[1,]", 3), ("[1 2]", 3), ("{\"a\" 1}", 5), ("{a:1}", 1), ("{\"a\":1,}", 7), ("nul", 0),
       ("01", 1), ("1.", 2), ("-", 1), ("1e", 2), ("\"a", 2), ("\"\\x\"", 3), ("\"\\u12\"", 3), ("1 1", 2), ("tru", 0),
@@ -51,7 +51,7 @@ struct JSONValueTests {
     }
   }
 
-  @Test("What is printed reads back as the same")
+  @Test("A printed value reads back as the same")
   func printed() throws {
     let value: JSONValue = [
       "a": ["x\n\u{1}\u{9b}\"\\é", .number("1.50"), [], .object([]), .null, true], "b": ["c": 1],

@@ -1,7 +1,7 @@
 import OutputSchema
 import Testing
 
-/// What is made of a small schema.
+/// Renderings of a small schema.
 @Suite("rendering schemas")
 struct RendererTests {
   private let schema = Schema.small.jsonSchema

@@ -79,7 +79,7 @@ struct SchemaCheckTests {
     #expect(problems("pairs", [[1, .number("1.5")]]).map(\.path) == ["$.pairs[0][1]"])
   }
 
-  @Test("Lines are told apart by their discriminator, and problems by the line's number")
+  @Test("The discriminator chooses the fields of a line, and problems have the line's number")
   func lines() {
     func problems(_ text: String) -> [Schema.Problem] { Schema.smallLines.check(text) }
     #expect(problems("{\"type\":\"a\",\"x\":1}\n{\"type\":\"b\",\"y\":{\"z\":\"\"}}\n") == [])
@@ -92,7 +92,7 @@ struct SchemaCheckTests {
     if case .syntax = cut.first?.kind {} else { Issue.record("\(cut)") }
   }
 
-  @Test("Not more than a hundred problems are told")
+  @Test("At most a hundred problems are reported")
   func many() {
     let text = String(repeating: "{}\n", count: 1_000)
     #expect(Schema.smallLines.check(text).count == 100)

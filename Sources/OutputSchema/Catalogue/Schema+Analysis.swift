@@ -53,7 +53,7 @@ extension Schema {
   private static let goodput: [Field] = [
     Field("streaming_per_s", .number, "Throughput while nothing is rejected.", unit: .perSecond),
     Field("discarded_per_error", .number, "Mean of notifications that an error discards."),
-    Field("downtime_ms", .number, "What else an error costs.", unit: .milliseconds),
+    Field("downtime_ms", .number, "Time that an error costs besides.", unit: .milliseconds),
     Field("error_share", .number, "Rejections while nothing was made bad on purpose.", unit: .share),
     Field("check", .object(check), "One more point against the law.", when: "there is one"),
   ]
@@ -97,8 +97,9 @@ extension Schema {
     Field("sendings_each", .number, "Sendings for each notification that is accepted."),
     Field("reconnects_per_s", .number, "Connections that are made again.", unit: .perSecond),
     Field("seconds_for_target", .number, "How long the target takes.", unit: .seconds, when: "there is a target"),
-    Field("connections", .integer, "Connections that do it in time.", when: "they can be told"),
+    Field("connections", .integer, "Connections that send it in time.", when: "the trials allow a prediction"),
     Field(
-      "hosts", .integer, "Machines like this one, one more than needed.", when: "they can be told"),
+      "hosts", .integer, "Machines like this one, one more than needed.",
+      when: "the trials allow a prediction"),
   ]
 }

@@ -16,7 +16,7 @@ extension Schema {
       Field("started", .time, "When the search began."),
       Field("ended", .time, "When it ended."),
       Field("environment", .environment, "The generator's machine and software."),
-      Field("plan", .settings, "What all trials had in common, by its name in a plan of a load."),
+      Field("plan", .settings, "Settings that all trials share, by their names in a plan of a load."),
       Field("settings", .object(searchSettings), "How the search was made."),
       Field("ending", ending, "How the search ended."),
       Field("sustained_per_s", .number, "Notifications that are sustained.", unit: .perSecond, when: "a rate passed"),
@@ -24,9 +24,9 @@ extension Schema {
         "sustained_range", .object(range), "Between which rates the highest that is sustained lies.",
         when: "a rate passed, since 0.2"),
       Field("connections", .integer, "Connections over which the rate was found."),
-      Field("campaign", .object(campaign), "What is to be planned.", when: "`--target` was given"),
+      Field("campaign", .object(campaign), "The campaign to plan.", when: "`--target` was given"),
       Field("trials", .array(.object(trial)), "The trials in their order."),
-      Field("analysis", .object(analysis), "What the trials come to."),
+      Field("analysis", .object(analysis), "Laws fitted to the trials, and the plan of the campaign."),
     ]),
     example: #"""
       {
@@ -37,7 +37,7 @@ extension Schema {
 
   private static let ending: Shape = .values([
     "found": "The rate held for long, and one a step above it failed twice.",
-    "generator_limited": "The rate held; the generator was too slow to try what is above.",
+    "generator_limited": "The rate held; the generator was too slow to try higher rates.",
     "unsettled": "Trials ran out; the rate passed, but need not be confirmed.",
     "nothing_passed": "Not even the lowest rate passed.", "interrupted": "It was interrupted.",
   ])
@@ -74,14 +74,14 @@ extension Schema {
         "connections": "As fast as possible over other numbers of connections.",
         "batch": "As fast as possible with other batches.", "errors": "As fast as possible with errors on purpose.",
         "check": "One more point, which a fit has to predict.",
-      ]), "What it was made for."),
+      ]), "Why the trial was made."),
     Field(
       "verdict",
       .values([
         "passed": "It kept all limits.", "failed": "It broke one.",
         "void": "It tells nothing: the generator was disturbed, or it was interrupted.",
         "measured": "There was nothing to pass: it went as fast as possible.",
-      ]), "What it says."),
+      ]), "Its verdict."),
     Field("reasons", .array(.text), "Why it failed or is void, as sentences."),
     Field("connections", .integer, "Connections at a time."),
     Field("batch", .integer, "Most notifications of a write.", when: "it is not a full TLS record"),
@@ -116,14 +116,14 @@ extension Schema {
     Field(
       "longest_stall_ms", .number, "The longest such time.", unit: .milliseconds, of: .trial, since: "0.2"),
     Field(
-      "backlog_per_s", .number, "By how much what is due and not written grew.", unit: .perSecond, of: .trialMeasured,
+      "backlog_per_s", .number, "Growth of the backlog: due and not yet written.", unit: .perSecond, of: .trialMeasured,
       when: "it had a rate and 3 seconds"),
     Field(
       "behind_ms", .number, "The longest that a marker's answer took.", unit: .milliseconds, of: .trialMeasured,
       when: "a marker was answered"),
     Field("loss_mean", .number, "Mean of notifications that an error discarded.", when: "there was an error"),
     Field(
-      "recover_mean_ms", .number, "Mean from an error to the first write behind it.", unit: .milliseconds,
+      "recover_mean_ms", .number, "Mean time from an error response to the next write.", unit: .milliseconds,
       when: "there was a recovery"),
     Field("per_write_mean", .number, "Mean of notifications of a write.", when: "something was written"),
     Field("cpu_cores", .number, "Cores that the process used.", unit: .cores, of: .trialMeasured),

@@ -42,17 +42,17 @@ extension Schema {
   private static let resumed = Field(
     "resumed", .boolean, "Whether a session was resumed.", when: "the connection uses TLS")
   private static let error = Field(
-    "error", .text, "What TLS or the system says about the end.", when: "it says something")
+    "error", .text, "Message of TLS or the system about the end.", when: "there is one")
 
   private static let accepted: [Field] = [time, client, topic, number, version, suite, resumed]
 
   private static let handshakeFailed: [Field] = [
-    time, client, topic, number, Field("reason", .text, "What OpenSSL says."),
+    time, client, topic, number, Field("reason", .text, "OpenSSL's message."),
   ]
 
   private static let feedbackHandshakeFailed: [Field] = [
     time, client, topic, number,
-    Field("reason", .text, "What OpenSSL or the system says.", when: "it says something"),
+    Field("reason", .text, "Message of OpenSSL or the system.", when: "there is one"),
   ]
 
   private static let dropped: [Field] = [time, Field("count", .integer, "How many.")]
@@ -75,6 +75,8 @@ extension Schema {
       .values([
         "connection_limit": "The topic has as many connections as `--connection-limit`.",
         "rapid_reconnect": "The topic connects more often than `--reconnect-limit`.",
+        "wrong_environment": "`--wrong-environment` names the topic.",
+        "accept_then_close": "`--accept-then-close` hit it by chance.",
         "too_many_connections": "As many as `--max-connections` are open.",
         "too_much_memory": "Connections hold as much as `--max-connection-memory`.",
       ]), "Which rule or limit."),
@@ -88,8 +90,8 @@ extension Schema {
     Field("notification", .integer, "Number of the notification on its connection, from 0.", when: "there is one"),
     Field("accepted", .integer, "Notifications of the connection that were accepted so far."),
     Field(
-      "reason", .text, "What is wrong with a malformed frame, or how many bytes of the response were sent.",
-      when: "there is more to say"),
+      "reason", .text, "The error of a malformed frame, or how many bytes of the response were sent.",
+      when: "there is more to report"),
   ]
 
   private static let closed: [Field] = [
@@ -122,7 +124,7 @@ extension Shape {
     "local": "The simulator ended.", "handshake_failed": "TLS was not agreed on.",
     "refused": "A rule or a limit closed it at once.",
     "frame_timeout": "A frame was not complete within `--frame-timeout`.",
-    "tls_error": "TLS failed behind the handshake.",
+    "tls_error": "TLS failed after the handshake.",
     "feedback_lost": "The feedback list did not take what an answer would have proven accepted.",
     "too_much_memory": "The frame that had begun was too much for `--max-connection-memory`.",
   ])

@@ -16,12 +16,12 @@ extension Schema {
       Field("connections", .array(.object(connection)), "Connections one by one, up to `--max-listed`."),
       Field("connections_not_listed", .integer, "Connections that are counted and not listed."),
       Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
-      Field("tls", .object(tlsTotals), "Connections with TLS, and what it cost."),
+      Field("tls", .object(tlsTotals), "Connections with TLS, and the bytes that it added."),
       Field("gaps_by_reason", .map(key: .gapReason, value: .integer), "Gaps by reason; others had none."),
-      Field("malformed", .integer, "Stretches of bytes that are no record, and frames whose items do not fit."),
+      Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
       Field(
         "notifications_by_command", .tuple([.integer, .integer, .integer]), "Notifications of commands 0, 1 and 2."),
-      Field("fates", .object(fates), "What became of the notifications."),
+      Field("fates", .object(fates), "Notifications by fate."),
       Field("error_count", .integer, "Error responses."),
       Field("errors_by_status", .array(.integer), "Statuses of error responses, each before its count."),
       Field("errors", .array(.object(error)), "Error responses one by one, up to `--max-listed`."),
@@ -43,7 +43,7 @@ extension Schema {
       Field("ends", .map(key: .connectionEnd, value: .integer), "Connections by who ended them."),
       Field(
         "repeatedly_rejected_tokens", .array(.object(token)), "Tokens that were rejected twice or more, up to 20."),
-      Field("findings", .array(.object(finding)), "What is worth a look, what lost notifications first."),
+      Field("findings", .array(.object(finding)), "Findings worth a look, losses of notifications first."),
     ]),
     example: #"""
       {
@@ -55,7 +55,7 @@ extension Schema {
 
   private static let file: [Field] = [
     Field("source", .text, "The input as it was named."),
-    Field("format", .captureFormat, "What the file is."),
+    Field("format", .captureFormat, "Format of the file."),
     Field("link_types", .array(.text), "Link types of the packets by their registered names."),
     Field("bytes", .integer, "Its size.", unit: .bytes, when: "it is a file"),
     Field("packets", .integer, "Packets in it."),
@@ -63,7 +63,7 @@ extension Schema {
     Field("first_time", .time, "Time of the first packet.", when: "packets have times"),
     Field("last_time", .time, "Time of the last packet.", when: "packets have times"),
     Field("duration_s", .number, "From one to the other.", unit: .seconds, when: "packets have times"),
-    Field("warnings", .array(.text), "What is wrong with the file as a file."),
+    Field("warnings", .array(.text), "Damage of the file itself."),
   ]
 
   private static let summary: [Field] = [
@@ -73,13 +73,13 @@ extension Schema {
     Field("error_responses", .integer, "Error responses that were decoded."),
     Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
     Field("gaps", .integer, "Gaps."),
-    Field("malformed", .integer, "Stretches of bytes that are no record, and frames whose items do not fit."),
+    Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
     Field("undecrypted_connections", .integer, "TLS connections of which nothing could be decrypted."),
   ]
 
   private static let connection: [Field] = [
     Field("connection", .integer, "Its number, from 1."),
-    Field("service", .service, "What it is for."),
+    Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
     Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
@@ -95,11 +95,11 @@ extension Schema {
     Field("discarded", .integer, "The part of `notifications` that the gateway ignored."),
     Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
     Field("first_error_status", .integer, "Status of the first error response.", when: "there was one"),
-    Field("first_error_name", .statusName, "What it means.", when: "there was one"),
+    Field("first_error_name", .statusName, "Meaning of that status.", when: "there was one"),
     Field(
       "discarded_after_first_error", .integer, "Notifications that it discarded.", when: "it names a notification"),
     Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
-    Field("tls", .object(tlsRow), "What TLS was used.", when: "it uses TLS"),
+    Field("tls", .object(tlsRow), "TLS parameters of the connection.", when: "it uses TLS"),
   ]
 
   private static let tlsRow: [Field] = [
@@ -107,7 +107,7 @@ extension Schema {
     Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
     Field("key_exchange", .text, "How keys were agreed on; with TLS 1.3 the group.", when: "it is known"),
     Field("resumed", .boolean, "Whether a session was resumed.", when: "the handshake tells"),
-    Field("decrypted", .boolean, "False when something was sealed and nothing of it could be opened."),
+    Field("decrypted", .boolean, "False when application data was encrypted and none of it decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
     Field("alert", .text, "The first alert but close_notify, and who sent it.", when: "there was one"),
@@ -128,7 +128,7 @@ extension Schema {
   private static let fates: [Field] = [
     Field("accepted", .integer, "Notifications that are proven accepted."),
     Field("rejected", .integer, "Notifications that error responses name; not those of status 10."),
-    Field("discarded", .integer, "Notifications behind a rejected one, which the gateway ignored."),
+    Field("discarded", .integer, "Notifications after a rejected one, which the gateway ignored."),
     Field("unknown", .integer, "Notifications whose fate the protocol leaves open."),
   ]
 
@@ -137,11 +137,11 @@ extension Schema {
     Field("time", .time, "Capture time of its last packet.", when: "packets have times"),
     Field("packet", .integer, "The packet that holds its last byte, from 1.", when: "the input has packets"),
     Field("status", .integer, "The status code."),
-    Field("status_name", .statusName, "What the status code means."),
+    Field("status_name", .statusName, "Meaning of the status code."),
     Field("identifier", .integer, "The identifier that it names."),
     Field("notification", .integer, "Index of the notification that it names.", when: "one was seen"),
     Field("accepted", .integer, "Notifications of the connection before it.", when: "`notification` is there"),
-    Field("discarded", .integer, "Notifications of the connection behind it.", when: "`notification` is there"),
+    Field("discarded", .integer, "Notifications of the connection after it.", when: "`notification` is there"),
     Field("sent_again", .integer, "The part of `discarded` that was seen again later.", when: "it was followed"),
     Field(
       "latency_ms", .number, "From the named notification's last byte to the response's.", unit: .milliseconds,
@@ -154,7 +154,7 @@ extension Schema {
   ]
 
   private static let finding: [Field] = [
-    Field("kind", .findingKind, "What it is."),
+    Field("kind", .findingKind, "Kind of the finding."),
     Field("count", .integer, "How often it occurs."),
     Field("first_packet", .integer, "The first packet that shows it.", when: "one is known"),
     Field("text", .text, "The finding in words."),

@@ -16,9 +16,9 @@ extension Schema {
       Field("kind", .word("simulate"), "Which document it is."),
       Field("started", .time, "When the simulator began to listen."),
       Field("ended", .time, "When the books were closed."),
-      Field("gateway", .object(gateway), "What the gateway got and answered.", of: .run),
-      Field("devices", .object(devices), "What became of accepted notifications.", of: .run),
-      Field("feedback", .object(feedback), "What the feedback service sent.", of: .run),
+      Field("gateway", .object(gateway), "Frames that the gateway received and its answers.", of: .run),
+      Field("devices", .object(devices), "Accepted notifications by their delivery.", of: .run),
+      Field("feedback", .object(feedback), "Connections to the feedback service and its tuples.", of: .run),
       Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),
       Field(
         "connections_omitted", .integer, "Connections that are counted and not listed: `--max-listed-connections`."),
@@ -55,8 +55,8 @@ extension Schema {
     Field("received", .integer, "Frames that arrived whole, and those that could not be parsed."),
     Field("accepted", .integer, "The part of `received` that was accepted."),
     Field("rejected", .countsByStatus, "The parts of `received` that were refused, by status, answered or not."),
-    Field("discarded", .integer, "The part of `received` behind a rejection or shutdown of its connection."),
-    Field("malformed", .integer, "The part of `rejected` that is no frame of the protocol."),
+    Field("discarded", .integer, "The part of `received` after a rejection or shutdown on its connection."),
+    Field("malformed", .integer, "The part of `rejected` that could not be parsed."),
     Field("incomplete", .integer, "Connections that ended inside a frame, which is in no other count."),
     Field("error_responses", .countsByStatus, "Error responses of which all six bytes were sent, by status."),
     Field(
@@ -94,7 +94,7 @@ extension Schema {
     Field("opened", .time, "When it was accepted."),
     Field("closed", .time, "When it ended."),
     Field("end", .gatewayEnd, "How it ended."),
-    Field("error", .text, "What TLS or the system says about the end.", when: "it says something"),
+    Field("error", .text, "Message of TLS or the system about the end.", when: "there is one"),
   ]
 
   private static let rejection: [Field] = [

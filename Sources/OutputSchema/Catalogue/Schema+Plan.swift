@@ -48,7 +48,7 @@ extension Schema {
 
   private static let workload: [Field] = [
     Field(
-      "seed", .either([.integer, .text]), "What all notifications are made from; a string above 2^53.", when: made),
+      "seed", .either([.integer, .text]), "Seed of all notifications; a string above 2^53.", when: made),
     Field("command", .text, "Commands, one or a mix.", when: made),
     Field("tokens", .integer, "Different device tokens.", when: made),
     Field("token_length", .integer, "Length of a device token.", unit: .bytes, when: made),
@@ -72,7 +72,7 @@ extension Schema {
       "behind",
       .values([
         "catch-up": "They are sent late.", "skip": "Those more than 100 ms late are left out and counted.",
-      ]), "What is done about notifications that could not be sent in time.", when: ofLoad),
+      ]), "How notifications are treated that could not be sent in time.", when: ofLoad),
     Field("count", .integer, "Notifications after which it ends.", when: "it was given, or records are replayed"),
     Field("for", .text, "Length of the measured phase, at most.", when: ofLoad),
     Field("warm_up", .text, "Time before the measured phase.", when: ofLoad),
@@ -100,11 +100,11 @@ extension Schema {
     Field("backoff", .text, "Wait after a failed attempt; it doubles with each further one."),
     Field("max_backoff", .text, "Longest such wait."),
     Field("give_up", .text, "Time without a useful connection after which the run ends."),
-    Field("markers", onOff, "Whether a marker ends each connection's life and proves what was accepted."),
+    Field("markers", onOff, "Whether a marker ends each connection's life and proves acceptance."),
     Field("marker_timeout", .text, "How long a marker's answer is waited for."),
     Field("max_attempts", .integer, "How often a notification may be written before it is given up."),
-    Field("unsettled_memory", .integer, "Memory for what is written and not settled.", unit: .bytes),
-    Field("leave_unknown", .boolean, "Whether what a connection's end left open is not sent again."),
+    Field("unsettled_memory", .integer, "Memory for written notifications that are not settled.", unit: .bytes),
+    Field("leave_unknown", .boolean, "Whether notifications that a connection's end left open are not sent again."),
     Field("timeline", .integer, "Most spans of connections' lives that the result lists."),
     Field("threshold", .array(.text), "Conditions on the result.", when: "there are any"),
   ]

@@ -18,7 +18,7 @@ extension Schema {
       that holds the record's last byte.
       """,
       """
-      The decoder does not stop at damage. It finds the next frame behind a gap or malformed bytes, and names what it \
+      The decoder does not stop at damage. It finds the next frame after a gap or malformed bytes, and names what it \
       skips in a `gap` or `malformed` record.
       """,
       """
@@ -33,11 +33,11 @@ extension Schema {
         .init("notification", "A notification in the stream from provider to gateway.", notification),
         .init(
           "error_response",
-          "An answer of the gateway, and what it says about the notifications of its connection.",
+          "An answer of the gateway, and the fates that follow from it.",
           errorResponse),
         .init("feedback", "A tuple of the feedback service: a token that no device has any more.", feedback),
         .init("gap", "Bytes that the capture does not hold, or that belong to a record it does not hold whole.", gap),
-        .init("malformed", "Bytes that are no record.", malformed),
+        .init("malformed", "Bytes that cannot be parsed as a record.", malformed),
         .init("connection", "A connection as a whole, written when it has ended.", connection),
         .init("summary", "Totals over everything that was read; the last record.", summary),
       ]),
@@ -53,7 +53,7 @@ extension Schema {
   private static let capture: [Field] = [
     Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
     Field("source", .text, "The input as it was named on the command line; `-` is standard input."),
-    Field("format", .captureFormat, "What the file is."),
+    Field("format", .captureFormat, "Format of the file."),
     Field("link_types", .array(.text), "Link types of the packets by their registered names; empty for a dump."),
   ]
 
@@ -94,7 +94,7 @@ extension Schema {
     connectionNumber, time, packet, offset,
     Field("command", .integer, "The command byte: 8; other values are of servers that are no APNs gateway."),
     Field("status", .integer, "The status code."),
-    Field("status_name", .statusName, "What the status code means."),
+    Field("status_name", .statusName, "Meaning of the status code."),
     Field("identifier", .integer, "The identifier that it names, as an unsigned big-endian number."),
     Field(
       "notification", .integer, "`index` of the notification that it names; with status 10 the last accepted one.",
@@ -103,7 +103,7 @@ extension Schema {
       "accepted", .integer, "Notifications of the connection before the named one; with status 10 it as well.",
       when: "`notification` is there"),
     Field(
-      "discarded", .integer, "Notifications of the connection behind the named one, which the gateway ignored.",
+      "discarded", .integer, "Notifications of the connection after the named one, which the gateway ignored.",
       when: "`notification` is there"),
     Field(
       "latency_ms", .number, "From the named notification's last byte to the response's, as the capture saw them.",
@@ -132,20 +132,22 @@ extension Schema {
 
   private static let malformed: [Field] = [
     connectionNumber, direction, packet, offset, length,
-    Field("problem", .text, "What is wrong with them."),
+    Field("problem", .text, "The error, in words."),
     Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
   ]
 
   private static let connection: [Field] = [
     connectionNumber,
-    Field("service", .service, "What the connection is for."),
+    Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
     Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
     Field("opened", .time, "Time of the first packet.", when: "packets have times"),
     Field("closed", .time, "Time of the first FIN or RST.", when: "one was seen"),
     Field("end", .connectionEnd, "Who ended it, by the first FIN or RST."),
-    Field("tls", .object(tls), "What TLS was used, and whether it could be opened.", when: "the connection uses TLS"),
+    Field(
+      "tls", .object(tls), "TLS parameters, and whether the connection could be decrypted.",
+      when: "the connection uses TLS"),
     Field(
       "client_bytes", .integer, "Application bytes from the client in the capture; TLS bytes when not decrypted.",
       unit: .bytes),
@@ -160,7 +162,7 @@ extension Schema {
     Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
     Field("accepted", .integer, "The part of `notifications` that is proven accepted."),
     Field("rejected", .integer, "The part of `notifications` that error responses name; not those of status 10."),
-    Field("discarded", .integer, "The part of `notifications` behind a rejected one, which the gateway ignored."),
+    Field("discarded", .integer, "The part of `notifications` after a rejected one, which the gateway ignored."),
     Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
     Field(
       "conflicting_bytes", .integer, "Bytes that were sent twice with different contents; the first ones were used.",
@@ -171,7 +173,7 @@ extension Schema {
   private static let tls: [Field] = [
     Field("version", .text, "Protocol version as `TLS 1.2`.", when: "a ServerHello was seen"),
     Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
-    Field("decrypted", .boolean, "False when something was sealed and nothing of it could be opened."),
+    Field("decrypted", .boolean, "False when application data was encrypted and none of it could be decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
     Field("resumed", .boolean, "Whether a session was resumed.", when: "the handshake tells"),

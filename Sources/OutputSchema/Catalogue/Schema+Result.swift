@@ -4,7 +4,7 @@ extension Schema {
     text: [
       """
       `apnscope load --output` and `apnscope merge --output` write one JSON document; `load` keeps a document of a run \
-      that is not over in a file beside it, with `.part` behind its name.
+      that is not over in a file beside it, whose name ends in `.part`.
       """,
       """
       `notifications` counts each distinct notification once, by its final fate; `sendings` counts every time one was \
@@ -13,7 +13,7 @@ extension Schema {
       """,
       """
       Documents with `"measured_by": 2` are of these definitions. Those without it are of 0.1, whose latencies are of \
-      the whole run, and whose send lag lacks what was never sent. Durations end in `_s`, `_ms` or `_us`.
+      the whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
       """,
     ],
     root: .object(run + counts + figures + course),
@@ -34,8 +34,8 @@ extension Schema {
     Field("started", .time, "When the run began; of a merged result, when its first part did."),
     Field("environment", .environment, "The generator's machine and software."),
     Field("plan", .settings, "The plan in effect: every setting by its name in a plan file."),
-    Field("replay", .object(replay), "What was replayed.", when: "recorded notifications were sent"),
-    Field("verdict", .object(verdict), "What the run has proven, and what limited it."),
+    Field("replay", .object(replay), "The recording that was replayed.", when: "recorded notifications were sent"),
+    Field("verdict", .object(verdict), "Outcome of the run, its limit, and its checks."),
     Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
     Field("merged", .object(merged), "How far the parts ran together.", when: "it is of several runs"),
   ]
@@ -46,18 +46,18 @@ extension Schema {
       unit: .seconds),
     Field("notifications", .notificationCounts, "Distinct notifications.", of: .run),
     Field("sendings", .sendingCounts, "Every time a notification was written.", of: .run),
-    Field("schedule", .object(schedule), "What the schedule asked for and was not done.", of: .run),
+    Field("schedule", .object(schedule), "Notifications that were due and never sent.", of: .run),
     Field("error_responses", .countsByStatus, "Error responses by status.", of: .run),
-    Field("answers", .object(answers), "What the gateway said that settles nothing.", of: .run),
+    Field("answers", .object(answers), "Bytes and responses of the gateway that settle nothing.", of: .run),
     Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .run),
   ]
 
   private static let figures: [Field] = [
     Field("rates", .rates, "Notifications and bytes a second.", of: .measured),
-    Field("latency", .latencies, "How long what took.", of: .measured),
-    Field("batches", .batches, "What the writes held, and why they were made.", of: .measured),
+    Field("latency", .latencies, "Histograms of lags and latencies.", of: .measured),
+    Field("batches", .batches, "Sizes of writes, and why they were made.", of: .measured),
     Field("loss_window", .histogram, "Notifications that an error response discarded.", of: .measured),
-    Field("resources", .object(resources), "What the generator's process used."),
+    Field("resources", .object(resources), "Processor time and memory of the generator's process."),
   ]
 
   private static let course: [Field] = [
@@ -84,27 +84,27 @@ extension Schema {
         "proven": "All that was due was sent, and the fate of each notification is known.",
         "unproven": "Something is open; `reasons` says what.",
         "failed": "Nothing was accepted, the run was given up early, or not all connections came up.",
-      ]), "What the run has proven.", since: "0.2"),
+      ]), "Outcome of the run.", since: "0.2"),
     Field("reasons", .array(.text), "Why the outcome is no better, as sentences.", since: "0.2"),
     Field(
       "limited_by",
       .values([
         "generator": "This process had no more processor time.", "gateway": "The gateway took no more.",
         "schedule": "What was due was sent.",
-      ]), "What kept the rate from being higher."),
+      ]), "Which side kept the rate from being higher."),
     Field("thresholds", .array(.object(threshold)), "The conditions of `--threshold`."),
-    Field("invariants", .array(.object(invariant)), "What the books promise, each with its numbers."),
+    Field("invariants", .array(.object(invariant)), "Equations of the books, each with its numbers."),
   ]
 
   private static let threshold: [Field] = [
     Field("expression", .text, "The condition, as `send_lag_p99<5ms`."),
-    Field("value", .number, "What was measured; times are in microseconds."),
+    Field("value", .number, "The measured value; times are in microseconds."),
     Field("passed", .boolean, "Whether the condition holds."),
-    Field("reason", .text, "Why the value proves nothing, which is no pass.", when: "it does not"),
+    Field("reason", .text, "Why the condition cannot be judged, and so does not pass.", when: "that is so"),
   ]
 
   private static let invariant: [Field] = [
-    Field("name", .text, "The promise, as `generated = accepted + rejected + unknown + abandoned`."),
+    Field("name", .text, "The equation, as `generated = accepted + rejected + unknown + abandoned`."),
     Field("holds", .boolean, "Whether it holds."),
     Field("detail", .text, "The same with the numbers."),
   ]

@@ -17,7 +17,7 @@ extension Schema {
     Field("up", .integer, "Connections that are up at its end."),
     Field("backlog", .integer, "Notifications that are due, or to be sent again, and not written at its end."),
     Field(
-      "send_lag_p99_us", .integer, "99th percentile of the send lag of what was written.", unit: .microseconds,
+      "send_lag_p99_us", .integer, "99th percentile of send lag, by the time of writing.", unit: .microseconds,
       of: .second),
     Field(
       "loop_lag_p99_us", .integer, "99th percentile of how late the event loops' clocks came.", unit: .microseconds,
@@ -41,14 +41,14 @@ extension Schema {
     Field(
       "notifications", .notificationCounts,
       "Distinct notifications: those generated in it, and those accepted or rejected by a sending of it."),
-    Field("sendings", .sendingCounts, "What became of those that were written in it.", of: .phase),
+    Field("sendings", .sendingCounts, "Sendings that were written in it, by fate.", of: .phase),
     Field("skipped", .integer, "Left out because they would have been late.", of: .phase),
     Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .phase),
     Field("error_responses", .countsByStatus, "Error responses by status.", of: .phase),
     Field("send_lag_us", .histogram, "The same as `latency.send_lag_us`.", of: .phase),
     Field("rates", .rates, "Notifications and bytes a second.", of: .phase, since: "0.2"),
-    Field("latency", .latencies, "How long what took.", of: .phase, since: "0.2"),
-    Field("batches", .batches, "What the writes held, and why they were made.", of: .phase, since: "0.2"),
+    Field("latency", .latencies, "Histograms of lags and latencies.", of: .phase, since: "0.2"),
+    Field("batches", .batches, "Sizes of writes, and why they were made.", of: .phase, since: "0.2"),
     Field("loss_window", .histogram, "Notifications that an error response discarded.", of: .phase, since: "0.2"),
   ]
 
@@ -78,7 +78,7 @@ extension Schema {
             .values([
               "handshake": "From the attempt to connect to the end of the TLS handshake, or its failure.",
               "up": "Until its last byte is settled.", "back-off": "Waiting after a failure.",
-            ]), "What it did."),
+            ]), "State of the connection."),
           Field("from_s", .number, "From when, since the run's start.", unit: .seconds),
           Field("to_s", .number, "Until when, since the run's start.", unit: .seconds),
         ])), "Spans of the connections' lives, in the order in which they began."),
@@ -88,7 +88,7 @@ extension Schema {
 extension Shape {
   static let phaseName = values([
     "connect": "Connections are made.", "warm-up": "The schedule has begun; nothing is measured yet.",
-    "measured": "What the figures are of.", "drain": "Last answers, and what they leave to be sent again.",
+    "measured": "Rates and latencies are of this phase.", "drain": "The last answers, and resends after them.",
   ])
 
   static let connectionCounts = named(
@@ -114,7 +114,7 @@ extension Shape {
 
   static let rates = named(
     Definition(
-      "rates", "What was written in a phase, and became of it, over the phase's length.",
+      "rates", "Notifications that were written in a phase, over the phase's length.",
       .object([
         Field("written_per_s", .number, "Notifications that were written.", unit: .perSecond),
         Field(
@@ -132,7 +132,7 @@ extension Shape {
   static let latencies = named(
     Definition(
       "latencies",
-      "Histograms of times. Lags and answers are of the phase of the writing; connecting and recovering of when they end.",
+      "Histograms of times: lags and answers by the time of writing, connecting and recovering by their end.",
       .object([
         Field(
           "send_lag_us", .histogram,
@@ -144,7 +144,7 @@ extension Shape {
           "send_lag_gateway_us", .histogram, "The rest: no connection took more.", since: "0.2"),
         Field("error_ms", .histogram, "From the writing of a rejected notification to its error response."),
         Field("drain_ms", .histogram, "From the writing of a marker to its answer."),
-        Field("recover_ms", .histogram, "From an error response that discarded some until its connection is up again and writes."),
+        Field("recover_ms", .histogram, "From an error response until its connection is up again and writes."),
         Field("tcp_connect_ms", .histogram, "From SYN to SYN-ACK."),
         Field("tls_handshake_ms", .histogram, "Full TLS handshakes; in documents of 0.1 resumed ones as well."),
         Field("tls_resumed_ms", .histogram, "TLS handshakes that resumed a session.", since: "0.2"),
@@ -162,7 +162,7 @@ extension Shape {
             key: .values([
               "full": "It was as large as it may be.", "linger": "It had waited for `--linger`.",
               "idle": "Nothing was unsent, so there was nothing to wait for.",
-              "drain": "The socket had taken what was unsent.",
+              "drain": "The socket had taken all unsent bytes.",
             ]), value: .integer), "Writes by why they were made when they were."),
       ])))
 }

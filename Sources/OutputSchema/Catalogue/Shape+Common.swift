@@ -62,7 +62,7 @@ extension Shape {
           .values([
             "us": "Microseconds.", "ms": "Milliseconds, with three decimals.", "count": "A plain number.",
             "bytes": "Bytes.",
-          ]), "What the values are in."),
+          ]), "Unit of the values."),
         Field("count", .integer, "Values that were measured."),
         Field("min", .number, "The smallest; 0 without values, as all that follow."),
         Field("mean", .number, "The arithmetic mean of the exact values."),
@@ -116,7 +116,7 @@ extension Shape {
         Field("resent", .integer, "The part of `written` that is a second or later sending of a notification."),
         Field("accepted", .integer, "The part of `written` that is proven accepted."),
         Field("rejected", .integer, "The part of `written` that an error response names."),
-        Field("discarded", .integer, "The part of `written` behind a rejected one, which the gateway ignored."),
+        Field("discarded", .integer, "The part of `written` after a rejected one, which the gateway ignored."),
         Field("unknown", .integer, "The part of `written` whose fate the connection's end left open."),
         Field("markers", .integer, "Notifications that were bad on purpose, as proof; they are in no other count."),
         Field("markers_answered", .integer, "The part of `markers` that was answered by name.", since: "0.2"),
@@ -126,6 +126,6 @@ extension Shape {
     "rejected": "The gateway answered a notification with an error.",
     "shutdown": "The gateway answered with status 10.", "peer_fin": "The other side closed it.",
     "peer_rst": "The other side reset it, or the network broke.", "idle": "Nothing came for too long.",
-    "lifetime": "It had lived, or carried, as much as it was to.", "local": "This side ended it.",
+    "lifetime": "It reached its age or its number of notifications.", "local": "This side ended it.",
   ])
 }
