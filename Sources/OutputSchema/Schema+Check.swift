@@ -190,10 +190,14 @@ extension JSONValue {
 }
 
 extension String {
-  /// Decimal digits, with or without a minus.
+  /// Decimal digits, with or without a minus; a large one may have an exponent: 10^15 is written `1e+15`.
   var isWholeNumber: Bool {
-    let digits = hasPrefix("-") ? utf8.dropFirst() : utf8[...]
-    return !digits.isEmpty && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    func isDigits(_ text: Substring.UTF8View) -> Bool {
+      !text.isEmpty && text.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+    let number = hasPrefix("-") ? dropFirst() : self[...]
+    guard let exponent = number.firstRange(of: "e+") else { return isDigits(number.utf8) }
+    return isDigits(number[..<exponent.lowerBound].utf8) && isDigits(number[exponent.upperBound...].utf8)
   }
 
   func isWritten(in notation: Shape.Notation) -> Bool {
