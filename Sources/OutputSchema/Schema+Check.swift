@@ -155,7 +155,7 @@ private struct SchemaCheck {
   private mutating func checkKey(_ name: String, _ shape: Shape, at path: String) {
     switch shape {
     case .integer where !name.isWholeNumber: note(path, .type(found: "a key", expected: shape.typeName))
-    case .enumeration(let values) where !values.contains { $0.name == name }: note(path, .unknownValue(name))
+    case .enumeration(let values) where !values.contains(where: { $0.name == name }): note(path, .unknownValue(name))
     default: break
     }
   }

@@ -2,7 +2,8 @@ extension Schema {
   /// A page in Markdown that describes outputs: of each what holds for all of it, an example, and a table for each
   /// object; then once what several of them have.
   public static func markdown(of schemas: [Schema]) -> String {
-    var blocks: [String] = []
+    let names = schemas.map(\.name).joined(separator: " ")
+    var blocks = ["<!-- Made by apnscope schema \(names) --format markdown. -->"]
     for schema in schemas {
       blocks += ["# \(schema.title)"] + schema.text
       blocks.append("```\(schema.form == .settings ? "toml" : "json")\n\(schema.example)\n```")
