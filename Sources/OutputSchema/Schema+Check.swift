@@ -46,15 +46,15 @@ extension Schema {
 
   /// The problems of an output, in its order, up to a hundred; empty when it is valid.
   ///
-  /// Of JSON Lines the last one need not end in a line feed. Settings are checked as the JSON object that results have.
+  /// Of JSON Lines the last one need not end in a line feed. Settings are checked as a JSON object.
   public func check(_ bytes: [UInt8], age: Age = .current) -> [Problem] {
     var check = SchemaCheck(age: age)
     if form == .lines {
       for (index, line) in bytes.split(separator: UInt8(ascii: "\n")).enumerated() {
-        check.check(Array(line), root, at: "line \(index + 1): $")
+        check.check(Array(line), validRoot, at: "line \(index + 1): $")
       }
     } else {
-      check.check(bytes, root, at: "$")
+      check.check(bytes, validRoot, at: "$")
     }
     return check.problems
   }

@@ -6,6 +6,7 @@ extension Schema {
       .init("title", .string(form == .lines ? "\(title): one line" : title)),
       .init("description", .string(text.joined(separator: "\n\n"))),
     ]
+    let root = validRoot
     members += root.jsonSchemaMembers
     let definitions = [root].definitions
     if !definitions.isEmpty {
@@ -19,6 +20,29 @@ extension Schema {
             })))
     }
     return .object(members)
+  }
+}
+
+extension Schema {
+  /// The root as outputs are held against it: nothing is required of a file of settings.
+  var validRoot: Shape { form == .settings ? root.optional : root }
+}
+
+extension Shape {
+  /// The same object, any field of which can be missing.
+  fileprivate var optional: Shape {
+    switch self {
+    case .object(let fields): .object(fields.map(\.optional))
+    case .named(let definition): .named(Definition(definition.name, definition.text, definition.shape.optional))
+    default: self
+    }
+  }
+}
+
+extension Field {
+  fileprivate var optional: Field {
+    guard presence == .always else { return self }
+    return Field(name, shape, text, unit: unit, of: window, when: "it is given")
   }
 }
 

@@ -9,7 +9,7 @@ public struct Schema: Sendable, Equatable {
     case document
     /// JSON Lines: each line is of the root's shape.
     case lines
-    /// A TOML file; the same settings are an object in JSON documents.
+    /// A TOML file, in which any setting can be left out; JSON documents have the same settings in an object.
     case settings
   }
 

@@ -40,6 +40,14 @@ struct RendererTests {
     #expect(try property("any") == ["description": "Whatever | it is."])
   }
 
+  @Test("A file of settings can leave out any of them, and has no others")
+  func settings() {
+    let schema = Schema("few", title: "Few", form: .settings, text: [], root: Schema.small.root, example: "")
+    #expect(schema.jsonSchema["required"] == nil && schema.jsonSchema["additionalProperties"] == false)
+    #expect(schema.check("{\"count\": 1}") == [])
+    #expect(schema.check("{\"size\": 1}") == [.init("$.size", .unknownField)])
+  }
+
   @Test("A definition is there once, and is referred to")
   func definitions() throws {
     #expect(try property("first")["$ref"] == "#/$defs/some_thing")

@@ -4,7 +4,7 @@ extension Schema {
     text: [
       """
       `apnscope load --print-plan` writes the plan in effect as TOML, which `--plan` reads; results have the same \
-      settings in `plan`. Each setting is the option of its name, with `_` for `-`.
+      settings in `plan`. Each setting is the option of its name, with `_` for `-`; in a file any can be left out.
       """,
       """
       In the file, what nobody gave and what follows from other settings is in comments. Times are written `250ms` or \
