@@ -22,7 +22,8 @@ struct Outline: Sendable {
     case .object(let fields): add(fields, title: definition.name, path: definition.name, text: definition.text)
     case .enumeration(let values):
       sections.append(
-        Section(title: definition.name, text: definition.text, rows: [], names: [(definition.name, values)]))
+        Section(
+          title: definition.name, text: definition.text, rows: [], names: [(field: definition.name, values: values)]))
     default: sections.append(Section(title: definition.name, text: definition.text, rows: [], names: []))
     }
   }

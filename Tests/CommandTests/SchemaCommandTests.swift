@@ -60,7 +60,7 @@ struct SchemaCommandTests {
 
   // MARK: what it describes
 
-  @Test("Records and inspections of every trace are valid")
+  @Test("Records and inspections of unusual, malformed and encrypted traces are valid")
   func recordings() throws {
     try Command.inFolder { command in
       for trace in ["plain-error.pcap", "unusual-items.xxd", "items-that-do-not-fit.pcap", "tls-without-keys.pcap"] {

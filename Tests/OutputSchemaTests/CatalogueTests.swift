@@ -100,7 +100,7 @@ struct CatalogueTests {
   // MARK: the descriptions
 
   private static let sections: [(schema: Schema, section: Outline.Section)] = Schema.all.flatMap { schema in
-    (Outline(schema).sections + Outline([schema.root].definitions).sections).map { (schema, $0) }
+    (Outline(schema).sections + Outline([schema.root].definitions).sections).map { (schema: schema, section: $0) }
   }
 
   @Test("Every schema has a name and a title of its own, and an example that has nothing unknown")
@@ -194,7 +194,7 @@ extension JSONValue {
       }
       switch change {
       case .adding:
-        return inner + [("\(path).unexpected", .object(members + [Member("unexpected", .null)]))]
+        return inner + [(path: "\(path).unexpected", value: .object(members + [Member("unexpected", .null)]))]
       case .taking:
         return inner
           + members.indices.map { index -> (path: String, value: JSONValue) in
