@@ -5,7 +5,7 @@ extension Schema {
     let names = schemas.map(\.name).joined(separator: " ")
     var blocks = ["<!-- Made by apnscope schema \(names) --format markdown. -->"]
     for schema in schemas {
-      blocks += ["# \(schema.title)"] + schema.text
+      blocks += ["# \(schema.title)"] + schema.text.map { wrapped($0) }
       blocks.append("```\(schema.form == .settings ? "toml" : "json")\n\(schema.example)\n```")
       blocks.append("`apnscope schema \(schema.name)` prints the following as a JSON Schema.")
       for section in Outline(schema).sections { blocks += Self.blocks(of: section) }
@@ -21,7 +21,7 @@ extension Schema {
   private static func blocks(of section: Outline.Section) -> [String] {
     var blocks: [String] = []
     if !section.title.isEmpty { blocks.append("## \(heading(section.title))") }
-    if !section.text.isEmpty { blocks.append(section.text) }
+    if !section.text.isEmpty { blocks.append(wrapped(section.text)) }
     if !section.rows.isEmpty { blocks.append(table(section.rows)) }
     for (field, values) in section.names {
       blocks.append("Names in `\(field)`:")
@@ -41,6 +41,23 @@ extension Schema {
       return "| `\(field.name)` | \(cell(field.shape.typeName + unit)) | \(cell(field.description)) |"
     }
     return (["| field | type | meaning |", "| --- | --- | --- |"] + rows).joined(separator: "\n")
+  }
+
+  /// A paragraph in lines of at most 120 characters. A line begins with a word, as Markdown may take anything else for
+  /// the beginning of a list.
+  private static func wrapped(_ paragraph: String) -> String {
+    var lines: [String] = []
+    var line = ""
+    for word in paragraph.split(separator: " ") {
+      let isWord = word.first.map { $0.isLetter || $0 == "`" } ?? false
+      // The signs that follow a word stay with it.
+      if !line.isEmpty, isWord, line.count + 1 + word.count > 116 {
+        lines.append(line)
+        line = ""
+      }
+      line += line.isEmpty ? String(word) : " \(word)"
+    }
+    return (lines + [line]).joined(separator: "\n")
   }
 
   private static func cell(_ text: String) -> String { text.replacing("|", with: "\\|") }

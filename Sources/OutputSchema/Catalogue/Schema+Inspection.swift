@@ -5,10 +5,7 @@ extension Schema {
       """
       `apnscope inspect --format json` writes one JSON document with all that it counts. It sees the same records that \
       `apnscope decode` writes, and fates have the same meaning.
-      """,
       """
-      `errors_by_status` is an array in which each status stands before its count: `[8, 2, 10, 1]`.
-      """,
     ],
     root: .object([
       Field("files", .array(.object(file)), "The inputs that were read."),
@@ -23,7 +20,7 @@ extension Schema {
         "notifications_by_command", .tuple([.integer, .integer, .integer]), "Notifications of commands 0, 1 and 2."),
       Field("fates", .object(fates), "Notifications by fate."),
       Field("error_count", .integer, "Error responses."),
-      Field("errors_by_status", .array(.integer), "Statuses of error responses, each before its count."),
+      Field("errors_by_status", .countsByStatus, "Error responses by status."),
       Field("errors", .array(.object(error)), "Error responses one by one, up to `--max-listed`."),
       Field("feedback_connections", .integer, "Connections to a feedback service."),
       Field("feedback_tuples", .integer, "Feedback tuples."),
@@ -49,7 +46,7 @@ extension Schema {
       {
         "summary": {"packets": 146, "connections": 2, "notifications": 66},
         "fates": {"accepted": 7, "rejected": 1, "discarded": 26, "unknown": 32},
-        "errors_by_status": [8, 1]
+        "errors_by_status": {"8": 1}
       }
       """#)
 
