@@ -6,7 +6,7 @@ public struct RecordError: Error, Sendable, Equatable, CustomStringConvertible {
   package init(_ description: String) { self.description = description }
 }
 
-/// The members of one record, in their order: a view of its line, which is JSON (shared/RECORDS.md).
+/// The members of one record, in their order: a view of its line, which is JSON (Documentation/records.md).
 ///
 /// Names and values are places in the line; nothing is copied. A string's place is that between its quotes.
 package struct RecordMembers: ~Escapable {

@@ -3,8 +3,8 @@ import Bytes
 import PacketCapture
 import TLSDecryption
 
-/// Reads records back: the lines that `JSONLinesWriter` writes (shared/RECORDS.md) go into a sink as if they came from
-/// the dissector.
+/// Reads records back: the lines that `JSONLinesWriter` writes (Documentation/records.md) go into a sink as if they came
+/// from the dissector.
 ///
 /// The lines are needed twice. An error response stands behind all notifications of its connection, but what it says
 /// holds from when it came; and a connection's first packet is told in its last record. So `scan(_:)` takes every line

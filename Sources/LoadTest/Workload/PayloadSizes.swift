@@ -3,8 +3,8 @@ import Bytes
 
 /// How often payloads of each size occur in a decoded trace; a workload draws its own as often.
 ///
-/// It is given the records that `apnscope decode` writes, a line at a time (shared/RECORDS.md: `payload_length` of
-/// `notification` records). Memory does not grow with the trace.
+/// It is given the records that `apnscope decode` writes, a line at a time (Documentation/records.md: `payload_length`
+/// of `notification` records). Memory does not grow with the trace.
 public struct PayloadSizes: Sendable {
   /// Most parts of the mix.
   public static let maximumParts = 1_024
