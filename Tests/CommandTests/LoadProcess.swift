@@ -1,5 +1,6 @@
 import Foundation
 import Measurement
+import Testing
 
 /// `apnscope load`, running against a simulator.
 enum LoadProcess {
