@@ -41,7 +41,7 @@ extension Shape {
 
 extension Field {
   fileprivate var optional: Field {
-    guard presence == .always else { return self }
+    if case .when = presence { return self }
     return Field(name, shape, text, unit: unit, of: window, when: "it is given")
   }
 }

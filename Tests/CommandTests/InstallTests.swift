@@ -43,7 +43,7 @@ struct InstallTests {
       }
       // What the command prints, but for the date.
       for (page, schema) in zip(outputs, Schema.all) {
-        let lines = try command.read("root/usr/share/man/man5/\(page).5").split(separator: "\n")
+        let lines = try command.read("image/usr/share/man/man5/\(page).5").split(separator: "\n")
         let printed = try command.run("schema", schema.name, "--format", "man").output.split(separator: "\n")
         #expect(lines.filter { !$0.hasPrefix(".Dd ") } == printed.filter { !$0.hasPrefix(".Dd ") }, "\(page)")
       }
