@@ -242,6 +242,9 @@ class Finder:
         is_alone = self.tokens[index + 1].kind == "close" or self.tokens[index - 1].kind == "open"
         if infix is None or not (is_spaced or is_range) or is_alone or self.is_text(index + 1, ","):
             return
+        # Strings are put together, not computed with.
+        if infix.operator == "arithmetic" and "string" in (self.tokens[index - 1].kind, self.tokens[index + 1].kind):
+            return
         shown = infix.other
         if infix.operator == "range":
             change = f"{token.text} to one more"
@@ -288,13 +291,16 @@ class Finder:
         token = self.tokens[index]
         if self.is_text(index - 1, ".", "\\") or self.tokens[index - 1].fixity == "bracket":
             return
-        other = increased(token.text)
-        self.replace_constant(index, other)
+        # The sign of a negative number is a part of it.
+        sign = self.tokens[index - 1]
+        is_negative = sign.text == "-" and sign.fixity == "prefix" and sign.end == token.start
+        text = f"-{token.text}" if is_negative else token.text
+        self.replace_constant(index - 1 if is_negative else index, index, increased(text))
 
-    def replace_constant(self, index, other):
-        token = self.tokens[index]
-        edit = (token.start, token.end, f"(mutant(NUMBER) ? {other} : {token.text})")
-        self.add("constant", f"{token.text} → {other}", index, index, [edit], other)
+    def replace_constant(self, first, last, other):
+        start, end, text = self.tokens[first].start, self.tokens[last].end, self.source.string(first, last)
+        edit = (start, end, f"(mutant(NUMBER) ? {other} : {text})")
+        self.add("constant", f"{text} → {other}", first, last, [edit], [(start, end, other)])
 
     def find_word(self, index):
         word = self.tokens[index].text
@@ -302,7 +308,7 @@ class Finder:
             # An endless loop is one to the compiler, too, which knows that nothing follows it.
             if self.is_text(index - 1, "while"):
                 return
-            self.replace_constant(index, "false" if word == "true" else "true")
+            self.replace_constant(index, index, "false" if word == "true" else "true")
         elif word in ("min", "max") and self.is_text(index + 1, "(") and not self.is_text(index - 1, "func"):
             opening = index + 1
             if self.source.find(opening + 1, self.pair[opening], ",") is not None:
@@ -372,8 +378,10 @@ class Finder:
         words = [self.tokens[index] for index in range(first, last + 1)]
         if first == last and (words[0].kind in ("number", "string") or words[0].text in ("nil", "true", "false", "self")):
             return
-        # An enumeration's case, a closure, another type's value: nothing that is known how to change.
+        # An enumeration's case, a closure, a tuple, another type's value: nothing that is known how to change.
         if words[0].text in (".", "{", "[", "if", "switch"):
+            return
+        if words[0].text == "(" and self.source.find(first + 1, self.pair[first], ",") is not None:
             return
         numbers = r"(U?Int(8|16|32|64|128)?|Double|Bool|String|Array|Self)$"
         if words[0].text[0].isupper() and not re.match(numbers, words[0].text) and self.operand_end(first) == last:
@@ -458,6 +466,8 @@ def declared(old, infix):
 def increased(text):
     """Another number: one more, and one less where that would not fit."""
     digits = text.replace("_", "").lower()
+    if re.fullmatch(r"-[0-9]+", digits):
+        return str(int(digits) + 1)
     if re.fullmatch(r"0x[0-9a-f]+|0b[01]+|0o[0-7]+|[0-9]+", digits):
         value = int(digits, 0) if digits[:2] in ("0x", "0b", "0o") else int(digits)
         is_full = value >= 127 and value & (value + 1) == 0

@@ -114,7 +114,7 @@ class Source:
                 continue
             head = self.head(index, block.last)
             is_label = block.kind == "switch" and self.tokens[head].text in ("case", "default")
-            end = self.end_of_label(head, block.last) if is_label else self.end(index, block.last)
+            end = self.end_of_label(head, block.last) if is_label else self.end(index, block)
             statement = Statement(index, end, head, block)
             block.statements.append(statement)
             self.statements.append(statement)
@@ -159,14 +159,15 @@ class Source:
             index = self.pair[index] + 1 if self.tokens[index].kind == "open" else index + 1
         return index
 
-    def end(self, index, limit):
+    def end(self, index, block):
         """The last token of the statement that begins here."""
         is_loop = self.tokens[index].text == "repeat"
         while True:
+            is_body = block.kind == "accessors" and self.tokens[index].text == "{"
             if self.tokens[index].kind == "open":
                 index = self.pair[index]
             after = index + 1
-            if after >= limit or self.tokens[after].text == ";":
+            if after >= block.last or self.tokens[after].text == ";" or is_body:
                 return index
             if self.tokens[after].is_first and self.is_boundary(index, after):
                 if not (is_loop and self.tokens[after].text == "while"):
