@@ -1,8 +1,10 @@
-"""Where a Swift source can be mutated, and the source with mutants that a switch chooses from.
+"""Finds the places where a Swift source can be mutated, and writes the source with all mutants at once.
 
-All mutants are in one build, each in its place and asleep: `a < b` becomes `a ⠁⠃ b`, an operator of that place alone that
-does what `<` does, or what `<=` does when the mutant is on; other places ask `mutant(7)`. The switch, with these operators,
-is one more file of the target. No line is added or removed, so that the compiler's messages name lines of the original.
+Mutants are schemata: each is in its place and does nothing until it is selected. `a < b` becomes `a ⠁⠃ b` with an infix
+operator of that place alone, which does what `<` does, or what `<=` does when its mutant is selected. Other places call
+`mutant(7)`. Operators of their own are generic with the precedence of the original, so that the type checker sees the same
+expression with fewer overloads. One more file of the target holds the switch and these operators. Lines are neither added
+nor removed, so that the compiler's messages name lines of the original.
 """
 
 import dataclasses
@@ -11,10 +13,10 @@ import re
 
 import swift_source
 
-# What `--help` says of each; the sample takes them in turn.
+# Names and descriptions; the sample takes them in turn.
 OPERATORS = {
     "comparison": "< and <=, > and >=, == and != swapped",
-    "range": "..< and ... to one more",
+    "range": "the upper bound of ..< and ... plus 1",
     "arithmetic": "+ and -, &+ and &-, * and /, % and /, += and -=, & and |, << and >> swapped",
     "logic": "&& and || swapped, ! removed",
     "condition": "a condition of if, guard, while or ? negated",
@@ -30,9 +32,10 @@ KEYWORDS = {
     "else", "enum", "extension", "fallthrough", "for", "func", "guard", "if", "import", "init", "let", "protocol", "repeat",
     "return", "struct", "subscript", "switch", "throw", "typealias", "var", "while", "yield",
 }  # fmt: skip
-# The condition of `a ? b : c` begins behind one of these.
+# The condition of `a ? b : c` begins after one of these.
 BEFORE_EXPRESSION = {
     "return", "in", "if", "guard", "while", "case", "where", "switch", "throw", "else", "try", "await", "unsafe", "yield",
+    ",", ";", ":",
 }  # fmt: skip
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&+=", "&-=", "&*=", "|=", "&=", "^=", "<<=", ">>="}
 
@@ -42,14 +45,13 @@ LATE = "(a: Bool, b: @autoclosure () throws -> Bool) rethrows -> Bool"
 
 @dataclasses.dataclass(frozen=True)
 class Infix:
-    """What an operator is changed to, and the declarations that stand for both."""
+    """The mutation of an infix operator, and how the operator in its place is declared."""
 
     operator: str
     other: str
     precedence: str
-    # Those behind `second` are taken only where the first do not fit.
     signatures: tuple
-    second: tuple = ()
+    second: tuple = ()  # disfavoured overloads
     body: str = "mutant(NUMBER) ? a OTHER b : a OLD b"
 
 
@@ -98,10 +100,11 @@ INFIX = {
 
 SWITCH = """import Glibc
 
-// Which mutant is on: that of APNSCOPE_MUTANT, or none.
+// The selected mutant, or 0.
 private let chosen = unsafe getenv("APNSCOPE_MUTANT").flatMap { unsafe Int(String(cString: $0)) } ?? 0
-// Numbers of mutants that were come to are written here, each once.
-private let reached = unsafe getenv("APNSCOPE_MUTANT_REACHED").map { unsafe open($0, O_WRONLY | O_CREAT | O_APPEND, 0o644) } ?? -1
+// The file for the numbers of mutants that are reached, or -1.
+private let reached =
+  unsafe getenv("APNSCOPE_MUTANT_REACHED").map { unsafe open($0, O_WRONLY | O_CREAT | O_APPEND, 0o644) } ?? -1
 nonisolated(unsafe) private let isNoted = unsafe UnsafeMutablePointer<Bool>.allocate(capacity: MOST + 1)
 private let isRecording: Bool = {
   unsafe isNoted.initialize(repeating: false, count: MOST + 1)
@@ -150,7 +153,7 @@ private let isRecording: Bool = {
 
 @dataclasses.dataclass
 class Place:
-    """Somewhere that can be mutated. Texts that are put in have MARK and NUMBER for the mutant's operator and number."""
+    """A place that can be mutated. MARK and NUMBER in its texts stand for the mutant's operator and number."""
 
     file: str
     line: int
@@ -162,13 +165,13 @@ class Place:
     end: int
     edits: list  # (start, end, text)
     declarations: list
-    statement: tuple  # first and last line of the statement that it is in
-    body: tuple  # of the function, property or type
-    digest: str = ""  # tells it from all others, and stays when other lines change
+    statement: tuple  # first and last line of the innermost statement around it
+    body: tuple  # first and last line of the declaration around it
+    digest: str = ""  # identifies it, and does not change with other lines
 
 
 def mark(number):
-    """An operator of Braille characters, which no source has."""
+    """An operator of two Braille characters, which no source uses."""
     return chr(0x2801 + number // 255) + chr(0x2801 + number % 255)
 
 
@@ -192,7 +195,7 @@ class Finder:
         self.found = []
 
     def skips(self, statement):
-        """Tokens of a declaration that say nothing of what happens."""
+        """The tokens of a declaration that are not executed."""
         head, block = self.tokens[statement.head], statement.block.kind
         body = self.source.find(statement.head, statement.last + 1, "{")
         if head.text in swift_source.TYPES and body is not None and self.tokens[statement.head + 1].kind == "word":
@@ -242,19 +245,20 @@ class Finder:
         is_alone = self.tokens[index + 1].kind == "close" or self.tokens[index - 1].kind == "open"
         if infix is None or not (is_spaced or is_range) or is_alone or self.is_text(index + 1, ","):
             return
-        # Strings are put together, not computed with.
+        # + joins strings.
         if infix.operator == "arithmetic" and "string" in (self.tokens[index - 1].kind, self.tokens[index + 1].kind):
             return
         shown = infix.other
         if infix.operator == "range":
-            change = f"{token.text} to one more"
+            change = f"upper bound of {token.text} + 1"
             shown = [(token.end, token.end, "1 + ")]
         elif infix.operator == "default":
             change = "?? takes its right side"
             shown = [(self.tokens[self.operand_start(index - 1)].start, token.end + 1, "")]
         else:
             change = f"{token.text} → {infix.other}"
-        self.add(infix.operator, change, index, index, [(token.start, token.end, "MARK")], shown, declared(token.text, infix))
+        edit = (token.start, token.end, "MARK")
+        self.add(infix.operator, change, index, index, [edit], shown, declared(token.text, infix))
 
     def operand_end(self, index):
         """Where the operand ends that begins here."""
@@ -305,7 +309,7 @@ class Finder:
     def find_word(self, index):
         word = self.tokens[index].text
         if word in ("true", "false"):
-            # An endless loop is one to the compiler, too, which knows that nothing follows it.
+            # The compiler requires no return after `while true`.
             if self.is_text(index - 1, "while"):
                 return
             self.replace_constant(index, index, "false" if word == "true" else "true")
@@ -349,7 +353,7 @@ class Finder:
         if first == last and self.tokens[first].text in ("true", "false"):
             return
         infix = [self.tokens[index].text for index in self.top(first, last) if self.tokens[index].fixity == "infix"]
-        # The same as another mutant: == for !=, or ! removed.
+        # The same as the mutant that swaps == and !=, or removes !.
         if infix in (["=="], ["!="]) or (not infix and self.is_text(first, "!")):
             return
         self.wrap("condition", "negated", first, last, "mutantNot(NUMBER, ", ")", "!(", ")")
@@ -362,10 +366,10 @@ class Finder:
             index = self.pair[index] + 1 if self.tokens[index].kind == "open" else index + 1
 
     def expression_start(self, index):
-        """Where the condition begins that this question mark ends."""
+        """Where the condition before this question mark begins."""
         while index > 0:
             before = self.tokens[index - 1]
-            is_end = before.kind in ("open", "directive") or before.text in (",", ";", ":") or before.text in BEFORE_EXPRESSION
+            is_end = before.kind in ("open", "directive") or before.text in BEFORE_EXPRESSION
             is_end = is_end or before.fixity == "infix" and (before.text in ASSIGNMENTS or before.text == "?")
             if is_end or self.tokens[index].is_first and self.source.is_boundary(index - 1, index):
                 break
@@ -378,7 +382,7 @@ class Finder:
         words = [self.tokens[index] for index in range(first, last + 1)]
         if first == last and (words[0].kind in ("number", "string") or words[0].text in ("nil", "true", "false", "self")):
             return
-        # An enumeration's case, a closure, a tuple, another type's value: nothing that is known how to change.
+        # No overload of mutantValue takes cases of enumerations, closures, tuples and values of other types.
         if words[0].text in (".", "{", "[", "if", "switch"):
             return
         if words[0].text == "(" and self.source.find(first + 1, self.pair[first], ",") is not None:
@@ -405,13 +409,13 @@ class Finder:
         is_alone = len(block.statements) == 1
         if not is_assignment and (not is_call or is_alone and (block.gives_value or block.kind == "closure")):
             return
-        # Everything must have a value when an initializer ends.
+        # An initializer has to assign every property.
         if "=" in infix and self.is_in_initializer(block):
             return
         self.wrap("statement", "removed", statement.first, statement.last, "if !mutant(NUMBER) { ", " }", None, None)
 
     def is_called(self, statement):
-        """Whether it is the call of something that does more than save time."""
+        """Whether it calls something that has an effect: reserveCapacity has none."""
         last = statement.last
         name = self.pair[last] - 1 if self.is_text(last, ")") else last
         return not self.is_text(name, "reserveCapacity") and statement.head not in self.skipped
@@ -424,7 +428,7 @@ class Finder:
         return False
 
     def wrap(self, operator, change, first, last, before, after, shown_before, shown_after):
-        """A change of what is on one line."""
+        """Adds a mutant around tokens that are on one line."""
         start, end = self.tokens[first].start, self.tokens[last].end
         if self.source.line(start) != self.source.line(end - 1) or first in self.skipped:
             return
@@ -455,7 +459,7 @@ class Finder:
 
 
 def declared(old, infix):
-    """The operator of one place."""
+    """The declarations of the operator of one place."""
     yield f"infix operator MARK: {infix.precedence}Precedence"
     body = infix.body.replace("OTHER", infix.other).replace("OLD", old)
     for attribute, signatures in (("", infix.signatures), ("@_disfavoredOverload ", infix.second)):
@@ -464,7 +468,7 @@ def declared(old, infix):
 
 
 def increased(text):
-    """Another number: one more, and one less where that would not fit."""
+    """The number plus 1, or minus 1 for the largest number of some bits."""
     digits = text.replace("_", "").lower()
     if re.fullmatch(r"-[0-9]+", digits):
         return str(int(digits) + 1)
@@ -477,14 +481,14 @@ def increased(text):
 
 
 def changed_line(source, number, edits):
-    """The line with what is changed on it."""
+    """The line with those edits that are on it."""
     start = source.lines[number - 1]
     end = start + len(source.line_text(number))
     return changed(source.text, [edit for edit in edits if start <= edit[0] and edit[1] <= end], start, end)
 
 
 def changed(text, edits, start, end):
-    """The text with edits that follow one another, in their order where they are at one place."""
+    """The text from `start` to `end` with these edits, which are in order."""
     parts, place = [], start
     for first, last, new in edits:
         parts += [text[place:first], new]
@@ -500,8 +504,7 @@ def places(file, text):
 
 
 def in_order(found, seed):
-    """The order in which places are taken: by chance, and of each operator in turn. A place keeps its rank among those of
-    its operator when other lines change."""
+    """All places in random order, operators in turn. Places of one operator keep their order when other lines change."""
     seen = {}
     for place in found:
         name = "\0".join((place.file, place.before, place.operator, place.change))
@@ -519,12 +522,12 @@ def in_order(found, seed):
 
 
 def mutated(text, numbered):
-    """A file's text with places by their numbers, and for each where it is then: line, first and last column."""
+    """The file's text with all these mutants, and the line, first and last column of each in it."""
     pieces = []
     for number, place in numbered.items():
         for first, last, new in place.edits:
             filled = filled_in(new, number)
-            # At one place what ends goes before what begins; of these the inner ends first, the outer begins first.
+            # At one offset ends come before beginnings, inner ends first, outer beginnings first.
             is_end = first == last == place.end and first != place.start
             order = (first, 0, -place.start, -number) if is_end else (first, 1, -place.end, last > first, number)
             pieces.append((order, first, last, filled, number))
@@ -543,7 +546,7 @@ def mutated(text, numbered):
 
 
 def columns(text, start, end):
-    """Line, and columns in bytes as the compiler counts them."""
+    """The line and the columns, which the compiler counts in bytes."""
     begin = text.rfind("\n", 0, start) + 1
     first = len(text[begin:start].encode()) + 1
     return text.count("\n", 0, start) + 1, first, first + len(text[start:end].encode())

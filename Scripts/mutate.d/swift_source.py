@@ -1,9 +1,9 @@
-"""Swift as far as a mutation tester reads it: tokens, the brackets that belong together, and statements.
+"""Tokens, matching brackets and statements of a Swift source, as far as mutation testing needs them.
 
-Tokens are those of the language's reference: an operator is as long as it can be, and white space beside it says whether
-it is infix, prefix or postfix. Of comparisons, `<` and `>` with no space beside them are brackets of generics, as
-swift-format writes them. Strings are one token with all their interpolations; comments are none, and what stands between
-`#if` and `#endif` is left out, because nothing tells whether it is compiled.
+Tokens follow the language reference: an operator is as long as possible, and the white space around it makes it infix,
+prefix or postfix. `<` and `>` are comparisons only with white space on both sides, as swift-format writes them. A string
+is one token with its interpolations. Comments are skipped, and so is everything between `#if` and `#endif`, because
+nothing here decides whether it is compiled.
 """
 
 import bisect
@@ -20,7 +20,7 @@ TYPES = {"struct", "class", "enum", "protocol", "extension", "actor"}
 FUNCTIONS = {"func", "init", "deinit", "subscript"}
 ACCESSORS = {"get", "set", "willSet", "didSet", "_read", "_modify", "read", "modify", "unsafeAddress"}
 CONTROLS = {"if", "guard", "while", "for", "else", "do", "catch", "repeat", "defer", "switch"}
-# A line that begins with one of these, or ends with one of the others, goes on with the statement.
+# A statement continues on a line that begins with one of the first, and after a line that ends with one of the second.
 CONTINUING, UNFINISHED = {"else", "where", "catch", "as", "is", "in"}, {"else", "where", "as", "is", "in"}
 
 
@@ -38,28 +38,28 @@ class Token:
 
 @dataclasses.dataclass(slots=True)
 class Block:
-    """What is between two braces. `kind` is file, type, accessors, switch, code or closure."""
+    """The statements between two braces. `kind` is file, type, accessors, switch, code or closure."""
 
     kind: str
     first: int  # its opening brace
     last: int  # its closing brace
-    owner: object = None  # the statement that it is a part of
-    gives_value: bool = False  # it is the body of something that has a value
+    owner: object = None  # the statement that contains it
+    gives_value: bool = False  # the body of a function or property with a value
     statements: list = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(slots=True)
 class Statement:
-    """Tokens from `first` to `last`. A label of a switch is a statement, too."""
+    """The tokens from `first` to `last`. A label of a switch is a statement of its own."""
 
     first: int
     last: int
-    head: int  # the first token behind attributes and modifiers
+    head: int  # the first token after attributes and modifiers
     block: Block
 
 
 class SwiftError(Exception):
-    """A source that is not understood."""
+    """A source that cannot be read."""
 
 
 class Source:
@@ -84,14 +84,14 @@ class Source:
         return self.text[self.lines[number - 1] : end]
 
     def string(self, first, last):
-        """The text of these tokens and of what is between them."""
+        """The text from one token to another."""
         return self.text[self.tokens[first].start : self.tokens[last].end]
 
     def is_text(self, index, *texts):
         return 0 <= index < len(self.tokens) and self.tokens[index].text in texts
 
     def find_attributes(self):
-        """The tokens of all attributes, with their arguments."""
+        """The tokens of all attributes and their arguments."""
         found = set()
         for index, token in enumerate(self.tokens):
             if token.kind == "attribute":
@@ -107,7 +107,7 @@ class Source:
         self.blocks.append(block)
         index = block.first + 1
         if block.kind == "closure":
-            index = self.behind_signature(block)
+            index = self.after_signature(block)
         while index < block.last:
             if self.tokens[index].text == ";":
                 index += 1
@@ -142,7 +142,7 @@ class Source:
         after = self.tokens[self.pair[index] + 1]
         return after.kind == "word" and not after.is_first
 
-    def behind_signature(self, block):
+    def after_signature(self, block):
         index = block.first + 1
         if self.is_text(index, "for", "switch", "if", "while", "guard", "return", "let", "var"):
             return index
@@ -175,7 +175,7 @@ class Source:
             index = after
 
     def is_boundary(self, before, after):
-        """Whether a statement ends where a line ends between these two tokens."""
+        """Whether the line break between these two tokens ends a statement."""
         if before in self.attributes:
             return False
         token = self.tokens[before]
@@ -231,7 +231,7 @@ class Source:
         return "closure"
 
     def find(self, first, limit, text):
-        """The first token with this text that is in no brackets."""
+        """The first token with this text outside brackets."""
         index = first
         while index < limit:
             if self.tokens[index].text == text:
@@ -241,7 +241,7 @@ class Source:
 
 
 def pairs(tokens):
-    """For each bracket the other one."""
+    """Maps each bracket to its counterpart."""
     pair, waiting = {}, []
     for index, token in enumerate(tokens):
         if token.kind == "open":
@@ -257,7 +257,7 @@ def pairs(tokens):
 
 
 def without_conditions(tokens):
-    """Tokens that stand in no `#if`."""
+    """The tokens outside `#if`."""
     depth = 0
     for token in tokens:
         if token.text == "#if":
@@ -309,7 +309,7 @@ class Lexer:
                 return
 
     def next(self):
-        """Goes behind the token that begins here, and returns its kind."""
+        """Advances past the next token and returns its kind."""
         text, character = self.text, self.text[self.place]
         following = text[self.place + 1 : self.place + 2]
         if character == '"':
@@ -322,7 +322,7 @@ class Lexer:
                 self.skip_string(count)
                 return "string"
             if text.startswith("/", self.place + count):
-                self.place = self.behind(text.find("/" + "#" * count, self.place + count + 1), count + 1)
+                self.place = self.after(text.find("/" + "#" * count, self.place + count + 1), count + 1)
                 return "string"
             self.place += 1
             self.skip_word()
@@ -332,7 +332,7 @@ class Lexer:
             self.skip_word()
             return "attribute"
         if character == "`":
-            self.place = self.behind(text.find("`", self.place + 1), 1)
+            self.place = self.after(text.find("`", self.place + 1), 1)
             return "word"
         if character.isdigit():
             self.skip_number()
@@ -357,7 +357,7 @@ class Lexer:
         self.place += 1
         return "mark"
 
-    def behind(self, found, length):
+    def after(self, found, length):
         return len(self.text) if found < 0 else found + length
 
     def skip_word(self):
@@ -377,10 +377,9 @@ class Lexer:
             self.place += 1
 
     def skip_string(self, hashes):
-        """A string's end: what is interpolated may have strings itself."""
+        """Advances past a string; an interpolation may contain strings itself."""
         text = self.text
         quote = '"""' if text.startswith('"""', self.place) else '"'
-        # An empty string is no beginning of a long one.
         self.place += len(quote)
         closing, escape = quote + "#" * hashes, "\\" + "#" * hashes
         while self.place < len(text):
@@ -411,7 +410,7 @@ class Lexer:
                 return
 
     def skip_regex(self):
-        """A literal of a regular expression stands where a prefix operator would, and ends on its line."""
+        """Advances past a regular expression, which begins like a prefix operator and ends on its line."""
         if self.is_spaced_after(self.place + 1) or not self.is_spaced_before(self.place):
             return False
         end = self.text.find("/", self.place + 1)
@@ -432,6 +431,6 @@ class Lexer:
         if self.text[start:end] in ("?", "!") and not before:
             return "postfix"
         if before == after:
-            # Without spaces only ranges are infix: the rest are brackets of generics.
+            # Without spaces only ranges are infix; everything else belongs to generics.
             return "infix" if before or self.text[start:end] in ("..<", "...") else "bracket"
         return "postfix" if after else "prefix"

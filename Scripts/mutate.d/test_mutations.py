@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what Scripts/mutate reads and writes; Scripts/test runs them among its checks."""
+"""Tests of the tokenizer and the mutations of Scripts/mutate, which Scripts/test runs among its checks."""
 
 import pathlib
 import sys
@@ -69,7 +69,7 @@ class SourceTests(unittest.TestCase):
             ("closure", "g()")])  # fmt: skip
 
     def test_bodies_that_have_a_value_are_known(self):
-        text = "struct S {\n  var a: Int { 1 + b }\n  var c: Int { get { d } set { e = newValue } }\n  func f() { g() }\n}\n"
+        text = "struct S {\n  var a: Int { 1 + b }\n  var c: D { get { d } set { e = newValue } }\n  func f() { g() }\n}\n"
         source = swift_source.Source(text)
         known = {source.string(s.first, s.last): s.block.gives_value for s in source.statements if s.block.kind == "code"}
         self.assertEqual(known, {"1 + b": True, "d": True, "e = newValue": False, "g()": False})
