@@ -2,8 +2,8 @@
 
 Mutants are schemata: each is in its place and does nothing until it is selected. `a < b` becomes `a ⠁⠃ b` with an infix
 operator of that place alone, which does what `<` does, or what `<=` does when its mutant is selected. Other places call
-`mutant(7)`. Operators of their own are generic with the precedence of the original, so that the type checker sees the same
-expression with fewer overloads. One more file of the target holds the switch and these operators. Lines are neither added
+`mutant(7)`. These operators are generic and have the precedence of the original, so that the type checker sees the same
+expression with fewer overloads; they are transparent like those of the standard library, so that they are as fast. One more file of the target holds the switch and these operators. Lines are neither added
 nor removed, so that the compiler's messages name lines of the original.
 """
 
@@ -77,6 +77,10 @@ def ranged(kind, old):
                  "mutant(NUMBER) ? a OLD b + 1 : a OLD b")  # fmt: skip
 
 
+NOT = [
+    "prefix operator MARK",
+    "@_transparent @usableFromInline prefix func MARK(a: Bool) -> Bool { mutant(NUMBER) ? a : !a }",
+]
 SHIFTED = ("<T: BinaryInteger, U: BinaryInteger>(a: T, b: U) -> T",)
 INFIX = {
     "<": compared("<="), "<=": compared("<"), ">": compared(">="), ">=": compared(">"),
@@ -105,7 +109,7 @@ private let chosen = unsafe getenv("APNSCOPE_MUTANT").flatMap { unsafe Int(Strin
 // The file for the numbers of mutants that are reached, or -1.
 private let reached =
   unsafe getenv("APNSCOPE_MUTANT_REACHED").map { unsafe open($0, O_WRONLY | O_CREAT | O_APPEND, 0o644) } ?? -1
-nonisolated(unsafe) private let isNoted = unsafe UnsafeMutablePointer<Bool>.allocate(capacity: MOST + 1)
+nonisolated(unsafe) private let isNoted = UnsafeMutablePointer<Bool>.allocate(capacity: MOST + 1)
 private let isRecording: Bool = {
   unsafe isNoted.initialize(repeating: false, count: MOST + 1)
   return reached >= 0
@@ -120,34 +124,44 @@ private let isRecording: Bool = {
   return number == chosen
 }
 
-@usableFromInline func mutantNot(_ number: Int, _ value: Bool) -> Bool { mutant(number) ? !value : value }
+@_transparent @usableFromInline func mutantNot(_ number: Int, _ value: Bool) -> Bool {
+  mutant(number) ? !value : value
+}
 
-@usableFromInline func mutantMin<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
+@_transparent @usableFromInline func mutantMin<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
   mutant(number) ? Swift.max(a, b) : Swift.min(a, b)
 }
-@usableFromInline func mutantMin<T: Comparable>(_ number: Int, _ a: T, _ b: T, _ c: T) -> T {
+@_transparent @usableFromInline func mutantMin<T: Comparable>(_ number: Int, _ a: T, _ b: T, _ c: T) -> T {
   mutant(number) ? Swift.max(a, b, c) : Swift.min(a, b, c)
 }
-@usableFromInline func mutantMax<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
+@_transparent @usableFromInline func mutantMax<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
   mutant(number) ? Swift.min(a, b) : Swift.max(a, b)
 }
-@usableFromInline func mutantMax<T: Comparable>(_ number: Int, _ a: T, _ b: T, _ c: T) -> T {
+@_transparent @usableFromInline func mutantMax<T: Comparable>(_ number: Int, _ a: T, _ b: T, _ c: T) -> T {
   mutant(number) ? Swift.min(a, b, c) : Swift.max(a, b, c)
 }
 
-@usableFromInline func mutantValue(_ number: Int, _ value: Bool) -> Bool { mutant(number) ? !value : value }
-@usableFromInline func mutantValue<T: FixedWidthInteger>(_ number: Int, _ value: T) -> T {
+@_transparent @usableFromInline func mutantValue(_ number: Int, _ value: Bool) -> Bool {
+  mutant(number) ? !value : value
+}
+@_transparent @usableFromInline func mutantValue<T: FixedWidthInteger>(_ number: Int, _ value: T) -> T {
   mutant(number) ? value &+ 1 : value
 }
-@usableFromInline func mutantValue<T: BinaryFloatingPoint>(_ number: Int, _ value: T) -> T {
+@_transparent @usableFromInline func mutantValue<T: BinaryFloatingPoint>(_ number: Int, _ value: T) -> T {
   mutant(number) ? value + 1 : value
 }
-@usableFromInline func mutantValue<T: RangeReplaceableCollection>(_ number: Int, _ value: T) -> T {
+@_transparent @usableFromInline func mutantValue<T: RangeReplaceableCollection>(_ number: Int, _ value: T) -> T {
   mutant(number) ? T() : value
 }
-@usableFromInline func mutantValue<K, V>(_ number: Int, _ value: [K: V]) -> [K: V] { mutant(number) ? [:] : value }
-@usableFromInline func mutantValue<T>(_ number: Int, _ value: Set<T>) -> Set<T> { mutant(number) ? [] : value }
-@usableFromInline func mutantValue<T>(_ number: Int, _ value: T?) -> T? { mutant(number) ? nil : value }
+@_transparent @usableFromInline func mutantValue<K, V>(_ number: Int, _ value: [K: V]) -> [K: V] {
+  mutant(number) ? [:] : value
+}
+@_transparent @usableFromInline func mutantValue<T>(_ number: Int, _ value: Set<T>) -> Set<T> {
+  mutant(number) ? [] : value
+}
+@_transparent @usableFromInline func mutantValue<T>(_ number: Int, _ value: T?) -> T? {
+  mutant(number) ? nil : value
+}
 """
 
 
@@ -232,8 +246,7 @@ class Finder:
     def find_operator(self, index):
         token, text = self.tokens[index], self.source.text
         if token.text == "!" and token.fixity == "prefix":
-            self.add("logic", "! removed", index, index, [(token.start, token.end, "MARK")], "", [
-                "prefix operator MARK", "@usableFromInline prefix func MARK(a: Bool) -> Bool { mutant(NUMBER) ? a : !a }"])
+            self.add("logic", "! removed", index, index, [(token.start, token.end, "MARK")], "", NOT)
         if token.fixity != "infix":
             return
         if token.text == "?":
@@ -464,7 +477,7 @@ def declared(old, infix):
     body = infix.body.replace("OTHER", infix.other).replace("OLD", old)
     for attribute, signatures in (("", infix.signatures), ("@_disfavoredOverload ", infix.second)):
         for signature in signatures:
-            yield f"{attribute}@usableFromInline func MARK {signature} {{ {body} }}"
+            yield f"{attribute}@_transparent @usableFromInline func MARK {signature} {{ {body} }}"
 
 
 def increased(text):
