@@ -3,8 +3,9 @@
 Mutants are schemata: each is in its place and does nothing until it is selected. `a < b` becomes `a ⠁⠃ b` with an infix
 operator of that place alone, which does what `<` does, or what `<=` does when its mutant is selected. Other places call
 `mutant(7)`. These operators are generic and have the precedence of the original, so that the type checker sees the same
-expression with fewer overloads; they are transparent like those of the standard library, so that they are as fast. One more file of the target holds the switch and these operators. Lines are neither added
-nor removed, so that the compiler's messages name lines of the original.
+expression with fewer overloads. They are transparent like those of the standard library, so that they are as fast. One more
+file of the target holds the switch and these operators. Lines are neither added nor removed, so that the compiler's
+messages name lines of the original.
 """
 
 import dataclasses
