@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a capture of a load whose figures are known by hand, and prints as JSON what Scripts/bench.d reads from it.
+"""Makes a capture of a load whose figures are known by hand, and prints as JSON what Benchmarks/oracle.py reads from it.
 
     captured_load.py CAPTURE
 
@@ -16,7 +16,7 @@ import sys
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "Scripts" / "bench.d"))
+sys.path.insert(0, str(ROOT / "Benchmarks"))
 import oracle  # noqa: E402
 import repeats  # noqa: E402
 import truth  # noqa: E402

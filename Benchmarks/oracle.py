@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "Tests" / "SecondDecoder"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Tests" / "SecondDecoder"))
 import capture  # noqa: E402
 import decode  # noqa: E402
 

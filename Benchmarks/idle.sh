@@ -66,7 +66,7 @@ measure() {
 bench() {
   (($(ulimit -Hn) > idle_connections + 100)) ||
     fail "$idle_connections connections need as many file descriptors and 100 more; 'ulimit -Hn' says $(ulimit -Hn)"
-  quietly gcc -O2 -o "$work/tlsidle" Scripts/bench.d/tlsidle.c -lssl -lcrypto
+  quietly gcc -O2 -o "$work/tlsidle" Benchmarks/tlsidle.c -lssl -lcrypto
   rm -rf "$identity"
   quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
   echo "OpenSSL $(pkg-config --modversion libcrypto), mutual authentication, $idle_connections idle connections"

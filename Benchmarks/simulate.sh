@@ -100,8 +100,8 @@ row() {
 
 bench() {
   local load measures=() loads=(12-64-1 13-64-1 12-64-2 12-1-1)
-  quietly gcc -O2 -o "$work/tlssend" Scripts/bench.d/tlssend.c -lssl -lcrypto -lpthread
-  quietly gcc -O2 -o "$work/tlssink" Scripts/bench.d/tlssink.c -lssl -lcrypto -lpthread
+  quietly gcc -O2 -o "$work/tlssend" Benchmarks/tlssend.c -lssl -lcrypto -lpthread
+  quietly gcc -O2 -o "$work/tlssink" Benchmarks/tlssink.c -lssl -lcrypto -lpthread
   rm -rf "$identity"
   quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
   for load in "${loads[@]}"; do measures+=("sink-$load" "simulate-$load"); done

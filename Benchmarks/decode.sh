@@ -15,7 +15,7 @@ for argument in "$@"; do
 done
 need_packages time
 bytes=${BENCH_BYTES:-1000000000}
-quietly gcc -O2 -o "$work/loop" Scripts/bench.d/loop.c -lpcap
+quietly gcc -O2 -o "$work/loop" Benchmarks/loop.c -lpcap
 
 # Sets what the runs read and what is known of it: `big`, or `tls-12` or `tls-13` with its keys. Makes it once.
 choose() {
@@ -79,7 +79,7 @@ row() {
 }
 
 bench_plain() {
-  quietly gcc -O2 -o "$work/genbig" Scripts/bench.d/genbig.c
+  quietly gcc -O2 -o "$work/genbig" Benchmarks/genbig.c
   choose big
   warm
   interleave loop inspect decode
@@ -94,8 +94,8 @@ bench_plain() {
 
 bench_tls() {
   need_packages python3 util-linux
-  quietly gcc -O2 -o "$work/gentls" Scripts/bench.d/gentls.c -lssl -lcrypto
-  quietly gcc -O2 -o "$work/tlsopen" Scripts/bench.d/tlsopen.c -lcrypto
+  quietly gcc -O2 -o "$work/gentls" Benchmarks/gentls.c -lssl -lcrypto
+  quietly gcc -O2 -o "$work/tlsopen" Benchmarks/tlsopen.c -lcrypto
   local version name measures=()
   for version in 12 13; do
     choose "tls-$version"

@@ -160,7 +160,7 @@ number_row() { printf '%-44s %10s %10s %8s  %s\n' "$1" "$2" "$3" "" "$4"; }
 bench() {
   local program
   for program in tlssend tlssink errpair; do
-    quietly gcc -O2 -o "$work/$program" "Scripts/bench.d/$program.c" -lssl -lcrypto -lpthread
+    quietly gcc -O2 -o "$work/$program" "Benchmarks/$program.c" -lssl -lcrypto -lpthread
   done
   rm -rf "$identity"
   quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
