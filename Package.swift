@@ -108,6 +108,20 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Examples see only what is public, like any other package. They are no products: who depends on apnscope does not
+    // build them.
+    .executableTarget(
+      name: "PeekExample", dependencies: ["Dissection", "PacketCapture"], path: "Examples/Peek", packageAccess: false),
+    .executableTarget(
+      name: "DecryptExample", dependencies: ["APNSProtocol", "Bytes", "Dissection", "PacketCapture", "TLSDecryption"],
+      path: "Examples/Decrypt", packageAccess: false),
+    .testTarget(
+      name: "GatewayExampleTests",
+      dependencies: [
+        "APNSProtocol", "Bytes", "GatewaySimulator", .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ], path: "Examples/Gateway", packageAccess: false),
+
     .target(
       name: "TestSupport", dependencies: ["Bytes", "COpenSSL"], path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(

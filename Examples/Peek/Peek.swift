@@ -1,0 +1,41 @@
+import Dissection
+import Foundation
+import PacketCapture
+
+/// Peeks at captures: who connected, what became of the notifications, and what is worth a look.
+///
+///     swift run PeekExample Traces/plain-error.pcap
+@main
+struct Peek {
+  static func main() {
+    for path in CommandLine.arguments.dropFirst() {
+      do {
+        try peek(at: path)
+      } catch {
+        FileHandle.standardError.write(Data("\(path): \(error)\n".utf8))
+        exit(EXIT_FAILURE)
+      }
+    }
+  }
+
+  static func peek(at path: String) throws {
+    // `Inspection` is one of the sinks that records can go to; the others write JSON Lines, CSV or a table.
+    var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+    let input = try CaptureInput.open(path, options: CaptureOptions())
+    _ = try dissection.read(input, source: path) { _ in true }
+    dissection.finish()
+    let report = dissection.sink.finish()
+
+    print("\(report.summary.packets) packets, \(report.summary.notifications) notifications")
+    for row in report.connections {
+      print("\(row.client ?? "?") -> \(row.server ?? "?"), \(row.end): \(row.notifications) notifications")
+      print("  \(row.accepted) accepted, \(row.rejected) rejected, \(row.discarded) discarded, \(row.unknown) unknown")
+    }
+    for error in report.errors {
+      print("error response \(error.status), \(error.statusName), for identifier \(error.identifier)")
+    }
+    for finding in report.findings {
+      print("\(finding.kind): \(finding.count), the first in packet \(finding.firstPacket ?? 0)")
+    }
+  }
+}

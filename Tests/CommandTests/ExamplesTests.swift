@@ -1,0 +1,42 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The programs of `Examples`, which are built beside the command.
+@Suite("examples", .waiting)
+struct ExamplesTests {
+  private static let root = Command.traces.deletingLastPathComponent()
+
+  /// The commands of `Examples/README.md`, and what stands below each.
+  private static func shown() throws -> [(command: String, output: String)] {
+    let page = try String(contentsOf: root.appending(path: "Examples/README.md"), encoding: .utf8)
+    return page.components(separatedBy: "```\n").compactMap { block in
+      guard block.hasPrefix("$ swift run "), let end = block.firstIndex(of: "\n") else { return nil }
+      return (String(block[..<end].dropFirst(12)), String(block[block.index(after: end)...]))
+    }
+  }
+
+  private func run(_ line: String) throws -> Outcome {
+    try Command.inFolder { command in
+      let programs = URL(filePath: Command.path).deletingLastPathComponent().path
+      return try command.shell("cd '\(Self.root.path)' && '\(programs)'/\(line)")
+    }
+  }
+
+  @Test("The programs print what their page shows", arguments: ["PeekExample", "DecryptExample"])
+  func output(program: String) throws {
+    let shown = try #require(try Self.shown().first { $0.command.hasPrefix("\(program) ") })
+    let outcome = try run(shown.command)
+    #expect(outcome.status == 0)
+    #expect(outcome.output == shown.output)
+    #expect(outcome.errors == "")
+  }
+
+  @Test("A file that is not there is an error in words", arguments: ["PeekExample nosuch", "DecryptExample no such"])
+  func failure(line: String) throws {
+    let outcome = try run(line)
+    #expect(outcome.status == 1)
+    #expect(outcome.output == "")
+    #expect(outcome.errors.contains("No such file or directory"))
+  }
+}
