@@ -121,6 +121,13 @@ let package = Package(
         "APNSProtocol", "Bytes", "GatewaySimulator", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Gateway", packageAccess: false),
+    .testTarget(
+      name: "LibraryExampleTests",
+      dependencies: [
+        "Bytes", "APNSProtocol", "Measurement", "OutputSchema", "PacketCapture", "TLSDecryption", "TLSTransport",
+        "MetricsEndpoint", "Dissection", "LoadTest", "GatewaySimulator", "Reporting", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ], path: "Examples/Libraries", packageAccess: false),
 
     .target(
       name: "TestSupport", dependencies: ["Bytes", "COpenSSL"], path: "Tests/TestSupport", swiftSettings: settings),
