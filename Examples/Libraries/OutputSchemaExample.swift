@@ -10,7 +10,7 @@ extension LibraryExamples {
     let records = [UInt8](try Data(contentsOf: file))
     let none = Schema.records.check(records)  // no problem
     let line = #"{"type":"gap","connection":"1"}"#
-    let problems = Schema.records.check(line).map(\.description)  // what is missing, and what is no number
+    let problems = Schema.records.check(line).map(\.description)  // fields that are missing or of a wrong type
     let jsonSchema = Schema.records.jsonSchema.text
     let page = Schema.markdown(of: [.records])
 
