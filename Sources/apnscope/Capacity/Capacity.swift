@@ -102,6 +102,24 @@ struct Capacity: AsyncParsableCommand {
     }
   }
 
+  /// How the capacity is searched.
+  var searchPlan: CapacityPlan {
+    var plan = CapacityPlan()
+    plan.precision = trials.precision.value
+    plan.maximumTrials = trials.maxTrials.value
+    plan.trial = trials.trial.duration
+    plan.confirmation = trials.confirm.duration
+    plan.settling = trials.settle.duration
+    plan.limits.lag = Int(limits.lagLimit.duration / .microseconds(1))
+    plan.limits.errorShare = limits.errorLimit.value
+    plan.limits.resentShare = limits.resentLimit.value
+    plan.thresholds = limits.threshold.map(\.threshold)
+    plan.connectionsSweep = trials.connectionsSweep.values
+    plan.batchSweep = trials.batchSweep.values
+    plan.errorSweep = trials.errorSweep.values
+    return plan
+  }
+
   private func checkFiles() throws {
     let pages = result.output.map { ReportFolder.pages(in: $0) + [Outputs.path(of: "capacity.json", in: $0)] } ?? []
     try FilesInUse.check(

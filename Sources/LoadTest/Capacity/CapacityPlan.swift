@@ -1,0 +1,90 @@
+import Measurement
+
+/// How a capacity is searched: how long trials take, what passes, and what is measured after the search. All defaults
+/// are those of the command.
+public struct CapacityPlan: Sendable {
+  /// The rate that is found is this close to one that fails: 0.03 is 3 %.
+  public var precision = 0.03
+  /// Most trials of the search.
+  public var maximumTrials = 40
+  /// Length of a trial's measured phase.
+  public var trial = Duration.seconds(10)
+  /// The same for the trials that confirm the rate, and that a step above it fails.
+  public var confirmation = Duration.seconds(30)
+  /// Time before each measured phase that is not measured.
+  public var settling = Duration.seconds(2)
+  /// `drift` follows from `precision`, whatever it says.
+  public var limits = TrialLimits()
+  /// Further conditions on every trial.
+  public var thresholds: [Threshold] = []
+  /// Connections, notifications of a write, and shares of bad notifications to go as fast as possible with.
+  public var connectionsSweep = [1, 2, 4, 8]
+  public var batchSweep = [1, 4, 16, 64]
+  public var errorSweep = [1e-3, 3e-4]
+
+  public init() {}
+
+  /// The trials after the search, in order.
+  public var sweeps: [TrialRequest] {
+    var sweeps: [TrialRequest] = []
+    for count in connectionsSweep {
+      sweeps.append(TrialRequest(purpose: .connections, seconds: trial, connections: count))
+    }
+    if connectionsSweep.count >= 3, let most = connectionsSweep.max() {
+      // Half as many again as were measured: further than that a check would say more about luck than about the law.
+      let count = max(most + 1, most * 3 / 2)
+      sweeps.append(TrialRequest(purpose: .check, seconds: trial, connections: min(Self.mostConnections, count)))
+    }
+    for size in batchSweep {
+      sweeps.append(TrialRequest(purpose: .batch, seconds: trial, batch: size))
+    }
+    // Without errors once more: what they cost is a small difference, and the machine may have changed since the burst.
+    if !errorSweep.isEmpty {
+      sweeps.append(TrialRequest(purpose: .errors, seconds: trial, faultShare: 0))
+    }
+    for share in errorSweep {
+      sweeps.append(TrialRequest(purpose: .errors, seconds: trial, faultShare: share))
+    }
+    return sweeps
+  }
+
+  private static let mostConnections = 100_000
+}
+
+/// What one trial differs in from the load that all trials have in common.
+public struct TrialRequest: Sendable, Equatable {
+  public var purpose: CapacityTrial.Purpose
+  /// Length of the measured phase.
+  public var seconds: Duration
+  /// Notifications a second; `nil`: as fast as possible.
+  public var rate: Double?
+  public var connections: Int?
+  public var batch: Int?
+  /// Share of notifications that are made bad beside those of the load.
+  public var faultShare: Double?
+
+  public init(
+    purpose: CapacityTrial.Purpose, seconds: Duration, rate: Double? = nil, connections: Int? = nil, batch: Int? = nil,
+    faultShare: Double? = nil
+  ) {
+    (self.purpose, self.seconds, self.rate) = (purpose, seconds, rate)
+    (self.connections, self.batch, self.faultShare) = (connections, batch, faultShare)
+  }
+
+  /// The load of the trial.
+  ///
+  /// - Parameters:
+  ///   - isFirst: no trial was made before it.
+  public func plan(of load: LoadPlan, settling: Duration, isFirst: Bool) -> LoadPlan {
+    var plan = load
+    plan.duration = seconds
+    plan.warmUp = settling
+    if let rate { plan.pace = .scheduled(.constant(rate), isPoisson: false) }
+    if let connections { plan.connections.count = connections }
+    if let batch { plan.batching.notifications = batch }
+    if let faultShare, faultShare > 0 { plan.workload.faults[.missingToken, default: 0] += faultShare }
+    // A gateway that was there before may be starting again.
+    if !isFirst { plan.connections.patienceWithNobody = plan.connections.giveUp }
+    return plan
+  }
+}

@@ -1,0 +1,151 @@
+import Measurement
+
+/// Makes the trials of a search for a capacity, then those of the sweeps, one after the other, and keeps them.
+///
+/// How a load is run is an argument, so a search needs neither sockets nor a clock:
+///
+/// ```swift
+/// let stop = LoadStop()
+/// var runner = CapacityRunner(CapacityPlan(), load: plan, environment: environment, stop: stop) { plan in
+///   let load = try LoadRunner(plan, tls: context)
+///   stop.begin(load)
+///   return try await load.run()
+/// }
+/// try await runner.run()
+/// runner.sustained
+/// ```
+///
+/// What it has found and made is there also after an error was thrown.
+public struct CapacityRunner: Sendable {
+  /// Runs a load to its end.
+  public typealias Run = @Sendable (LoadPlan) async throws -> LoadOutcome
+
+  /// How the search ended.
+  public enum Ending: Sendable {
+    /// The rate held for long, and one a step above it failed twice.
+    case found
+    /// It held; the generator was too slow to try what is above.
+    case generatorLimited
+    /// Trials ran out; the rate passed, but need not be confirmed.
+    case unsettled
+    /// Not even the lowest rate passed.
+    case nothingPassed
+    /// It did not come to an end.
+    case interrupted
+  }
+
+  private let plan: CapacityPlan
+  private let limits: TrialLimits
+  private let load: LoadPlan
+  private let environment: Environment
+  private let stop: LoadStop
+  private let runLoad: Run
+  private let note: @Sendable (CapacityTrial) -> Void
+  private var search: CapacitySearch?
+
+  public private(set) var trials: [CapacityTrial] = []
+  public private(set) var ending = Ending.interrupted
+  /// Notifications a second that are sustained; `nil` when no rate passed.
+  public var sustained: Double? { search?.sustained }
+  /// How well that is known; `nil` when no rate passed.
+  public var range: SustainedRange? { search?.range }
+
+  /// - Parameters:
+  ///   - load: what all trials have in common.
+  ///   - environment: of this process.
+  ///   - stop: ends the trial that runs, which is void then, and makes no other.
+  ///   - note: called with each trial when it is over.
+  public init(
+    _ plan: CapacityPlan, load: LoadPlan, environment: Environment, stop: LoadStop = LoadStop(),
+    run: @escaping Run, note: @escaping @Sendable (CapacityTrial) -> Void = { _ in }
+  ) {
+    (self.plan, self.load, self.environment, self.stop) = (plan, load, environment, stop)
+    (runLoad, self.note) = (run, note)
+    var limits = plan.limits
+    // Half a step of the search.
+    limits.drift = plan.precision / 2
+    self.limits = limits
+  }
+
+  /// Makes all trials, or those up to the one that is interrupted.
+  ///
+  /// Throws what running a load throws, and `LoadRunner.Failure` for an obstacle that no other trial would overcome.
+  public mutating func run() async throws {
+    try await makeSearch()
+    for request in plan.sweeps where !stop.isRequested { _ = try await measure(request) }
+  }
+
+  private mutating func makeSearch() async throws {
+    guard let burst = try await measure(TrialRequest(purpose: .burst, seconds: plan.trial)) else { return }
+    guard burst.acceptedPerS > 0 else {
+      ending = .nothingPassed
+      return
+    }
+    var search = CapacitySearch(
+      near: burst.acceptedPerS, precision: plan.precision, maximumTrials: plan.maximumTrials)
+    self.search = search
+    while let next = search.next {
+      guard let trial = try await make(request(for: next)) else { return }
+      search.note(outcome(trial), held: trial.heldPerS)
+      self.search = search
+    }
+    ending =
+      switch search.ending {
+      case .found: .found
+      case .generatorLimited: .generatorLimited
+      case .unsettled: .unsettled
+      case .nothingPassed, nil: .nothingPassed
+      }
+  }
+
+  private func request(for next: CapacitySearch.Trial) -> TrialRequest {
+    let purpose: CapacityTrial.Purpose =
+      switch next.kind {
+      case .step: .search
+      case .confirmation: .confirm
+      case .above: .above
+      }
+    return TrialRequest(purpose: purpose, seconds: next.isLong ? plan.confirmation : plan.trial, rate: next.rate)
+  }
+
+  private func outcome(_ trial: CapacityTrial) -> CapacitySearch.Outcome {
+    switch trial.verdict {
+    case .passed: .passed
+    case .void: .void
+    case .failed, .measured: .failed
+    }
+  }
+
+  /// A trial that goes as fast as possible: one that others disturbed is made again, and the last attempt counts.
+  private mutating func measure(_ request: TrialRequest) async throws -> CapacityTrial? {
+    for _ in 0..<Self.retries {
+      guard let trial = try await make(request) else { return nil }
+      if trial.verdict != .void { return trial }
+    }
+    return try await make(request, isLast: true)
+  }
+
+  private static let retries = 1
+
+  /// `nil` when it was interrupted; it is kept as void then, with what it counted.
+  ///
+  /// - Parameter isLast: there will be no better one, so it is not void.
+  private mutating func make(_ request: TrialRequest, isLast: Bool = false) async throws -> CapacityTrial? {
+    guard !stop.isRequested else { return nil }
+    let outcome = try await runLoad(request.plan(of: load, settling: plan.settling, isFirst: trials.isEmpty))
+    if case .obstacle(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
+    let result = outcome.result(environment)
+    var trial = outcome.trial(result)
+    (trial.number, trial.purpose) = (trials.count + 1, request.purpose)
+    let isInterrupted = stop.isRequested
+    if isInterrupted {
+      (trial.verdict, trial.reasons) = (.void, [CapacityTrial.interruption])
+    } else {
+      limits.judge(&trial, thresholds: plan.thresholds.map { $0.judge(result) })
+      if isLast, request.rate == nil { trial.verdict = .measured }
+    }
+    trials.append(trial)
+    note(trial)
+    return isInterrupted ? nil : trial
+  }
+}
