@@ -6,8 +6,8 @@ import PackageDescription
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
 /// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
-/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint), values (APNSProtocol, Measurement, OutputSchema),
-/// ground (Bytes).
+/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (APNSProtocol, Measurement,
+/// OutputSchema), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -73,6 +73,8 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .target(name: "CommandFiles", dependencies: ["Bytes"], swiftSettings: settings),
+
     .target(
       name: "GatewaySimulator",
       dependencies: [
@@ -100,7 +102,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "MetricsEndpoint", "APNSProtocol", "Measurement", "OutputSchema", "Bytes", "CBuild",
+        "MetricsEndpoint", "CommandFiles", "APNSProtocol", "Measurement", "OutputSchema", "Bytes", "CBuild",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "TOMLKit", package: "TOMLKit"),
@@ -156,6 +158,7 @@ let package = Package(
         "MetricsEndpoint", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
+    .testTarget(name: "CommandFilesTests", dependencies: ["CommandFiles", "Bytes"], swiftSettings: settings),
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [

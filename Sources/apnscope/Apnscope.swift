@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import Measurement
 
 @main
@@ -53,6 +54,8 @@ struct Apnscope: AsyncParsableCommand {
       } catch let error as ValidationError {
         // Known only when files were read and options put together. The library would show the usage of all of it.
         refuse(error, by: type(of: command))
+      } catch let failure as FileFailure {
+        throw ExitStatus.complaining(of: failure)
       }
     } catch {
       let code = exitCode(for: error)
@@ -79,7 +82,7 @@ struct Apnscope: AsyncParsableCommand {
     let abbreviated = names.filter { $0.hasPrefix(typed) && !typed.isEmpty }
     let meant = abbreviated.isEmpty ? nearest(typed.lowercased(), of: names).map { [$0] } ?? [] : abbreviated
     if !meant.isEmpty { return "Did you mean \(meant.map { "'\($0)'" }.joined(separator: " or "))?" }
-    if Machine.exists(typed) {
+    if Paths.exists(typed) {
       return "It is a file: 'apnscope inspect' shows what a recording has, 'apnscope report' makes a page of a result."
     }
     return "There are \(names.joined(separator: ", "))."

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import Dissection
 import Glibc
 
@@ -82,14 +83,14 @@ struct Decode: ParsableCommand {
     if isDirectory && format != .csv {
       throw ValidationError("--output names a directory; only --format csv writes several files.")
     }
-    try FilesInUse.check(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
+    try refuseConflicts(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
   }
 
   /// Where records go.
   private var written: [(name: String, path: String?)] {
     guard let output else { return [FilesInUse.standardOutput] }
     guard isDirectory else { return [("--output", output)] }
-    return CSVWriter.RecordType.allCases.map { ("--output", Outputs.path(of: Self.name(of: $0), in: output)) }
+    return CSVWriter.RecordType.allCases.map { ("--output", Paths.path(of: Self.name(of: $0), in: output)) }
   }
 
   private static func name(of type: CSVWriter.RecordType) -> String { "\(type.rawValue).csv" }

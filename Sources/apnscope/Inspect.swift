@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import Dissection
 
 struct Inspect: ParsableCommand {
@@ -56,7 +57,7 @@ struct Inspect: ParsableCommand {
 
   func validate() throws {
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
-    try FilesInUse.check(reading: recordings.inputs + secrets.files, writing: [FilesInUse.standardOutput])
+    try refuseConflicts(reading: recordings.inputs + secrets.files, writing: [FilesInUse.standardOutput])
   }
 
   func run() throws {

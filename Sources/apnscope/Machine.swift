@@ -9,11 +9,4 @@ enum Machine {
     limit.rlim_cur = limit.rlim_max
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
-
-  static func isDirectory(_ path: String) -> Bool {
-    var status = stat()
-    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-  }
-
-  static func exists(_ path: String) -> Bool { (unsafe access(path, F_OK)) == 0 }
 }

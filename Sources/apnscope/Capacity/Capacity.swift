@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import LoadTest
 
 struct Capacity: AsyncParsableCommand {
@@ -121,8 +122,8 @@ struct Capacity: AsyncParsableCommand {
   }
 
   private func checkFiles() throws {
-    let pages = result.output.map { ReportFolder.pages(in: $0) + [Outputs.path(of: "capacity.json", in: $0)] } ?? []
-    try FilesInUse.check(
+    let pages = result.output.map { ReportFolder.pages(in: $0) + [Paths.path(of: "capacity.json", in: $0)] } ?? []
+    try refuseConflicts(
       reading: target.files + (workload.payloadFrom.map { [$0] } ?? []),
       writing: pages.map { ("--output", $0) } + [
         ("--history", result.history), ("--keylog", target.keylog), FilesInUse.standardOutput,

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import Foundation
 import Glibc
 import LoadTest

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import LoadTest
 
 struct Load: AsyncParsableCommand {
@@ -131,7 +132,7 @@ struct Load: AsyncParsableCommand {
   }
 
   private func checkFiles(plan: String?) throws {
-    try FilesInUse.check(
+    try refuseConflicts(
       reading: target.files + [plan, replay.replay, workload.payloadFrom].compactMap { $0 },
       writing: [
         ("--output", result.output), ("--output", result.output.map { $0 + PartialResult.suffix }),

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import Measurement
 import Reporting
 
@@ -77,8 +78,8 @@ struct Merge: ParsableCommand {
 
   func validate() throws {
     if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("- can be given once.") }
-    try FilesInUse.check(
-      reading: results.filter { !Machine.isDirectory($0) } + ledger,
+    try refuseConflicts(
+      reading: results.filter { !Paths.isDirectory($0) } + ledger,
       writing: [("--output", output), FilesInUse.standardOutput])
   }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import FoundationEssentials
 import Measurement
 
@@ -24,7 +25,7 @@ struct MergeInputs {
     for argument in arguments {
       if argument == "-" {
         try addStandardInput()
-      } else if Machine.isDirectory(argument) {
+      } else if Paths.isDirectory(argument) {
         try add(folder: argument, leavingOut: leftOut)
       } else {
         try add(file: argument, isNamed: true)
@@ -50,7 +51,7 @@ struct MergeInputs {
       return whole.hasSuffix(".json") ? whole : nil
     }
     for name in Set(results).sorted() {
-      let path = Outputs.path(of: name, in: folder)
+      let path = Paths.path(of: name, in: folder)
       if leftOut.contains(where: { FilesInUse.isSame($0, path) }) { continue }
       try add(file: path, isNamed: false)
     }
@@ -59,8 +60,8 @@ struct MergeInputs {
   /// - Parameter isNamed: by itself, not by its folder: then it has to be a result.
   private mutating func add(file path: String, isNamed: Bool) throws {
     let partial = path + PartialResult.suffix
-    let hasPartial = Machine.exists(partial)
-    guard Machine.exists(path) || !hasPartial else { return try add(Self.read(partial), partial, isNamed: isNamed) }
+    let hasPartial = Paths.exists(partial)
+    guard Paths.exists(path) || !hasPartial else { return try add(Self.read(partial), partial, isNamed: isNamed) }
     let data = try Self.read(path)
     // Killed before results were written as a whole, or by something else that wrote it.
     if hasPartial, case .unreadable = ResultDocument.content(of: data) {

@@ -1,4 +1,5 @@
 import Bytes
+import CommandFiles
 import Glibc
 import LoadTest
 import Measurement

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import LoadTest
 
 extension PayloadSizes {
@@ -10,7 +11,7 @@ extension PayloadSizes {
       do {
         try add(record: lines.text)
       } catch {
-        throw lines.refuse(error)
+        throw lines.failure(error)
       }
     }
     guard self.count > 0 else {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import Glibc
 import LoadTest
 import Measurement
@@ -92,7 +93,7 @@ struct ReplayOptions: ParsableArguments {
           complain("\(path): \(kind.advice); --replay takes records of 'apnscope decode'")
           throw ExitStatus.damaged
         }
-        throw lines.refuse(error)
+        throw lines.failure(error)
       } catch .file(let error) {
         throw error
       }

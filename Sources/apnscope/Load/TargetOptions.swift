@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import Glibc
 import LoadTest
 import TLSTransport
@@ -122,7 +123,7 @@ struct TargetOptions: ParsableArguments {
   /// - Parameter isDryRun: nothing is written.
   func context(isDryRun: Bool = false) throws -> TLSContext? {
     guard let identity else { return nil }
-    if let ca, !Machine.exists(ca) {
+    if let ca, !Paths.exists(ca) {
       complain("\(ca): \(SystemError.text(errno))")
       throw ExitStatus.cannotOpen
     }
@@ -131,7 +132,7 @@ struct TargetOptions: ParsableArguments {
       return try context(identity, keyLog)
     } catch let error as TLSError {
       let way =
-        Machine.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
+        Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
       complain(error.message + way)
       // What is read, as the log is open already.
       throw error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
@@ -150,7 +151,7 @@ struct TargetOptions: ParsableArguments {
   }
 
   private func context(_ identity: String, _ keyLog: KeyLogFile?) throws -> TLSContext {
-    let directory = Machine.isDirectory(identity) ? IdentityDirectory(identity) : nil
+    let directory = Paths.isDirectory(identity) ? IdentityDirectory(identity) : nil
     var configuration = TLSConfiguration.client(identity: try provider(identity, directory))
     configuration.versions = tls.versions
     configuration.cipherList = ciphers

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import Reporting
 
 struct History: ParsableCommand {
@@ -65,7 +66,7 @@ struct History: ParsableCommand {
         throw ValidationError("--output takes a file that ends in .svg or .html.")
       }
     }
-    try FilesInUse.check(reading: [file], writing: [("--output", output), FilesInUse.standardOutput])
+    try refuseConflicts(reading: [file], writing: [("--output", output), FilesInUse.standardOutput])
     if show != nil, figure != nil || last != nil || kind != nil {
       throw ValidationError("--show stands alone.")
     }
@@ -148,14 +149,4 @@ func checkFigure(_ figure: String, of names: [String]) throws {
   let hint =
     nearest(figure, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
   throw ValidationError("There is no figure '\(figure)'. \(hint)")
-}
-
-/// Complains and throws an exit code when a history cannot be used.
-func complaining<Value>(_ body: () throws -> Value) throws -> Value {
-  do {
-    return try body()
-  } catch let error as HistoryError {
-    complain("\(error)")
-    throw ExitStatus.code(for: error)
-  }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import Measurement
 import Reporting
 
@@ -90,18 +91,31 @@ struct Report: ParsableCommand {
 
   /// - Parameter path: of the input.
   private func checkFiles(_ path: String) throws {
-    try FilesInUse.check(
+    try refuseConflicts(
       reading: [path] + [ledger, baseline].compactMap { $0 } + decoding.secrets.files,
       writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
   }
 
   func run() throws {
-    let path = try StandardInput.path(of: input, keepingNear: output)
+    let path = try inputPath()
     guard Interrupt.take() else { return try report(path) }
     // The rest of the input is missing; what is wrong with it, or told by it, comes from that.
     if try ReportInput.isEmpty(path) { throw ExitStatus.interrupted }
-    do { try report(path) } catch is ExitCode {}
+    do { try complaining { try report(path) } } catch is ExitCode {}
     throw ExitStatus.interrupted
+  }
+
+  /// The path of the input; `-` is standard input. What comes through a pipe is kept in the report's folder; one that is
+  /// not there is not made, for the input may be no good: it is then kept in the nearest that it would be in.
+  ///
+  /// Ctrl-C ends what comes through a pipe: what has come by then is the input.
+  private func inputPath() throws -> String {
+    guard input == "-" else { return input }
+    if !StandardInput.isWholeFile {
+      Interrupt.watch()
+      try StandardInput.keep(in: OutputFolder.existing(output)) { Interrupt.isRequested }
+    }
+    return StandardInput.path
   }
 
   private func report(_ path: String) throws {

@@ -1,6 +1,7 @@
 import APNSProtocol
 import ArgumentParser
 import Bytes
+import CommandFiles
 import Dissection
 import Reporting
 
@@ -76,18 +77,19 @@ struct TraceReading {
     var reader = RecordReader(limits: readerLimits)
     // What is wrong with the file is told in the second pass.
     var early = try RecordLines(path)
-    while !Interrupt.isRequested, try early.nextIfReadable(isQuiet: true) { reader.scan(early.text) }
+    while !Interrupt.isRequested, try early.nextIfReadable() { reader.scan(early.text) }
     var sink = TraceInspection(limits: options.limits(tallies))
     var lines = try RecordLines(path)
     var refused = 0
-    while !Interrupt.isRequested, try lines.nextIfReadable(isQuiet: false) {
+    while !Interrupt.isRequested, try lines.nextIfReadable() {
       do {
         try reader.read(lines.text, into: &sink)
       } catch {
         refused += 1
-        if refused <= options.maxComplaints { _ = lines.refuse(error) }
+        if refused <= options.maxComplaints { complain("\(lines.failure(error))") }
       }
     }
+    if let cut = lines.cut { complain("\(cut); nothing is read from here on") }
     if refused > options.maxComplaints {
       complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
     }
@@ -101,7 +103,9 @@ struct TraceReading {
     if refused > 0 {
       warnings.append("\(some(refused)) of the records could not be read and \(refused == 1 ? "is" : "are") left out.")
     }
-    if lines.isCut { warnings.append("The records end with a line that is too long; what is behind it was not read.") }
+    if lines.cut != nil {
+      warnings.append("The records end with a line that is too long; what is behind it was not read.")
+    }
     if let missing = reader.missing { warnings.append(missing) }
     if reader.unknownRecords > 0 {
       let count = reader.unknownRecords
@@ -111,7 +115,7 @@ struct TraceReading {
     summary = TraceSummary(sink.finish(), warnings: warnings)
     if Interrupt.isRequested {
       code = ExitStatus.interrupted
-    } else if refused > 0 || lines.isCut {
+    } else if refused > 0 || lines.cut != nil {
       code = ExitStatus.damaged
     } else {
       let isWhole = !reader.summary.isDamaged && reader.summary.hasRead && reader.missing == nil

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import GatewaySimulator
 
 struct Simulate: AsyncParsableCommand {
@@ -92,7 +93,7 @@ struct Simulate: AsyncParsableCommand {
   }
 
   private func checkFiles(settings: String?) throws {
-    try FilesInUse.check(
+    try refuseConflicts(
       reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
       writing: [
         ("--ledger", books.ledger), ("--log", books.log), ("--keylog", tls.keylog),

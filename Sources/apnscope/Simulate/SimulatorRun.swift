@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandFiles
 import GatewaySimulator
 import Glibc
 import Measurement

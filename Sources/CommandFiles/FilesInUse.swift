@@ -1,13 +1,30 @@
-import ArgumentParser
 import Bytes
 import FoundationEssentials
 import Glibc
 
+/// Two files of one command that are the same, so that one would be written over.
+package enum FileConflict: Error, Equatable, CustomStringConvertible {
+  /// An output is a file that is to be read; `nil`: the one that is standard input.
+  case overwritten(input: String?, by: String)
+  /// Two outputs are one file.
+  case same(String, String, path: String)
+
+  package var description: String {
+    switch self {
+    case .overwritten(let input, let output):
+      let shown = input.map { ControlCharacters.escaped($0) } ?? "the file that is standard input"
+      return "\(output) would overwrite \(shown), which is to be read"
+    case .same(let one, let other, let path):
+      return "\(one) and \(other) are the same file, \(ControlCharacters.escaped(path))"
+    }
+  }
+}
+
 /// The files of one command, so that none that it reads, or writes already, is written over.
 ///
-/// A file is told by device and inode, whatever links lead to it, and one that is not there yet by its folder and name.
-/// Pipes and devices may be named as often as one likes.
-enum FilesInUse {
+/// A file is identified by device and inode, whatever links lead to it; one that does not exist yet by its folder and
+/// name. Pipes and devices may be named any number of times.
+package enum FilesInUse {
   private enum Identity: Hashable {
     case file(device: dev_t, inode: ino_t)
     case missing(device: dev_t, folder: ino_t, name: String)
@@ -15,12 +32,14 @@ enum FilesInUse {
     case other
   }
 
-  /// Throws a usage error when a file of `writing` is one of `reading`, or another of `writing`.
+  /// Throws when a file of `writing` is one of `reading`, or another of `writing`.
   ///
   /// - Parameters:
   ///   - reading: paths; `-` is standard input, and a folder stands for the certificates and keys in it.
   ///   - writing: paths, each with what it was named by: an option, or "standard output".
-  static func check(reading: [String], writing: [(name: String, path: String?)]) throws {
+  package static func check(
+    reading: [String], writing: [(name: String, path: String?)]
+  ) throws(FileConflict) {
     var read: [Identity: String] = [:]
     for path in reading.flatMap(files) { read[identity(of: path)] = path }
     var written: [Identity: String] = [:]
@@ -29,28 +48,26 @@ enum FilesInUse {
       let file = identity(of: path)
       guard file != .other else { continue }
       if let input = read[file] {
-        let shown = input == standardInput ? "the file that is standard input" : ControlCharacters.escaped(input)
-        throw ValidationError("\(name) would overwrite \(shown), which is to be read.")
+        throw .overwritten(input: input == StandardInput.path ? nil : input, by: name)
       }
       if let other = written[file] {
-        throw ValidationError("\(other) and \(name) are the same file, \(ControlCharacters.escaped(path)).")
+        throw .same(other, name, path: path)
       }
       written[file] = name
     }
   }
 
   /// Standard output, for commands that write to it.
-  static let standardOutput: (name: String, path: String?) = ("standard output", "/dev/stdout")
-  private static let standardInput = "/dev/stdin"
+  package static let standardOutput: (name: String, path: String?) = ("standard output", "/dev/stdout")
 
-  static func isSame(_ a: String, _ b: String) -> Bool {
+  package static func isSame(_ a: String, _ b: String) -> Bool {
     let file = identity(of: a)
     return file != .other && file == identity(of: b)
   }
 
   private static func files(_ path: String) -> [String] {
-    if path == "-" { return [standardInput] }
-    guard Machine.isDirectory(path), let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
+    if path == "-" { return [StandardInput.path] }
+    guard Paths.isDirectory(path), let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
       return [path]
     }
     return names.filter { name in [".pem", ".key", ".p12"].contains { name.hasSuffix($0) } }.map { "\(path)/\($0)" }
@@ -62,18 +79,12 @@ enum FilesInUse {
       return status.st_mode & S_IFMT == S_IFREG ? .file(device: status.st_dev, inode: status.st_ino) : .other
     }
     guard errno == ENOENT, !path.isEmpty else { return .other }
-    let (folder, name) = parts(of: path)
+    let (folder, name) = Paths.parts(of: path)
     // A link to what is not there makes it when it is written to.
     if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path), links < 40 {
       return identity(of: target.hasPrefix("/") ? target : folder + target, links: links + 1)
     }
     guard !name.isEmpty, unsafe stat(folder, &status) == 0 else { return .other }
     return .missing(device: status.st_dev, folder: status.st_ino, name: name)
-  }
-
-  /// The folder with a slash at its end, and the name in it.
-  private static func parts(of path: String) -> (folder: String, name: String) {
-    guard let slash = path.lastIndex(of: "/") else { return ("./", path) }
-    return (String(path[...slash]), String(path[path.index(after: slash)...]))
   }
 }

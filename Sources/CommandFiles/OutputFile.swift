@@ -2,21 +2,21 @@ import Bytes
 import Glibc
 
 /// A file descriptor that records are written to.
-final class OutputFile {
+package final class OutputFile {
   private let descriptor: Int32
-  /// What is not emptied yet, and whether it was made for this.
+  /// Set until the file is emptied; `isNew`: it was made here.
   private var unopened: (path: String, isNew: Bool, isSecret: Bool)?
   /// `errno` of the first write that failed; `EPIPE` when the reader went away, which is no failure.
-  private(set) var failure: Int32?
+  package private(set) var failure: Int32?
 
   /// Standard output.
-  init() { descriptor = STDOUT_FILENO }
+  package init() { descriptor = STDOUT_FILENO }
 
   /// Creates or opens a file; `nil` with `errno` set when that fails. What the file had stays until something is
   /// written, or `begin()` is called, also when it never comes to that. A file that was not there goes again.
   ///
   /// - Parameter isSecret: nobody else may read it, also when it existed before.
-  init?(later path: String, isSecret: Bool = false) {
+  package init?(later path: String, isSecret: Bool = false) {
     let mode: mode_t = isSecret ? 0o600 : 0o644
     // A file that is made here is no other's.
     var opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
@@ -33,7 +33,7 @@ final class OutputFile {
   }
 
   /// Empties it, once, and makes a file for secrets its owner's alone.
-  func begin() {
+  package func begin() {
     guard let isSecret = unopened?.isSecret else { return }
     unopened = nil
     // A device keeps its mode, and what is no file, as a pipe, has nothing to be emptied.
@@ -43,7 +43,7 @@ final class OutputFile {
   }
 
   /// Writes all of it; `false` when nothing more can be written.
-  func write(_ bytes: RawSpan) -> Bool {
+  package func write(_ bytes: RawSpan) -> Bool {
     begin()
     guard failure == nil else { return false }
     var offset = 0

@@ -1,9 +1,8 @@
-import ArgumentParser
 import Bytes
 import Glibc
 
-/// The lines of a file of records, read a block at a time; `-` is standard input. Complains and throws an exit code.
-struct RecordLines: ~Copyable {
+/// The lines of a file of records, read a block at a time; `-` is standard input.
+package struct RecordLines: ~Copyable {
   /// Longest line in bytes: the longest frame's items, each byte two digits, take less.
   private static let maximumLineLength = 16 << 20
   private static let blockLength = 1 << 18
@@ -16,42 +15,31 @@ struct RecordLines: ~Copyable {
   private var start = 0
   private var searched = 0
   private var isAtEnd = false
-  private var refusesLongLines = true
   private var line = 0..<0
   /// The number of the line, from 1.
   private var number = 0
 
-  init(_ path: String) throws {
+  package init(_ path: String) throws(FileFailure) {
     self.path = path
     descriptor = path == "-" ? dup(STDIN_FILENO) : unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      complain("\(path): \(SystemError.text(errno))")
-      throw ExitStatus.cannotOpen
-    }
+    guard descriptor >= 0 else { throw FileFailure(.cannotOpen, path, code: errno) }
   }
 
   deinit { close(descriptor) }
 
-  /// A line was too long, and reading has ended before it.
-  private(set) var isCut = false
+  /// The line that is too long, before which reading has ended.
+  package private(set) var cut: FileFailure?
 
-  /// The same as `next()`, but a line that is too long ends the file.
-  ///
-  /// - Parameter isQuiet: says nothing about it.
-  mutating func nextIfReadable(isQuiet: Bool) throws -> Bool {
-    refusesLongLines = false
-    defer { refusesLongLines = true }
-    let isThere = try next()
-    if isCut && !isQuiet {
-      complain(
-        "\(path):\(number + 1): the line is longer than \(Self.maximumLineLength) bytes; nothing is read from here on")
-    }
+  /// Goes to the next line; `false` after the last. Throws when it is too long.
+  package mutating func next() throws(FileFailure) -> Bool {
+    let isThere = try nextIfReadable()
+    if let cut { throw cut }
     return isThere
   }
 
-  /// Goes to the next line; `false` behind the last.
-  mutating func next() throws -> Bool {
-    while !isCut {
+  /// The same, but a line that is too long ends the file: `cut` says so then.
+  package mutating func nextIfReadable() throws(FileFailure) -> Bool {
+    while cut == nil {
       if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) { return take(upTo: end, next: end + 1) }
       if isAtEnd { return start < bytes.count ? take(upTo: bytes.count, next: bytes.count) : false }
       searched = bytes.count
@@ -67,17 +55,14 @@ struct RecordLines: ~Copyable {
     return true
   }
 
-  private mutating func readBlock() throws {
+  private mutating func readBlock() throws(FileFailure) {
     bytes.removeFirst(start)
     searched -= start
     start = 0
     guard bytes.count <= Self.maximumLineLength else {
-      if !refusesLongLines {
-        isCut = true
-        return
-      }
-      complain("\(path):\(number + 1): the line is longer than \(Self.maximumLineLength) bytes")
-      throw ExitStatus.damaged
+      cut = FileFailure(
+        .unusable, "\(path):\(number + 1)", "the line is longer than \(Self.maximumLineLength) bytes")
+      return
     }
     while true {
       // Safe: at most the array's length is written.
@@ -90,22 +75,18 @@ struct RecordLines: ~Copyable {
         isAtEnd = true
         return
       }
-      guard errno == EINTR else {
-        complain("\(path): \(SystemError.text(errno))")
-        throw ExitStatus.inputOutput
-      }
+      guard errno == EINTR else { throw FileFailure(.readFailed, path, code: errno) }
     }
   }
 
   /// The line that `next()` went to, without its end.
-  var text: RawSpan {
+  package var text: RawSpan {
     @_lifetime(borrow self)
     get { bytes.rawBytes.extracting(line) }
   }
 
-  /// Says what is wrong with the line, and where it stands.
-  func refuse(_ problem: some CustomStringConvertible) -> ExitCode {
-    complain("\(path):\(number): \(problem)")
-    return ExitStatus.damaged
+  /// What is wrong with the line, and where it stands.
+  package func failure(_ problem: some CustomStringConvertible) -> FileFailure {
+    FileFailure(.unusable, "\(path):\(number)", "\(problem)")
   }
 }

@@ -1,4 +1,3 @@
-import ArgumentParser
 import Bytes
 import FoundationEssentials
 import Glibc
@@ -10,13 +9,13 @@ import Glibc
 /// owner, of the file it replaces; a symbolic link stays and its target is replaced. Pipes and devices are written
 /// directly, and so is a file that cannot be replaced: one that a descriptor stands for (`/dev/stdout`), one that is
 /// mounted, one in a folder that takes no new files.
-final class WholeDocument {
+package final class WholeDocument {
   private enum Place {
     /// A file, or none yet, that a new one is renamed to.
     case replaceable(path: String, existing: Attributes?)
     /// A file that can only be written over.
     case fixed(path: String)
-    /// What is no file.
+    /// A pipe or a device.
     case open(OutputFile)
   }
 
@@ -38,49 +37,47 @@ final class WholeDocument {
   private let place: Place
   private var draft: Draft?
   /// `errno` of what failed first; `EPIPE` when the reader went away, which is no failure.
-  private(set) var failure: Int32?
+  package private(set) var failure: Int32?
 
-  /// Changes nothing. Complains and throws an exit code when the file could not be written, so that a bad path is known
-  /// early.
-  init(_ path: String) throws {
+  /// Changes nothing. Throws when the file could not be written, so that a bad path is known early.
+  package init(_ path: String) throws(FileFailure) {
     self.path = path
     do throws(Failure) {
       place = try Self.place(of: path)
     } catch {
-      complain("\(path): \(SystemError.text(error.code))")
-      throw ExitStatus.inputOutput
+      throw FileFailure(.writeFailed, path, code: error.code)
     }
   }
 
   deinit { discard() }
 
   /// Whether a file is made or replaced, and not a pipe or device written to.
-  var isFile: Bool {
+  package var isFile: Bool {
     if case .replaceable = place { true } else { false }
   }
 
   /// Puts this and a line end in the file's place; a failure is kept for `check()`. A later call replaces it again.
-  func write(_ document: String) {
+  package func write(_ document: String) {
     prepare(Array((document + "\n").utf8))
     commit()
   }
 
   /// Writes the bytes beside the place, which `commit()` puts them in. So several documents appear together or not at
   /// all, as far as there is room for them.
-  func prepare(_ bytes: [UInt8]) {
+  package func prepare(_ bytes: [UInt8]) {
     discard()
     guard failure == nil else { return }
     draft = Draft(bytes: bytes, file: nil)
     guard case .replaceable(let path, let existing) = place else { return }
     do throws(Failure) {
-      draft?.file = try Self.newFile(in: Self.parts(of: path).folder, bytes, existing)
+      draft?.file = try Self.newFile(in: Paths.parts(of: path).folder, bytes, existing)
     } catch {
       fail(error.code)
     }
   }
 
   /// Puts what was prepared in its place.
-  func commit() {
+  package func commit() {
     guard let draft else { return }
     do throws(Failure) {
       switch place {
@@ -96,13 +93,9 @@ final class WholeDocument {
     }
   }
 
-  /// Complains and throws when something could not be written; a reader that closed the pipe is a success and ends the
-  /// command.
-  func check() throws {
-    guard let failure else { return }
-    if failure == EPIPE { throw ExitCode.success }
-    complain("\(path): \(SystemError.text(failure))")
-    throw ExitStatus.inputOutput
+  /// Throws when something could not be written, `readerGone` when a pipe was closed.
+  package func check() throws(FileFailure) {
+    if let failure { throw FileFailure(writing: path, code: failure) }
   }
 
   private func fail(_ code: Int32) {
@@ -126,7 +119,7 @@ extension WholeDocument {
       var status = stat()
       guard unsafe lstat(path, &status) == 0 else {
         guard errno == ENOENT, !path.isEmpty else { throw Failure(code: errno) }
-        let (folder, name) = parts(of: path)
+        let (folder, name) = Paths.parts(of: path)
         guard !name.isEmpty else { throw Failure(code: EISDIR) }
         try probe(folder)
         return .replaceable(path: path, existing: nil)
@@ -135,7 +128,7 @@ extension WholeDocument {
       case S_IFDIR: throw Failure(code: EISDIR)
       case S_IFREG: return try place(ofFile: path, status)
       case S_IFLNK:
-        let folder = parts(of: path).folder
+        let folder = Paths.parts(of: path).folder
         // A descriptor, which has the file open: a new one in its place would not be what it stands for.
         if isProcess(folder) { return try directPlace(path) }
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else {
@@ -152,7 +145,7 @@ extension WholeDocument {
     // A new file could replace one that nobody may write.
     guard unsafe access(path, W_OK) == 0 else { throw Failure(code: errno) }
     do throws(Failure) {
-      try probe(parts(of: path).folder)
+      try probe(Paths.parts(of: path).folder)
     } catch let error where [EACCES, EPERM, EROFS].contains(error.code) {
       return .fixed(path: path)
     }
@@ -181,12 +174,6 @@ extension WholeDocument {
     let (descriptor, file) = try make(in: folder, mode: 0o600)
     close(descriptor)
     _ = unsafe unlink(file)
-  }
-
-  /// The folder with a slash at its end, and the name in it.
-  private static func parts(of path: String) -> (folder: String, name: String) {
-    guard let slash = path.lastIndex(of: "/") else { return ("./", path) }
-    return (String(path[...slash]), String(path[path.index(after: slash)...]))
   }
 }
 
@@ -240,7 +227,7 @@ extension WholeDocument {
       _ = unsafe unlink(file)
       return
     }
-    Self.sync(Self.parts(of: path).folder)
+    Self.sync(Paths.parts(of: path).folder)
   }
 
   /// So that the new name lasts; the document is whole either way.

@@ -1,0 +1,56 @@
+import Bytes
+import Glibc
+
+/// Standard input as a file that can be read from its beginning more than once, as a report needs its input.
+package enum StandardInput {
+  /// What it is opened by.
+  package static let path = "/dev/stdin"
+
+  /// Whether opening it by `path` gives all of the input: it is a file, of which nothing was read yet.
+  package static var isWholeFile: Bool {
+    var status = stat()
+    let isFile = unsafe fstat(STDIN_FILENO, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    return isFile && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0
+  }
+
+  /// Keeps what comes through a pipe in an unnamed file, so that it takes room on its disk and none in memory until the
+  /// program ends; `path` then stands for it.
+  ///
+  /// - Parameters:
+  ///   - folder: where the file is; with a slash at its end.
+  ///   - isInterrupted: ends what comes through the pipe; asked before each read. What has come by then is the input.
+  package static func keep(in folder: String, until isInterrupted: () -> Bool) throws(FileFailure) {
+    let name = "\(folder).standard-input-XXXXXX"
+    var template = Array(name.utf8CString)
+    // Safe: the template ends with its zero, and no longer one is written.
+    let file = unsafe template.withUnsafeMutableBufferPointer { letters in
+      guard let start = letters.baseAddress else { return Int32(-1) }
+      let file = unsafe mkstemp(start)
+      if file >= 0 { _ = unsafe unlink(start) }
+      return file
+    }
+    guard file >= 0 else { throw FileFailure(.writeFailed, folder, code: errno) }
+    defer { close(file) }
+    var block = [UInt8](repeating: 0, count: 1 << 18)
+    while !isInterrupted() {
+      // Safe: at most the block's length is written.
+      let count = unsafe read(STDIN_FILENO, &block, block.count)
+      if count == 0 { break }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw FileFailure(.cannotOpen, "standard input", code: errno)
+      }
+      var written = 0
+      while written < count {
+        // Safe: written..<count lies in the block.
+        let step = unsafe block.withUnsafeBytes { bytes in
+          unsafe bytes.baseAddress.map { unsafe write(file, $0 + written, count - written) } ?? 0
+        }
+        if step < 0, errno == EINTR { continue }
+        guard step > 0 else { throw FileFailure(.writeFailed, folder, code: errno) }
+        written += step
+      }
+    }
+    guard dup2(file, STDIN_FILENO) >= 0 else { throw FileFailure(.writeFailed, "standard input", code: errno) }
+  }
+}

@@ -1,0 +1,37 @@
+import ArgumentParser
+import CommandFiles
+import Reporting
+
+/// Complains of a file or a history that cannot be used, and throws an exit code.
+func complaining<Value>(_ body: () throws -> Value) throws -> Value {
+  do {
+    return try body()
+  } catch let error as HistoryError {
+    complain("\(error)")
+    throw ExitStatus.code(for: error)
+  } catch let failure as FileFailure {
+    throw ExitStatus.complaining(of: failure)
+  }
+}
+
+/// Throws a usage error when a file that a command writes is one that it reads, or writes already.
+func refuseConflicts(reading: [String], writing: [(name: String, path: String?)]) throws {
+  do {
+    try FilesInUse.check(reading: reading, writing: writing)
+  } catch {
+    throw ValidationError("\(error).")
+  }
+}
+
+extension ExitStatus {
+  /// Says what is wrong with a file. That the reader of a pipe has gone is not said: it ends a command as usual.
+  static func complaining(of failure: FileFailure) -> ExitCode {
+    if failure.kind != .readerGone { complain("\(failure)") }
+    switch failure.kind {
+    case .cannotOpen: return cannotOpen
+    case .readFailed, .writeFailed: return inputOutput
+    case .unusable: return damaged
+    case .readerGone: return .success
+    }
+  }
+}
