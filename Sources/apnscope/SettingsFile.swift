@@ -44,11 +44,9 @@ struct SettingsFile {
   ///
   /// - Parameters:
   ///   - excluded: options that have no place in a file, but for the usual help and version.
-  ///   - repeatable: options that are used once for each value of a list.
   ///   - alternatives: options that exclude others: who types one of a pair's sides means it instead of the other side.
   func merged<Command: ParsableCommand>(
-    into command: Command.Type, named name: String, except excluded: Set<String>, repeatable: Set<String>,
-    alternatives: [(String, [String])]
+    into command: Command.Type, named name: String, except excluded: Set<String>, alternatives: [(String, [String])]
   ) throws -> Command {
     let typed = CommandLine.arguments.drop { $0 != name }.dropFirst()
     let names = Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) })
@@ -57,8 +55,9 @@ struct SettingsFile {
       if names.contains(one) { overridden.formUnion(others) }
       if !names.isDisjoint(with: others) { overridden.insert(one) }
     }
-    let arguments = try arguments(
-      of: command, except: excluded.union(["help", "version"]), repeatable: repeatable, overridden: overridden)
+    var grammar = try OptionGrammar(of: command)
+    grammar.remove(excluded.union(["help", "version"]))
+    let arguments = try arguments(grammar, overridden: overridden)
     do {
       return try Command.parse(arguments + typed)
     } catch {
@@ -68,44 +67,31 @@ struct SettingsFile {
     }
   }
 
-  /// The arguments, in the order of the keys. Keys that are no option of `command` are errors that suggest one that is.
+  /// The arguments, in the order of the keys. Keys that are no option of `grammar` are errors that suggest one that is.
   ///
-  /// - Parameters:
-  ///   - excluded: options that have no place in a file.
-  ///   - repeatable: options that are used once for each value of a list.
-  ///   - overridden: options that are left out, because something else sets them.
-  func arguments(
-    of command: any ParsableCommand.Type, except excluded: Set<String>, repeatable: Set<String>,
-    overridden: Set<String>
+  /// - Parameter overridden: options that are left out, because something else sets them.
+  func arguments(_ grammar: OptionGrammar, overridden: Set<String>) throws -> [String] {
+    try arguments(table, prefix: "", grammar, overridden)
+  }
+
+  private func arguments(
+    _ table: TOMLTable, prefix: String, _ grammar: OptionGrammar, _ overridden: Set<String>
   ) throws -> [String] {
-    var grammar = Grammar(repeatable: repeatable, overridden: overridden)
-    let help = command.helpMessage(includeHidden: true, columns: 200)
-    for line in help.matches(of: #/^  (?:-[a-z], )?--([a-z][a-z0-9-]*)( <)?/#.anchorsMatchLineEndings()) {
-      let name = String(line.output.1)
-      if !excluded.contains(name) { grammar.takesValue[name] = line.output.2 != nil }
-    }
-    return try arguments(table, prefix: "", grammar)
-  }
-
-  private struct Grammar {
-    var repeatable: Set<String>
-    var overridden: Set<String>
-    /// By option; those without a value are flags.
-    var takesValue: [String: Bool] = [:]
-  }
-
-  private func arguments(_ table: TOMLTable, prefix: String, _ grammar: Grammar) throws -> [String] {
     var arguments: [String] = []
     for key in table.keys.sorted() {
       let name = prefix + key.replacing("_", with: "-")
       guard let value = table[key] else { continue }
       if let inner = value.table {
-        arguments += try self.arguments(inner, prefix: name + "-", grammar)
+        arguments += try self.arguments(inner, prefix: name + "-", grammar, overridden)
         continue
       }
-      guard let takesValue = grammar.takesValue[name] else { throw unknown(name, grammar) }
-      let uses = takesValue ? try uses(of: name, value, grammar) : try flag(name, value)
-      if !grammar.overridden.contains(name) { arguments += uses }
+      guard let form = grammar.forms[name] else { throw unknown(name, grammar) }
+      let uses =
+        switch form {
+        case .flag: try flag(name, value)
+        case .option(let isRepeating): try uses(of: name, value, isRepeating: isRepeating)
+        }
+      if !overridden.contains(name) { arguments += uses }
     }
     return arguments
   }
@@ -115,7 +101,7 @@ struct SettingsFile {
     return isOn ? ["--\(name)"] : []
   }
 
-  private func uses(of name: String, _ value: any TOMLValueConvertible, _ grammar: Grammar) throws -> [String] {
+  private func uses(of name: String, _ value: any TOMLValueConvertible, isRepeating: Bool) throws -> [String] {
     guard let list = value.array else { return [use(name, try text(name, value))] }
     if list.contains(where: { $0.table != nil }) {
       return try list.map { element in
@@ -125,7 +111,7 @@ struct SettingsFile {
       }
     }
     let values = try list.map { try text(name, $0) }
-    return grammar.repeatable.contains(name) ? values.map { use(name, $0) } : [use(name, values.joined(separator: ","))]
+    return isRepeating ? values.map { use(name, $0) } : [use(name, values.joined(separator: ","))]
   }
 
   /// In one word, so that a value may begin with a hyphen.
@@ -143,9 +129,9 @@ struct SettingsFile {
     return ExitStatus.damaged
   }
 
-  private func unknown(_ name: String, _ grammar: Grammar) -> ExitCode {
+  private func unknown(_ name: String, _ grammar: OptionGrammar) -> ExitCode {
     let hint =
-      nearest(name, of: grammar.takesValue.keys)
+      nearest(name, of: grammar.forms.keys)
       .map { "; did you mean '\($0.replacing("-", with: "_"))'?" } ?? ""
     complain("\(path): there is no setting '\(name.replacing("-", with: "_"))'\(hint)")
     return ExitStatus.damaged

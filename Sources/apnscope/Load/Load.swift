@@ -120,7 +120,7 @@ struct Load: AsyncParsableCommand {
       return try await LoadRun(self).run()
     }
     let merged = try SettingsFile(path: plan).merged(
-      into: Load.self, named: "load", except: ["plan", "print-plan"], repeatable: ["stage", "threshold"],
+      into: Load.self, named: "load", except: ["plan", "print-plan"],
       alternatives: [
         ("identity", ["plain"]), ("rate", ["rate-per-connection", "stage"]), ("rate-per-connection", ["stage"]),
         ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),

@@ -80,7 +80,7 @@ struct Simulate: AsyncParsableCommand {
       return try await SimulatorRun(self).run()
     }
     let merged = try SettingsFile(path: settings).merged(
-      into: Simulate.self, named: "simulate", except: ["settings"], repeatable: ["reject", "wrong-environment"],
+      into: Simulate.self, named: "simulate", except: ["settings"],
       alternatives: [
         ("identity", ["plain"]), ("feedback", ["no-feedback"]),
         ("devices-file", ["devices-offline", "devices-uninstalled", "devices-unknown"]),

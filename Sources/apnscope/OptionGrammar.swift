@@ -1,0 +1,47 @@
+import ArgumentParser
+import FoundationEssentials
+
+/// The options of a command or of a group of them, as its parser describes them to tools (`--experimental-dump-help`).
+struct OptionGrammar {
+  enum Form {
+    case flag
+    /// Takes a value, `isRepeating` more than once.
+    case option(isRepeating: Bool)
+  }
+
+  /// By long name.
+  private(set) var forms: [String: Form] = [:]
+
+  /// Describing a command takes its parser as long as its help; only who needs it asks.
+  init(of command: any ParsableArguments.Type) throws {
+    let description = try JSONDecoder().decode(Description.self, from: Data(command._dumpHelp().utf8))
+    for argument in description.command.arguments ?? [] where argument.kind != "positional" {
+      let form = argument.kind == "flag" ? Form.flag : .option(isRepeating: argument.isRepeating)
+      for name in argument.names ?? [] where name.kind == "long" { forms[name.name] = form }
+    }
+  }
+
+  mutating func remove(_ names: some Sequence<String>) {
+    for name in names { forms[name] = nil }
+  }
+
+  /// The part of the parser's description that is needed.
+  private struct Description: Decodable {
+    struct Name: Decodable {
+      var kind: String
+      var name: String
+    }
+
+    struct Argument: Decodable {
+      var kind: String
+      var isRepeating: Bool
+      var names: [Name]?
+    }
+
+    struct Command: Decodable {
+      var arguments: [Argument]?
+    }
+
+    var command: Command
+  }
+}
