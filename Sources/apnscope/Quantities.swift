@@ -23,6 +23,17 @@ extension Quantity {
   static func guess(_ text: String) -> String? { nil }
 }
 
+extension Option where Value: Quantity {
+  /// An option whose default is named once, and shown in its help.
+  init(
+    wrappedValue: Value, name: NameSpecification = .long, _ abstract: String, valueName: String
+  ) {
+    self.init(
+      wrappedValue: wrappedValue, name: name,
+      help: ArgumentHelp(abstract, valueName: valueName, default: wrappedValue), transform: Value.parse)
+  }
+}
+
 extension ArgumentHelp {
   /// Says the default where the library does not, with a transformation.
   init(_ abstract: String, valueName: String, default value: some Quantity) {

@@ -79,171 +79,159 @@ struct SelectionOptions: ParsableArguments {
 
 /// The limits on what input can make the program hold or wait for.
 struct LimitOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "Longest command-2 frame; a longer one is malformed.", valueName: "bytes",
-      default: ByteCount(ProtocolLimits().maximumFrameLength)), transform: ByteCount.parse)
-  var maxFrameLength = ByteCount(ProtocolLimits().maximumFrameLength)
+  /// Where no option says otherwise.
+  static let usual = DissectionOptions()
 
-  @Option(
-    help: ArgumentHelp(
-      "Longest device token of commands 0 and 1 and of feedback; a longer one is malformed.", valueName: "bytes",
-      default: ByteCount(ProtocolLimits().maximumTokenLength)), transform: ByteCount.parse)
-  var maxTokenLength = ByteCount(ProtocolLimits().maximumTokenLength)
+  @Option("Longest command-2 frame; a longer one is malformed.", valueName: "bytes")
+  var maxFrameLength = ByteCount(Self.usual.limits.maximumFrameLength)
 
-  @Option(
-    help: ArgumentHelp(
-      "Longest payload of commands 0 and 1; a longer one is malformed.", valueName: "bytes",
-      default: ByteCount(ProtocolLimits().maximumPayloadLength)), transform: ByteCount.parse)
-  var maxPayloadLength = ByteCount(ProtocolLimits().maximumPayloadLength)
+  @Option("Longest device token of commands 0 and 1 and of feedback; a longer one is malformed.", valueName: "bytes")
+  var maxTokenLength = ByteCount(Self.usual.limits.maximumTokenLength)
 
-  @Option(
-    help: ArgumentHelp(
-      "Longest packet; a longer one is taken for damage to the file.", valueName: "bytes",
-      default: ByteCount(CaptureOptions().maximumPacketLength)), transform: ByteCount.parse)
-  var maxPacketLength = ByteCount(CaptureOptions().maximumPacketLength)
+  @Option("Longest payload of commands 0 and 1; a longer one is malformed.", valueName: "bytes")
+  var maxPayloadLength = ByteCount(Self.usual.limits.maximumPayloadLength)
 
-  @Option(
-    help: ArgumentHelp(
-      "Longest pcapng block that is read.", valueName: "bytes", default: ByteCount(CaptureOptions().maximumBlockLength)),
-    transform: ByteCount.parse)
-  var maxBlockLength = ByteCount(CaptureOptions().maximumBlockLength)
+  @Option("Longest packet; a longer one is taken for damage to the file.", valueName: "bytes")
+  var maxPacketLength = ByteCount(Self.usual.capture.maximumPacketLength)
 
-  @Option(
-    help: ArgumentHelp(
-      "Largest hex dump; the rest is not read.", valueName: "bytes",
-      default: ByteCount(CaptureOptions().maximumHexDumpLength)), transform: ByteCount.parse)
-  var maxHexDumpLength = ByteCount(CaptureOptions().maximumHexDumpLength)
+  @Option("Longest pcapng block that is read.", valueName: "bytes")
+  var maxBlockLength = ByteCount(Self.usual.capture.maximumBlockLength)
+
+  @Option("Largest hex dump; the rest is not read.", valueName: "bytes")
+  var maxHexDumpLength = ByteCount(Self.usual.capture.maximumHexDumpLength)
 
   @Option(help: ArgumentHelp("IP datagrams that wait for fragments at a time.", valueName: "count"))
-  var maxFragmentedDatagrams = CaptureOptions().maximumFragmentedDatagrams
+  var maxFragmentedDatagrams = Self.usual.capture.maximumFragmentedDatagrams
 
-  @Option(
-    help: ArgumentHelp(
-      "Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes",
-      default: ByteCount(ReassemblyOptions().maximumBufferedBytes)), transform: ByteCount.parse)
-  var maxBufferedBytes = ByteCount(ReassemblyOptions().maximumBufferedBytes)
+  @Option("Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes")
+  var maxBufferedBytes = ByteCount(Self.usual.capture.reassembly.maximumBufferedBytes)
 
-  @Option(
-    help: ArgumentHelp(
-      "The same for all connections together.", valueName: "bytes",
-      default: ByteCount(ReassemblyOptions().maximumTotalBufferedBytes)), transform: ByteCount.parse)
-  var maxTotalBufferedBytes = ByteCount(ReassemblyOptions().maximumTotalBufferedBytes)
+  @Option("The same for all connections together.", valueName: "bytes")
+  var maxTotalBufferedBytes = ByteCount(Self.usual.capture.reassembly.maximumTotalBufferedBytes)
 
   @Option(help: ArgumentHelp("Connections followed at a time; then the longest idle one is ended.", valueName: "count"))
-  var maxConnections = ReassemblyOptions().maximumConnections
+  var maxConnections = Self.usual.capture.reassembly.maximumConnections
 
   @Option(
     help: ArgumentHelp(
       "Packets to wait for bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
-  var gapPatience = ReassemblyOptions().gapPatience
+  var gapPatience = Self.usual.capture.reassembly.gapPatience
 
   @Option(
     help: ArgumentHelp(
       "Segments to wait for an earlier start of a connection whose beginning was not captured.", valueName: "packets"))
-  var startPatience = ReassemblyOptions().startPatience
+  var startPatience = Self.usual.capture.reassembly.startPatience
 
   @Option(
     help: ArgumentHelp(
       "Runs of identifiers remembered per connection to find what an error response names.", valueName: "count"))
-  var maxIdentifierRuns = DissectionOptions().maximumIdentifierRuns
+  var maxIdentifierRuns = Self.usual.maximumIdentifierRuns
 
   @Option(
     help: ArgumentHelp("Packets per connection whose time is remembered for the latency of errors.", valueName: "count")
   )
-  var maxWriteTimes = DissectionOptions().maximumWriteTimes
+  var maxWriteTimes = Self.usual.maximumWriteTimes
 
   @Option(help: ArgumentHelp("Error responses of a connection that wait for their final counts.", valueName: "count"))
-  var maxHeldResponses = DissectionOptions().maximumHeldResponses
+  var maxHeldResponses = Self.usual.maximumHeldResponses
 
   @Option(
-    help: ArgumentHelp(
-      "Longest TLS handshake message, and all of one handshake; without a longer one its connection may stay closed.",
-      valueName: "bytes", default: ByteCount(TLSLimits().maximumHandshakeLength)), transform: ByteCount.parse)
-  var maxHandshakeLength = ByteCount(TLSLimits().maximumHandshakeLength)
+    "Longest TLS handshake message, and all of one handshake; without a longer one its connection may stay closed.",
+    valueName: "bytes")
+  var maxHandshakeLength = ByteCount(Self.usual.tls.maximumHandshakeLength)
 
   @Option(
     name: .customLong("max-held-tls-bytes"),
-    help: ArgumentHelp(
-      "TLS bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.",
-      valueName: "bytes", default: ByteCount(TLSLimits().maximumHeldBytes)), transform: ByteCount.parse)
-  var maxHeldTLSBytes = ByteCount(TLSLimits().maximumHeldBytes)
+    "TLS bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.",
+    valueName: "bytes")
+  var maxHeldTLSBytes = ByteCount(Self.usual.tls.maximumHeldBytes)
 
-  @Option(
-    name: .customLong("max-total-held-tls-bytes"),
-    help: ArgumentHelp(
-      "The same for all connections together.", valueName: "bytes",
-      default: ByteCount(TLSLimits().maximumTotalHeldBytes)), transform: ByteCount.parse)
-  var maxTotalHeldTLSBytes = ByteCount(TLSLimits().maximumTotalHeldBytes)
+  @Option(name: .customLong("max-total-held-tls-bytes"), "The same for all connections together.", valueName: "bytes")
+  var maxTotalHeldTLSBytes = ByteCount(Self.usual.tls.maximumTotalHeldBytes)
 
   @Option(
     name: .customLong("max-tls-candidates"),
     help: ArgumentHelp("Secrets that are tried for one direction of a TLS connection.", valueName: "count"))
-  var maxTLSCandidates = TLSLimits().maximumCandidates
+  var maxTLSCandidates = Self.usual.tls.maximumCandidates
 
   @Option(
     help: ArgumentHelp(
       "TLS records that may be missing in a gap, or before the capture, when the next one's number is looked for.",
       valueName: "records"))
-  var maxMissingRecords = TLSLimits().maximumMissingRecords
+  var maxMissingRecords = Self.usual.tls.maximumMissingRecords
 
   @Option(
     help: ArgumentHelp("Failed attempts to open TLS records before a direction is given up.", valueName: "count"))
-  var maxOpeningAttempts = TLSLimits().maximumAttempts
+  var maxOpeningAttempts = Self.usual.tls.maximumAttempts
 
   @Option(help: ArgumentHelp("Lines of a key log that are used; each takes 8 bytes of memory.", valueName: "lines"))
-  var maxKeyLogLines = DissectionOptions().maximumKeyLogLines
+  var maxKeyLogLines = Self.usual.maximumKeyLogLines
 
   @Option(
-    help: ArgumentHelp(
-      "Secrets that must be kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes",
-      default: ByteCount(CaptureOptions().maximumSecretsLength)), transform: ByteCount.parse)
-  var maxSecretsLength = ByteCount(CaptureOptions().maximumSecretsLength)
+    "Secrets that must be kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes")
+  var maxSecretsLength = ByteCount(Self.usual.capture.maximumSecretsLength)
 
-  func validate() throws {
-    let values: [(String, Int)] = [
-      ("max-frame-length", maxFrameLength.bytes), ("max-token-length", maxTokenLength.bytes),
-      ("max-payload-length", maxPayloadLength.bytes), ("max-packet-length", maxPacketLength.bytes),
-      ("max-block-length", maxBlockLength.bytes), ("max-hex-dump-length", maxHexDumpLength.bytes),
-      ("max-fragmented-datagrams", maxFragmentedDatagrams), ("max-buffered-bytes", maxBufferedBytes.bytes),
-      ("max-total-buffered-bytes", maxTotalBufferedBytes.bytes), ("max-connections", maxConnections),
-      ("gap-patience", gapPatience), ("start-patience", startPatience), ("max-identifier-runs", maxIdentifierRuns),
-      ("max-write-times", maxWriteTimes), ("max-held-responses", maxHeldResponses),
-      ("max-handshake-length", maxHandshakeLength.bytes), ("max-held-tls-bytes", maxHeldTLSBytes.bytes),
-      ("max-total-held-tls-bytes", maxTotalHeldTLSBytes.bytes),
-      ("max-tls-candidates", maxTLSCandidates), ("max-missing-records", maxMissingRecords),
-      ("max-opening-attempts", maxOpeningAttempts), ("max-key-log-lines", maxKeyLogLines),
-      ("max-secrets-length", maxSecretsLength.bytes),
-    ]
-    for (name, value) in values where value < 1 || value > 1 << 32 {
-      throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
+  private struct Limit {
+    var option: String
+    var value: KeyPath<LimitOptions, Int>
+    /// What it limits.
+    var place: WritableKeyPath<DissectionOptions, Int>
+
+    init(
+      _ option: String, _ value: KeyPath<LimitOptions, Int>, _ place: WritableKeyPath<DissectionOptions, Int>
+    ) {
+      (self.option, self.value, self.place) = (option, value, place)
     }
   }
 
-  var tlsLimits: TLSLimits {
-    TLSLimits(
-      maximumHandshakeLength: maxHandshakeLength.bytes, maximumHeldBytes: maxHeldTLSBytes.bytes,
-      maximumTotalHeldBytes: maxTotalHeldTLSBytes.bytes,
-      maximumCandidates: maxTLSCandidates, maximumMissingRecords: maxMissingRecords,
-      maximumAttempts: maxOpeningAttempts)
+  private static var all: [Limit] {
+    [
+      Limit("max-frame-length", \.maxFrameLength.bytes, \.limits.maximumFrameLength),
+      Limit("max-token-length", \.maxTokenLength.bytes, \.limits.maximumTokenLength),
+      Limit("max-payload-length", \.maxPayloadLength.bytes, \.limits.maximumPayloadLength),
+      Limit("max-packet-length", \.maxPacketLength.bytes, \.capture.maximumPacketLength),
+      Limit("max-block-length", \.maxBlockLength.bytes, \.capture.maximumBlockLength),
+      Limit("max-hex-dump-length", \.maxHexDumpLength.bytes, \.capture.maximumHexDumpLength),
+      Limit("max-fragmented-datagrams", \.maxFragmentedDatagrams, \.capture.maximumFragmentedDatagrams),
+      Limit("max-buffered-bytes", \.maxBufferedBytes.bytes, \.capture.reassembly.maximumBufferedBytes),
+      Limit("max-total-buffered-bytes", \.maxTotalBufferedBytes.bytes, \.capture.reassembly.maximumTotalBufferedBytes),
+      Limit("max-connections", \.maxConnections, \.capture.reassembly.maximumConnections),
+      Limit("gap-patience", \.gapPatience, \.capture.reassembly.gapPatience),
+      Limit("start-patience", \.startPatience, \.capture.reassembly.startPatience),
+      Limit("max-identifier-runs", \.maxIdentifierRuns, \.maximumIdentifierRuns),
+      Limit("max-write-times", \.maxWriteTimes, \.maximumWriteTimes),
+      Limit("max-held-responses", \.maxHeldResponses, \.maximumHeldResponses),
+      Limit("max-handshake-length", \.maxHandshakeLength.bytes, \.tls.maximumHandshakeLength),
+      Limit("max-held-tls-bytes", \.maxHeldTLSBytes.bytes, \.tls.maximumHeldBytes),
+      Limit("max-total-held-tls-bytes", \.maxTotalHeldTLSBytes.bytes, \.tls.maximumTotalHeldBytes),
+      Limit("max-tls-candidates", \.maxTLSCandidates, \.tls.maximumCandidates),
+      Limit("max-missing-records", \.maxMissingRecords, \.tls.maximumMissingRecords),
+      Limit("max-opening-attempts", \.maxOpeningAttempts, \.tls.maximumAttempts),
+      Limit("max-key-log-lines", \.maxKeyLogLines, \.maximumKeyLogLines),
+      Limit("max-secrets-length", \.maxSecretsLength.bytes, \.capture.maximumSecretsLength),
+    ]
+  }
+
+  /// The options that are limits.
+  static var names: [String] { all.map(\.option) }
+
+  func validate() throws {
+    for limit in Self.all {
+      let value = self[keyPath: limit.value]
+      guard 1...1 << 32 ~= value else {
+        throw ValidationError("--\(limit.option) takes a number from 1 to 4294967296, not \(value).")
+      }
+    }
   }
 
   func apply(to options: inout DissectionOptions) {
-    options.limits = ProtocolLimits(
-      maximumFrameLength: maxFrameLength.bytes, maximumTokenLength: maxTokenLength.bytes,
-      maximumPayloadLength: maxPayloadLength.bytes)
-    options.capture.maximumPacketLength = maxPacketLength.bytes
-    options.capture.maximumBlockLength = maxBlockLength.bytes
-    options.capture.maximumHexDumpLength = maxHexDumpLength.bytes
-    options.capture.maximumFragmentedDatagrams = maxFragmentedDatagrams
-    options.capture.reassembly = ReassemblyOptions(
-      maximumBufferedBytes: maxBufferedBytes.bytes, maximumTotalBufferedBytes: maxTotalBufferedBytes.bytes,
-      maximumConnections: maxConnections, gapPatience: gapPatience, startPatience: startPatience)
-    options.capture.maximumSecretsLength = maxSecretsLength.bytes
-    options.maximumKeyLogLines = maxKeyLogLines
-    options.tls = tlsLimits
-    options.maximumIdentifierRuns = maxIdentifierRuns
-    options.maximumWriteTimes = maxWriteTimes
-    options.maximumHeldResponses = maxHeldResponses
+    for limit in Self.all { options[keyPath: limit.place] = self[keyPath: limit.value] }
+  }
+
+  /// The usual options with these limits.
+  var dissection: DissectionOptions {
+    var options = Self.usual
+    apply(to: &options)
+    return options
   }
 }

@@ -35,7 +35,7 @@ struct SecretsOptions: ParsableArguments {
   /// Reads all of them. What cannot be used is complained about and ends the command: without it the result would be
   /// another one than was asked for.
   func read(_ limits: LimitOptions) throws -> Secrets {
-    let secrets = Secrets(limits: limits.tlsLimits)
+    let secrets = Secrets(limits: limits.dissection.tls)
     for path in keys {
       let keyLog = try using(path) { () throws(SecretsError) in
         try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength.bytes, maximumLines: limits.maxKeyLogLines)

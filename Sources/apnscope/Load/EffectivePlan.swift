@@ -13,6 +13,22 @@ struct EffectivePlan {
 
   private var settings: [Setting] = []
 
+  /// - Parameter plan: what the command comes to.
+  init(_ command: Load, _ plan: LoadPlan) {
+    addTarget(command.target)
+    if plan.replay == nil { addWorkload(plan.workload) }
+    text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
+    if plan.replay != nil { addReplay(command.replay) }
+    addPace(command.pace, plan)
+    addConnections(command.connections, plan)
+    addProof(plan)
+    if !command.result.threshold.isEmpty {
+      add("threshold", .list(command.result.threshold.map(\.threshold.expression)))
+    }
+  }
+
+  // MARK: settings by their kind; one without a value is left out
+
   private mutating func add(_ name: String, _ value: RunResult.PlanValue) {
     settings.append(Setting(name: name, value: value, given: value))
   }
@@ -21,17 +37,19 @@ struct EffectivePlan {
     settings.append(Setting(name: name, value: value, given: given))
   }
 
-  /// - Parameter plan: what the command comes to.
-  init(_ command: Load, _ plan: LoadPlan) {
-    let (target, pace) = (command.target, command.pace)
-    func text(_ name: String, _ value: String?) { if let value { add(name, .text(value)) } }
-    func number(_ name: String, _ value: Double?) { if let value { add(name, .number(value)) } }
-    func number(_ name: String, _ value: Int?, given: Int?) {
-      if let value { add(name, .number(Double(value)), given: given.map { .number(Double($0)) }) }
-    }
-    func flag(_ name: String, _ value: Bool) { add(name, .flag(value)) }
-    func time(_ name: String, _ value: Duration) { text(name, TimeSpan(value).defaultValueDescription) }
+  private mutating func text(_ name: String, _ value: String?) { if let value { add(name, .text(value)) } }
+  private mutating func number(_ name: String, _ value: Int?) { if let value { add(name, .number(Double(value))) } }
+  private mutating func number(_ name: String, _ value: Int?, given: Int?) {
+    if let value { add(name, .number(Double(value)), given: given.map { .number(Double($0)) }) }
+  }
+  private mutating func flag(_ name: String, _ value: Bool) { add(name, .flag(value)) }
+  private mutating func time(_ name: String, _ value: Duration?) {
+    text(name, value.map { TimeSpan($0).defaultValueDescription })
+  }
 
+  // MARK: options by their groups
+
+  private mutating func addTarget(_ target: TargetOptions) {
     text("gateway", "\(target.gateway.address)")
     text("identity", target.identity)
     text("key", target.key)
@@ -46,71 +64,15 @@ struct EffectivePlan {
     text("tls13_suites", target.tls13Suites)
     text("resume", target.resume.rawValue)
     text("keylog", target.keylog)
-
-    if plan.replay == nil { addWorkload(plan.workload) }
-    text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
-
-    if plan.replay != nil {
-      text("replay", command.replay.replay)
-      text("speed", command.replay.effectiveSpeed.defaultValueDescription)
-      number("replay_limit", Double(command.replay.replayLimit.value))
-    }
-
-    if let rate = pace.rate { text("rate", "\(rate.perSecond)/s") }
-    if let rate = pace.ratePerConnection { text("rate_per_connection", "\(rate.perSecond)/s") }
-    if !pace.stage.isEmpty {
-      add("stage", .list(pace.stage.map(\.text)))
-    }
-    if plan.replay == nil { flag("poisson", pace.poisson) }
-    text("behind", plan.behind.rawValue)
-    number("count", plan.count, given: pace.count?.value)
-    add(
-      "for", .text(TimeSpan(plan.duration).defaultValueDescription),
-      given: pace.duration.map { .text($0.defaultValueDescription) })
-    time("warm_up", plan.warmUp)
-    time("drain", plan.drain)
-
-    number("connections", Double(plan.connections.count))
-    // More have nothing to do.
-    number("threads", min(plan.threads, plan.connections.count), given: command.connections.threads?.value)
-    if plan.batching.notifications != .max {
-      text("batch", "\(plan.batching.notifications)")
-    } else {
-      text("batch", "\(plan.batching.bytes)B")
-    }
-    time("linger", plan.batching.linger)
-    text("nagle", plan.connections.socket.noDelay == false ? "on" : "off")
-    text("buffers", command.connections.buffers.rawValue)
-    let (socket, buffers) = (plan.connections.socket, command.connections)
-    number("send_buffer", socket.sendBuffer, given: buffers.sendBuffer?.bytes)
-    number("not_sent_low_water", socket.notSentLowWater, given: buffers.notSentLowWater?.bytes)
-    time("stagger", plan.connections.stagger)
-    if let lifetime = plan.connections.lifetime { time("lifetime", lifetime) }
-    number("connection_count", plan.connections.notifications.map(Double.init))
-    time("connect_timeout", plan.connections.connectTimeout)
-    time("handshake_timeout", plan.connections.handshakeTimeout)
-    time("backoff", plan.connections.backoff)
-    time("max_backoff", plan.connections.maximumBackoff)
-    time("give_up", plan.connections.giveUp)
-    text("markers", plan.usesMarkers ? "on" : "off")
-    time("marker_timeout", plan.markerTimeout)
-    number("max_attempts", Double(plan.maximumAttempts))
-    number("unsettled_memory", Double(plan.unsettledMemory))
-    flag("leave_unknown", !plan.resendsUnknown)
-    number("timeline", Double(plan.timelineLimit))
-    if !command.result.threshold.isEmpty {
-      add("threshold", .list(command.result.threshold.map(\.threshold.expression)))
-    }
   }
 
   /// What is made.
   private mutating func addWorkload(_ workload: WorkloadPlan) {
-    func text(_ name: String, _ value: String) { add(name, .text(value)) }
     // What a JSON reader may round is a text.
     add("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)"))
     text("command", Self.mix(workload.commands) { "\($0)" })
-    add("tokens", .number(Double(workload.tokens)))
-    add("token_length", .number(Double(workload.tokenLength)))
+    number("tokens", workload.tokens)
+    number("token_length", workload.tokenLength)
     switch workload.payload {
     case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
     case .template(let template): text("payload_template", template)
@@ -124,6 +86,60 @@ struct EffectivePlan {
           .joined(separator: ","))
     }
   }
+
+  private mutating func addReplay(_ replay: ReplayOptions) {
+    text("replay", replay.replay)
+    text("speed", replay.effectiveSpeed.defaultValueDescription)
+    number("replay_limit", replay.replayLimit.value)
+  }
+
+  private mutating func addPace(_ pace: PaceOptions, _ plan: LoadPlan) {
+    if let rate = pace.rate { text("rate", "\(rate.perSecond)/s") }
+    if let rate = pace.ratePerConnection { text("rate_per_connection", "\(rate.perSecond)/s") }
+    if !pace.stage.isEmpty { add("stage", .list(pace.stage.map(\.text))) }
+    if plan.replay == nil { flag("poisson", pace.poisson) }
+    text("behind", plan.behind.rawValue)
+    number("count", plan.count, given: pace.count?.value)
+    add(
+      "for", .text(TimeSpan(plan.duration).defaultValueDescription),
+      given: pace.duration.map { .text($0.defaultValueDescription) })
+    time("warm_up", plan.warmUp)
+    time("drain", plan.drain)
+  }
+
+  private mutating func addConnections(_ options: ConnectionOptions, _ plan: LoadPlan) {
+    let connections = plan.connections
+    number("connections", connections.count)
+    // More have nothing to do.
+    number("threads", min(plan.threads, connections.count), given: options.threads?.value)
+    let batching = plan.batching
+    text("batch", batching.notifications == .max ? "\(batching.bytes)B" : "\(batching.notifications)")
+    time("linger", batching.linger)
+    text("nagle", connections.socket.noDelay == false ? "on" : "off")
+    text("buffers", options.buffers.rawValue)
+    number("send_buffer", connections.socket.sendBuffer, given: options.sendBuffer?.bytes)
+    number("not_sent_low_water", connections.socket.notSentLowWater, given: options.notSentLowWater?.bytes)
+    time("stagger", connections.stagger)
+    time("lifetime", connections.lifetime)
+    number("connection_count", connections.notifications)
+    time("connect_timeout", connections.connectTimeout)
+    time("handshake_timeout", connections.handshakeTimeout)
+    time("backoff", connections.backoff)
+    time("max_backoff", connections.maximumBackoff)
+    time("give_up", connections.giveUp)
+  }
+
+  /// What is done to know what became of notifications.
+  private mutating func addProof(_ plan: LoadPlan) {
+    text("markers", plan.usesMarkers ? "on" : "off")
+    time("marker_timeout", plan.markerTimeout)
+    number("max_attempts", plan.maximumAttempts)
+    number("unsettled_memory", plan.unsettledMemory)
+    flag("leave_unknown", !plan.resendsUnknown)
+    number("timeline", plan.timelineLimit)
+  }
+
+  // MARK: values as they are typed
 
   private static func text(_ expiration: WorkloadPlan.Expiration?) -> String {
     switch expiration {

@@ -2,35 +2,25 @@ import ArgumentParser
 import GatewaySimulator
 
 struct SimulatorLimitOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "A TLS handshake has to be finished in this time.", valueName: "time", default: TimeSpan(.seconds(10))),
-    transform: TimeSpan.parse)
+  @Option("A TLS handshake has to be finished in this time.", valueName: "time")
   var handshakeTimeout = TimeSpan(.seconds(10))
 
   @Option(
-    help: ArgumentHelp(
-      "A notification that has begun has to be complete in this time, or its connection is closed.", valueName: "time",
-      default: TimeSpan(.seconds(60))), transform: TimeSpan.parse)
+    "A notification that has begun has to be complete in this time, or its connection is closed.",
+    valueName: "time")
   var frameTimeout = TimeSpan(.seconds(60))
 
   @Option(
-    help: ArgumentHelp(
-      "How long what comes after an error response is read and counted, before the connection is closed altogether.",
-      valueName: "time", default: TimeSpan(.seconds(5))), transform: TimeSpan.parse)
+    "How long what comes after an error response is read and counted, before the connection is closed altogether.",
+    valueName: "time")
   var linger = TimeSpan(.seconds(5))
 
   @Option(
-    help: ArgumentHelp(
-      "How long a feedback client may pause before its connection is closed; a list that it has not read by then stays.",
-      valueName: "time", default: TimeSpan(.seconds(60))),
-    transform: TimeSpan.parse)
+    "How long a feedback client may pause before its connection is closed; a list that it has not read by then stays.",
+    valueName: "time")
   var feedbackTimeout = TimeSpan(.seconds(60))
 
-  @Option(
-    help: ArgumentHelp(
-      "Longest command-2 frame; a longer one is malformed.", valueName: "bytes",
-      default: ByteCount(SimulatorOptions().rules.limits.maximumFrameLength)), transform: ByteCount.parse)
+  @Option("Longest command-2 frame; a longer one is malformed.", valueName: "bytes")
   var maxFrameLength = ByteCount(SimulatorOptions().rules.limits.maximumFrameLength)
 
   @Option(
@@ -52,10 +42,7 @@ struct SimulatorLimitOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Notifications that wait for offline devices.", valueName: "count"))
   var maxStored = SimulatorOptions().offline.maximumNotifications
 
-  @Option(
-    help: ArgumentHelp(
-      "Bytes that these may take.", valueName: "bytes", default: ByteCount(SimulatorOptions().offline.maximumBytes)),
-    transform: ByteCount.parse)
+  @Option("Bytes that these may take.", valueName: "bytes")
   var maxStoredBytes = ByteCount(SimulatorOptions().offline.maximumBytes)
 
   func validate() throws {

@@ -1,0 +1,33 @@
+import Testing
+
+@testable import apnscope
+
+/// The plan that a load is said to have, in its result and as a file.
+@Suite("effective plan")
+struct EffectivePlanTests {
+  private func names(_ arguments: [String]) throws -> Set<String> {
+    let command = try Load.parse(["--identity", "ids", "--gateway", "127.0.0.1"] + arguments)
+    return Set(EffectivePlan(command, try command.loadPlan()).values.keys.map { $0.replacing("_", with: "-") })
+  }
+
+  @Test("It has every option that describes a load, by its name, and nothing else")
+  func complete() throws {
+    var named: Set<String> = []
+    for arguments in [
+      [
+        "--key", "k", "--pass-phrase-file", "p", "--topic", "com.example.app", "--ca", "c", "--keylog", "l",
+        "--ciphers", "ALL", "--tls13-suites", "TLS_AES_128_GCM_SHA256", "--rate", "1/s", "--faults", "oversize=0.1",
+        "--lifetime", "1s", "--connection-count", "1", "--count", "1", "--threshold", "unknown<=0",
+      ],
+      ["--rate-per-connection", "1/s", "--payload-template", "{}"], ["--stage", "1s:1/s"],
+      ["--replay", Command.traces.appending(path: "plain-error.pcap.jsonl").path],
+    ] { named.formUnion(try names(arguments)) }
+    // What is done with a plan and its result; and sizes from a file, which are written as --payload.
+    let others: Set<String> = [
+      "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "payload-from",
+    ]
+    let options = Set(try OptionGrammar(of: Load.self).forms.keys).subtracting(others)
+    #expect(named.subtracting(options) == [], "no option is called so")
+    #expect(options.subtracting(named) == [], "missing in the plan")
+  }
+}
