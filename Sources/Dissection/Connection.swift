@@ -95,3 +95,10 @@ final class Connection {
     tls == nil && flow != nil && lane.session.written == 0 && errorResponses == 0 && feedbackTuples == 0
   }
 }
+
+extension StreamPosition {
+  /// The flow's high end sends. A pattern and no comparison, which would be a call across modules for each event.
+  @inline(__always) var fromHigh: Bool {
+    if case .reverse = direction { true } else { false }
+  }
+}

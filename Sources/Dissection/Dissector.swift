@@ -36,11 +36,11 @@ struct Dissector<Sink: RecordSink> {
     guard let connection = connections[slot] else { return }
     switch event {
     case .opened: break
-    case .initiator(let isHigh):
+    case .initiator(let direction):
       connection.startWasCaptured = true
-      if connection.clientIsHigh == nil { connection.clientIsHigh = isHigh }
-    case .closing(let fromHigh, let isReset):
-      if connection.firstClosing == nil { connection.firstClosing = (fromHigh, isReset) }
+      if connection.clientIsHigh == nil { connection.clientIsHigh = direction == .reverse }
+    case .closing(let direction, let isReset):
+      if connection.firstClosing == nil { connection.firstClosing = (direction == .reverse, isReset) }
       connection.closed = time
     case .conflict(_, _, let length): connection.conflictingBytes += length
     case .limit(let kind): if !connection.limits.contains(kind) { connection.limits.append(kind) }

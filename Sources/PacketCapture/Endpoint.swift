@@ -82,15 +82,30 @@ public struct Flow: Sendable, Hashable {
   public let low: Endpoint
   public let high: Endpoint
 
-  /// A segment's flow, and whether its sender is the flow's `high` end.
+  /// A segment's flow and direction.
   @inlinable
-  static func of(source: Endpoint, destination: Endpoint) -> (flow: Flow, fromHigh: Bool) {
+  static func of(source: Endpoint, destination: Endpoint) -> (flow: Flow, direction: FlowDirection) {
     Endpoint.isOrdered(source, destination)
-      ? (Flow(low: source, high: destination), false) : (Flow(low: destination, high: source), true)
+      ? (Flow(low: source, high: destination), .forward) : (Flow(low: destination, high: source), .reverse)
   }
 
   @inlinable init(low: Endpoint, high: Endpoint) {
     self.low = low
     self.high = high
+  }
+}
+
+/// One of a flow's directions. Which end is the client's need not be known, so they are told apart by the flow's order.
+public enum FlowDirection: Sendable, Hashable {
+  /// From the `low` end to the `high` one.
+  case forward
+  /// From the `high` end to the `low` one.
+  case reverse
+
+  @inlinable public var opposite: FlowDirection {
+    switch self {
+    case .forward: .reverse
+    case .reverse: .forward
+    }
   }
 }

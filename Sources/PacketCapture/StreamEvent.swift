@@ -22,15 +22,15 @@ public enum GapReason: String, Sendable {
 public struct StreamPosition: Sendable {
   /// The reassembler's number for the connection, reused after `.closed`.
   public var slot: Int
-  public var fromHigh: Bool
+  public var direction: FlowDirection
   /// Bytes of this direction before the event.
   public var offset: Int
   public var time: Timestamp
   public var packet: Int
 
-  public init(slot: Int, fromHigh: Bool, offset: Int, time: Timestamp, packet: Int) {
+  public init(slot: Int, direction: FlowDirection, offset: Int, time: Timestamp, packet: Int) {
     self.slot = slot
-    self.fromHigh = fromHigh
+    self.direction = direction
     self.offset = offset
     self.time = time
     self.packet = packet
@@ -38,7 +38,7 @@ public struct StreamPosition: Sendable {
 
   /// The place of an event that concerns no direction.
   static func whole(_ slot: Int, _ time: Timestamp, _ packet: Int) -> StreamPosition {
-    StreamPosition(slot: slot, fromHigh: false, offset: 0, time: time, packet: packet)
+    StreamPosition(slot: slot, direction: .forward, offset: 0, time: time, packet: packet)
   }
 }
 
@@ -46,12 +46,13 @@ public struct StreamPosition: Sendable {
 public enum ConnectionEvent: Sendable {
   /// The first packet of a flow.
   case opened(Flow)
-  /// Who opened the connection is known from its SYN or SYN-ACK. Comes at most once, before any bytes if it can.
-  case initiator(isHigh: Bool)
+  /// Who opened the connection, and sends in this direction, is known from its SYN or SYN-ACK. Comes at most once, before
+  /// any bytes if it can.
+  case initiator(FlowDirection)
   /// A FIN or RST was recorded.
-  case closing(fromHigh: Bool, isReset: Bool)
+  case closing(FlowDirection, isReset: Bool)
   /// The same bytes were sent twice and differ; the first ones were used.
-  case conflict(fromHigh: Bool, offset: Int, length: Int)
+  case conflict(FlowDirection, offset: Int, length: Int)
   /// A limit made the reassembler give up waiting for missing bytes, or give up the connection.
   case limit(LimitKind)
   /// No more events will come; the slot number may be used again.

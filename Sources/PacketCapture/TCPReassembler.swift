@@ -21,7 +21,7 @@ public struct TCPReassembler {
   }
 
   private struct Reset {
-    var fromHigh: Bool
+    var direction: FlowDirection
     /// Where it stood in its sender's stream; `nil` when that had not begun.
     var offset: Int?
     /// When the connection was heard of last.
@@ -68,12 +68,12 @@ public struct TCPReassembler {
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver
   ) {
     if lingeringHead < lingering.count { closeLingering(time, packet, emit) }
-    let (flow, fromHigh) = Flow.of(source: segment.source, destination: segment.destination)
+    let (flow, direction) = Flow.of(source: segment.source, destination: segment.destination)
     let hash = table.hash(flow)
     let slot: Int
     if let found = table.find(hash, { connections[$0].flow == flow }) {
       slot = found
-      if (segment.flags.contains(.syn) || connections[slot].isClosed) && isNewConnection(segment, slot, fromHigh) {
+      if (segment.flags.contains(.syn) || connections[slot].isClosed) && isNewConnection(segment, slot, direction) {
         reopen(slot, flow, time, packet, emit)
       }
     } else {
@@ -82,8 +82,8 @@ public struct TCPReassembler {
     connections[slot].lastPacket = packet
     if connections[slot].isClosed { return }
 
-    let half = 2 * slot + (fromHigh ? 1 : 0)
-    var position = StreamPosition(slot: slot, fromHigh: fromHigh, offset: 0, time: time, packet: packet)
+    let half = 2 * slot + (direction == .reverse ? 1 : 0)
+    var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
     if segment.flags.isOrdinary && halves[half].isSmooth && halves[half ^ 1].isSmooth
       && !connections[slot].isLingering
@@ -113,7 +113,7 @@ public struct TCPReassembler {
     }
     if segment.flags.contains(.fin) {
       noteFIN(segment, half)
-      emit(.connection(.closing(fromHigh: fromHigh, isReset: false)), position)
+      emit(.connection(.closing(direction, isReset: false)), position)
     }
     if halves[half].waitingCost > 0 || halves[half].start == .held {
       settle(half, position, emit)
@@ -122,7 +122,7 @@ public struct TCPReassembler {
     }
     if halves[half ^ 1].waitingCost > 0 {
       var other = position
-      other.fromHigh.toggle()
+      other.direction = direction.opposite
       settle(half ^ 1, other, emit)
     }
     if halves[half].hasEnded && halves[half ^ 1].hasEnded { close(slot, time, packet, emit) }
@@ -141,8 +141,8 @@ public struct TCPReassembler {
   // MARK: opening and closing
 
   /// A SYN that does not belong to what is known of the flow starts a new connection on the same four numbers.
-  private func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ fromHigh: Bool) -> Bool {
-    let half = halves[2 * slot + (fromHigh ? 1 : 0)]
+  private func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
+    let half = halves[2 * slot + (direction == .reverse ? 1 : 0)]
     let distance = segment.sequence.advanced(by: 1).distance(from: half.base)
     if segment.flags.contains(.syn) {
       switch half.start {
@@ -160,7 +160,7 @@ public struct TCPReassembler {
     guard connections[slot].isClosed, segment.payloadLength > 0, !segment.flags.contains(.rst) else { return false }
     let offset = half.offset(of: segment.sequence)
     // New data from the end that is said to have reset the connection: it had not.
-    if connections[slot].reset?.fromHigh == fromHigh && offset + segment.payloadLength > half.next { return true }
+    if connections[slot].reset?.direction == direction && offset + segment.payloadLength > half.next { return true }
     // Data far from where an ended connection stopped: its successor's SYN was not captured.
     return half.start == .unknown || abs(offset - half.next) > 1 << 20
   }
@@ -262,8 +262,8 @@ public struct TCPReassembler {
   ) {
     if !connections[position.slot].initiatorIsKnown {
       connections[position.slot].initiatorIsKnown = true
-      let isHigh = segment.flags.contains(.ack) ? !position.fromHigh : position.fromHigh
-      emit(.connection(.initiator(isHigh: isHigh)), position)
+      let isAnswer = segment.flags.contains(.ack)
+      emit(.connection(.initiator(isAnswer ? position.direction.opposite : position.direction)), position)
     }
     let first = segment.sequence.advanced(by: 1)
     if halves[half].start != .known {
@@ -329,13 +329,13 @@ public struct TCPReassembler {
     let offset = halves[half].start == .known ? halves[half].offset(of: segment.sequence) : nil
     if connections[slot].reset == nil {
       connections[slot].reset = Reset(
-        fromHigh: position.fromHigh, offset: offset, time: position.time, packet: position.packet)
+        direction: position.direction, offset: offset, time: position.time, packet: position.packet)
       if !connections[slot].isLingering {
         connections[slot].isLingering = true
         lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
       }
     }
-    emit(.connection(.closing(fromHigh: position.fromHigh, isReset: true)), position)
+    emit(.connection(.closing(position.direction, isReset: true)), position)
   }
 
   /// A segment after a RST: the connection is not silent yet, and not reset at all if the RST's sender has new data.
@@ -343,7 +343,7 @@ public struct TCPReassembler {
     guard let reset = connections[slot].reset else { return }
     connections[slot].reset?.time = max(reset.time, position.time)
     connections[slot].reset?.packet = position.packet
-    guard reset.fromHigh == position.fromHigh else { return }
+    guard reset.direction == position.direction else { return }
     let end = halves[half].offset(of: segment.sequence) + segment.payloadLength
     let isNew = reset.offset.map { segment.payloadLength > 0 && end > $0 } ?? (segment.payloadLength > 0)
     if segment.flags.contains(.syn) || isNew { connections[slot].reset = nil }
@@ -435,7 +435,7 @@ public struct TCPReassembler {
     totalCost += halves[half].waitingCost - before
     if held.conflicts > 0 {
       emit(
-        .connection(.conflict(fromHigh: position.fromHigh, offset: held.firstConflict, length: held.conflicts)),
+        .connection(.conflict(position.direction, offset: held.firstConflict, length: held.conflicts)),
         position)
     }
   }
@@ -446,7 +446,7 @@ public struct TCPReassembler {
     let conflicts = halves[half].recent.conflicts(bytes, at: offset)
     guard conflicts.length > 0 else { return }
     emit(
-      .connection(.conflict(fromHigh: position.fromHigh, offset: conflicts.first, length: conflicts.length)), position)
+      .connection(.conflict(position.direction, offset: conflicts.first, length: conflicts.length)), position)
   }
 
   /// Emits what has become deliverable in one direction, and decides gaps that have waited long enough.
@@ -543,7 +543,8 @@ public struct TCPReassembler {
   /// Emits all that waits in both directions, with the gaps before it and the one the peer's acknowledgement shows.
   private mutating func flush(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     for half in [2 * slot, 2 * slot + 1] where !halves[half].hasEnded {
-      let position = StreamPosition(slot: slot, fromHigh: half & 1 == 1, offset: 0, time: time, packet: packet)
+      let position = StreamPosition(
+        slot: slot, direction: half & 1 == 1 ? .reverse : .forward, offset: 0, time: time, packet: packet)
       halves[half].settleStart()
       drain(half, position, emit)
       while let first = halves[half].firstPending {

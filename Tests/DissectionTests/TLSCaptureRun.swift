@@ -60,7 +60,7 @@ struct TLSCaptureRun {
     let point = CapturePoint(time: position.time.nanoseconds, packet: position.packet)
     switch event {
     case .connection(.opened(let flow)): flows[position.slot] = (flow, nil)
-    case .connection(.initiator(let isHigh)): flows[position.slot]?.clientIsHigh = isHigh
+    case .connection(.initiator(let direction)): flows[position.slot]?.clientIsHigh = direction == .reverse
     case .connection(.closed):
       if let connection = current.removeValue(forKey: position.slot)?.connection {
         streams[connection].finish(at: point) { note($0, $1, $2, $3, connection) }
@@ -90,17 +90,17 @@ struct TLSCaptureRun {
   /// The connection of an event; its first one settles who the client is.
   private mutating func begun(_ position: StreamPosition, _ bytes: RawSpan) -> (Int, TLSSide) {
     if let (connection, clientIsHigh) = current[position.slot] {
-      return (connection, clientIsHigh == position.fromHigh ? .client : .server)
+      return (connection, clientIsHigh == (position.direction == .reverse) ? .client : .server)
     }
     let (flow, initiator) = flows[position.slot]!
     let clientIsHigh =
-      initiator ?? TLSRecognition.isFromClient(bytes).map { $0 == position.fromHigh }
+      initiator ?? TLSRecognition.isFromClient(bytes).map { $0 == (position.direction == .reverse) }
       ?? (flow.high.port > flow.low.port)
     let ends = ["\(flow.low)", "\(flow.high)"]
     current[position.slot] = (streams.count, clientIsHigh)
     streams.append(TLSStream(secrets: secrets, limits: TLSLimits()))
     connections.append(Connection(client: ends[clientIsHigh ? 1 : 0], server: ends[clientIsHigh ? 0 : 1]))
-    return (streams.count - 1, clientIsHigh == position.fromHigh ? .client : .server)
+    return (streams.count - 1, clientIsHigh == (position.direction == .reverse) ? .client : .server)
   }
 
   private mutating func note(

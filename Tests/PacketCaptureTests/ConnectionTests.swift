@@ -16,7 +16,7 @@ struct ConnectionTests {
     talk.server(1, "def", ack: 4)
     talk.finish()
     #expect(talk.connections.count == 1)
-    #expect(talk.connections[0].initiatorIsHigh == false)
+    #expect(talk.connections[0].initiator == .forward)
     #expect(talk.sent() == "abc" && talk.answered() == "def")
     #expect(talk.connections[0].low.gaps.isEmpty && talk.connections[0].high.gaps.isEmpty)
   }
@@ -37,7 +37,7 @@ struct ConnectionTests {
     talk.server(90, "xyz", ack: 5_007)
     talk.finish()
     #expect(talk.sent() == "abcdef" && talk.answered() == "xyz")
-    #expect(talk.connections[0].initiatorIsHigh == nil)
+    #expect(talk.connections[0].initiator == nil)
     #expect(talk.connections[0].low.gaps.isEmpty && talk.connections[0].high.gaps.isEmpty)
   }
 
@@ -78,7 +78,7 @@ struct ConnectionTests {
     talk.finish()
     #expect(talk.connections.count == 2)
     #expect(talk.sent(0) == "first" && talk.sent(1) == "second")
-    #expect(talk.connections.allSatisfy { $0.initiatorIsHigh == false && $0.low.gaps.isEmpty })
+    #expect(talk.connections.allSatisfy { $0.initiator == .forward && $0.low.gaps.isEmpty })
     #expect(talk.log.violations.isEmpty)
   }
 
@@ -232,7 +232,7 @@ struct ConnectionTests {
     talk.client(0, "", .syn)
     talk.server(0, ack: 1, .rst)
     #expect(talk.connections[0].closings.map(\.isReset) == [true])
-    #expect(talk.connections[0].closings.map(\.fromHigh) == [true])
+    #expect(talk.connections[0].closings.map(\.direction) == [.reverse])
   }
 
   // MARK: limits

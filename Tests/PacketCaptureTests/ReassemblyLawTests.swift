@@ -82,7 +82,7 @@ struct ReassemblyLawTests {
     #expect(conversation.connections.count == 1)
     #expect(conversation.connections[0].low.bytes == given.stream)
     #expect(conversation.connections[0].low.gaps.isEmpty)
-    #expect(conversation.connections[0].initiatorIsHigh == false)
+    #expect(conversation.connections[0].initiator == .forward)
     #expect(conversation.log.violations.isEmpty)
   }
 

@@ -20,8 +20,8 @@ struct ReassemblyTests {
     talk.finish()
     #expect(talk.answered() == "good day")
     #expect(talk.connections.count == 1)
-    #expect(talk.connections[0].initiatorIsHigh == false)
-    #expect(talk.connections[0].closings.map(\.fromHigh) == [false, true])
+    #expect(talk.connections[0].initiator == .forward)
+    #expect(talk.connections[0].closings.map(\.direction) == [.forward, .reverse])
     #expect(talk.connections[0].low.gaps.isEmpty && talk.connections[0].high.gaps.isEmpty)
     #expect(talk.log.violations.isEmpty)
   }
@@ -46,7 +46,7 @@ struct ReassemblyTests {
     #expect(talk.sent() == "abcdef")
     #expect(talk.connections[0].conflicts.map(\.offset) == [3])
     #expect(talk.connections[0].conflicts.map(\.length) == [2])
-    #expect(talk.connections[0].conflicts.map(\.fromHigh) == [false])
+    #expect(talk.connections[0].conflicts.map(\.direction) == [.forward])
   }
 
   @Test("A retransmission with other bytes is a conflict also after delivery")

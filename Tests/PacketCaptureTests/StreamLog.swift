@@ -24,9 +24,9 @@ struct StreamLog {
     var flow: Flow
     var low = Direction()
     var high = Direction()
-    var initiatorIsHigh: Bool?
-    var closings: [(fromHigh: Bool, isReset: Bool)] = []
-    var conflicts: [(fromHigh: Bool, offset: Int, length: Int)] = []
+    var initiator: FlowDirection?
+    var closings: [(direction: FlowDirection, isReset: Bool)] = []
+    var conflicts: [(direction: FlowDirection, offset: Int, length: Int)] = []
     var limits: [LimitKind] = []
     var isClosed = false
 
@@ -51,7 +51,7 @@ struct StreamLog {
       violations.append("an event for slot \(position.slot), where nothing is open")
       return
     }
-    let way = position.fromHigh ? \Connection.high : \Connection.low
+    let way = position.direction == .reverse ? \Connection.high : \Connection.low
     let direction = connections[index][keyPath: way]
     if direction.hasEnded { violations.append("an event behind the end") }
     if direction.length != position.offset {
@@ -83,12 +83,12 @@ struct StreamLog {
     }
     switch event {
     case .opened: break
-    case .initiator(let isHigh):
-      if connections[index].initiatorIsHigh != nil { violations.append("two initiators") }
-      connections[index].initiatorIsHigh = isHigh
-    case .closing(let fromHigh, let isReset): connections[index].closings.append((fromHigh, isReset))
-    case .conflict(let fromHigh, let offset, let length):
-      connections[index].conflicts.append((fromHigh, offset, length))
+    case .initiator(let direction):
+      if connections[index].initiator != nil { violations.append("two initiators") }
+      connections[index].initiator = direction
+    case .closing(let direction, let isReset): connections[index].closings.append((direction, isReset))
+    case .conflict(let direction, let offset, let length):
+      connections[index].conflicts.append((direction, offset, length))
     case .limit(let kind): connections[index].limits.append(kind)
     case .closed:
       if !connections[index].low.hasEnded || !connections[index].high.hasEnded {

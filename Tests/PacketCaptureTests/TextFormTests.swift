@@ -76,10 +76,10 @@ struct TextFormTests {
   }
 
   @Test("Both directions have the same flow") func bothDirectionsHaveTheSameFlow() {
-    let (there, fromHigh) = Flow.of(source: Conversation.client, destination: Conversation.server)
-    let (back, backFromHigh) = Flow.of(source: Conversation.server, destination: Conversation.client)
+    let (there, direction) = Flow.of(source: Conversation.client, destination: Conversation.server)
+    let (back, backDirection) = Flow.of(source: Conversation.server, destination: Conversation.client)
     #expect(there == back)
-    #expect(fromHigh != backFromHigh)
+    #expect(direction.opposite == backDirection && backDirection.opposite == direction)
   }
 
   @Test("Sequence numbers go round") func sequenceNumbersGoRound() {

@@ -37,7 +37,7 @@ struct StreamLaws {
   private var ways: [Int: [Way]] = [:]
 
   mutating func check(_ event: borrowing StreamEvent, _ position: StreamPosition, contentsTellSequence: Bool = false) {
-    let side = position.fromHigh ? 1 : 0
+    let side = position.direction == .reverse ? 1 : 0
     switch event {
     case .connection(.opened):
       law(ways[position.slot] == nil, "slot \(position.slot) is opened twice")
@@ -181,15 +181,17 @@ private func endpoint(_ side: Int) -> Endpoint {
   let flow = Flow(
     low: Endpoint(address: IPAddress(v4: 1), port: 40_000),
     high: Endpoint(address: IPAddress(v4: 2), port: UInt16(port)))
-  var position = StreamPosition(slot: 0, fromHigh: false, offset: 0, time: Timestamp(nanoseconds: 1), packet: 1)
+  var position = StreamPosition(slot: 0, direction: .forward, offset: 0, time: Timestamp(nanoseconds: 1), packet: 1)
   dissector.consume(.connection(.opened(flow)), at: position)
-  if choice & 8 != 0 { dissector.consume(.connection(.initiator(isHigh: choice & 16 != 0)), at: position) }
+  if choice & 8 != 0 {
+    dissector.consume(.connection(.initiator(choice & 16 != 0 ? .reverse : .forward)), at: position)
+  }
   var offsets = [0, 0]
   var hasEnded = [false, false]
   while !script.isAtEnd {
     let step = script.byte()
     let side = step & 1
-    position.fromHigh = side == 1
+    position.direction = side == 1 ? .reverse : .forward
     position.offset = offsets[side]
     position.packet += 1
     position.time = Timestamp(nanoseconds: Int64(position.packet) * 1_000_000)
@@ -200,7 +202,7 @@ private func endpoint(_ side: Int) -> Endpoint {
       dissector.consume(.gap(length: length, reason: step & 16 != 0 ? .truncated : .lost), at: position)
       offsets[side] += length
     case 1:
-      dissector.consume(.connection(.closing(fromHigh: position.fromHigh, isReset: step & 16 != 0)), at: position)
+      dissector.consume(.connection(.closing(position.direction, isReset: step & 16 != 0)), at: position)
       dissector.consume(.end, at: position)
       hasEnded[side] = true
     default:
@@ -211,7 +213,7 @@ private func endpoint(_ side: Int) -> Endpoint {
     }
   }
   for side in 0..<2 where !hasEnded[side] {
-    position.fromHigh = side == 1
+    position.direction = side == 1 ? .reverse : .forward
     position.offset = offsets[side]
     dissector.consume(.end, at: position)
   }

@@ -11,7 +11,7 @@ func tlsSeeds(_ packets: [(linkType: LinkType, bytes: [UInt8])], keyLog: [UInt8]
   var clientIsHigh: [Int: Bool] = [:]
   var finished: [[UInt8]] = []
   func take(_ event: borrowing StreamEvent, _ position: StreamPosition) {
-    let side: UInt8 = clientIsHigh[position.slot] == position.fromHigh ? 0 : 1
+    let side: UInt8 = clientIsHigh[position.slot] == (position.direction == .reverse) ? 0 : 1
     switch event {
     case .connection(.opened(let flow)):
       clientIsHigh[position.slot] = flow.high.port > flow.low.port
