@@ -55,7 +55,7 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
-      name: "Measurement", dependencies: [.product(name: "Histogram", package: "hdrhistogram-swift")],
+      name: "Measurement", dependencies: ["Bytes", .product(name: "Histogram", package: "hdrhistogram-swift")],
       swiftSettings: settings),
 
     .target(name: "OutputSchema", swiftSettings: settings),
@@ -133,6 +133,7 @@ let package = Package(
 
     .target(
       name: "TestSupport", dependencies: ["Bytes", "COpenSSL"], path: "Tests/TestSupport", swiftSettings: settings),
+    .testTarget(name: "BytesTests", dependencies: ["Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes", "TestSupport"],
       resources: [.copy("Vectors")], swiftSettings: settings),

@@ -446,19 +446,3 @@ extension Counts {
     self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
   }
 }
-
-/// UNIX seconds of a time as results have it, `2026-01-02T03:04:05.678Z`; `nil` for anything else.
-func unixSeconds(_ text: String) -> Double? {
-  guard text.utf8.count >= 20, text.hasSuffix("Z") else { return nil }
-  let words = text.dropLast().split(omittingEmptySubsequences: false) { "-T:".contains($0) }
-  guard words.count == 6, let second = Double(words[5]), (0..<61).contains(second) else { return nil }
-  let numbers = words[..<5].compactMap { Int($0) }
-  guard numbers.count == 5, (1970...9999).contains(numbers[0]), (1...12).contains(numbers[1]),
-    (1...31).contains(numbers[2]), (0..<24).contains(numbers[3]), (0..<60).contains(numbers[4])
-  else { return nil }
-  // Years that begin in March: a leap day is then the last day of its year.
-  let year = numbers[1] > 2 ? numbers[0] : numbers[0] - 1
-  let month = (numbers[1] + 9) % 12
-  let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + numbers[2] - 1 - 719_468
-  return Double((days * 24 + numbers[3]) * 60 + numbers[4]) * 60 + second
-}

@@ -43,43 +43,23 @@ public struct TimestampFormatter: Sendable {
   public init() {}
 
   public mutating func write(_ time: Timestamp, into output: inout ByteWriter) {
-    let (quotient, remainder) = time.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-    let (seconds, fraction) = remainder < 0 ? (quotient - 1, remainder + 1_000_000_000) : (quotient, remainder)
+    let (seconds, fraction) = RFC3339.parts(of: time.nanoseconds)
     if seconds != second || text.isEmpty {
       second = seconds
-      text = Array(Self.calendar(seconds).utf8)
+      text = Self.beginning(seconds)
     }
     output.write(text.rawBytes)
     output.write(decimal: UInt32(fraction), width: 9)
     output.write(UInt8(ascii: "Z"))
   }
 
-  public static func text(_ time: Timestamp) -> String {
-    var formatter = TimestampFormatter()
-    var output = ByteWriter(capacity: 64)
-    formatter.write(time, into: &output)
-    return String(decoding: Array(copying: output.bytes), as: UTF8.self)
-  }
+  public static func text(_ time: Timestamp) -> String { RFC3339.text(time.nanoseconds) }
 
-  /// `YYYY-MM-DDThh:mm:ss.` of a UNIX second in the proleptic Gregorian calendar.
-  private static func calendar(_ seconds: Int64) -> String {
-    let (quotient, remainder) = seconds.quotientAndRemainder(dividingBy: 86_400)
-    let (day, rest) = remainder < 0 ? (quotient - 1, remainder + 86_400) : (quotient, remainder)
-    // Days since 1 March of year 0, in 400-year eras: leap days then come last in a year.
-    let shifted = day + 719_468
-    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-    let dayOfEra = shifted - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let shiftedMonth = (5 * dayOfYear + 2) / 153
-    let dayOfMonth = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    func padded(_ value: Int64, _ width: Int) -> String {
-      let digits = String(value)
-      return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-    return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(dayOfMonth, 2) + "T" + padded(rest / 3_600, 2) + ":"
-      + padded(rest / 60 % 60, 2) + ":" + padded(rest % 60, 2) + "."
+  /// The text of a second, up to its point.
+  private static func beginning(_ seconds: Int64) -> [UInt8] {
+    var output = ByteWriter(capacity: 64)
+    output.write(rfc3339Second: seconds)
+    output.write(UInt8(ascii: "."))
+    return Array(copying: output.bytes)
   }
 }

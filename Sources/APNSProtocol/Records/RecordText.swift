@@ -59,43 +59,6 @@ package enum RecordText {
     default: nil
     }
   }
-
-  /// UNIX nanoseconds of a time as records have it, `2015-09-16T01:02:03.123456789Z` with up to nine digits behind the
-  /// point, from 1970 to 2261; `nil` for anything else.
-  package static func nanoseconds(_ text: RawSpan) -> Int64? {
-    guard (20...30).contains(text.byteCount), text.byte(at: text.byteCount - 1) == UInt8(ascii: "Z") else { return nil }
-    for (offset, byte) in [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")] as [(Int, Unicode.Scalar)]
-    where text.byte(at: offset) != UInt8(ascii: byte) { return nil }
-    guard let year = digits(text, 0..<4), let month = digits(text, 5..<7), let day = digits(text, 8..<10),
-      let hour = digits(text, 11..<13), let minute = digits(text, 14..<16), let second = digits(text, 17..<19),
-      (1970...2261).contains(year), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
-      second < 61
-    else { return nil }
-    var fraction = 0
-    if text.byteCount > 20 {
-      guard text.byteCount > 21, text.byte(at: 19) == UInt8(ascii: "."),
-        let digits = digits(text, 20..<text.byteCount - 1)
-      else { return nil }
-      fraction = digits
-      for _ in text.byteCount - 21..<9 { fraction *= 10 }
-    }
-    // Years that begin in March: a leap day is then the last day of its year.
-    let shifted = month > 2 ? year : year - 1
-    let days =
-      365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-      - 719_468
-    return Int64(((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000_000 + Int64(fraction)
-  }
-
-  private static func digits(_ text: RawSpan, _ range: Range<Int>) -> Int? {
-    var value = 0
-    for offset in range {
-      let byte = text.byte(at: offset)
-      guard RecordMembers.isDigit(byte) else { return nil }
-      value = value * 10 + Int(byte - UInt8(ascii: "0"))
-    }
-    return value
-  }
 }
 
 extension RecordText {

@@ -37,7 +37,7 @@ package struct RecordedNotification {
 
   package mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError) {
     if members.isName("time", of: member) {
-      time = RecordText.nanoseconds(members.line.extracting(try members.string(member, "time")))
+      time = RFC3339.nanoseconds(members.line.extracting(try members.string(member, "time")))
       if time == nil { throw RecordError("time is none as 2015-09-16T01:02:03.123456789Z") }
     } else if members.isName("connection", of: member) {
       connection = try members.number(member, "connection")

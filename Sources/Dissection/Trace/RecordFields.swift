@@ -60,7 +60,7 @@ struct RecordFields {
 
   func time(_ name: String) throws(RecordError) -> Timestamp {
     guard let text = texts[name] else { return .none }
-    guard let nanoseconds = RecordText.nanoseconds(Array(text.utf8).rawBytes) else {
+    guard let nanoseconds = RFC3339.nanoseconds(Array(text.utf8).rawBytes) else {
       throw RecordError("\(name) is none as 2015-09-16T01:02:03.123456789Z")
     }
     return Timestamp(nanoseconds: nanoseconds)

@@ -269,7 +269,7 @@ private final class Output: Sendable {
 extension ByteWriter {
   fileprivate mutating func write(_ event: EventLog.Event) {
     write("{\"time\":\"")
-    write(timestamp: event.time)
+    write(rfc3339: event.time)
     write("\",\"event\":")
     write(json: event.name)
     field("client", event.client)
@@ -296,7 +296,7 @@ extension ByteWriter {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &now)
     write("{\"time\":\"")
-    write(timestamp: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
+    write(rfc3339: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
     write("\",\"event\":\"dropped\"")
     field("count", count)
     write("}\n")
@@ -334,37 +334,5 @@ extension ByteWriter {
       }
     }
     write("\"")
-  }
-
-  /// RFC 3339, UTC: `2015-09-16T01:02:03.123456789Z`.
-  private mutating func write(timestamp nanoseconds: Int64) {
-    let second = nanoseconds.flooredQuotient(1_000_000_000)
-    let day = second.flooredQuotient(86_400)
-    // Days since 1 March of year 0, in eras of 400 years: leap days then come last in a year.
-    let era = (day + 719_468).flooredQuotient(146_097)
-    let dayOfEra = day + 719_468 - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let monthFromMarch = (5 * dayOfYear + 2) / 153
-    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-    let secondOfDay = second - day * 86_400
-    func put(_ value: Int64, _ width: Int, _ end: StaticString) {
-      write(decimal: UInt32(value), width: width)
-      write(end)
-    }
-    put(era * 400 + yearOfEra + (month <= 2 ? 1 : 0), 4, "-")
-    put(month, 2, "-")
-    put(dayOfYear - (153 * monthFromMarch + 2) / 5 + 1, 2, "T")
-    put(secondOfDay / 3_600, 2, ":")
-    put(secondOfDay / 60 % 60, 2, ":")
-    put(secondOfDay % 60, 2, ".")
-    put(nanoseconds &- second &* 1_000_000_000, 9, "Z")
-  }
-}
-
-extension Int64 {
-  fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 {
-    let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-    return remainder < 0 ? quotient - 1 : quotient
   }
 }

@@ -2,7 +2,7 @@ import Measurement
 import Testing
 
 @Suite("Times in results")
-struct RFC3339Tests {
+struct ResultTimeTests {
   @Test("Every millisecond is written as itself, whatever is behind it")
   func milliseconds() {
     for millisecond in 0..<1_000 as Range<Int64> {
