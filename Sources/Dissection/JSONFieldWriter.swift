@@ -45,7 +45,7 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
 
   mutating func field(_ name: StaticString, _ text: String) {
     key(name)
-    string(text)
+    output.write(jsonString: text)
   }
 
   mutating func field(_ name: StaticString, hex bytes: RawSpan) {
@@ -83,7 +83,7 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
 
   mutating func field(_ name: StaticString, _ texts: [String]) {
     key(name)
-    list(texts) { $0.string($1) }
+    list(texts) { $0.output.write(jsonString: $1) }
   }
 
   mutating func field(_ name: StaticString, numbers: [UInt8]) {
@@ -120,18 +120,5 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
       write(&self, value)
     }
     output.write(UInt8(ascii: "]"))
-  }
-
-  private mutating func string(_ text: String) {
-    output.write(UInt8(ascii: "\""))
-    let text = Array(text.utf8)
-    var start = 0
-    for (offset, byte) in text.enumerated() where byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-      output.write(escapingControlsOf: text.rawBytes.extracting(start..<offset))
-      output.write("\\")
-      start = offset
-    }
-    output.write(escapingControlsOf: text.rawBytes.extracting(start..<text.count))
-    output.write(UInt8(ascii: "\""))
   }
 }

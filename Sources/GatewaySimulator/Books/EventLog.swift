@@ -271,7 +271,7 @@ extension ByteWriter {
     write("{\"time\":\"")
     write(rfc3339: event.time)
     write("\",\"event\":")
-    write(json: event.name)
+    write(jsonString: event.name, onlyRequired: true)
     field("client", event.client)
     field("topic", event.topic)
     field("connection", event.connection)
@@ -317,22 +317,7 @@ extension ByteWriter {
   private mutating func field(_ name: StaticString, _ value: String?) {
     guard let value else { return }
     key(name)
-    write(json: value)
-  }
-
-  /// Topics come from strangers' certificates: any text, in quotes.
-  private mutating func write(json text: String) {
-    write("\"")
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""): write("\\\"")
-      case UInt8(ascii: "\\"): write("\\\\")
-      case 0..<0x20:
-        write("\\u00")
-        write(hex: [byte].rawBytes)
-      default: write(byte)
-      }
-    }
-    write("\"")
+    // Topics come from strangers' certificates: any text.
+    write(jsonString: value, onlyRequired: true)
   }
 }
