@@ -1,3 +1,5 @@
+import Bytes
+
 /// A condition on a result, as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
 public struct Threshold: Sendable, Equatable {
   public enum Comparison: String, Sendable {
@@ -148,19 +150,6 @@ public struct Threshold: Sendable, Equatable {
       }
     }
 
-    private var units: [(name: String, factor: Double)] {
-      let thousands = [("k", 1e3), ("M", 1e6), ("G", 1e9)]
-      switch self {
-      case .time: return [("us", 1), ("ms", 1e3), ("s", 1e6)]
-      case .share: return [("%", 0.01)]
-      case .bytes:
-        return [
-          ("KiB", 0x1p10), ("MiB", 0x1p20), ("GiB", 0x1p30), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1),
-        ] + thousands
-      case .rate, .count: return thousands
-      }
-    }
-
     private var examples: String {
       switch self {
       case .time: "a time, as 500us, 5ms or 2s"
@@ -184,11 +173,21 @@ public struct Threshold: Sendable, Equatable {
       if text.hasSuffix("/s"), self == .rate || self == .bytes { text = text.dropLast(2) }
       // Nothing is nothing in any unit; else a time without one could be anything.
       if let number = Double(text) { return number.isFinite && (self != .time || number == 0) ? number : nil }
-      guard let unit = units.first(where: { text.hasSuffix($0.name) }),
-        let number = Double(text.dropLast(unit.name.count)),
-        number.isFinite
-      else { return nil }
-      return number * unit.factor
+      return withUnit(text).flatMap { $0.isFinite ? $0 : nil }
+    }
+
+    private func withUnit(_ text: Substring) -> Double? {
+      func scaled(_ parts: (number: String, size: Double)?) -> Double? {
+        parts.flatMap { parts in Double(parts.number).map { $0 * parts.size } }
+      }
+      switch self {
+      case .time:
+        // In microseconds.
+        return scaled(Units.times.split(text).map { ($0.number, $0.size / 1e3) })
+      case .share: return Units.share(text)
+      case .bytes: return scaled(Units.sizes.split(text) ?? Units.counts.split(text))
+      case .rate, .count: return scaled(Units.counts.split(text))
+      }
     }
   }
 }

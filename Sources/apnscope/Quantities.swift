@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import GatewaySimulator
 import Measurement
 import TLSTransport
@@ -53,10 +54,7 @@ struct TimeSpan: Quantity {
 
   /// Exact to the nanosecond, so that it reads back as the same.
   var defaultValueDescription: String {
-    let nanoseconds = Int64(nearest: (duration / .nanoseconds(1)).rounded())
-    let units: [(name: String, length: Int64)] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)]
-    for unit in units where nanoseconds % unit.length == 0 { return "\(nanoseconds / unit.length)\(unit.name)" }
-    return "\(nanoseconds)ns"
+    Units.times.text(Int(nearest: (duration / .nanoseconds(1)).rounded()), in: ["s", "ms", "us", "ns"])
   }
 
   /// Units go from long to short, each once.
@@ -67,7 +65,7 @@ struct TimeSpan: Quantity {
     repeat {
       let number = rest.prefix { $0.isNumber || $0 == "." }
       let name = rest.dropFirst(number.count).prefix { $0.isLetter }
-      guard let value = Double(number), value >= 0, let unit = Self.nanoseconds(String(name)), unit < smallest else {
+      guard let value = Double(number), value >= 0, let unit = Units.times.size(of: name), unit < smallest else {
         return nil
       }
       nanoseconds += value * unit
@@ -77,19 +75,6 @@ struct TimeSpan: Quantity {
     nanoseconds.round()
     guard nanoseconds <= Self.longest / .nanoseconds(1) else { return nil }
     duration = .nanoseconds(Int64(nanoseconds))
-  }
-
-  private static func nanoseconds(_ unit: String) -> Double? {
-    switch unit {
-    case "ns": 1
-    case "us", "µs", "μs": 1e3
-    case "ms": 1e6
-    case "s": 1e9
-    case "m", "min": 60e9
-    case "h": 3_600e9
-    case "d": 86_400e9
-    default: nil
-    }
   }
 
   static func guess(_ text: String) -> String? { TimeSpan(argument: text + "s").map { _ in text + "s" } }
@@ -119,26 +104,14 @@ struct ByteCount: Quantity {
   init(_ bytes: Int) { self.bytes = bytes }
 
   var defaultValueDescription: String {
-    for (unit, size) in [("MiB", 1 << 20), ("KiB", 1 << 10)] where bytes > 0 && bytes % size == 0 {
-      return "\(bytes / size)\(unit)"
-    }
-    return "\(bytes)"
+    bytes > 0 ? Units.sizes.text(bytes, in: ["MiB", "KiB"]) : "\(bytes)"
   }
 
   init?(argument: String) {
     let number = argument.prefix { $0.isNumber || $0 == "." }
     guard let value = Double(number), value >= 0 else { return nil }
-    let unit: Double
-    switch argument.dropFirst(number.count) {
-    case "", "B": unit = 1
-    case "KB", "kB": unit = 1_000
-    case "KiB": unit = 1_024
-    case "MB": unit = 1_000_000
-    case "MiB": unit = 1_048_576
-    case "GB": unit = 1_000_000_000
-    case "GiB": unit = 1_073_741_824
-    default: return nil
-    }
+    let name = argument.dropFirst(number.count)
+    guard let unit = name.isEmpty ? 1 : Units.sizes.size(of: name) else { return nil }
     guard value * unit <= 1e15, (value * unit).rounded() == value * unit else { return nil }
     bytes = Int(value * unit)
   }
@@ -187,10 +160,8 @@ struct Share: Quantity {
   var value: Double
 
   init?(argument: String) {
-    let isPercent = argument.hasSuffix("%")
-    guard let number = Double(isPercent ? String(argument.dropLast()) : argument) else { return nil }
-    value = isPercent ? number / 100 : number
-    guard (0...1).contains(value) else { return nil }
+    guard let value = Units.share(argument), (0...1).contains(value) else { return nil }
+    self.value = value
   }
 }
 

@@ -10,6 +10,7 @@ struct ThresholdTests {
       ("rejected_rate<0.1%", 0.001), ("resent_rate<1e-4", 1e-4), ("accepted_per_s>100k", 1e5),
       ("accepted_per_s>=1.5M/s", 1.5e6), ("written_bytes_per_s>10MB/s", 1e7), ("max_rss_bytes<64MiB", 67_108_864),
       ("max_rss_bytes<1G", 1e9), ("loss_window_p99<500", 500), ("unknown<1", 1), ("abandoned<2k", 2_000),
+      ("recover_max<1.5m", 9e7), ("error_p50<500ns", 0.5), ("max_rss_bytes<64kB", 64_000), ("unknown<3K", 3_000),
     ])
   func bounds(expression: String, bound: Double) throws {
     #expect(abs(try Threshold(expression).bound - bound) <= 1e-9 * bound)

@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 
 /// What the plan asked for, and how much of it was measured.
@@ -152,9 +153,7 @@ extension RunReport {
 /// Seconds of a time as a plan has it, `90s` or `250ms`; `nil` for anything else.
 private func plannedTime(_ text: Substring) -> Double? {
   let number = text.prefix { $0.isNumber || $0 == "." }
-  let units = ["ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1]
-  guard let value = Double(number), value.isFinite, let unit = units[String(text.dropFirst(number.count))] else {
-    return nil
-  }
-  return value / unit
+  guard let value = Double(number), value.isFinite, let size = Units.times.size(of: text.dropFirst(number.count))
+  else { return nil }
+  return value * size / 1e9
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import GatewaySimulator
 import LoadTest
 
@@ -16,10 +17,7 @@ struct Count: Quantity {
   }
 
   var defaultValueDescription: String {
-    for (unit, size) in [("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)] where value > 0 && value % size == 0 {
-      return "\(value / size)\(unit)"
-    }
-    return "\(value)"
+    value > 0 ? Units.counts.text(value, in: ["G", "M", "k"]) : "\(value)"
   }
 }
 
@@ -32,12 +30,9 @@ struct Rate: Quantity {
   init?(argument: String) {
     let parts = argument.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let number = parts.first.flatMap({ scaled(String($0)) }), number >= 0, number <= 1e9 else { return nil }
-    switch parts.count == 2 ? parts[1] : "s" {
-    case "s": perSecond = number
-    case "m", "min": perSecond = number / 60
-    case "h": perSecond = number / 3_600
-    default: return nil
-    }
+    // Of a second or longer.
+    guard let length = Units.times.size(of: parts.count == 2 ? parts[1] : "s"), length >= 1e9 else { return nil }
+    perSecond = number / (length / 1e9)
   }
 }
 
@@ -184,14 +179,7 @@ struct BatchArgument: Quantity {
 
 /// A number with k, M or G behind it.
 private func scaled(_ text: String) -> Double? {
-  guard let last = text.last else { return nil }
-  let factor: Double? =
-    switch last {
-    case "k", "K": 1e3
-    case "M": 1e6
-    case "G": 1e9
-    default: nil
-    }
-  guard let number = Double(factor == nil ? text[...] : text.dropLast()), number.isFinite else { return nil }
-  return number * (factor ?? 1)
+  let parts = Units.counts.split(text) ?? (text, 1)
+  guard let number = Double(parts.number), number.isFinite else { return nil }
+  return number * parts.size
 }
