@@ -1,4 +1,5 @@
 import Bytes
+import Measurement
 
 /// What a device token stands for.
 public enum Device: String, Sendable, CaseIterable {
@@ -83,14 +84,15 @@ public struct DevicePopulation: Sendable {
     switch source {
     case .allActive: .active
     // Mixed, so that tokens that are counted up are drawn evenly too.
-    case .shares(let thresholds): thresholds.device(lot: SplitMix64.mixed(ContentDigest(token, seed: topicSeed).value))
+    case .shares(let thresholds):
+      thresholds.device(lot: SplitMix64.first(from: ContentDigest(token, seed: topicSeed).value))
     case .tokens(let tokens): tokens[TokenKey(token)] ?? .unknown
     }
   }
 
   /// What makes the lots of a topic independent of those of other topics and seeds.
   public static func topicSeed(_ topic: String, seed: UInt64) -> UInt64 {
-    SplitMix64.mixed(ContentDigest(Array(topic.utf8).rawBytes, seed: SplitMix64.mixed(seed)).value)
+    SplitMix64.first(from: ContentDigest(Array(topic.utf8).rawBytes, seed: SplitMix64.first(from: seed)).value)
   }
 
   /// Where one kind of device ends in the row of all lots: unknown, uninstalled, offline, active.

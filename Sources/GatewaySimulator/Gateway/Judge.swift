@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 
 /// Decides over the notifications of one connection that keep the protocol's rules.
 struct Judge {

@@ -23,7 +23,7 @@ final class LoopRunner {
   let part: Int
   let parts: Int
   let world: World
-  var jitter: SplitMix
+  var jitter: SplitMix64
   var pacer: Pacer?
   /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
   var latePacer: Pacer?
@@ -92,7 +92,7 @@ final class LoopRunner {
     self.part = part
     self.parts = parts
     self.world = world
-    jitter = SplitMix(seed: world.jitter)
+    jitter = SplitMix64(seed: world.jitter)
     start = world.clock()
     lastOpen = start
     timeline = ConnectionTimeline(limit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)

@@ -1,4 +1,5 @@
 import Glibc
+import Measurement
 
 /// Due times of sendings that come at random, independent of each other, as often on average as a schedule says.
 ///
@@ -7,13 +8,13 @@ import Glibc
 /// seeds and parts of the rate make together one with all of it.
 public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
   private let schedule: Schedule
-  private var random: SplitMix
+  private var random: SplitMix64
   /// E of the next one.
   private var arrival = 0.0
 
   public init(_ schedule: Schedule, seed: UInt64) {
     self.schedule = schedule
-    random = SplitMix(seed: seed)
+    random = SplitMix64(seed: seed)
     advance()
   }
 

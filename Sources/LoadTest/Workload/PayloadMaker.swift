@@ -1,4 +1,5 @@
 import Bytes
+import Measurement
 
 /// Writes payloads: of drawn sizes, or from a template.
 struct PayloadMaker: Sendable {
@@ -101,9 +102,9 @@ struct PayloadMaker: Sendable {
       case .random(let count):
         var left = count
         while left > 0 {
-          state &+= SplitMix.step
+          state &+= SplitMix64.step
           // Eight letters a to p, each from four bits.
-          let letters = SplitMix.mixed(state) & 0x0f0f_0f0f_0f0f_0f0f &+ 0x6161_6161_6161_6161
+          let letters = SplitMix64.mixed(state) & 0x0f0f_0f0f_0f0f_0f0f &+ 0x6161_6161_6161_6161
           if left >= 8 { output.write(bigEndian: letters) } else { output.write(last: left, of: letters) }
           left -= 8
         }

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 
 /// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
 ///
@@ -54,8 +55,8 @@ public final class Workload: Sendable {
       WorkloadPlan.Mix(plan.expirations.parts.map { ($0.value?.seconds(start: start), $0.weight) }), "expirations")
     payloads = try PayloadMaker(plan.payload, start: start)
     faults = try FaultLottery(plan.faults)
-    tokenKey = SplitMix.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
-    drawKey = SplitMix.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
+    tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
+    drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
 
   /// The number in the stream of this run's notification `index` (from 0).
@@ -193,11 +194,11 @@ public final class Workload: Sendable {
       return output.write(last: left, of: state)
     }
     while left >= 8 {
-      state &+= SplitMix.step
-      output.write(bigEndian: SplitMix.mixed(state))
+      state &+= SplitMix64.step
+      output.write(bigEndian: SplitMix64.mixed(state))
       left -= 8
     }
-    output.write(last: left, of: SplitMix.mixed(state &+ SplitMix.step))
+    output.write(last: left, of: SplitMix64.mixed(state &+ SplitMix64.step))
   }
 }
 
@@ -209,11 +210,11 @@ struct Draws {
   private let base: UInt64
 
   @inline(__always)
-  init(of number: UInt64, _ key: UInt64) { base = SplitMix.mixed(key &+ number &* SplitMix.step) }
+  init(of number: UInt64, _ key: UInt64) { base = SplitMix64.mixed(key &+ number &* SplitMix64.step) }
 
   @inline(__always)
   subscript(purpose: Purpose) -> UInt64 {
-    purpose == .token ? base : SplitMix.mixed(base &+ purpose.rawValue)
+    purpose == .token ? base : SplitMix64.mixed(base &+ purpose.rawValue)
   }
 }
 
