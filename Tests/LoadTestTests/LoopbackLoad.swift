@@ -1,3 +1,4 @@
+import Measurement
 import NIOCore
 import NIOPosix
 import TLSTransport
@@ -13,7 +14,7 @@ final class LoopbackLoad {
 
   /// - Parameter clock: what the load takes for the time, of which the sockets know nothing.
   init(
-    _ plan: LoadPlan, tls: TLSContext?, clock: @escaping @Sendable () -> Int64 = Clock.nanoseconds
+    _ plan: LoadPlan, tls: TLSContext?, clock: @escaping @Sendable () -> Int64 = MonotonicClock.nanoseconds
   ) async throws {
     loop = group.next()
     let (loop, workload) = (loop, try Workload(plan.workload))

@@ -1,5 +1,6 @@
 import Foundation
 import GatewaySimulator
+import Measurement
 import NIOCore
 import NIOPosix
 import TLSTransport
@@ -185,7 +186,7 @@ struct RunTests {
       remains.connection = runner.connections.first
     }
     #expect(try await eventually { try await load.look { isListening ? $0.tally.up == 3 : $0.tally.failed > 0 } })
-    try await load.look { $0.begin(at: Clock.nanoseconds()) }
+    try await load.look { $0.begin(at: MonotonicClock.nanoseconds()) }
     if isListening { #expect(try await eventually { try await load.look { $0.tally.rejected > 0 } }) }
     try await load.end()
     #expect(await eventually { remains.runner == nil && remains.connection == nil })

@@ -44,7 +44,7 @@ final class SimulatedRun: @unchecked Sendable {
 
   /// Does something when so much time of the run has passed.
   func at(_ time: Duration, _ body: @escaping (SimulatedRun) -> Void) {
-    _ = world.loop.scheduleTask(in: .nanoseconds(Int64(time / .nanoseconds(1)))) { body(self) }
+    _ = world.loop.scheduleTask(in: .nanoseconds(time.nanoseconds)) { body(self) }
   }
 
   /// How long the run took.
@@ -70,7 +70,7 @@ final class SimulatedRun: @unchecked Sendable {
         self.result = .failure(error)
       }
     }
-    let last = world.now + Int64(longest / .nanoseconds(1))
+    let last = world.now + longest.nanoseconds
     while true {
       repeat {
         executor.runAll()
@@ -89,7 +89,7 @@ final class SimulatedRun: @unchecked Sendable {
 
   private func sleep(_ duration: Duration) async {
     await withCheckedContinuation { continuation in
-      _ = world.loop.scheduleTask(in: .nanoseconds(Int64(duration / .nanoseconds(1)))) { continuation.resume() }
+      _ = world.loop.scheduleTask(in: .nanoseconds(duration.nanoseconds)) { continuation.resume() }
     }
   }
 }

@@ -45,7 +45,7 @@ final class SimulatedWorld {
   var now: Int64 { 1_000_000_000 + stopped + Int64(loop.now.uptimeNanoseconds) }
 
   /// Stops the load for this time, as SIGSTOP and SIGCONT do.
-  func stop(for time: Duration) { stopped += Int64(time / .nanoseconds(1)) }
+  func stop(for time: Duration) { stopped += time.nanoseconds }
 
   func pass() throws {
     asked.removeAll(keepingCapacity: true)
@@ -103,7 +103,7 @@ final class SimulatedWorld {
     let (attempt, plan) = (connection.attempt, connection.runner.plan)
     let isRefused = refusesOneIn > 0 && generator.happens(oneIn: refusesOneIn)
     if door == .silent {
-      let patience = TimeAmount.nanoseconds(Int64(plan.connections.connectTimeout / .nanoseconds(1)))
+      let patience = TimeAmount.nanoseconds(plan.connections.connectTimeout.nanoseconds)
       _ = loop.scheduleTask(in: patience) { fail(ChannelError.connectTimeout(patience)) }
       return
     }

@@ -1,4 +1,5 @@
 import GatewaySimulator
+import Measurement
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -217,5 +218,5 @@ private final class Time: Sendable {
 
   var now: Int64 { nanoseconds.load(ordering: .relaxed) }
 
-  func pass(_ time: Duration) { nanoseconds.add(Int64(time / .nanoseconds(1)), ordering: .relaxed) }
+  func pass(_ time: Duration) { nanoseconds.add(time.nanoseconds, ordering: .relaxed) }
 }

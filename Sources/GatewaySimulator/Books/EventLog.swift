@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import Glibc
+import Measurement
 import Synchronization
 
 /// Writes what happens to a file, one JSON object a line, from any number of event loops at a time.
@@ -293,10 +294,8 @@ extension ByteWriter {
   }
 
   fileprivate mutating func writeDropped(_ count: Int) {
-    var now = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &now)
     write("{\"time\":\"")
-    write(rfc3339: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
+    write(rfc3339: WallClock.system.nanoseconds())
     write("\",\"event\":\"dropped\"")
     field("count", count)
     write("}\n")

@@ -1,3 +1,4 @@
+import Measurement
 import Synchronization
 
 /// Which connections of a topic are let in.

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import NIOCore
 import TLSTransport
 

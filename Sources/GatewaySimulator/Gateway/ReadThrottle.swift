@@ -1,3 +1,4 @@
+import Measurement
 import NIOCore
 
 /// When a connection that is to be read slowly may be read again.

@@ -23,7 +23,7 @@ extension Recorder {
     let due = checkpoints.next == 0 ? now : checkpoints.next
     self.checkpoints?.next = due + ((now - due) / Checkpoints.interval + 1) * Checkpoints.interval
     var books = checkpoints.books
-    let used = Clock.processor()
+    let used = ProcessStatus.processor()
     var ongoing = LoadOutcome.Phase(phase, seconds: Double(max(0, now - phaseBegan)) / 1e9)
     ongoing.end = now
     ongoing.cpu = used.user + used.system - phaseProcessor.user - phaseProcessor.system
@@ -31,7 +31,7 @@ extension Recorder {
     await settle(&books)
     books.series = series
     books.processor = used
-    books.maximumMemory = Clock.maximumMemory()
+    books.maximumMemory = ProcessStatus.maximumMemory()
     checkpoints.keep(books)
   }
 }

@@ -20,7 +20,7 @@ struct World {
 
   static func real(_ connector: GatewayConnector, _ turn: SocketTurn) -> World {
     World(
-      clock: Clock.nanoseconds, processor: ProcessorTime.ofThread, jitter: .random(in: .min ... .max),
+      clock: MonotonicClock.nanoseconds, processor: ProcessorTime.ofThread, jitter: .random(in: .min ... .max),
       hasInput: \.hasUnread,
       afterSockets: { turn.next($0) }, connect: { connector.connect($0) })
   }
@@ -71,7 +71,7 @@ struct GatewayConnector {
     let loop = connection.runner.loop
     let bound = NIOLoopBound(connection, eventLoop: loop)
     var bootstrap = ClientBootstrap(group: loop)
-      .connectTimeout(.nanoseconds(Int64(plan.connections.connectTimeout / .nanoseconds(1))))
+      .connectTimeout(.nanoseconds(plan.connections.connectTimeout.nanoseconds))
       .channelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
       .channelOption(.allowRemoteHalfClosure, value: true)
     for (option, value) in plan.connections.socket.channelOptions {
@@ -85,7 +85,7 @@ struct GatewayConnector {
             TLSHandler(
               client: tls, serverName: plan.gateway.host, verifiesName: plan.verifiesName,
               sessions: plan.resumesSessions ? sessions : nil,
-              handshakeTimeout: .nanoseconds(Int64(plan.connections.handshakeTimeout / .nanoseconds(1)))))
+              handshakeTimeout: .nanoseconds(plan.connections.handshakeTimeout.nanoseconds)))
         }
         try channel.pipeline.syncOperations.addHandler(ProviderHandler(bound.value, usesTLS: tls != nil))
       }

@@ -32,7 +32,8 @@ public final class LoadRunner: Sendable {
   public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
     self.plan = plan
     self.tls = tls
-    workload = try Workload(plan.workload, start: Clock.unixSeconds(), replay: plan.replay)
+    let now = Int(WallClock.system.nanoseconds() / 1_000_000_000)
+    workload = try Workload(plan.workload, start: now, replay: plan.replay)
   }
 
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
@@ -85,7 +86,7 @@ public final class LoadRunner: Sendable {
     outcome.usesTLS = tls != nil
     let ticks = crew.startTicking()
     defer { for tick in ticks { tick.cancel() } }
-    outcome.started = Clock.utc()
+    outcome.started = rfc3339(WallClock.system.nanoseconds())
     var recorder = Recorder(crew, clock: context.clock, progress) { snapshot in
       self.published.withLock { $0 = snapshot }
     }
@@ -120,8 +121,8 @@ public final class LoadRunner: Sendable {
     outcome.lastError = await crew.lastError()
     outcome.series = recorder.series
     outcome.timeline = await recorder.timeline()
-    outcome.processor = Clock.processor()
-    outcome.maximumMemory = Clock.maximumMemory()
+    outcome.processor = ProcessStatus.processor()
+    outcome.maximumMemory = ProcessStatus.maximumMemory()
     return outcome
   }
 
@@ -153,7 +154,7 @@ public final class LoadRunner: Sendable {
       let isAbsent = tally.opened == 0 && tally.failed > 0
       let patience =
         isAbsent ? min(plan.connections.giveUp, plan.connections.patienceWithNobody) : plan.connections.giveUp
-      guard waited > Int64(patience / .nanoseconds(1)) else { continue }
+      guard waited > patience.nanoseconds else { continue }
       if tally.opened > 0 { return nil }
       throw Failure.unreachable(await crew.lastError() ?? "no answer")
     }
@@ -170,7 +171,7 @@ public final class LoadRunner: Sendable {
     for (phase, length) in [(RunPhase.warmUp, plan.warmUp), (.measured, plan.duration)] {
       guard length > .zero || phase == .measured else { continue }
       recorder.phase = phase
-      end += Int64(length / .nanoseconds(1))
+      end += length.nanoseconds
       let how = await wait(until: end, crew, &recorder, &notices, context)
       if case .givenUp(let reason) = how { outcome.givenUp = reason }
       let ended =
@@ -226,7 +227,7 @@ public final class LoadRunner: Sendable {
 
   /// What is due when the schedule ends may still go for so long; what is left then is unsent.
   private func catchUp(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
-    let end = context.clock() + Int64(LoadPlan.lateness / .nanoseconds(1))
+    let end = context.clock() + LoadPlan.lateness.nanoseconds
     while context.clock() < end, !isStopped.load(ordering: .relaxed), await crew.any({ $0.isOwing }) {
       await context.sleep(.milliseconds(5))
       _ = await recorder.step()
@@ -235,7 +236,7 @@ public final class LoadRunner: Sendable {
 
   private func drain(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
     await crew.each { $0.drain() }
-    let end = context.clock() + Int64(plan.drain / .nanoseconds(1))
+    let end = context.clock() + plan.drain.nanoseconds
     while context.clock() < end {
       // Nor does anybody wait for a gateway that is gone.
       if await crew.all({ $0.drainStep() || $0.isCutOff }) { break }

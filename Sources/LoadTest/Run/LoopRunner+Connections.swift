@@ -1,4 +1,5 @@
 import APNSProtocol
+import Measurement
 import NIOCore
 
 /// How connections come and go, and what their ends leave to be sent again.
@@ -8,7 +9,7 @@ extension LoopRunner {
     connections = numbers.map { ProviderConnection($0, self) }
     for connection in connections {
       let share = Double(connection.number) / Double(max(1, total))
-      let wait = Int64(plan.connections.stagger / .nanoseconds(1) * share)
+      let wait = Int64(Double(plan.connections.stagger.nanoseconds) * share)
       loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.connect() }
     }
   }
@@ -23,7 +24,7 @@ extension LoopRunner {
     guard failures > 0 else { return loop.assumeIsolated().execute { connection.connect() } }
     timeline.note(connection.number, .backOff, at: clock())
     let doubled = plan.connections.backoff * Double(1 << min(16, failures - 1))
-    let most = Double(min(doubled, plan.connections.maximumBackoff) / .nanoseconds(1))
+    let most = Double(min(doubled, plan.connections.maximumBackoff).nanoseconds)
     let wait = Int64(Double.random(in: most / 2...max(most / 2, most), using: &jitter))
     loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait)) { connection.connect() }
   }
@@ -137,7 +138,7 @@ extension LoopRunner {
   /// all were ended at once.
   var isCutOff: Bool {
     guard let lastTick else { return false }
-    return lastTick - lastOpen > Int64(plan.connections.giveUp / .nanoseconds(1))
+    return lastTick - lastOpen > plan.connections.giveUp.nanoseconds
   }
 
   /// All of a count was sent.

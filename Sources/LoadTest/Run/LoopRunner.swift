@@ -97,9 +97,9 @@ final class LoopRunner {
     lastOpen = start
     timeline = ConnectionTimeline(limit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
-    lingerNanoseconds = Int64(plan.batching.linger / .nanoseconds(1))
-    markerTimeoutNanoseconds = Int64(plan.markerTimeout / .nanoseconds(1))
-    lifetimeNanoseconds = plan.connections.lifetime.map { Int64($0 / .nanoseconds(1)) }
+    lingerNanoseconds = plan.batching.linger.nanoseconds
+    markerTimeoutNanoseconds = plan.markerTimeout.nanoseconds
+    lifetimeNanoseconds = plan.connections.lifetime.map { $0.nanoseconds }
   }
 
   func clock() -> Int64 { world.clock() }
@@ -114,8 +114,8 @@ extension LoopRunner {
   func begin(at time: Int64) {
     start = time
     phase = .running
-    let warmUp = Int64(plan.warmUp / .nanoseconds(1))
-    scheduleEnd = time + warmUp + Int64(plan.duration / .nanoseconds(1))
+    let warmUp = plan.warmUp.nanoseconds
+    scheduleEnd = time + warmUp + plan.duration.nanoseconds
     nextPhaseAt = time
     enterPhase(warmUp > 0 ? .warmUp : .measured)
     pacer = plan.pacer(part: part, of: parts, limit: most)
@@ -144,7 +144,7 @@ extension LoopRunner {
     for connection in connections { connection.begin(next) }
     switch next {
     case .connect, .drain: nextPhaseAt = .max
-    case .warmUp: nextPhaseAt = start + Int64(plan.warmUp / .nanoseconds(1))
+    case .warmUp: nextPhaseAt = start + plan.warmUp.nanoseconds
     case .measured: nextPhaseAt = scheduleEnd
     }
     // The loop may have slept through a whole phase.

@@ -21,8 +21,8 @@ struct Recorder {
   /// When the next sample is taken: at whole seconds, so that lateness does not add up.
   private var nextSample: Int64
   private var atSample = LoadTally()
-  private var processor = Clock.processor()
-  private(set) var phaseProcessor = Clock.processor()
+  private var processor = ProcessStatus.processor()
+  private(set) var phaseProcessor = ProcessStatus.processor()
   private var phaseWaited = 0.0
   /// Of each phase so far, as far as it was taken from the loops.
   private(set) var tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
@@ -61,7 +61,7 @@ struct Recorder {
   private mutating func takeSample(_ tally: LoadTally, _ now: Int64) async {
     let backlog = await takeMeasurements()
     let seconds = Double(now - sampled) / 1e9
-    let used = Clock.processor()
+    let used = ProcessStatus.processor()
     let counts = tally - atSample
     var sample = RunResult.Sample()
     sample.tS = Double(sampled - began) / 1e9
@@ -76,7 +76,7 @@ struct Recorder {
     sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)
     sample.stalledMs = 0
     sample.cpu = (used.user + used.system - processor.user - processor.system) / seconds
-    sample.rssBytes = Clock.memory()
+    sample.rssBytes = ProcessStatus.memory()
     series.append(sample)
     stalls.mark(&series, until: now)
     sendLag99 = sample.sendLagP99Us
@@ -135,9 +135,9 @@ struct Recorder {
     await takeMeasurements()
     let now = clock()
     let end = min(end ?? now, now)
-    let used = Clock.processor()
+    let used = ProcessStatus.processor()
     let tally = await tally()
-    let waitedNow = await crew.gather { _ in Clock.waited() }.reduce(0, +)
+    let waitedNow = await crew.gather { _ in ProcessStatus.waited() }.reduce(0, +)
     publish(LoadSnapshot(tally, phase: phase == .drain ? "over" : phase.name, sendLag99: sendLag99))
     let seconds = Double(max(0, end - phaseBegan)) / 1e9
     // Of as long a time as the phase.
@@ -178,8 +178,8 @@ struct Recorder {
   mutating func begin(_ plan: LoadPlan, at time: Int64) {
     schedule = (plan, time)
     phaseBegan = time
-    let measured = time + Int64(plan.warmUp / .nanoseconds(1))
-    stalls.measured = (measured, measured + Int64(plan.duration / .nanoseconds(1)))
+    let measured = time + plan.warmUp.nanoseconds
+    stalls.measured = (measured, measured + plan.duration.nanoseconds)
   }
 
   /// The measured phase has ended before its time, or at it.

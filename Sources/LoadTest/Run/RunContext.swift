@@ -1,3 +1,4 @@
+import Measurement
 import NIOCore
 import NIOPosix
 import TLSTransport
@@ -17,7 +18,7 @@ struct RunContext: Sendable {
   static func real(_ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup) -> RunContext {
     let sessions = SessionCache()
     return RunContext(
-      loops: Array(group.makeIterator()), clock: Clock.nanoseconds, sleep: { try? await Task.sleep(for: $0) },
+      loops: Array(group.makeIterator()), clock: MonotonicClock.nanoseconds, sleep: { try? await Task.sleep(for: $0) },
       makeWorld: { loop in
         let pipe = try await SocketTurn.makePipe(on: loop)
         return try await loop.submit {

@@ -1,24 +1,7 @@
-import Foundation
 import Glibc
-import Measurement
 
-/// What the system says of the time and of this process.
-enum Clock {
-  /// CLOCK_MONOTONIC.
-  static func nanoseconds() -> Int64 {
-    var time = timespec()
-    // Safe: the structure lives through the call.
-    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-  }
-
-  static func unixSeconds() -> Int { Int(Date.now.timeIntervalSince1970) }
-
-  /// UTC now, RFC 3339 with milliseconds.
-  static func utc() -> String {
-    rfc3339(Int64(Date.now.timeIntervalSince1970 * 1e9))
-  }
-
+/// What the system says of this process.
+enum ProcessStatus {
   /// Most resident bytes so far.
   static func maximumMemory() -> Int {
     var usage = rusage()

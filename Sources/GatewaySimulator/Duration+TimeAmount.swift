@@ -1,0 +1,6 @@
+import Measurement
+import NIOCore
+
+extension Duration {
+  var timeAmount: TimeAmount { .nanoseconds(nanoseconds) }
+}
