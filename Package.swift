@@ -7,7 +7,7 @@ let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strict
 
 /// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
 /// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (APNSProtocol, Measurement,
-/// OutputSchema), ground (Bytes).
+/// OutputSchema), ground (Bytes, TLSFoundation).
 let package = Package(
   name: "apnscope",
   products: [
@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "Bytes", targets: ["Bytes"]),
     .library(name: "APNSProtocol", targets: ["APNSProtocol"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
+    .library(name: "TLSFoundation", targets: ["TLSFoundation"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
     .library(name: "Dissection", targets: ["Dissection"]),
     .library(name: "Measurement", targets: ["Measurement"]),
@@ -48,10 +49,12 @@ let package = Package(
       name: "PacketCapture", dependencies: ["Bytes", "CPcap", "CZlib", "CZstd"],
       swiftSettings: settings),
 
-    .target(name: "TLSDecryption", dependencies: ["Bytes", "COpenSSL"], swiftSettings: settings),
+    .target(name: "TLSFoundation", swiftSettings: settings),
+
+    .target(name: "TLSDecryption", dependencies: ["Bytes", "COpenSSL", "TLSFoundation"], swiftSettings: settings),
 
     .target(
-      name: "Dissection", dependencies: ["Bytes", "APNSProtocol", "PacketCapture", "TLSDecryption"],
+      name: "Dissection", dependencies: ["Bytes", "APNSProtocol", "PacketCapture", "TLSDecryption", "TLSFoundation"],
       swiftSettings: settings),
 
     .target(
@@ -62,7 +65,7 @@ let package = Package(
 
     .target(
       name: "TLSTransport",
-      dependencies: ["Bytes", "COpenSSL", .product(name: "NIOCore", package: "swift-nio")],
+      dependencies: ["Bytes", "COpenSSL", "TLSFoundation", .product(name: "NIOCore", package: "swift-nio")],
       swiftSettings: settings),
 
     .target(
@@ -102,7 +105,8 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "MetricsEndpoint", "CommandFiles", "APNSProtocol", "Measurement", "OutputSchema", "Bytes", "CBuild",
+        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "APNSProtocol", "Measurement", "OutputSchema", "Bytes",
+        "CBuild",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "TOMLKit", package: "TOMLKit"),
@@ -139,8 +143,9 @@ let package = Package(
       resources: [.copy("Vectors")], swiftSettings: settings),
     .testTarget(
       name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes", "TestSupport"], swiftSettings: settings),
+    .testTarget(name: "TLSFoundationTests", dependencies: ["TLSFoundation"], swiftSettings: settings),
     .testTarget(
-      name: "TLSDecryptionTests", dependencies: ["TLSDecryption", "Bytes", "COpenSSL", "TestSupport"],
+      name: "TLSDecryptionTests", dependencies: ["TLSDecryption", "TLSFoundation", "Bytes", "COpenSSL", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "DissectionTests",
@@ -149,7 +154,7 @@ let package = Package(
     .testTarget(
       name: "TLSTransportTests",
       dependencies: [
-        "TLSTransport", "TLSDecryption", "Bytes", "COpenSSL", "TestSupport",
+        "TLSTransport", "TLSDecryption", "TLSFoundation", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
@@ -163,7 +168,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "APNSProtocol", "Measurement", "Bytes", "COpenSSL", "TestSupport",
+        "GatewaySimulator", "TLSTransport", "TLSFoundation", "APNSProtocol", "Measurement", "Bytes", "COpenSSL",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

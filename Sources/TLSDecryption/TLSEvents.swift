@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// Which end of a connection sent something.
 public enum TLSSide: Sendable {
   case client, server

@@ -1,5 +1,6 @@
 import COpenSSL
 import Synchronization
+import TLSFoundation
 
 /// Sessions that a client may resume, by server.
 ///

@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// What one side of TLS connections is to do; a `TLSContext` is made of it.
 public struct TLSConfiguration: Sendable {
   public enum Side: Sendable { case client, server }

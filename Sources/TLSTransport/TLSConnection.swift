@@ -1,6 +1,7 @@
 import Bytes
 import COpenSSL
 import NIOCore
+import TLSFoundation
 
 /// One TLS connection that reads from memory and writes to memory; it knows nothing of sockets.
 ///

@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// What both sides agreed on in a handshake; comes as a user inbound event when it is over.
 public struct TLSConnectionInfo: Sendable, Equatable {
   public var version: TLSVersion

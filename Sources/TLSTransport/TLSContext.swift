@@ -1,5 +1,6 @@
 import COpenSSL
 import Synchronization
+import TLSFoundation
 
 /// The settings, certificates and session keys that connections of one side share (OpenSSL's `SSL_CTX`).
 ///

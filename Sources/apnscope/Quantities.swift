@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import GatewaySimulator
 import Measurement
+import TLSFoundation
 import TLSTransport
 
 /// A value with a notation of its own, which the error names when something else was typed.
@@ -203,7 +204,8 @@ struct TLSVersionRange: Quantity {
   }
 
   init?(argument: String) {
-    guard let parts = bounds(argument), let low = TLSVersion(parts.low), let high = TLSVersion(parts.high), low <= high
+    guard let parts = bounds(argument), let low = TLSVersion("TLS \(parts.low)"),
+      let high = TLSVersion("TLS \(parts.high)"), low <= high
     else { return nil }
     versions = low...high
   }

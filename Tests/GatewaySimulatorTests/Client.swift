@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import TLSFoundation
 import TLSTransport
 
 /// What the system or TLS said to a client; `EAGAIN` when nothing came in time.

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Glibc
 import Measurement
+import TLSFoundation
 import TLSTransport
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@ import APNSProtocol
 import Bytes
 import Measurement
 import Synchronization
+import TLSFoundation
 import TLSTransport
 import Testing
 

@@ -1,5 +1,6 @@
 import Bytes
 import COpenSSL
+import TLSFoundation
 import Testing
 
 @testable import TLSDecryption

@@ -1,3 +1,4 @@
+import TLSFoundation
 import Testing
 
 @testable import TLSDecryption

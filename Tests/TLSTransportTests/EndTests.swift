@@ -1,6 +1,7 @@
 import COpenSSL
 import NIOCore
 import NIOEmbedded
+import TLSFoundation
 import Testing
 
 @testable import TLSTransport

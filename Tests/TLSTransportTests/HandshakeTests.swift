@@ -1,4 +1,5 @@
 import NIOCore
+import TLSFoundation
 import TestSupport
 import Testing
 

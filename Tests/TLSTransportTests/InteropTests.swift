@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import TLSFoundation
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import TLSFoundation
 import Testing
 
 @testable import TLSTransport

@@ -1,5 +1,6 @@
 import COpenSSL
 import NIOCore
+import TLSFoundation
 import Testing
 
 @testable import TLSTransport

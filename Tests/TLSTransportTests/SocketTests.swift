@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import Synchronization
+import TLSFoundation
 import Testing
 
 @testable import TLSTransport

@@ -2,6 +2,7 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 import TLSDecryption
+import TLSFoundation
 
 /// Reads records back: the lines that `JSONLinesWriter` writes (Documentation/records.md) go into a sink as if they came
 /// from the dissector.

@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// The extensions of a hello that decryption needs.
 struct HelloExtensions {
   private static let preSharedKeyCode = 41

@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// What both directions of one handshake have made known so far.
 ///
 /// Each direction is at a handshake of its own: in a capture one may be read far ahead of the other.

@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// A ClientHello in SSL 2.0's form: length u16 with the highest bit set | 1 | version u16 | three lengths u16 | suites
 /// | session id | challenge (RFC 5246, appendix E.2).

@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// From secrets to keys (RFC 6101 section 6; RFC 5246 sections 6.3 and 8; RFC 7627; RFC 8446 section 7).
 enum KeySchedule {
   /// The master secret.

@@ -1,5 +1,6 @@
 import Bytes
 import COpenSSL
+import TLSFoundation
 
 /// Opens the records of one direction while one set of keys holds, and verifies them.
 ///

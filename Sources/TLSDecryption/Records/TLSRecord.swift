@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// What a record carries.
 struct ContentType: RawRepresentable, Equatable {

@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// Through gaps: what is passed over, where the next record begins, and what of it all was plaintext.
 extension TLSStream {

@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// What handshake messages and alerts say.
 extension TLSStream {
   func receive(_ message: HandshakeMessage, _ half: TLSHalf) {

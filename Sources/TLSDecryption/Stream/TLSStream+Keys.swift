@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// From what the handshake and the secrets say to keys that may fit.
 extension TLSStream {
   enum Preparation {

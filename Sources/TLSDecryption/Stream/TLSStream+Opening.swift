@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// Opens sealed records, trying keys and numbers where they are not certain.
 extension TLSStream {

@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// From bytes to records, through gaps.
 extension TLSStream {

@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// The usual case, in which nothing is in doubt: records of data, one after the other, with proven keys.
 ///

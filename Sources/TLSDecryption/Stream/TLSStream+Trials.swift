@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// Keys and a number that opened a record.
 struct KeyMatch {

@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 
 /// A recorded TLS connection: takes both directions' bytes, gaps and ends, and gives out their plaintext.
 ///
