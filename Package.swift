@@ -49,7 +49,7 @@ let package = Package(
       name: "PacketCapture", dependencies: ["Bytes", "CPcap", "CZlib", "CZstd"],
       swiftSettings: settings),
 
-    .target(name: "TLSFoundation", swiftSettings: settings),
+    .target(name: "TLSFoundation", dependencies: ["COpenSSL"], swiftSettings: settings),
 
     .target(name: "TLSDecryption", dependencies: ["Bytes", "COpenSSL", "TLSFoundation"], swiftSettings: settings),
 
@@ -143,7 +143,7 @@ let package = Package(
       resources: [.copy("Vectors")], swiftSettings: settings),
     .testTarget(
       name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes", "TestSupport"], swiftSettings: settings),
-    .testTarget(name: "TLSFoundationTests", dependencies: ["TLSFoundation"], swiftSettings: settings),
+    .testTarget(name: "TLSFoundationTests", dependencies: ["TLSFoundation", "COpenSSL"], swiftSettings: settings),
     .testTarget(
       name: "TLSDecryptionTests", dependencies: ["TLSDecryption", "TLSFoundation", "Bytes", "COpenSSL", "TestSupport"],
       swiftSettings: settings),

@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 /// A server's RSA key, which opens the premaster secrets that clients encrypted to it.
 @safe public final class PrivateKey {
@@ -10,12 +11,12 @@ import COpenSSL
   /// - Throws: what OpenSSL says, when it is no key, the pass phrase is missing or wrong, or the key is not RSA.
   public init(pem: [UInt8], passPhrase: [UInt8]?) throws(SecretsError) {
     _ = OpenSSL.takeErrorText()
-    var request = PassPhraseRequest(passPhrase: passPhrase)
+    var request = PassPhraseRequest(passPhrase)
     // Safe: the BIO reads the bytes where they are, and is freed before the closure ends.
     let key = unsafe pem.withUnsafeBufferPointer { bytes -> OpaquePointer? in
       guard let text = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
       defer { unsafe BIO_free(text) }
-      return unsafe OpenSSL.privateKey(text, &request)
+      return unsafe request.readPrivateKey(text)
     }
     guard let key = unsafe key else {
       let reason = OpenSSL.takeErrorText()

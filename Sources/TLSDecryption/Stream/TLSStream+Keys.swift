@@ -62,7 +62,7 @@ extension TLSStream {
       return .failed(
         "TLS compression (\(hello.compression == 1 ? "DEFLATE" : "method \(hello.compression)")) is not supported")
     }
-    if case .rc4? = hello.suite.protection, !OpenSSL.hasLegacyProvider {
+    if case .rc4? = hello.suite.protection, !LegacyProvider.isInstalled {
       return .failed("cipher suite not supported: \(hello.suite.name) needs OpenSSL's legacy provider")
     }
     if let cipher = hello.suite.protection?.cipher, !OpenSSL.hasCipher(cipher) {

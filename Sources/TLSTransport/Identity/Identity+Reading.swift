@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 extension Identity {
   /// Reads PEM: a certificate with, if there are any, those above it, and the private key in the same file or another.
@@ -96,7 +97,7 @@ private struct PKCS12Contents {
     let bytes = try MemoryText(source.bytes)
     ERR_clear_error()
     // The object carries the library context in which its ciphers are looked for.
-    var file = unsafe PKCS12_init_ex(NID_pkcs7_data, OldAlgorithms.context, nil)
+    var file = unsafe PKCS12_init_ex(NID_pkcs7_data, LegacyProvider.context, nil)
     defer { unsafe PKCS12_free(file) }
     guard unsafe d2i_PKCS12_bio(bytes.pointer, &file) != nil else {
       throw .fromOpenSSL(.credentials, "\(source.name): is not PKCS#12")

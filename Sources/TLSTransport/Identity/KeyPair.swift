@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 /// The kinds of keys that are made.
 public enum KeyKind: String, Sendable, CaseIterable {
@@ -28,21 +29,9 @@ public enum KeyKind: String, Sendable, CaseIterable {
   /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; what else is in it is passed over.
   static func first(in source: CredentialSource, passPhrase: [UInt8]?) throws(TLSError) -> KeyPair {
     let text = try MemoryText(source.bytes)
-    var request = PassPhraseRequest(passPhrase: passPhrase)
+    var request = PassPhraseRequest(passPhrase)
     ERR_clear_error()
-    // Safe: OpenSSL calls back during the call only, with the pointer given here.
-    let read = unsafe withUnsafeMutablePointer(to: &request) { request in
-      unsafe PEM_read_bio_PrivateKey_ex(
-        text.pointer, nil,
-        { buffer, size, _, data in
-          guard let request = unsafe data?.assumingMemoryBound(to: PassPhraseRequest.self), let buffer = unsafe buffer
-          else { return -1 }
-          unsafe request.pointee.wasAsked = true
-          guard let phrase = unsafe request.pointee.passPhrase, phrase.count <= Int(size) else { return -1 }
-          for (index, byte) in phrase.enumerated() { unsafe buffer[index] = CChar(bitPattern: byte) }
-          return Int32(phrase.count)
-        }, request, OldAlgorithms.context, nil)
-    }
+    let read = unsafe request.readPrivateKey(text.pointer)
     guard let read = unsafe read else {
       if request.wasAsked {
         throw source.passPhraseError(passPhrase)
@@ -85,24 +74,4 @@ public enum KeyKind: String, Sendable, CaseIterable {
     defer { ERR_clear_error() }
     return unsafe X509_check_private_key(certificate.pointer, pointer) == 1
   }
-}
-
-/// What OpenSSL is told when it wants a pass phrase.
-private struct PassPhraseRequest {
-  var passPhrase: [UInt8]?
-  var wasAsked = false
-}
-
-/// A library context that can decrypt what the years of this protocol left behind: Keychain's PKCS#12 files are
-/// encrypted with 40-bit RC2. It is one of its own so that nothing changes for other users of OpenSSL in the process.
-enum OldAlgorithms {
-  /// Safe to share: a library context is made for use by many threads, and this one is never changed or freed.
-  nonisolated(unsafe) static let context: OpaquePointer? = {
-    guard let context = unsafe OSSL_LIB_CTX_new() else { return nil }
-    _ = unsafe OSSL_PROVIDER_load(context, "default")
-    // A module of its own, which may not be installed.
-    _ = unsafe OSSL_PROVIDER_load(context, "legacy")
-    ERR_clear_error()
-    return unsafe context
-  }()
 }

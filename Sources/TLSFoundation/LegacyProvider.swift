@@ -1,0 +1,23 @@
+import COpenSSL
+
+/// libcrypto with the algorithms of old recordings and old files too: RC4 and single DES, and the 40-bit RC2 that
+/// Keychain's PKCS#12 files are encrypted with.
+///
+/// It is a library context of its own, so that nothing changes for other users of OpenSSL in the process.
+package enum LegacyProvider {
+  /// Safe to share: a library context is made for use by many threads, and this one is never changed or freed.
+  nonisolated(unsafe) private static let loaded: (context: OpaquePointer?, isInstalled: Bool) = {
+    guard let context = unsafe OSSL_LIB_CTX_new() else { return (nil, false) }
+    _ = unsafe OSSL_PROVIDER_load(context, "default")
+    // A module of its own.
+    let legacy = unsafe OSSL_PROVIDER_load(context, "legacy")
+    ERR_clear_error()
+    return unsafe (context, legacy != nil)
+  }()
+
+  /// For functions of OpenSSL that look for algorithms. Never free it.
+  package static var context: OpaquePointer? { unsafe loaded.context }
+
+  /// Whether the old algorithms can be had. Without them the context has what OpenSSL has by default.
+  package static var isInstalled: Bool { unsafe loaded.isInstalled }
+}

@@ -1,0 +1,30 @@
+import COpenSSL
+
+/// What OpenSSL is told when it wants the pass phrase of a private key.
+package struct PassPhraseRequest {
+  private let passPhrase: [UInt8]?
+  /// The key is encrypted.
+  package private(set) var wasAsked = false
+
+  package init(_ passPhrase: [UInt8]?) { self.passPhrase = passPhrase }
+
+  /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; what else is in it is passed over.
+  ///
+  /// - Parameter pem: a BIO that is read.
+  /// - Returns: an EVP_PKEY to be freed; `nil` when there is none, and then OpenSSL's error queue says why.
+  package mutating func readPrivateKey(_ pem: OpaquePointer) -> OpaquePointer? {
+    // Safe: OpenSSL calls back during the call only, with the pointer given here.
+    unsafe withUnsafeMutablePointer(to: &self) { request in
+      unsafe PEM_read_bio_PrivateKey_ex(
+        pem, nil,
+        { buffer, size, _, data in
+          guard let request = unsafe data?.assumingMemoryBound(to: PassPhraseRequest.self), let buffer = unsafe buffer
+          else { return -1 }
+          unsafe request.pointee.wasAsked = true
+          guard let phrase = unsafe request.pointee.passPhrase, phrase.count <= Int(size) else { return -1 }
+          for (index, byte) in phrase.enumerated() { unsafe buffer[index] = CChar(bitPattern: byte) }
+          return Int32(phrase.count)
+        }, request, LegacyProvider.context, nil)
+    }
+  }
+}
