@@ -1,4 +1,5 @@
 import Foundation
+import TLSFoundation
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import TLSFoundation
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 /// What stands in a certificate that is to be made.
 struct CertificateProfile {

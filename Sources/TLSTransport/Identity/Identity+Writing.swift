@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 extension Identity {
   /// How PKCS#12 is encrypted.

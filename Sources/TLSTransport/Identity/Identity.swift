@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 /// What one side of a TLS connection shows and proves: a certificate, its private key, and the certificates between
 /// it and an authority.

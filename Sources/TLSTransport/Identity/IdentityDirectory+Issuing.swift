@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import TLSFoundation
 
 extension IdentityDirectory {
   /// What is to be in a directory.

@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 /// The certificates that an authority has taken back.
 @safe public final class RevocationList: @unchecked Sendable {

@@ -1,0 +1,93 @@
+import COpenSSL
+import Glibc
+
+/// An X.509 certificate.
+@safe package final class Certificate: @unchecked Sendable {
+  /// Sendable because this object owns it, nobody changes it, and OpenSSL counts references with atomics.
+  package let pointer: OpaquePointer
+
+  /// Takes over the caller's reference.
+  package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+  /// `nil` when the bytes are not a certificate in DER.
+  package convenience init?(der: [UInt8]) {
+    // Safe: the bytes are read within their length; OpenSSL moves the pointer, which is not used again.
+    let parsed = unsafe der.withUnsafeBufferPointer { bytes in
+      var position = bytes.baseAddress
+      return unsafe d2i_X509(nil, &position, bytes.count)
+    }
+    guard let parsed = unsafe parsed else {
+      ERR_clear_error()
+      return nil
+    }
+    unsafe self.init(owning: parsed)
+  }
+
+  deinit { unsafe X509_free(pointer) }
+
+  package func withPublicKey(_ body: (OpaquePointer) -> Bool) -> Bool? {
+    guard let key = unsafe X509_get0_pubkey(pointer) else {
+      ERR_clear_error()
+      return nil
+    }
+    return unsafe body(key)
+  }
+
+  /// Whether it is good for a server of that name or address.
+  package func isFor(_ serverName: String) -> Bool {
+    defer { ERR_clear_error() }
+    return unsafe X509_check_ip_asc(pointer, serverName, 0) == 1
+      || X509_check_host(pointer, serverName, serverName.utf8.count, 0, nil) == 1
+  }
+
+  /// When it ends, in seconds since 1970.
+  package var notAfterUnixSeconds: Int {
+    var end = unsafe tm()
+    guard unsafe ASN1_TIME_to_tm(X509_get0_notAfter(pointer), &end) == 1 else {
+      ERR_clear_error()
+      return 0
+    }
+    return unsafe timegm(&end)
+  }
+
+  // MARK: names
+
+  /// Bytes of a subject that are kept: a peer chooses how long its own is.
+  private static let maximumSubject = 1_024
+
+  /// The subject with its parts in the certificate's order, escaped as RFC 4514 says:
+  /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
+  package var subject: String { unsafe Self.subject(of: pointer) }
+
+  /// The same of any X509.
+  package static func subject(of certificate: OpaquePointer) -> String {
+    defer { ERR_clear_error() }
+    guard let name = unsafe X509_get_subject_name(certificate), let text = unsafe BIO_new(BIO_s_mem()) else {
+      return ""
+    }
+    defer { unsafe BIO_free(text) }
+    guard unsafe X509_NAME_print_ex(text, name, 0, apnscope_name_flags) >= 0 else { return "" }
+    var start: UnsafeMutablePointer<CChar>?
+    let length = unsafe apnscope_BIO_get_mem_data(text, &start)
+    // Safe: the text stands in the BIO's memory until it is freed, and is copied here.
+    return unsafe String(
+      decoding: UnsafeRawBufferPointer(start: start, count: min(Int(length), maximumSubject)), as: UTF8.self)
+  }
+
+  /// The topic that a provider's X509 names, its subject's first UID; `nil` when it has none.
+  package static func topic(of certificate: OpaquePointer) -> String? { unsafe text(of: certificate, NID_userId) }
+
+  /// The first part of a subject with that number in OpenSSL; `nil` when there is none.
+  package static func text(of certificate: OpaquePointer, _ number: Int32) -> String? {
+    defer { ERR_clear_error() }
+    guard let name = unsafe X509_get_subject_name(certificate) else { return nil }
+    let index = unsafe X509_NAME_get_index_by_NID(name, number, -1)
+    guard index >= 0, let entry = unsafe X509_NAME_get_entry(name, index) else { return nil }
+    var text: UnsafeMutablePointer<UInt8>?
+    let count = unsafe ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(entry))
+    guard count >= 0 else { return nil }
+    defer { unsafe CRYPTO_free(text, nil, 0) }
+    // Safe: OpenSSL made `count` bytes, which are copied before they are freed.
+    return unsafe String(decoding: UnsafeRawBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+  }
+}
