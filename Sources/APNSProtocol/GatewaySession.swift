@@ -116,8 +116,9 @@ public struct GatewaySession: Sendable {
       case .incomplete: break frames
       case .malformed(let error):
         // Command 1 has its identifier in front of the lengths, so it was read before they were found wrong.
-        let hasIdentifier = input.byte(at: offset) == 1 && input.byteCount - offset >= 5
-        verdict = .unframed(error, identifier: hasIdentifier ? input.uint32(at: offset + 1) : nil)
+        let isThere = input.byte(at: offset) == 1 && input.byteCount - offset >= PushNotification.Offsets.expiration
+        let identifier = isThere ? input.uint32(at: offset + PushNotification.Offsets.identifier) : nil
+        verdict = .unframed(error, identifier: identifier)
         break frames
       case .complete(let length):
         let frame = input.extracting(offset..<offset + length)

@@ -11,22 +11,25 @@ extension PushNotification {
     let command = bytes.byte(at: offset)
     switch command {
     case 2:
-      guard available >= 5 else { return .incomplete(needed: 5) }
-      let length = Int(bytes.uint32(at: offset + 1))
-      if length > limits.maximumFrameLength { return .malformed(ParseError(.frameTooLong(length), at: 1)) }
-      return available >= 5 + length ? .complete(5 + length) : .incomplete(needed: 5 + length)
-    case 0, 1:
-      let tokenAt = command == 0 ? 3 : 11
-      guard available >= tokenAt else { return .incomplete(needed: tokenAt) }
-      let tokenLength = Int(bytes.uint16(at: offset + tokenAt - 2))
-      if tokenLength > limits.maximumTokenLength {
-        return .malformed(ParseError(.tokenTooLong(tokenLength), at: tokenAt - 2))
+      guard available >= Offsets.items else { return .incomplete(needed: Offsets.items) }
+      let length = Int(bytes.uint32(at: offset + Offsets.frameLength))
+      if length > limits.maximumFrameLength {
+        return .malformed(ParseError(.frameTooLong(length), at: Offsets.frameLength))
       }
-      let payloadAt = tokenAt + tokenLength + 2
+      let end = Offsets.items + length
+      return available >= end ? .complete(end) : .incomplete(needed: end)
+    case 0, 1:
+      let tokenAt = Offsets.token(of: command)
+      guard available >= tokenAt else { return .incomplete(needed: tokenAt) }
+      let tokenLength = Offsets.length(in: bytes, before: offset + tokenAt)
+      if tokenLength > limits.maximumTokenLength {
+        return .malformed(ParseError(.tokenTooLong(tokenLength), at: tokenAt - Offsets.lengthField))
+      }
+      let payloadAt = Offsets.payload(token: tokenAt, length: tokenLength)
       guard available >= payloadAt else { return .incomplete(needed: payloadAt) }
-      let payloadLength = Int(bytes.uint16(at: offset + payloadAt - 2))
+      let payloadLength = Offsets.length(in: bytes, before: offset + payloadAt)
       if payloadLength > limits.maximumPayloadLength {
-        return .malformed(ParseError(.payloadTooLong(payloadLength), at: payloadAt - 2))
+        return .malformed(ParseError(.payloadTooLong(payloadLength), at: payloadAt - Offsets.lengthField))
       }
       if command == 0 && tokenLength == 0 && payloadLength == 0 {
         return .malformed(ParseError(.emptyNotification, at: 0))
@@ -70,16 +73,15 @@ extension PushNotification {
         if !readUsualItems(frame) { try readItems(frame) }
         return
       }
-      var offset = 1
       if command == 1 {
-        identifier = frame.uint32(at: 1)
-        expiration = frame.uint32(at: 5)
-        offset = 9
+        identifier = frame.uint32(at: Offsets.identifier)
+        expiration = frame.uint32(at: Offsets.expiration)
       }
-      let tokenLength = Int(frame.uint16(at: offset))
-      let payloadLength = Int(frame.uint16(at: offset + 2 + tokenLength))
-      token = Field(offset: offset + 2, length: tokenLength)
-      payload = Field(offset: offset + 4 + tokenLength, length: payloadLength)
+      let tokenAt = Offsets.token(of: command)
+      let tokenLength = Offsets.length(in: frame, before: tokenAt)
+      let payloadAt = Offsets.payload(token: tokenAt, length: tokenLength)
+      token = Field(offset: tokenAt, length: tokenLength)
+      payload = Field(offset: payloadAt, length: Offsets.length(in: frame, before: payloadAt))
     }
 
     /// Reads what fits of a command-2 frame whose items do not: the fields of the items before the first that does not.

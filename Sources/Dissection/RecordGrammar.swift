@@ -46,7 +46,16 @@ struct GatewayGrammar: RecordGrammar {
   let limits: ProtocolLimits
   private var hasSeenSimple = false
 
+  private typealias Offsets = PushNotification.Offsets
+
   init(limits: ProtocolLimits) { self.limits = limits }
+
+  /// Where the payload of a record of command 0 or 1 begins. Its header is there.
+  @inline(__always)
+  private static func payloadOffset(_ record: RawSpan, _ command: UInt8) -> Int {
+    let tokenAt = Offsets.token(of: command)
+    return Offsets.payload(token: tokenAt, length: Offsets.length(in: record, before: tokenAt))
+  }
 
   @inline(__always)
   func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {
@@ -66,8 +75,7 @@ struct GatewayGrammar: RecordGrammar {
         if rest.byteCount == 0 || rest.byte(at: 0) == 2 { return true }
         return isTrustworthySlowly(record, rest)
       }
-      let tokenAt = command == 0 ? 3 : 11
-      let payloadAt = tokenAt + Int(record.uint16(at: tokenAt - 2)) + 2
+      let payloadAt = Self.payloadOffset(record, command)
       if payloadAt < record.byteCount && record.byte(at: payloadAt) == UInt8(ascii: "{") { return true }
     }
     return isTrustworthySlowly(record, rest)
@@ -91,15 +99,16 @@ struct GatewayGrammar: RecordGrammar {
     guard available > 0 else { return atEnd ? .no : .needsMore }
     switch bytes.byte(at: offset) {
     case 2:
-      guard available >= 5 else { return atEnd ? .yes : .needsMore }
-      let length = Int(bytes.uint32(at: offset + 1))
+      guard available >= Offsets.items else { return atEnd ? .yes : .needsMore }
+      let length = Int(bytes.uint32(at: offset + Offsets.frameLength))
       guard length <= limits.maximumFrameLength else { return .no }
-      guard length > 0, available >= 6 else { return available >= 6 || atEnd ? .yes : .needsMore }
-      return (1...5).contains(bytes.byte(at: offset + 5)) ? .yes : .no
+      let hasItem = available > Offsets.items
+      guard length > 0, hasItem else { return hasItem || atEnd ? .yes : .needsMore }
+      return (1...5).contains(bytes.byte(at: offset + Offsets.items)) ? .yes : .no
     case let command where command <= 1:
-      let tokenAt = command == 0 ? 3 : 11
+      let tokenAt = Offsets.token(of: command)
       guard available >= tokenAt else { return atEnd ? .yes : .needsMore }
-      let length = Int(bytes.uint16(at: offset + tokenAt - 2))
+      let length = Offsets.length(in: bytes, before: offset + tokenAt)
       return length <= Self.longestCredibleToken && (command == 1 || length > 0) ? .yes : .no
     default: return .no
     }
@@ -159,7 +168,9 @@ struct GatewayGrammar: RecordGrammar {
   private func probeSimple(
     _ bytes: RawSpan, _ offset: Int, _ length: Int, _ isJSON: Bool, _ beginsBetween: Bool, _ atEnd: Bool
   ) -> Plausibility {
-    if isJSON, offset < 8 ? beginsBetween : bytes.byte(at: offset - 8) != 1 { return .yes }
+    // How far before it that frame would begin.
+    let distance = Offsets.token(of: 1) - Offsets.token(of: 0)
+    if isJSON, offset < distance ? beginsBetween : bytes.byte(at: offset - distance) != 1 { return .yes }
     if hasSeenSimple || (offset > 0 && bytes.byte(at: offset - 1) == UInt8(ascii: "}")) { return .yes }
     let next = offset + length
     guard next < bytes.byteCount else { return atEnd ? (offset == 0 ? .yes : .no) : .needsMore }
@@ -187,7 +198,7 @@ struct GatewayGrammar: RecordGrammar {
           return .yes
         }
       case .incomplete(let needed) where needed <= Self.longestUsualRecord && !atEnd:
-        if command == 2, bytes.byteCount - offset < 5 || isCredibleSoFar(bytes, offset) { return .needsMore }
+        if command == 2, bytes.byteCount - offset < Offsets.items || isCredibleSoFar(bytes, offset) { return .needsMore }
       default: continue
       }
     }
@@ -198,9 +209,9 @@ struct GatewayGrammar: RecordGrammar {
   /// five chance bytes.
   private func isCredibleSoFar(_ bytes: RawSpan, _ start: Int) -> Bool {
     guard bytes.byte(at: start) == 2 else {
-      let tokenAt = start + (bytes.byte(at: start) == 0 ? 3 : 11)
-      let payloadAt = tokenAt + Int(bytes.uint16(at: tokenAt - 2)) + 2
-      return payloadAt >= bytes.byteCount || bytes.byte(at: payloadAt) != 0
+      let frame = bytes.extracting(start..<bytes.byteCount)
+      let payloadAt = Self.payloadOffset(frame, frame.byte(at: 0))
+      return payloadAt >= frame.byteCount || frame.byte(at: payloadAt) != 0
     }
     let end = start + 5 + Int(bytes.uint32(at: start + 1))
     var seen: UInt8 = 0
