@@ -10,6 +10,12 @@ public struct FrameItem: Sendable, Equatable {
     self.data = data
   }
 
+  /// Bytes before an item's data.
+  @inlinable @inline(__always) public static var headerLength: Int { 3 }
+
+  /// Bytes of items 3, 4 and 5 as nearly every client ends a frame with them.
+  @inlinable @inline(__always) static var usualRestLength: Int { 3 * headerLength + 4 + 4 + 1 }
+
   /// What an item means. Ids outside the documented five are values too, not errors.
   public struct Identifier: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt8
@@ -27,6 +33,16 @@ public struct FrameItem: Sendable, Equatable {
     public static let expiration = Identifier(rawValue: 4)
     /// One byte: 10 or 5.
     public static let priority = Identifier(rawValue: 5)
+
+    /// Whether it is one of the documented five, and its data may have so many bytes.
+    package func canHave(length: Int) -> Bool {
+      switch self {
+      case .deviceToken, .payload: true
+      case .notificationIdentifier, .expiration: length == 4
+      case .priority: length == 1
+      default: false
+      }
+    }
   }
 }
 
@@ -37,14 +53,11 @@ extension PushNotification {
   public var items: [FrameItem] {
     guard command == .framed else { return [] }
     var items: [FrameItem] = []
-    var offset = 5
-    while offset + 3 <= frame.byteCount {
-      let length = Int(frame.uint16(at: offset + 1))
-      // Of a frame whose items do not fit it, only those before the one that does not.
-      guard offset + 3 + length <= frame.byteCount else { break }
-      let data = frame.extracting(offset + 3..<offset + 3 + length)
-      items.append(FrameItem(id: .init(rawValue: frame.byte(at: offset)), data: Array(copying: data)))
-      offset += 3 + length
+    var iterator = ItemIterator(end: frame.byteCount)
+    // Of a frame whose items do not fit it, only those before the one that does not.
+    while let item = try? iterator.next(in: frame) {
+      let data = frame.extracting(item.data.range)
+      items.append(FrameItem(id: .init(rawValue: item.id), data: Array(copying: data)))
     }
     return items
   }
@@ -53,14 +66,7 @@ extension PushNotification {
   public var unknownItems: [FrameItem] {
     var seen: Set<FrameItem.Identifier> = []
     return items.filter { item in
-      let fits =
-        switch item.id {
-        case .deviceToken, .payload: true
-        case .notificationIdentifier, .expiration: item.data.count == 4
-        case .priority: item.data.count == 1
-        default: false
-        }
-      return !fits || !seen.insert(item.id).inserted
+      !item.id.canHave(length: item.data.count) || !seen.insert(item.id).inserted
     }
   }
 }

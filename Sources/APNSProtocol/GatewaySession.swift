@@ -127,7 +127,8 @@ public struct GatewaySession: Sendable {
         do throws(ParseError) {
           layout = try PushNotification.Layout(parsing: frame)
         } catch {
-          verdict = .malformed(error, identifier: Self.identifier(before: error, in: frame))
+          // Its item may be among those that do fit.
+          verdict = .malformed(error, identifier: PushNotification.Layout(fitting: frame).identifier)
           break frames
         }
         let notification = PushNotification(layout: layout, frame: frame)
@@ -223,18 +224,6 @@ public struct GatewaySession: Sendable {
     if state == .lost { offset = input.byteCount }
     bytes += offset - start
     return offset
-  }
-
-  /// The identifier in a frame whose items do not fit, when it stands before the place of the error.
-  @usableFromInline @inline(never)
-  static func identifier(before error: ParseError, in frame: RawSpan) -> UInt32? {
-    var offset = 5
-    while offset + 3 <= error.offset {
-      let length = Int(frame.uint16(at: offset + 1))
-      if frame.byte(at: offset) == 3, length == 4 { return frame.uint32(at: offset + 3) }
-      offset += 3 + length
-    }
-    return nil
   }
 }
 

@@ -103,18 +103,19 @@ extension PushNotification {
     @inlinable @inline(__always)
     mutating func readUsualItems(_ frame: RawSpan) -> Bool {
       let end = frame.byteCount
-      guard end >= 5 + 3 + 3 + 18, frame.byte(at: 5) == 1 else { return false }
-      let tokenLength = Int(frame.uint16(at: 6))
-      let second = 8 &+ tokenLength
-      let third = end &- 18
-      guard second &+ 3 <= third, frame.byte(at: second) == 2,
-        second &+ 3 &+ Int(frame.uint16(at: second &+ 1)) == third,
+      let (first, header, rest) = (Offsets.items, FrameItem.headerLength, FrameItem.usualRestLength)
+      guard end >= first + header + header + rest, frame.byte(at: first) == 1 else { return false }
+      let tokenLength = Int(frame.uint16(at: first + 1))
+      let second = first + header &+ tokenLength
+      let third = end &- rest
+      guard second &+ header <= third, frame.byte(at: second) == 2,
+        second &+ header &+ Int(frame.uint16(at: second &+ 1)) == third,
         frame.uint32(at: third) >> 8 == 0x03_0004, frame.uint32(at: third &+ 7) >> 8 == 0x04_0004,
         frame.uint32(at: third &+ 14) >> 8 == 0x05_0001
       else { return false }
-      token = Field(offset: 8, length: tokenLength)
-      payload = Field(offset: second &+ 3, length: third &- second &- 3)
-      identifier = frame.uint32(at: third &+ 3)
+      token = Field(offset: first + header, length: tokenLength)
+      payload = Field(offset: second &+ header, length: third &- second &- header)
+      identifier = frame.uint32(at: third &+ header)
       expiration = frame.uint32(at: third &+ 10)
       priority = frame.byte(at: third &+ 17)
       return true
@@ -122,21 +123,12 @@ extension PushNotification {
 
     @inlinable @inline(__always)
     mutating func readItems(_ frame: RawSpan) throws(ParseError) {
-      let end = frame.byteCount
-      var offset = 5
+      var items = ItemIterator(end: frame.byteCount)
       var last = -1
-      while offset < end {
-        guard end - offset >= 3 else { throw ParseError(.itemHeaderCut, at: offset) }
-        let id = frame.byte(at: offset)
-        let length = Int(frame.uint16(at: offset + 1))
-        let data = offset + 3
-        guard end - data >= length else {
-          throw ParseError(.itemOverrun(item: id, length: length), at: offset)
-        }
-        read(item: id, Field(offset: data, length: length), of: frame)
-        if Int(id) <= last { hasUnusualItemOrder = true }
-        last = Int(id)
-        offset = data + length
+      while let item = try items.next(in: frame) {
+        read(item: item.id, item.data, of: frame)
+        if Int(item.id) <= last { hasUnusualItemOrder = true }
+        last = Int(item.id)
       }
     }
 

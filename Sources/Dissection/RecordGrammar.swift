@@ -198,7 +198,8 @@ struct GatewayGrammar: RecordGrammar {
           return .yes
         }
       case .incomplete(let needed) where needed <= Self.longestUsualRecord && !atEnd:
-        if command == 2, bytes.byteCount - offset < Offsets.items || isCredibleSoFar(bytes, offset) { return .needsMore }
+        let isShort = bytes.byteCount - offset < Offsets.items
+        if command == 2, isShort || isCredibleSoFar(bytes, offset) { return .needsMore }
       default: continue
       }
     }
@@ -208,28 +209,19 @@ struct GatewayGrammar: RecordGrammar {
   /// Whether the items that are already there could belong to a frame: a search must not wait for 128 KiB because of
   /// five chance bytes.
   private func isCredibleSoFar(_ bytes: RawSpan, _ start: Int) -> Bool {
-    guard bytes.byte(at: start) == 2 else {
-      let frame = bytes.extracting(start..<bytes.byteCount)
+    let frame = bytes.extracting(start..<bytes.byteCount)
+    guard frame.byte(at: 0) == 2 else {
       let payloadAt = Self.payloadOffset(frame, frame.byte(at: 0))
       return payloadAt >= frame.byteCount || frame.byte(at: payloadAt) != 0
     }
-    let end = start + 5 + Int(bytes.uint32(at: start + 1))
     var seen: UInt8 = 0
-    var offset = start + 5
-    while offset + 3 <= min(bytes.byteCount, end) {
-      let id = bytes.byte(at: offset)
-      let length = Int(bytes.uint16(at: offset + 1))
-      let fits =
-        switch id {
-        case 1: length <= Self.longestCredibleToken
-        case 2: true
-        case 3, 4: length == 4
-        case 5: length == 1
-        default: false
-        }
-      guard fits, seen & (1 << id) == 0, offset + 3 + length <= end else { return false }
-      seen |= 1 << id
-      offset += 3 + length
+    var items = ItemIterator(end: Offsets.items + Int(frame.uint32(at: Offsets.frameLength)))
+    while items.hasHeader(in: frame) {
+      guard let item = try? items.next(in: frame), seen & (1 << item.id) == 0,
+        FrameItem.Identifier(rawValue: item.id).canHave(length: item.data.length),
+        item.id != 1 || item.data.length <= Self.longestCredibleToken
+      else { return false }
+      seen |= 1 << item.id
     }
     return true
   }

@@ -90,27 +90,28 @@ package struct RecordedNotification {
     guard scratch.count - tokenLength <= 65_535 else { throw RecordError("payload is longer than 65535 bytes") }
     let token = scratch.bytes.extracting(0..<tokenLength)
     let payload = scratch.bytes.extracting(tokenLength..<scratch.count)
+    let start = output.count
     switch command {
-    case 0:
-      PushNotification.encodeSimple(token: token, payload: payload, into: &output)
-      return Frame(tokenLength: tokenLength)
+    case 0: PushNotification.encodeSimple(token: token, payload: payload, into: &output)
     case 1:
       PushNotification.encodeEnhanced(
         identifier: 0, expiration: expiration ?? 0, token: token, payload: payload, into: &output)
-      return Frame(identifierOffset: 1, tokenLength: tokenLength)
     default:
       if self.token != nil, hasPayload, items == nil, order == nil {
         PushNotification.encodeFramed(
           token: token, payload: payload, identifier: hasIdentifier ? 0 : nil, expiration: expiration,
           priority: priority, into: &output)
-        return Frame(
-          identifierOffset: hasIdentifier ? 5 + 3 + tokenLength + 3 + payload.byteCount + 3 : nil,
-          tokenLength: tokenLength)
+      } else {
+        let items = unusualItems(
+          token: self.token == nil ? nil : Array(copying: token), payload: hasPayload ? Array(copying: payload) : nil)
+        PushNotification.encodeFramed(items: items, into: &output)
       }
-      return encodeFramed(
-        token: self.token == nil ? nil : Array(copying: token), payload: hasPayload ? Array(copying: payload) : nil,
-        into: &output)
     }
+    // Of command 2 an item that is not the recorded identifier may look like one.
+    let isIdentified = command == 1 || hasIdentifier
+    let frame = output.bytes.extracting(start..<output.count)
+    return Frame(
+      identifierOffset: isIdentified ? PushNotification.identifierOffset(in: frame) : nil, tokenLength: tokenLength)
   }
 
   /// Returns whether there is one, which may be empty.
@@ -147,8 +148,8 @@ package struct RecordedNotification {
     return true
   }
 
-  /// Items are missing, unknown, or in another order than usual.
-  private func encodeFramed(token: [UInt8]?, payload: [UInt8]?, into output: inout ByteWriter) -> Frame {
+  /// The items of a frame in which some are missing, unknown, or in another order than usual.
+  private func unusualItems(token: [UInt8]?, payload: [UInt8]?) -> [FrameItem] {
     var known: [UInt8: [UInt8]] = [:]
     known[1] = token
     known[2] = payload
@@ -158,29 +159,18 @@ package struct RecordedNotification {
     var others = items ?? []
     // Without an order they came by rising id.
     let order = order ?? (known.keys + others.map(\.id.rawValue)).sorted()
-    var identifierOffset: Int?
-    var (all, length): ([FrameItem], Int) = ([], 5)
-    func append(_ item: FrameItem) {
-      all.append(item)
-      length += 3 + item.data.count
-    }
+    var all: [FrameItem] = []
     for id in order {
       // Of several with one id the first is the one that counts, if it can be.
       if let data = known.removeValue(forKey: id) {
-        if id == 3 { identifierOffset = length + 3 }
-        append(FrameItem(id: .init(rawValue: id), data: data))
+        all.append(FrameItem(id: .init(rawValue: id), data: data))
       } else if let index = others.firstIndex(where: { $0.id.rawValue == id }) {
-        append(others.remove(at: index))
+        all.append(others.remove(at: index))
       }
     }
     // What the order does not tell of, if the record does not agree with itself.
-    for (id, data) in known.sorted(by: { $0.key < $1.key }) {
-      if id == 3 { identifierOffset = length + 3 }
-      append(FrameItem(id: .init(rawValue: id), data: data))
-    }
-    for item in others { append(item) }
-    PushNotification.encodeFramed(items: all, into: &output)
-    return Frame(identifierOffset: identifierOffset, tokenLength: token?.count ?? 0)
+    let rest = known.sorted { $0.key < $1.key }.map { FrameItem(id: .init(rawValue: $0.key), data: $0.value) }
+    return all + rest + others
   }
 }
 
