@@ -22,17 +22,17 @@ public struct FrameItem: Sendable, Equatable {
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Binary device token; documented as 32 bytes, later up to 100.
-    public static let deviceToken = Identifier(rawValue: 1)
+    @inlinable public static var deviceToken: Identifier { Identifier(rawValue: 1) }
     /// JSON, not NUL-terminated.
-    public static let payload = Identifier(rawValue: 2)
+    @inlinable public static var payload: Identifier { Identifier(rawValue: 2) }
     // Apple's name of the item, which the rule would cut to "notification".
     // swift-format-ignore: DontRepeatTypeInStaticProperties
     /// Four opaque bytes that an error response gives back.
-    public static let notificationIdentifier = Identifier(rawValue: 3)
+    @inlinable public static var notificationIdentifier: Identifier { Identifier(rawValue: 3) }
     /// UNIX seconds UTC, four bytes.
-    public static let expiration = Identifier(rawValue: 4)
+    @inlinable public static var expiration: Identifier { Identifier(rawValue: 4) }
     /// One byte: 10 or 5.
-    public static let priority = Identifier(rawValue: 5)
+    @inlinable public static var priority: Identifier { Identifier(rawValue: 5) }
 
     /// Whether it is one of the documented five, and its data may have so many bytes.
     package func canHave(length: Int) -> Bool {

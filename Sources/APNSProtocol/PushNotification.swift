@@ -75,11 +75,11 @@ extension PushNotification {
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Token and payload only.
-    public static let simple = Command(rawValue: 0)
+    @inlinable public static var simple: Command { Command(rawValue: 0) }
     /// With identifier and expiration.
-    public static let enhanced = Command(rawValue: 1)
+    @inlinable public static var enhanced: Command { Command(rawValue: 1) }
     /// A frame of items.
-    public static let framed = Command(rawValue: 2)
+    @inlinable public static var framed: Command { Command(rawValue: 2) }
   }
 
   /// Where a field stands in its frame, in bytes from the command byte; `offset` 0 when the field is absent.

@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 
 extension Workload {
@@ -35,11 +36,10 @@ extension Workload {
   /// A command-2 frame whose length is right and whose last item claims more than there is, with its identifier before.
   @inline(never)
   static func encodeMalformed(_ number: UInt64, into output: inout ByteWriter) {
-    output.write(2)
-    output.write(bigEndian: UInt32(7 + 3 + 4))
-    writeItem(3, 4, into: &output)
+    PushNotification.writeFrameHeader(length: 2 * (FrameItem.headerLength + 4), into: &output)
+    PushNotification.writeItemHeader(.notificationIdentifier, length: 4, into: &output)
     output.write(bigEndian: identifier(of: number))
-    writeItem(1, 32, into: &output)
+    PushNotification.writeItemHeader(.deviceToken, length: 32, into: &output)
     output.write(bigEndian: UInt32(0))
   }
 }

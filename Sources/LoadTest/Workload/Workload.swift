@@ -113,70 +113,27 @@ public final class Workload: Sendable {
     return fault(of: number)
   }
 
-  /// ```
-  /// 0  00 | token length u16 | token | payload length u16 | payload
-  /// 1  01 | identifier 4 | expiration 4 | as command 0
-  /// 2  02 | length u32 | 01 length token | 02 length payload | 03 0004 identifier | 04 0004 expiration | 05 0001 priority
-  /// ```
   private func encode(_ number: UInt64, _ draws: Draws, _ variation: Variation, into output: inout ByteWriter) {
     let command = commands.draw(draws[.command])
     let size = payloads.size(of: number, draws)
     let payloadLength = variation.hasPayload ? size + variation.extraPayload : 0
     let tokenLength = variation.tokenLength
+    let identifier = Self.identifier(of: number)
     output.reserve(64 + tokenLength + payloadLength)
     guard command == 2 else {
-      output.write(command)
-      if command == 1 {
-        output.write(bigEndian: Self.identifier(of: number))
-        output.write(bigEndian: expirations.draw(draws[.expiration]) ?? 0)
-      }
-      output.write(bigEndian: UInt16(truncatingIfNeeded: tokenLength))
-      writeToken(draws, variation, into: &output)
-      output.write(bigEndian: UInt16(truncatingIfNeeded: payloadLength))
-      if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, draws, into: &output) }
-      return
+      let expiration = command == 1 ? expirations.draw(draws[.expiration]) ?? 0 : 0
+      return PushNotification.encodeUnframed(
+        numbers: command == 1 ? (identifier, expiration) : nil, tokenLength: tokenLength, payloadLength: payloadLength,
+        into: &output, token: { writeToken(draws, variation, into: &$0) },
+        payload: {
+          if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, draws, into: &$0) }
+        })
     }
-    let priority = priorities.draw(draws[.priority])
-    let expiration = expirations.draw(draws[.expiration])
-    var length = 7
-    if variation.hasToken { length += 3 + tokenLength }
-    if variation.hasPayload { length += 3 + payloadLength }
-    if expiration != nil { length += 7 }
-    if priority != nil { length += 4 }
-    output.write(2)
-    output.write(bigEndian: UInt32(truncatingIfNeeded: length))
-    if variation.hasToken {
-      Self.writeItem(1, tokenLength, into: &output)
-      writeToken(draws, variation, into: &output)
-    }
-    if variation.hasPayload {
-      Self.writeItem(2, payloadLength, into: &output)
-      payloads.write(number, size, extra: variation.extraPayload, draws, into: &output)
-    }
-    let identifier = UInt64(Self.identifier(of: number))
-    if let expiration, let priority {
-      // The usual end in three words instead of nine.
-      output.write(bigEndian: 0x03_0004_0000_0000_04 | identifier << 8)
-      output.write(bigEndian: 0x0004_0000_0000_05_00 | UInt64(expiration) << 16)
-      output.write(bigEndian: 0x01_00 | UInt16(priority))
-      return
-    }
-    Self.writeItem(3, 4, into: &output)
-    output.write(bigEndian: Self.identifier(of: number))
-    if let expiration {
-      Self.writeItem(4, 4, into: &output)
-      output.write(bigEndian: expiration)
-    }
-    if let priority {
-      Self.writeItem(5, 1, into: &output)
-      output.write(priority)
-    }
-  }
-
-  @inline(__always)
-  static func writeItem(_ id: UInt8, _ length: Int, into output: inout ByteWriter) {
-    output.write(id)
-    output.write(bigEndian: UInt16(truncatingIfNeeded: length))
+    PushNotification.encodeFramed(
+      tokenLength: variation.hasToken ? tokenLength : nil, payloadLength: variation.hasPayload ? payloadLength : nil,
+      identifier: identifier, expiration: expirations.draw(draws[.expiration]),
+      priority: priorities.draw(draws[.priority]), into: &output, token: { writeToken(draws, variation, into: &$0) },
+      payload: { payloads.write(number, size, extra: variation.extraPayload, draws, into: &$0) })
   }
 
   /// Token number i is a pure function of the seed and i, and no two are the same; which one a notification goes to is
