@@ -61,11 +61,6 @@ public struct PushNotification: ~Escapable {
     @_lifetime(copy self)
     get { frame.extracting(layout.payload.range) }
   }
-
-  /// A frame that cannot be accepted because its token is empty.
-  ///
-  /// Clients send one on purpose as the last of a connection: its rejection proves everything before it accepted.
-  @inlinable public var isKnownBad: Bool { layout.token.length == 0 }
 }
 
 extension PushNotification {

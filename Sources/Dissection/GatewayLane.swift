@@ -168,7 +168,7 @@ struct GatewayLane {
     } catch {
       return decode(malformed: error, frame, at: place, &session, &output)
     }
-    let index = session.write(identifier: layout.identifier, isKnownBad: layout.token.length == 0)
+    let index = session.write(identifier: layout.identifier, isKnownBad: layout.isKnownBad)
     if layout.token.length != 32 || layout.identifier == 0 { noteFaults(layout, frame, &session) }
     output.sink.receive(layout, frame, at: place, index: index)
   }

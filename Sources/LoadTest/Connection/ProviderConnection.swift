@@ -259,12 +259,7 @@ final class ProviderConnection {
 
   static let markerIdentifier: UInt32 = 0xffff_ffff
 
-  /// As pushy's: a frame of 24 bytes with an empty token and an empty payload.
-  static let markerFrame: [UInt8] =
-    [
-      0x02, 0, 0, 0, 24, 0x01, 0, 0, 0x02, 0, 0, 0x03, 0, 4, 0xff, 0xff, 0xff, 0xff, 0x04, 0, 4, 0, 0, 0, 0, 0x05, 0, 1,
-      10,
-    ]
+  static let markerFrame = PushNotification.knownBadFrame(identifier: markerIdentifier)
 
   // MARK: in
 
