@@ -54,7 +54,8 @@ let package = Package(
     .target(name: "TLSDecryption", dependencies: ["Bytes", "COpenSSL", "TLSFoundation"], swiftSettings: settings),
 
     .target(
-      name: "Dissection", dependencies: ["Bytes", "APNSProtocol", "PacketCapture", "TLSDecryption", "TLSFoundation"],
+      name: "Dissection",
+      dependencies: ["Bytes", "APNSProtocol", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation"],
       swiftSettings: settings),
 
     .target(
@@ -149,7 +150,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "DissectionTests",
-      dependencies: ["Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Bytes", "TestSupport"],
+      dependencies: [
+        "Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+      ],
       exclude: ["Truth"], swiftSettings: settings),
     .testTarget(
       name: "TLSTransportTests",

@@ -1,14 +1,5 @@
+import Measurement
 import PacketCapture
-
-/// Where the values of a sample lie. Percentiles are nearest-rank: a value that occurred.
-public struct Distribution: Sendable, Codable {
-  public var count: Int
-  public var min: Double
-  public var mean: Double
-  public var p50: Double
-  public var p95: Double
-  public var max: Double
-}
 
 /// Counts of small whole numbers; larger ones than `highest` are counted as it.
 struct Counts {
@@ -28,8 +19,8 @@ struct Counts {
   }
 
   /// Values that occurred, and how often.
-  var pairs: [(value: Int, count: Int)] {
-    counts.enumerated().compactMap { $1 > 0 ? ($0, $1) : nil }
+  var buckets: [TraceReport.Bucket] {
+    counts.enumerated().compactMap { $1 > 0 ? TraceReport.Bucket($0, $1) : nil }
   }
 
   var distribution: Distribution? {

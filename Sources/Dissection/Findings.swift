@@ -1,52 +1,50 @@
+import Measurement
+
 /// What is worth a look in a recording, with how often it occurred and the first packet that shows it.
 struct Findings {
-  /// In the order in which they are listed: what lost notifications first.
-  enum Kind: Int, CaseIterable {
-    case neverResent, resent, lostNotTracked, unknownFate, unknownFateAfterResponse, unresolvedResponse, ambiguousZero
-    case ambiguousIdentifier, tokenFailedAgain
-    case severalResponses, acknowledgement, foreignCommand
-    case malformedItems, malformed, lostBytes, truncatedBytes, cutRecord, undecryptedBytes, conflict, limitHit
-    case reconnectStorm, unbatched
-    case payloadOver4096, payloadOver2048, notAnObject, unusualTokenLength, knownBad, strangeExpiration, unknownItems
-    case feedbackWithoutTime
-  }
+  /// In the order in which they were first noted. A recording has findings of a few kinds, so they are searched.
+  private var noted: [(kind: FindingKind, count: Int, firstPacket: Int)] = []
+  /// The one that was noted last, which is often noted again.
+  private var latest = 0
 
-  private var counts = [Int](repeating: 0, count: Kind.allCases.count)
-  private var firstPackets = [Int](repeating: 0, count: Kind.allCases.count)
-
-  mutating func note(_ kind: Kind, count: Int = 1, packet: Int) {
-    counts[kind.rawValue] += count
-    if packet > 0 && (firstPackets[kind.rawValue] == 0 || packet < firstPackets[kind.rawValue]) {
-      firstPackets[kind.rawValue] = packet
+  mutating func note(_ kind: FindingKind, count: Int = 1, packet: Int) {
+    if latest >= noted.count || noted[latest].kind != kind { find(kind) }
+    noted[latest].count += count
+    if packet > 0 && (noted[latest].firstPacket == 0 || packet < noted[latest].firstPacket) {
+      noted[latest].firstPacket = packet
     }
   }
 
+  @inline(never)
+  private mutating func find(_ kind: FindingKind) {
+    if let index = noted.indices.first(where: { noted[$0].kind == kind }) {
+      latest = index
+    } else {
+      latest = noted.count
+      noted.append((kind, 0, 0))
+    }
+  }
+
+  /// What lost notifications first.
   var rows: [InspectionReport.FindingRow] {
-    Kind.allCases.compactMap { kind in
-      let count = counts[kind.rawValue]
-      guard count > 0 else { return nil }
-      let packet = firstPackets[kind.rawValue]
+    FindingKind.allCases.compactMap { kind in
+      guard let finding = noted.first(where: { $0.kind == kind }), finding.count > 0 else { return nil }
       return InspectionReport.FindingRow(
-        kind: kind.code, count: count, firstPacket: packet > 0 ? packet : nil, text: kind.text(count))
+        kind, count: finding.count, firstPacket: finding.firstPacket > 0 ? finding.firstPacket : nil,
+        text: kind.text(finding.count))
     }
   }
 }
 
-extension Findings.Kind {
-  /// The name in JSON: the case's name in snake case.
-  var code: String {
-    "\(self)".reduce(into: "") { text, character in
-      if character.isUppercase || (character.isNumber && text.last?.isNumber == false) { text += "_" }
-      text += character.lowercased()
-    }
-  }
-
-  func text(_ count: Int) -> String {
+extension FindingKind {
+  /// In words. What could not be read has words of its own (`UnreadConnections`), and none here.
+  fileprivate func text(_ count: Int) -> String {
     func notifications(_ verb: String) -> String {
       count == 1 ? "1 notification \(verb == "were" ? "was" : verb)" : "\(count) notifications \(verb)"
     }
     func some(_ one: String, _ many: String) -> String { count == 1 ? "1 \(one)" : "\(count) \(many)" }
     return switch self {
+    case .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol, .emptyConnection: ""
     case .neverResent: notifications("were") + " written after a rejected one and never seen again"
     case .resent: notifications("were") + " discarded after a rejection and sent again later"
     case .lostNotTracked: some("discarded notification", "discarded notifications") + " too many to follow up"

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// Counts records into one screen's worth of facts. It sees the same records that `RecordWriter` writes; nothing is
@@ -130,8 +131,8 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: GapRecord) {
-    report.gapsByReason[record.reason.rawValue, default: 0] += 1
-    let kind: Findings.Kind =
+    report.gapsByReason[record.reason, default: 0] += 1
+    let kind: FindingKind =
       switch record.reason {
       case .lost: .lostBytes
       case .truncated: .truncatedBytes
@@ -154,7 +155,7 @@ public struct Inspection: RecordSink {
     let packet = tally.lastPacket
     unread.note(record)
     if record.fates.unknown > 0 && record.end != .captureEnd {
-      let kind: Findings.Kind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
+      let kind: FindingKind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
       shared.findings.note(kind, count: record.fates.unknown, packet: packet)
     }
     if record.conflictingBytes > 0 { shared.findings.note(.conflict, count: record.conflictingBytes, packet: packet) }

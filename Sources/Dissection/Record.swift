@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 import TLSDecryption
 
@@ -88,18 +89,7 @@ public struct FeedbackRecord: ~Escapable {
 
 /// Bytes that the capture does not hold, or that belong to a record it does not hold whole.
 public struct GapRecord: Sendable {
-  public enum Reason: String, Sendable {
-    /// Sent, and not in the capture.
-    case lost
-    /// Cut off by the snap length.
-    case truncated
-    /// The end of a record that began before the capture.
-    case beforeCapture = "before_capture"
-    /// Captured, and not to be decrypted.
-    case undecrypted
-    /// The beginning of a record that the capture does not end.
-    case captureEnd = "capture_end"
-  }
+  public typealias Reason = CapturedGap
 
   public var place: RecordPlace
   public var direction: Direction
@@ -117,13 +107,7 @@ public struct MalformedRecord: Sendable {
 
 /// A connection as a whole, when it has ended.
 public struct ConnectionRecord: Sendable {
-  public enum End: String, Sendable {
-    case clientFIN = "client_fin"
-    case serverFIN = "server_fin"
-    case clientRST = "client_rst"
-    case serverRST = "server_rst"
-    case captureEnd = "capture_end"
-  }
+  public typealias End = CapturedEnd
 
   public var connection: Int
   public var service: Service

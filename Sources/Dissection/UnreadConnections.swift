@@ -1,3 +1,4 @@
+import Measurement
 import TLSDecryption
 
 /// Connections of which nothing of this protocol could be read, counted by server port and by what they are instead.
@@ -46,22 +47,22 @@ struct UnreadConnections {
   /// What keeps a recording, or a part of it, from being read.
   func findings(_ summary: InspectionReport.Summary) -> [InspectionReport.FindingRow] {
     var rows: [InspectionReport.FindingRow] = []
-    func add(_ kind: String, _ count: Int, _ text: String) {
-      rows.append(InspectionReport.FindingRow(kind: kind, count: count, firstPacket: nil, text: text))
+    func add(_ kind: FindingKind, _ count: Int, _ text: String) {
+      rows.append(InspectionReport.FindingRow(kind, count: count, text: text))
     }
     let hasRead = summary.hasRead
-    if !hasRead { add("nothing_read", 1, Self.nothing(summary)) }
+    if !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
     func are(_ count: Int) -> String { count == 1 ? "is" : "are" }
     if encrypted > 0 {
       add(
-        "undecrypted_connection", encrypted,
+        .undecryptedConnection, encrypted,
         "\(encrypted) of \(total) connections \(are(encrypted)) encrypted"
           + (withoutSecret == encrypted
             ? "; give --keys with the secrets" : "; each connection's record says what it lacks"))
     }
     if partlyEncrypted > 0 {
       add(
-        "partly_decrypted", partlyEncrypted,
+        .partlyDecrypted, partlyEncrypted,
         "\(partlyEncrypted) of \(total) connections \(partlyEncrypted == 1 ? "was" : "were") not wholly decrypted")
     }
     // Other protocols are reported only when nothing of this one was read.
@@ -71,15 +72,15 @@ struct UnreadConnections {
       let which = "\(count) \(count == 1 ? "connection" : "connections") on port \(kind.port)"
       let isOne = count == 1
       add(
-        "other_protocol", count,
+        .otherProtocol, count,
         kind.other.map { "\(which) \(are(count)) \($0.name)" }
           ?? "\(which) \(isOne ? "uses" : "use") no protocol that is known here; --port \(kind.port)=gateway reads \(isOne ? "it" : "them") as a gateway's"
       )
     }
     let more = sorted.dropFirst(Self.listed).reduce(0) { $0 + $1.value } + (hasRead ? 0 : uncounted)
-    if more > 0 { add("other_protocol", more, "\(more) further connections speak another protocol") }
+    if more > 0 { add(.otherProtocol, more, "\(more) further connections speak another protocol") }
     if !hasRead && empty > 0 {
-      add("empty_connection", empty, "\(empty) of \(total) connections carried no byte")
+      add(.emptyConnection, empty, "\(empty) of \(total) connections carried no byte")
     }
     return rows
   }

@@ -1,5 +1,5 @@
 import Bytes
-import Dissection
+import Measurement
 
 /// An inspection's report as one screen of text.
 struct InspectionText {
@@ -37,7 +37,7 @@ struct InspectionText {
         add("  from \(first)  for \(Self.seconds(duration))")
       }
     }
-    var losses = report.gapsByReason.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+    var losses = report.gapsByReason.sorted.map { "\($0.count) \($0.name)" }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
     if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
     let none = report.summary.hasRead ? "none" : "not known, because nothing was read"
@@ -88,7 +88,7 @@ struct InspectionText {
         row.opened.map { String($0.dropFirst(11).prefix(12)) } ?? "-",
         row.durationS.map(Self.seconds) ?? "-", sent, fates,
         row.firstErrorStatus.map { "\($0) \(row.firstErrorName ?? "")" } ?? "-",
-        row.discardedAfterFirstError.map(String.init) ?? "-", row.end,
+        row.discardedAfterFirstError.map(String.init) ?? "-", row.end.rawValue,
       ])
     }
     text += table.text(indent: 2)
@@ -164,7 +164,7 @@ struct InspectionText {
     guard !table.isEmpty else { return }
     text += "\n" + table.text(indent: 0)
     if !report.ends.isEmpty {
-      let ends = report.ends.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.value) \($0.key)" }
+      let ends = report.ends.mostFirst.map { "\($0.count) \($0.name)" }
       self.add("ended by       \(ends.joined(separator: ", "))")
     }
   }

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 
 @testable import Dissection
 

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 import TestSupport
 import Testing
@@ -8,7 +9,7 @@ import Testing
 
 @Suite("Inspection")
 struct InspectionTests {
-  private func finding(_ kind: String, in report: InspectionReport) -> InspectionReport.FindingRow? {
+  private func finding(_ kind: FindingKind, in report: InspectionReport) -> InspectionReport.FindingRow? {
     report.findings.first { $0.kind == kind }
   }
 
@@ -29,10 +30,10 @@ struct InspectionTests {
     capture.client(second, push(3, device: 3, "other") + push(4, device: 44))
     capture.finish(second)
     let report = try capture.inspected()
-    let resent = try #require(finding("resent", in: report))
+    let resent = try #require(finding(.resent, in: report))
     #expect(resent.count == 2)
     #expect(resent.firstPacket == response)
-    let lost = try #require(finding("never_resent", in: report))
+    let lost = try #require(finding(.neverResent, in: report))
     #expect(lost.count == 3)
     #expect(lost.firstPacket == response)
     #expect(response < late)
@@ -63,8 +64,8 @@ struct InspectionTests {
     capture.client(second, push(9, device: 7))
     capture.finish(second)
     let report = try capture.inspected()
-    #expect(finding("resent", in: report)?.count == 1)
-    #expect(finding("never_resent", in: report)?.count == 1)
+    #expect(finding(.resent, in: report)?.count == 1)
+    #expect(finding(.neverResent, in: report)?.count == 1)
   }
 
   @Test("Oddities are counted, each with the first packet that shows it") func oddities() throws {
@@ -80,34 +81,34 @@ struct InspectionTests {
     func json(_ length: Int) -> [UInt8] {
       Array("{\"a\":\"".utf8) + [UInt8](repeating: 0x61, count: length - 8) + Array("\"}".utf8)
     }
-    var first: [String: Int] = [:]
-    func send(_ kinds: [String], _ bytes: [UInt8]) {
+    var first: [FindingKind: Int] = [:]
+    func send(_ kinds: [FindingKind], _ bytes: [UInt8]) {
       capture.client(line, bytes)
       for kind in kinds where first[kind] == nil { first[kind] = capture.packets }
     }
     send([], enhanced(0, token: 32, payload: json(2_048)))
-    send(["payload_over_2048"], enhanced(0, token: 32, payload: json(2_049)))
-    send(["payload_over_2048"], enhanced(0, token: 32, payload: json(4_096)))
-    send(["payload_over_4096"], enhanced(0, token: 32, payload: json(4_097)))
-    send(["strange_expiration"], enhanced(86_400, token: 32, payload: json(20)))
-    send(["strange_expiration"], enhanced(.max, token: 32, payload: json(20)))
+    send([.payloadOver2048], enhanced(0, token: 32, payload: json(2_049)))
+    send([.payloadOver2048], enhanced(0, token: 32, payload: json(4_096)))
+    send([.payloadOver4096], enhanced(0, token: 32, payload: json(4_097)))
+    send([.strangeExpiration], enhanced(86_400, token: 32, payload: json(20)))
+    send([.strangeExpiration], enhanced(.max, token: 32, payload: json(20)))
     send([], enhanced(1_900_000_000, token: 32, payload: json(20)))
-    send(["unusual_token_length"], enhanced(0, token: 8, payload: json(20)))
-    send(["not_an_object"], enhanced(0, token: 32, payload: Array("[1]".utf8)))
-    send(["known_bad"], enhanced(0, token: 0, payload: json(20)))
-    send(["malformed"], [0xff, 0xfe])
+    send([.unusualTokenLength], enhanced(0, token: 8, payload: json(20)))
+    send([.notAnObject], enhanced(0, token: 32, payload: Array("[1]".utf8)))
+    send([.knownBad], enhanced(0, token: 0, payload: json(20)))
+    send([.malformed], [0xff, 0xfe])
     send([], enhanced(0, token: 32, payload: json(20)))
     let report = try capture.inspected()
-    let counts = [
-      "payload_over_2048": 2, "payload_over_4096": 1, "strange_expiration": 2, "unusual_token_length": 1,
-      "not_an_object": 1, "known_bad": 1, "malformed": 1,
+    let counts: [FindingKind: Int] = [
+      .payloadOver2048: 2, .payloadOver4096: 1, .strangeExpiration: 2, .unusualTokenLength: 1,
+      .notAnObject: 1, .knownBad: 1, .malformed: 1,
     ]
     for (kind, count) in counts {
       let row = try #require(finding(kind, in: report), "\(kind)")
       #expect(row.count == count, "\(kind)")
       #expect(row.firstPacket == first[kind], "\(kind)")
     }
-    #expect(Set(report.findings.map(\.kind)).subtracting(["unknown_fate"]) == Set(counts.keys))
+    #expect(Set(report.findings.map(\.kind)).subtracting([.unknownFate]) == Set(counts.keys))
   }
 
   @Test("A token that is rejected again, a response that names nothing, a repeated identifier")
@@ -130,12 +131,12 @@ struct InspectionTests {
     capture.finish(line, byServer: true)
     let report = try capture.inspected()
     // A shutdown rejects nobody.
-    #expect(finding("token_failed_again", in: report)?.count == 1)
-    #expect(finding("token_failed_again", in: report)?.firstPacket == answers[1])
+    #expect(finding(.tokenFailedAgain, in: report)?.count == 1)
+    #expect(finding(.tokenFailedAgain, in: report)?.firstPacket == answers[1])
     #expect(report.repeatedlyRejectedTokens.map(\.tokenPrefix) == ["0909090909090909"])
     #expect(report.repeatedlyRejectedTokens.map(\.rejections) == [2])
-    #expect(finding("unresolved_response", in: report)?.firstPacket == unresolved)
-    #expect(finding("ambiguous_identifier", in: report)?.firstPacket == ambiguous)
+    #expect(finding(.unresolvedResponse, in: report)?.firstPacket == unresolved)
+    #expect(finding(.ambiguousIdentifier, in: report)?.firstPacket == ambiguous)
     #expect(report.errorsByStatus == [8: 4, 10: 1])
   }
 

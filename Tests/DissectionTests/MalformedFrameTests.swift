@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import Testing
 
 @testable import Dissection
@@ -86,8 +87,8 @@ struct MalformedFrameTests {
     let report = try capture.inspected()
     #expect(report.summary.notifications == 40 && report.malformed == 40)
     let kinds = report.findings.map(\.kind)
-    #expect(kinds.contains("malformed_items") && !kinds.contains("malformed"))
-    #expect(!kinds.contains("unresolved_response") && !kinds.contains("unknown_fate"))
+    #expect(kinds.contains(.malformedItems) && !kinds.contains(.malformed))
+    #expect(!kinds.contains(.unresolvedResponse) && !kinds.contains(.unknownFate))
   }
 
   @Test("JSON Lines and CSV show what could be read, and the problem")
@@ -111,14 +112,14 @@ struct MalformedFrameTests {
 
   @Test("A finding tells an ending without an error response from one whose response names none")
   func withoutResponse() throws {
-    for (answer, kind) in [([], "unknown_fate"), (refusal(8, 77), "unknown_fate_after_response")] as [([UInt8], String)]
+    for (answer, kind) in [([], .unknownFate), (refusal(8, 77), .unknownFateAfterResponse)] as [([UInt8], FindingKind)]
     {
       var capture = CaptureBuilder()
       let line = capture.connect()
       for identifier in 1...5 as ClosedRange<UInt32> { capture.client(line, good(identifier)) }
       if !answer.isEmpty { capture.server(line, answer) }
       capture.finish(line, byServer: true)
-      let kinds = try capture.inspected().findings.map(\.kind).filter { $0.hasPrefix("unknown_fate") }
+      let kinds = try capture.inspected().findings.map(\.kind).filter { $0.rawValue.hasPrefix("unknown_fate") }
       #expect(kinds == [kind])
     }
   }
@@ -134,7 +135,7 @@ struct MalformedFrameTests {
     #expect(seen.responses.map(\.isAmbiguous) == [true])
     #expect(seen.responses[0].notification == nil && seen.responses[0].accepted == nil)
     #expect(fates(of: seen.connections[0]) == [0, 0, 0, 20])
-    #expect(try capture.inspected().findings.map(\.kind).contains("ambiguous_zero"))
+    #expect(try capture.inspected().findings.map(\.kind).contains(.ambiguousZero))
   }
 
   @Test("Status 128 with identifier 0 after bytes that are no frame names nothing", arguments: [1, 20] as [UInt32])
@@ -162,8 +163,8 @@ struct MalformedFrameTests {
       capture.finish(line, byServer: true)
     }
     let kinds = Set(try capture.inspected().findings.map(\.kind))
-    #expect(kinds.contains("malformed_items"))
-    #expect(kinds.isDisjoint(with: ["known_bad", "resent", "unusual_token_length", "token_failed_again"]), "\(kinds)")
+    #expect(kinds.contains(.malformedItems))
+    #expect(kinds.isDisjoint(with: [.knownBad, .resent, .unusualTokenLength, .tokenFailedAgain]), "\(kinds)")
   }
 
   @Test(

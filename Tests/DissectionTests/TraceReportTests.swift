@@ -1,5 +1,6 @@
 import Bytes
 import FoundationEssentials
+import Measurement
 import PacketCapture
 import TestSupport
 import Testing
@@ -48,10 +49,10 @@ struct TraceReportTests {
     return connections + inspection.errors.map { "\($0)" }
       + [
         "\(inspection.summary)", "\(inspection.findings)", "\(inspection.fates)", "\(report.connections)",
-        "\(report.sent) \(report.errors) \(report.feedback)", "\(report.tokens) \(report.listed)",
+        "\(report.sent) \(report.errorResponses) \(report.feedbackTuples)", "\(report.tokens) \(report.feedback)",
         "\(report.perSegment) \(report.bytesPerSegment) \(report.payloads)",
-        "\(report.priorities.sorted { ($0.key ?? 0) < ($1.key ?? 0) })",
-        "\(report.start ?? 0) \(report.end ?? 0) \(report.frameBytes) \(report.errorTimes)",
+        "\(report.priorities.sorted { $0.key < $1.key }) \(report.withoutPriority) \(report.expirations)",
+        "\(report.started ?? "") \(report.lengthS) \(report.frameBytes) \(report.errorTimesS)",
       ]
   }
 
@@ -156,6 +157,28 @@ struct TraceReportTests {
     for time in [Int64.max, Int64.min + 1, 0, -1] { bins.add(1, bytes: 0, at: Timestamp(nanoseconds: time)) }
     #expect(bins.bins.reduce(0) { $0 + $1.count } == 4)
     #expect(bins.bins.count <= 4)
+  }
+
+  @Test("A trace that is longer than can be told has no length, and all the same a report")
+  func longest() {
+    var inspection = TraceInspection()
+    for (connection, time) in [(1, Int64.min + 1), (2, .max)] {
+      inspection.opened(connection: connection, at: Timestamp(nanoseconds: time))
+    }
+    let report = inspection.finish()
+    #expect(report.started?.hasPrefix("1677-09-21T") == true && report.lengthS == 0)
+  }
+
+  @Test("Findings are listed in the order of their kinds, with the sum of their counts and their first packet")
+  func findings() {
+    var findings = Findings()
+    for (kind, packet) in [(FindingKind.knownBad, 9), (.resent, 7), (.knownBad, 8), (.neverResent, 0)] {
+      findings.note(kind, count: 2, packet: packet)
+    }
+    findings.note(.conflict, count: 0, packet: 1)
+    #expect(findings.rows.map(\.kind) == [.neverResent, .resent, .knownBad])
+    #expect(findings.rows.map(\.count) == [2, 2, 4])
+    #expect(findings.rows.map(\.firstPacket) == [nil, 7, 8])
   }
 
   @Test("Tokens are counted exactly up to the limit, and estimated above it")

@@ -12,7 +12,7 @@ struct UnreadTests {
   private let response = Array("HTTP/1.0 200 OK\r\n\r\n<html>".utf8)
 
   private func findings(_ capture: CaptureBuilder) throws -> [String] {
-    try capture.inspected().findings.map { "\($0.kind): \($0.text)" }
+    try capture.inspected().findings.map { "\($0.kind.rawValue): \($0.text)" }
   }
 
   /// `inspect` and `report` of README's trace without its keys: "nothing was lost".
@@ -148,7 +148,7 @@ struct UnreadTests {
       let line = capture.connect(to: 10_000 + port)
       capture.client(line, request)
     }
-    let rows = try capture.inspected().findings.filter { $0.kind == "other_protocol" }
+    let rows = try capture.inspected().findings.filter { $0.kind == .otherProtocol }
     #expect(rows.count == 6)
     #expect(rows.map(\.count).reduce(0, +) == 2_000)
   }

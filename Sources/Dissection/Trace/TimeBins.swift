@@ -4,25 +4,25 @@ import PacketCapture
 ///
 /// A bin is 2ⁿ nanoseconds long and begins at a multiple of that, so bins of two series can be added once the finer ones
 /// are joined.
-public struct TimeBins: Sendable, Equatable {
-  public struct Bin: Sendable, Equatable {
-    public var count = 0
-    public var bytes = 0
+struct TimeBins: Sendable, Equatable {
+  struct Bin: Sendable, Equatable {
+    var count = 0
+    var bytes = 0
   }
 
   /// Most bins; then they are joined.
   private let limit: Int
   /// A bin's length is 2 to this.
-  public private(set) var exponent = 16
+  private(set) var exponent = 16
   /// The first bin's time divided by a bin's length.
-  public private(set) var first: Int64 = 0
-  public private(set) var bins: [Bin] = []
+  private(set) var first: Int64 = 0
+  private(set) var bins: [Bin] = []
   /// The bin that was last added to, and its times.
   private var current = 0
   private var start = Int64.max
   private var last = Int64.min
 
-  public init(limit: Int = 512) { self.limit = limit }
+  init(limit: Int = 512) { self.limit = limit }
 
   @inline(__always)
   mutating func add(_ count: Int, bytes: Int, at time: Timestamp) {
@@ -64,7 +64,7 @@ public struct TimeBins: Sendable, Equatable {
   mutating func join(to exponent: Int) { while self.exponent < exponent { join() } }
 
   /// The counts in the bins of another series with bins of the same length; what is outside of it is left out.
-  public func counts(like other: TimeBins) -> [Int] {
+  func counts(like other: TimeBins) -> [Int] {
     var counts = [Int](repeating: 0, count: other.bins.count)
     for (index, bin) in bins.enumerated() where bin.count > 0 {
       let place = Int(clamping: first - other.first) + index

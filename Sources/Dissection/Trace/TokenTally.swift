@@ -1,3 +1,5 @@
+import Measurement
+
 /// How often each device token was written to, by its first eight bytes: exact up to a number of distinct tokens, and
 /// from then on for a sample of them.
 ///
@@ -72,11 +74,12 @@ struct TokenTally {
     if zeros > 0 { kept.append((0, zeros)) }
     let factor = 1 << Int(level)
     kept.sort { ($1.count, $0.key) < ($0.count, $1.key) }
-    var repeats: [Int: Int] = [:]
-    for (_, count) in kept { repeats[min(count, 1 << 20), default: 0] += 1 }
-    return TraceReport.Tokens(
-      distinct: kept.count * factor, isEstimate: level > 0, repeated: kept.count { $0.count > 1 } * factor,
-      most: kept.prefix(10).filter { $0.count > 1 }.map { .init(prefix: Self.hex($0.key), count: $0.count) })
+    var report = TraceReport.Tokens()
+    report.distinct = kept.count * factor
+    report.isEstimate = level > 0
+    report.repeated = kept.count { $0.count > 1 } * factor
+    report.most = kept.prefix(10).filter { $0.count > 1 }.map { .init(Self.hex($0.key), $0.count) }
+    return report
   }
 
   static func hex(_ prefix: UInt64) -> String {

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// Counts records as `Inspection` does, and when they were, into what a report of a trace is made of.
@@ -18,25 +19,38 @@ public struct TraceInspection: RecordSink {
   private let limits: Limits
   private var inspection: Inspection
   private var report = TraceReport()
-  private var open = Tallies(blank: Tally(number: 0, connection: TraceReport.Connection()))
+  private var sent = TimeBins()
+  private var errors = TimeBins()
+  private var feedback = TimeBins()
+  private var open = Tallies(blank: Tally())
+  /// Of the connections that the inspection lists, in its order.
+  private var ended: [Tally] = []
+  /// Of the error responses that the inspection lists, in its order.
+  private var errorTimes: [Timestamp] = []
   private var timelines = 0
   private var tokens: TokenTally
   /// A segment is what one packet ends of a connection, which records tell too.
   private var perSegment = Counts(highest: 4_096)
   private var bytesPerSegment = Counts(highest: 65_535)
+  /// By priority; the last one is of notifications without one.
   private var priorities = [Int](repeating: 0, count: 257)
-  private var expirations = [Int](repeating: 0, count: TraceReport.Expiration.allCases.count)
   /// Listed tokens by prefix: whether one was sent to later.
   private var listed: [UInt64: Bool] = [:]
   private var ages = Samples()
+  /// Seconds since 1970 that tuples tell.
+  private var listedTimes: ClosedRange<UInt32>?
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
 
+  /// What is counted of one connection.
   private struct Tally {
-    var number: Int
-    var connection: TraceReport.Connection
+    var opened = Timestamp.none
     var firstRecord = Timestamp.none
     var lastRecord = Timestamp.none
+    var closed = Timestamp.none
+    /// Of its notifications' frames.
+    var frameBytes = 0
+    var errorResponses = 0
     var sent = TimeBins(limit: 256)
     var hasTimeline = false
   }
@@ -72,9 +86,7 @@ public struct TraceInspection: RecordSink {
   public mutating func receive(_ record: CaptureRecord) {
     inspection.receive(record)
     guard report.sources.count < 100 else { return }
-    report.sources.append(
-      TraceReport.Source(
-        name: record.source, format: record.format.rawValue, linkTypes: record.linkTypes.map(\.description)))
+    report.sources.append(TraceReport.Source(name: record.source, format: record.format.rawValue))
   }
 
   public mutating func receive(_ outcome: CaptureOutcome) { inspection.receive(outcome) }
@@ -82,8 +94,7 @@ public struct TraceInspection: RecordSink {
   public mutating func opened(connection: Int, at time: Timestamp) {
     inspection.opened(connection: connection, at: time)
     note(time)
-    var tally = Tally(number: connection, connection: TraceReport.Connection(opened: time.known))
-    tally.hasTimeline = timelines < limits.timelines
+    let tally = Tally(opened: time, hasTimeline: timelines < limits.timelines)
     timelines += 1
     open.add(tally, number: connection)
   }
@@ -121,7 +132,30 @@ public struct TraceInspection: RecordSink {
     if place.packet != run.packet || place.connection != run.connection || place.time != run.time { begin(place) }
     run.notifications += 1
     run.bytes &+= place.length
-    expirations[Self.meaning(layout.expiration, run.second).rawValue] += 1
+    note(expiration: layout.expiration)
+  }
+
+  /// Seen from the second in which it was written.
+  @inline(__always)
+  private mutating func note(expiration: UInt32?) {
+    guard let expiration else {
+      report.expirations.none += 1
+      return
+    }
+    let seconds = Int64(expiration) - run.second
+    if expiration == 0 {
+      report.expirations.zero += 1
+    } else if seconds <= 0 {
+      report.expirations.past += 1
+    } else if seconds <= 3_600 {
+      report.expirations.withinHour += 1
+    } else if seconds <= 86_400 {
+      report.expirations.withinDay += 1
+    } else if seconds <= 2_419_200 {
+      report.expirations.withinFourWeeks += 1
+    } else {
+      report.expirations.later += 1
+    }
   }
 
   /// Counts what one packet has ended, and begins with the next.
@@ -134,14 +168,14 @@ public struct TraceInspection: RecordSink {
   private mutating func flush() {
     guard run.notifications > 0, let index = open.index(of: run.connection) else { return }
     defer { (run.notifications, run.bytes) = (0, 0) }
-    open[index].connection.frameBytes &+= run.bytes
+    open[index].frameBytes &+= run.bytes
     if run.packet > 0 {
       perSegment.add(run.notifications)
       bytesPerSegment.add(run.bytes)
     }
     guard run.time.isKnown else { return }
     note(run.time)
-    report.sent.add(run.notifications, bytes: run.bytes, at: run.time)
+    sent.add(run.notifications, bytes: run.bytes, at: run.time)
     if !open[index].firstRecord.isKnown { open[index].firstRecord = run.time }
     open[index].lastRecord = max(open[index].lastRecord, run.time)
     if open[index].hasTimeline { open[index].sent.add(run.notifications, bytes: run.bytes, at: run.time) }
@@ -152,24 +186,13 @@ public struct TraceInspection: RecordSink {
     token.byteCount >= 8 ? token.uint64(at: 0) : UInt64(token.byte(at: 0)) << 56
   }
 
-  @inline(__always)
-  private static func meaning(_ expiration: UInt32?, _ second: Int64) -> TraceReport.Expiration {
-    guard let expiration else { return .none }
-    if expiration == 0 { return .zero }
-    let seconds = Int64(expiration) - second
-    return seconds <= 0
-      ? .past
-      : seconds <= 3_600
-        ? .withinHour : seconds <= 86_400 ? .withinDay : seconds <= 2_419_200 ? .withinFourWeeks : .later
-  }
-
   @inline(never)
   private mutating func noteListed(_ prefix: UInt64) {
     guard let wasSentTo = listed[prefix] else { return }
-    report.listed.sentToLater += 1
+    report.feedback.sentToLater += 1
     if !wasSentTo {
       listed[prefix] = true
-      report.listed.sentToLaterTokens += 1
+      report.feedback.sentToLaterTokens += 1
     }
   }
 
@@ -182,19 +205,19 @@ public struct TraceInspection: RecordSink {
   public mutating func receive(_ record: ErrorResponseRecord) {
     inspection.receive(record)
     noteRecord(record.place)
-    if let index = open.index(of: record.place.connection) { open[index].connection.errorResponses += 1 }
-    if record.place.time.isKnown { report.errors.add(1, bytes: 0, at: record.place.time) }
-    if report.errorTimes.count < limits.inspection.listed { report.errorTimes.append(record.place.time.known) }
+    if let index = open.index(of: record.place.connection) { open[index].errorResponses += 1 }
+    if record.place.time.isKnown { errors.add(1, bytes: 0, at: record.place.time) }
+    if errorTimes.count < limits.inspection.listed { errorTimes.append(record.place.time) }
   }
 
   public mutating func receive(_ record: borrowing FeedbackRecord) {
     inspection.receive(record)
     noteRecord(record.place)
-    if record.place.time.isKnown { report.feedback.add(1, bytes: record.place.length, at: record.place.time) }
+    if record.place.time.isKnown { feedback.add(1, bytes: record.place.length, at: record.place.time) }
     let timestamp = record.tuple.timestamp
     if timestamp > 0 {
-      report.listed.firstTimestamp = min(report.listed.firstTimestamp ?? timestamp, timestamp)
-      report.listed.lastTimestamp = max(report.listed.lastTimestamp ?? timestamp, timestamp)
+      let times = listedTimes ?? timestamp...timestamp
+      listedTimes = min(times.lowerBound, timestamp)...max(times.upperBound, timestamp)
       if record.place.time.isKnown {
         ages.add(Double(record.place.time.nanoseconds) / 1e9 - Double(timestamp))
       }
@@ -203,7 +226,7 @@ public struct TraceInspection: RecordSink {
     let prefix = Self.prefix(record.tuple.token)
     if listed[prefix] == nil {
       guard listed.count < limits.tokens else {
-        report.listed.isCut = true
+        report.feedback.isCut = true
         return
       }
       listed[prefix] = false
@@ -229,13 +252,9 @@ public struct TraceInspection: RecordSink {
     if run.connection == record.connection { flush() }
     note(record.closed)
     guard var tally = open.remove(record.connection) else { return }
-    guard report.connections.count < limits.inspection.listed else { return }
-    tally.connection.closed = record.closed.known
-    tally.connection.firstRecord = tally.firstRecord.known
-    tally.connection.lastRecord = tally.lastRecord.known
-    tally.connection.feedbackTuples = record.feedbackTuples
-    if tally.hasTimeline { tally.connection.sent = tally.sent }
-    report.connections.append(tally.connection)
+    guard ended.count < limits.inspection.listed else { return }
+    tally.closed = record.closed
+    ended.append(tally)
   }
 
   public mutating func receive(_ record: SummaryRecord) { inspection.receive(record) }
@@ -244,32 +263,66 @@ public struct TraceInspection: RecordSink {
 
   /// Everything seen so far, counted up. Call it once, when reading has ended.
   public mutating func finish() -> TraceReport {
-    report.perSegment = perSegment.pairs
-    report.payloads = inspection.shared.payloadLengths.pairs
+    report.perSegment = perSegment.buckets
+    report.bytesPerSegment = bytesPerSegment.buckets
+    report.payloads = inspection.shared.payloadLengths.buckets
     report.inspection = inspection.finish()
-    report.bytesPerSegment = bytesPerSegment.pairs
-    report.start = last.isKnown ? first.nanoseconds : nil
-    report.end = last.known
-    for (priority, count) in priorities.enumerated() where count > 0 {
-      report.priorities.updateValue(count, forKey: UInt8(exactly: priority))
+    for (priority, count) in priorities.dropLast().enumerated() where count > 0 {
+      report.priorities[priority] = count
     }
-    for (index, count) in expirations.enumerated() where count > 0 {
-      if let meaning = TraceReport.Expiration(rawValue: index) { report.expirations[meaning] = count }
-    }
-    // Bins of one length, so that series can be added.
-    let series = report.connections.compactMap(\.sent) + [report.sent, report.errors, report.feedback]
-    let exponent = series.map(\.exponent).max() ?? 0
-    report.sent.join(to: exponent)
-    report.errors.join(to: exponent)
-    report.feedback.join(to: exponent)
-    for index in report.connections.indices { report.connections[index].sent?.join(to: exponent) }
+    report.withoutPriority = priorities.last ?? 0
+    finishTimes()
     report.tokens = tokens.report
-    report.listed.tokens = listed.count
-    report.listed.ageS = ages.distribution
+    report.feedback.tokens = listed.count
+    report.feedback.ageS = ages.distribution
+    report.feedback.firstTimestamp = listedTimes.map { Self.text($0.lowerBound) }
+    report.feedback.lastTimestamp = listedTimes.map { Self.text($0.upperBound) }
     return report
   }
-}
 
-extension Timestamp {
-  fileprivate var known: Int64? { isKnown ? nanoseconds : nil }
+  /// Times become seconds since the start, and all series have the same bins.
+  private mutating func finishTimes() {
+    if last.isKnown {
+      report.started = TimestampFormatter.text(first).prefix(23) + "Z"
+      report.lengthS = seconds(last) ?? 0
+    }
+    let series = ended.filter(\.hasTimeline).map(\.sent) + [sent, errors, feedback]
+    let exponent = series.map(\.exponent).max() ?? 0
+    sent.join(to: exponent)
+    errors.join(to: exponent)
+    feedback.join(to: exponent)
+    if last.isKnown {
+      let width = Double(Int64(1) << Int64(exponent))
+      report.sent.widthS = width / 1e9
+      report.sent.fromS = (Double(sent.first) * width - Double(first.nanoseconds)) / 1e9
+      report.sent.counts = sent.bins.map(\.count)
+      report.sent.bytes = sent.bins.map(\.bytes)
+      report.errorResponses = errors.counts(like: sent)
+      report.feedbackTuples = feedback.counts(like: sent)
+    }
+    report.errorTimesS = errorTimes.map(seconds)
+    report.connections = ended.map { tally in
+      var connection = TraceReport.Connection()
+      connection.openedS = seconds(tally.opened)
+      connection.firstRecordS = seconds(tally.firstRecord)
+      connection.lastRecordS = seconds(tally.lastRecord)
+      connection.closedS = seconds(tally.closed)
+      connection.frameBytes = tally.frameBytes
+      connection.errorResponses = tally.errorResponses
+      if tally.hasTimeline {
+        var bins = tally.sent
+        bins.join(to: exponent)
+        connection.sent = bins.counts(like: sent)
+      }
+      return connection
+    }
+  }
+
+  /// Since the trace's start; `nil` when it is not known.
+  private func seconds(_ time: Timestamp) -> Double? { time.nanoseconds(since: first).map { Double($0) / 1e9 } }
+
+  /// A time of a feedback tuple, to the second.
+  private static func text(_ second: UInt32) -> String {
+    TimestampFormatter.text(Timestamp(nanoseconds: Int64(second) * 1_000_000_000)).prefix(19) + "Z"
+  }
 }

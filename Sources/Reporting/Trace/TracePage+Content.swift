@@ -1,11 +1,13 @@
+import Measurement
+
 extension TracePage {
   var batching: Section {
-    let segments = summary.perSegment.reduce(0) { $0 + $1.count }
+    let segments = report.perSegment.reduce(0) { $0 + $1.count }
     guard segments > 0 else {
       return Section("Batching", [.paragraph("The trace does not tell which packets notifications came in.")])
     }
-    let alone = summary.perSegment.filter { $0.value == 1 }.reduce(0) { $0 + $1.count }
-    let sent = summary.perSegment.reduce(0) { $0 + $1.count * $1.value }
+    let alone = report.perSegment.filter { $0.value == 1 }.reduce(0) { $0 + $1.count }
+    let sent = report.perSegment.reduce(0) { $0 + $1.count * $1.value }
     var blocks: [Block] = [
       .paragraph(
         .strong(Unit.share.text(Double(alone) / Double(max(1, sent))))
@@ -15,29 +17,29 @@ extension TracePage {
         .numbers(
           ["per segment that ends a notification"] + Self.columns,
           [
-            ["notifications"] + Self.cells(summary.perSegment, .count),
-            ["bytes of frames"] + Self.cells(summary.bytesPerSegment, .bytes),
+            ["notifications"] + Self.cells(report.perSegment, .count),
+            ["bytes of frames"] + Self.cells(report.bytesPerSegment, .bytes),
           ])),
     ]
-    if summary.perSegment.count > 1 {
+    if report.perSegment.count > 1 {
       blocks.append(
         .chart(
           Chart(
             title: "Notifications per segment",
             x: Axis("notifications that end in one segment", unit: .count, includesZero: false),
-            y: Axis("segments", unit: .count), marks: [Self.histogram(summary.perSegment)], height: 140)))
+            y: Axis("segments", unit: .count), marks: [Self.histogram(report.perSegment)], height: 140)))
     }
     return Section("Batching", blocks)
   }
 
   var payloads: Section {
-    let total = summary.payloads.reduce(0) { $0 + $1.count }
+    let total = report.payloads.reduce(0) { $0 + $1.count }
     guard total > 0 else {
       return Section("Payloads", [.paragraph(summary.hasRead ? "There is no payload." : nothingSent)])
     }
-    func over(_ limit: Int) -> Int { summary.payloads.filter { $0.value > limit }.reduce(0) { $0 + $1.count } }
+    func over(_ limit: Int) -> Int { report.payloads.filter { $0.value > limit }.reduce(0) { $0 + $1.count } }
     let limits = [(2_048, "longest for most certificates"), (4_096, "longest at all, and for VoIP")]
-    let largest = summary.payloads.last?.value ?? 0
+    let largest = report.payloads.last?.value ?? 0
     var table = Table([
       .init("limit", .right), .init("what it is"), .init("payloads over it", .right), .init("share", .right),
     ])
@@ -49,21 +51,21 @@ extension TracePage {
         tone: count == 0 ? .neutral : limit == 4_096 ? .bad : .warning)
     }
     var blocks: [Block] = [
-      .table(.numbers(["per notification"] + Self.columns, [["payload"] + Self.cells(summary.payloads, .bytes)]))
+      .table(.numbers(["per notification"] + Self.columns, [["payload"] + Self.cells(report.payloads, .bytes)]))
     ]
-    if summary.payloads.count > 1 {
+    if report.payloads.count > 1 {
       blocks.append(
         .chart(
           Chart(
             title: "Payload sizes", x: Axis("bytes of a payload", unit: .count, includesZero: false),
-            y: Axis("notifications", unit: .count), marks: [Self.histogram(summary.payloads)],
+            y: Axis("notifications", unit: .count), marks: [Self.histogram(report.payloads)],
             rules: limits.filter { largest > $0.0 }.map { .vertical(Double($0.0), grouped($0.0)) }, height: 150)))
     }
     return Section("Payloads", blocks + [.table(table)])
   }
 
   var tokens: Section {
-    let tokens = summary.tokens
+    let tokens = report.tokens
     guard tokens.distinct > 0 else {
       return Section("Device tokens", [.paragraph(summary.hasRead ? "There is no device token." : nothingSent)])
     }
@@ -76,14 +78,16 @@ extension TracePage {
             ? "  There are too many to count one by one: both numbers are of a sample, and the table knows its tokens only."
             : ""))
     ]
-    func add(_ title: String, _ column: String, _ rows: [TraceSummary.Count]) {
+    func add(_ title: String, _ column: String, _ rows: [(prefix: String, count: Int)]) {
       guard !rows.isEmpty else { return }
       var table = Table([.init("token begins with"), .init(column, .right)])
-      for row in rows.prefix(self.rows) { table.add(.code(row.name), Prose(grouped(row.count))) }
+      for row in rows.prefix(self.rows) { table.add(.code(row.prefix), Prose(grouped(row.count))) }
       blocks += [.heading(title), .table(table)]
     }
-    add("Most often written to", "notifications", tokens.most)
-    add("Rejected more than once", "rejections", tokens.rejected)
+    add("Most often written to", "notifications", tokens.most.map { ($0.prefix, $0.count) })
+    add(
+      "Rejected more than once", "rejections",
+      inspection.repeatedlyRejectedTokens.map { ($0.tokenPrefix, $0.rejections) })
     return Section("Device tokens", blocks)
   }
 
@@ -92,34 +96,34 @@ extension TracePage {
       return Section("Commands, priorities, expirations", [.paragraph(nothingSent)])
     }
     var table = Table([.init("field"), .init("value"), .init("notifications", .right), .init("share", .right)])
-    func add(_ field: String, _ values: [TraceSummary.Count]) {
+    func add(_ field: String, _ values: [(meaning: String, count: Int)]) {
       for (index, value) in values.filter({ $0.count > 0 }).enumerated() {
         table.add(
-          index == 0 ? .strong(field) : "", Prose(value.name), Prose(grouped(value.count)),
+          index == 0 ? .strong(field) : "", Prose(value.meaning), Prose(grouped(value.count)),
           Prose(Unit.share.text(Double(value.count) / Double(summary.notifications))))
       }
     }
     let names = ["0, simple", "1, enhanced", "2, items"]
-    add("command", zip(names, summary.commands).map { .init($0, $1) })
+    add("command", zip(names, inspection.notificationsByCommand).map { ($0, $1) })
     add(
       "priority",
-      summary.priorities.sorted { $1.key < $0.key }.map { priority, count in
+      report.priorities.sorted { $1.key < $0.key }.map { priority, count in
         let meaning =
           switch priority {
-          case -1: "none"
           case 10: "10, at once"
           case 5: "5, when it saves power"
           default: "\(priority), not of the protocol"
           }
-        return .init(meaning, count)
-      })
-    add("expiration", summary.expirations)
+        return (meaning, count)
+      } + [("none", report.withoutPriority)])
+    add("expiration", report.expirations.inWords)
     return Section("Commands, priorities, expirations", [.table(table)])
   }
 
   var feedback: Section {
-    let feedback = summary.feedback
-    guard feedback.tuples > 0 || feedback.connections > 0 else {
+    let feedback = report.feedback
+    let (tuples, connections) = (inspection.feedbackTuples, inspection.feedbackConnections)
+    guard tuples > 0 || connections > 0 else {
       return Section(
         "Feedback",
         [
@@ -129,8 +133,8 @@ extension TracePage {
     }
     var blocks: [Block] = [
       .paragraph(
-        .strong(grouped(feedback.tuples))
-          + " tuples on \(grouped(feedback.connections)) \(feedback.connections == 1 ? "connection" : "connections"), for \(feedback.isCut ? "more than " : "")\(grouped(feedback.tokens)) distinct tokens."
+        .strong(grouped(tuples))
+          + " tuples on \(grouped(connections)) \(connections == 1 ? "connection" : "connections"), for \(feedback.isCut ? "more than " : "")\(grouped(feedback.tokens)) distinct tokens."
       )
     ]
     if feedback.sentToLater > 0 {
@@ -139,20 +143,20 @@ extension TracePage {
           .warning,
           "\(grouped(feedback.sentToLater)) notifications were sent to \(grouped(feedback.sentToLaterTokens)) tokens after the feedback service had listed them: a provider should stop that."
         ))
-    } else if feedback.tuples > 0, summary.notifications > 0 {
+    } else if tuples > 0, summary.notifications > 0 {
       blocks.append(.callout(.good, "No notification was sent to a token after it had been listed."))
     }
     var values: [Value] = []
-    if !feedback.first.isEmpty {
-      values.append(Value("apps were found gone", Prose("from \(feedback.first) to \(feedback.last)")))
+    if let first = feedback.firstTimestamp, let last = feedback.lastTimestamp {
+      values.append(Value("apps were found gone", Prose("from \(first) to \(last)")))
     }
-    if let median = feedback.ageMedian, let most = feedback.ageMost {
+    if let age = feedback.ageS {
       values.append(
-        Value("read after", Prose("\(Unit.seconds.text(median)) (median), \(Unit.seconds.text(most)) (longest)")))
+        Value("read after", Prose("\(Unit.seconds.text(age.p50)) (median), \(Unit.seconds.text(age.max)) (longest)")))
     }
     if !values.isEmpty { blocks.append(.values(values)) }
-    if summary.feedbackCounts.count(where: { $0 > 0 }) > 1 {
-      let series = summary.sent
+    if report.feedbackTuples.count(where: { $0 > 0 }) > 1 {
+      let series = report.sent
       blocks.append(
         .chart(
           Chart(
@@ -160,19 +164,20 @@ extension TracePage {
             marks: [
               .bars(
                 "",
-                summary.feedbackCounts.enumerated().filter { $0.element > 0 }.map {
-                  Point(series.from + (Double($0.offset) + 0.5) * series.width, Double($0.element))
-                }, width: series.width, color: .purple)
+                report.feedbackTuples.enumerated().filter { $0.element > 0 }.map {
+                  Point(series.fromS + (Double($0.offset) + 0.5) * series.widthS, Double($0.element))
+                }, width: series.widthS, color: .purple)
             ], height: 110)))
     }
-    let readers = summary.connections.filter { $0.service == "feedback" }.sorted { $0.number < $1.number }
+    let readers = byNumber.filter(\.row.isFeedback)
     var table = Table([
       .init("connection", .right), .init("client"), .init("from", .right), .init("tuples", .right), .init("ended by"),
     ])
-    for row in readers.prefix(rows) {
+    for reader in readers.prefix(rows) {
+      let row = reader.row
       table.add(
-        Prose("\(row.number)"), Prose(row.client.isEmpty ? "–" : row.client), Prose(seconds(row.opened)),
-        Prose(row.isDecrypted ? grouped(row.feedbackTuples) : "not decrypted"), Prose(Self.meaning(ofEnd: row.end)))
+        Prose("\(row.connection)"), Prose(row.client ?? "–"), Prose(seconds(reader.course.openedS)),
+        Prose(row.isDecrypted ? grouped(row.feedbackTuples) : "not decrypted"), Prose(row.end.meaning))
     }
     if !table.rows.isEmpty { blocks.append(.table(table)) }
     blocks += more(than: rows, of: readers.count, "of the listed connections")
@@ -185,14 +190,14 @@ extension TracePage {
 
   var damage: Section {
     var table = Table([.init("what is missing"), .init("how often", .right)])
-    for gap in summary.gaps where gap.count > 0 {
-      table.add(Prose(gap.name), Prose(grouped(gap.count)), tone: .warning)
+    for gap in inspection.gapsByReason.positive.sorted {
+      table.add(Prose(CapturedGap(rawValue: gap.name)?.meaning ?? gap.name), Prose(grouped(gap.count)), tone: .warning)
     }
-    if summary.malformed > 0 {
-      table.add("bytes that are no record", Prose(grouped(summary.malformed)), tone: .warning)
+    if inspection.malformed > 0 {
+      table.add("bytes that are no record", Prose(grouped(inspection.malformed)), tone: .warning)
     }
-    if summary.undecrypted > 0 {
-      table.add("connections that were not decrypted", Prose(grouped(summary.undecrypted)), tone: .warning)
+    if summary.undecryptedConnections > 0 {
+      table.add("connections that were not decrypted", Prose(grouped(summary.undecryptedConnections)), tone: .warning)
     }
     guard !table.rows.isEmpty else {
       return Section(
@@ -200,8 +205,8 @@ extension TracePage {
         [.paragraph(summary.hasRead ? "Nothing is known to be missing." : nothingSent)])
     }
     var blocks: [Block] = [.table(table)]
-    if summary.missingBytes > 0 {
-      blocks.append(.paragraph("\(grouped(summary.missingBytes)) bytes were sent that the trace does not hold."))
+    if inspection.missingBytes > 0 {
+      blocks.append(.paragraph("\(grouped(inspection.missingBytes)) bytes were sent that the trace does not hold."))
     }
     return Section("What the trace does not hold", blocks)
   }

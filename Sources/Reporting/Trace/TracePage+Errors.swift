@@ -1,6 +1,9 @@
+import APNSProtocol
+import Measurement
+
 extension TracePage {
   var errors: Section {
-    guard summary.errorCount > 0 else {
+    guard inspection.errorCount > 0 else {
       return Section(
         "Errors and what they cost",
         [
@@ -14,23 +17,24 @@ extension TracePage {
       .init("status"), .init("meaning"), .init("responses", .right), .init("share", .right), .init("discarded", .right),
       .init("sent again", .right), .init("latency p50", .right), .init("max", .right),
     ])
-    for status in summary.statuses {
-      let rows = summary.errors.filter { $0.status == status.status }
+    let listed = inspection.errors
+    for status in responsesByStatus {
+      let rows = listed.filter { $0.status == status.status }
       let again = rows.compactMap(\.sentAgain)
       let latencies = rows.compactMap(\.latency).sorted()
       statuses.add(
         Prose("\(status.status)"), Prose(status.name), Prose(grouped(status.count)),
-        Prose(Unit.share.text(Double(status.count) / Double(max(1, summary.errorCount)))),
+        Prose(Unit.share.text(Double(status.count) / Double(max(1, inspection.errorCount)))),
         Prose(grouped(rows.reduce(0) { $0 + ($1.discarded ?? 0) })),
         Prose(again.isEmpty ? "–" : grouped(again.reduce(0, +))),
         Prose(latencies.isEmpty ? "–" : seconds(Self.quantile(0.5, of: latencies))),
         Prose(latencies.isEmpty ? "–" : seconds(latencies.last)))
     }
     var blocks: [Block] = [.table(statuses)]
-    if summary.errorCount > summary.errors.count {
+    if inspection.errorCount > listed.count {
       blocks.append(
         .paragraph(
-          "Discarded, sent again and latency are of the first \(grouped(summary.errors.count)) responses ("
+          "Discarded, sent again and latency are of the first \(grouped(listed.count)) responses ("
             + .code("--max-listed") + ")."))
     }
     blocks += charts
@@ -39,23 +43,24 @@ extension TracePage {
       .init("identifier", .right), .init("names", .right), .init("accepted", .right), .init("discarded", .right),
       .init("sent again", .right), .init("latency", .right),
     ])
-    for row in summary.errors.prefix(rows) {
+    for error in report.listedErrors.prefix(rows) {
+      let row = error.row
       let discarded = row.discarded ?? 0
       let isLost = discarded > 0 && (row.sentAgain ?? 0) < discarded
       table.add(
-        Prose(seconds(row.time)), Prose(row.packet.map(grouped) ?? "–"), Prose("\(row.connection)"),
-        Prose("\(row.status) \(row.name)"), Prose("\(row.identifier)"),
+        Prose(seconds(error.timeS)), Prose(row.packet.map(grouped) ?? "–"), Prose("\(row.connection)"),
+        Prose("\(row.status) \(row.statusName)"), Prose("\(row.identifier)"),
         Prose(row.notification.map { "#\(grouped($0))" } ?? "nothing seen"), Prose(row.accepted.map(grouped) ?? "–"),
         Prose(row.discarded.map(grouped) ?? "–"), Prose(discarded == 0 ? "–" : row.sentAgain.map(grouped) ?? "–"),
         Prose(seconds(row.latency)), tone: isLost ? .bad : .neutral)
     }
     blocks += [.heading("One by one"), .table(table)]
-    blocks += more(than: min(rows, summary.errors.count), of: summary.errorCount, "error responses")
-    if summary.notFollowed > 0 {
+    blocks += more(than: min(rows, listed.count), of: inspection.errorCount, "error responses")
+    if notFollowed > 0 {
       blocks.append(
         .callout(
           .warning,
-          "\(grouped(summary.notFollowed)) discarded notifications were too many to be looked for again (--max-remembered): more may have been sent again than is told."
+          "\(grouped(notFollowed)) discarded notifications were too many to be looked for again (--max-remembered): more may have been sent again than is told."
         ))
     }
     blocks.append(
@@ -65,16 +70,28 @@ extension TracePage {
     return Section("Errors and what they cost", blocks)
   }
 
+  /// How often each status came, in their order.
+  var responsesByStatus: [(status: Int, name: String, count: Int)] {
+    inspection.errorsByStatus.sorted { $0.key < $1.key }.map { status, count in
+      (status, ErrorResponse.Status(rawValue: UInt8(clamping: status)).description, count)
+    }
+  }
+
+  /// Discarded notifications that were too many to be looked for again.
+  var notFollowed: Int { inspection.findings.first { $0.kind == .lostNotTracked }?.count ?? 0 }
+
   private var charts: [Block] {
-    let timed = summary.errors.filter { $0.time != nil }
+    let timed = report.listedErrors.filter { $0.timeS != nil }
     guard timed.count > 2 else { return [] }
-    func points(_ value: (TraceSummary.ErrorResponse) -> Double?) -> [Point] {
-      timed.compactMap { row in
-        value(row).map { Point(row.time ?? 0, $0, note: "connection \(row.connection), \(row.name)") }
+    func points(_ value: (InspectionReport.ErrorRow) -> Double?) -> [Point] {
+      timed.compactMap { error in
+        value(error.row).map {
+          Point(error.timeS ?? 0, $0, note: "connection \(error.row.connection), \(error.row.statusName)")
+        }
       }
     }
     var blocks: [Block] = []
-    if timed.contains(where: { ($0.discarded ?? 0) > 0 }) {
+    if timed.contains(where: { ($0.row.discarded ?? 0) > 0 }) {
       blocks.append(
         .chart(
           Chart(

@@ -1,29 +1,31 @@
+import Measurement
+
 extension TracePage {
   /// Who sent: connections with one topic, of one client, or each by itself.
   struct Group {
     var name: String
-    var connections: [TraceSummary.Connection]
-    var notifications: Int { connections.reduce(0) { $0 + $1.notifications } }
+    var connections: [TraceReport.ListedConnection]
+    var notifications: Int { connections.reduce(0) { $0 + $1.row.notifications } }
   }
 
   /// By topic when the trace tells any, else by client when there are several, else by connection; most first.
   var groups: (of: String, groups: [Group]) {
-    let senders = summary.connections.filter { $0.notifications > 0 }
-    func grouped(by name: (TraceSummary.Connection) -> String) -> [Group] {
-      Dictionary(grouping: senders, by: name).map { Group(name: $0.key, connections: $0.value) }
+    let senders = report.listedConnections.filter { $0.row.notifications > 0 }
+    func grouped(by name: (InspectionReport.ConnectionRow) -> String) -> [Group] {
+      Dictionary(grouping: senders) { name($0.row) }.map { Group(name: $0.key, connections: $0.value) }
         .sorted { ($1.notifications, $0.name) < ($0.notifications, $1.name) }
     }
-    if senders.contains(where: { !$0.topic.isEmpty }) {
+    if senders.contains(where: { !$0.row.topic.isEmpty }) {
       return ("topic", grouped { $0.topic.isEmpty ? "no topic" : $0.topic })
     }
-    let clients = grouped { Self.host($0.client) }
+    let clients = grouped(by: Self.host)
     if clients.count > 1 { return ("client", clients) }
-    return ("connection", grouped { "connection \($0.number)" })
+    return ("connection", grouped { "connection \($0.connection)" })
   }
 
-  /// An endpoint without its port.
-  static func host(_ endpoint: String) -> String {
-    endpoint.isEmpty ? "unknown" : String(endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)])
+  /// The client without its port.
+  static func host(_ row: InspectionReport.ConnectionRow) -> String {
+    row.client.map { String($0[..<($0.lastIndex(of: ":") ?? $0.endIndex)]) } ?? "unknown"
   }
 
   var sending: Section {
@@ -32,7 +34,7 @@ extension TracePage {
     }
     let (kind, groups) = groups
     var blocks: [Block] = []
-    if summary.sent.counts.isEmpty {
+    if report.sent.counts.isEmpty {
       blocks.append(.paragraph("The trace has no times."))
     } else {
       blocks += rateCharts(kind, groups)
@@ -47,12 +49,12 @@ extension TracePage {
     let listed = min(rows, 20)
     for group in groups.prefix(listed) {
       let all = group.connections
-      func sum(_ value: (TraceSummary.Connection) -> Int) -> Int { all.reduce(0) { $0 + value($1) } }
+      func sum(_ value: (TraceReport.ListedConnection) -> Int) -> Int { all.reduce(0) { $0 + value($1) } }
       table.add(
         Prose(Self.short(group.name, 80)), Prose(grouped(all.count)), Prose(grouped(group.notifications)),
         Prose(Unit.share.text(Double(group.notifications) / Double(max(1, summary.notifications)))),
-        Prose(Unit.bytes.text(Double(sum(\.frameBytes)))), Prose(grouped(sum(\.errorResponses))),
-        Prose(grouped(sum(\.fates.rejected))), Prose(grouped(sum(\.fates.discarded))))
+        Prose(Unit.bytes.text(Double(sum(\.course.frameBytes)))), Prose(grouped(sum(\.course.errorResponses))),
+        Prose(grouped(sum(\.row.rejected))), Prose(grouped(sum(\.row.discarded))))
     }
     blocks.append(.table(table))
     if groups.count > listed {
@@ -62,23 +64,23 @@ extension TracePage {
   }
 
   private func rateCharts(_ kind: String, _ groups: [Group]) -> [Block] {
-    let series = summary.sent
+    let series = report.sent
     // Bars of three pixels or more, when all is sent in a small part of the trace too.
-    let shortest = (summary.length / 180 / series.width).rounded(.up)
+    let shortest = (report.lengthS / 180 / series.widthS).rounded(.up)
     let step = max(
       1, (series.counts.count + 159) / 160,
       shortest.isFinite ? Int(min(max(shortest, 1), Double(max(1, series.counts.count)))) : 1)
-    let width = series.width * Double(step)
+    let width = series.widthS * Double(step)
     func points(_ counts: [Int]) -> [Point] {
       stride(from: 0, to: counts.count, by: step).compactMap { start in
         let sum = counts[start..<min(start + step, counts.count)].reduce(0, +)
-        let from = series.from + Double(start) * series.width
+        let from = series.fromS + Double(start) * series.widthS
         return sum == 0
           ? nil
           : Point(from + width / 2, Double(sum) / width, note: "\(grouped(sum)) in \(Unit.seconds.text(width))")
       }
     }
-    let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.sent != nil } }
+    let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.course.sent != nil } }
     // Of many that send alike, a few are no picture.
     let isTold = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
     let named = isTold ? largest : []
@@ -87,7 +89,7 @@ extension TracePage {
     for (index, group) in named.enumerated() {
       var counts = [Int](repeating: 0, count: rest.count)
       for connection in group.connections {
-        for (bin, count) in (connection.sent ?? []).enumerated() where bin < counts.count {
+        for (bin, count) in (connection.course.sent ?? []).enumerated() where bin < counts.count {
           counts[bin] += count
           rest[bin] -= count
         }
@@ -101,7 +103,7 @@ extension TracePage {
     let caption =
       (named.isEmpty ? "Of all \(kind)s together." : "By \(kind).")
       + " Each bar is \(Unit.seconds.text(width)) long."
-      + (summary.errorCount > 0 ? " Ticks on the upper edge are error responses." : "")
+      + (inspection.errorCount > 0 ? " Ticks on the upper edge are error responses." : "")
     return [
       .chart(
         Chart(
@@ -115,7 +117,7 @@ extension TracePage {
               "",
               stride(from: 0, to: series.bytes.count, by: step).map { start in
                 Point(
-                  series.from + Double(start) * series.width + width / 2,
+                  series.fromS + Double(start) * series.widthS + width / 2,
                   Double(series.bytes[start..<min(start + step, series.bytes.count)].reduce(0, +)) / width)
               }.filter { $0.y > 0 }, width: width, color: .blue)
           ], height: 110)),
@@ -124,9 +126,9 @@ extension TracePage {
 
   /// Where error responses came, for the upper edge of a chart.
   var errorTicks: [Chart.Event] {
-    summary.errorCounts.enumerated().filter { $0.element > 0 }.map { bin, count in
+    report.errorResponses.enumerated().filter { $0.element > 0 }.map { bin, count in
       .init(
-        x: min(summary.length, max(0, summary.sent.from + (Double(bin) + 0.5) * summary.sent.width)), count: count,
+        x: min(report.lengthS, max(0, report.sent.fromS + (Double(bin) + 0.5) * report.sent.widthS)), count: count,
         label: count == 1 ? "error response" : "error responses")
     }
   }

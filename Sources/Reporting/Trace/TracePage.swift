@@ -1,16 +1,21 @@
+import Measurement
+
 /// The report of a decoded trace: what was sent, what it cost, and what is worth a look.
 public struct TracePage: Sendable {
-  public var summary: TraceSummary
+  public var report: TraceReport
   /// The command line that makes this report.
   public var command: [String]
   /// Connections and error responses that tables list.
   public var rows: Int
 
-  public init(_ summary: TraceSummary, command: [String] = [], rows: Int = 50) {
-    self.summary = summary
+  public init(_ report: TraceReport, command: [String] = [], rows: Int = 50) {
+    self.report = report
     self.command = command
     self.rows = rows
   }
+
+  var inspection: InspectionReport { report.inspection }
+  var summary: InspectionReport.Summary { report.inspection.summary }
 
   /// Rows of the strip; more would be thinner than can be seen.
   static let stripRows = 250
@@ -18,7 +23,7 @@ public struct TracePage: Sendable {
   public var page: Page {
     var sections = [glance]
     // Of a trace of the feedback service alone there is nothing else to tell.
-    let isFeedback = summary.notifications == 0 && summary.errorCount == 0 && summary.feedback.connections > 0
+    let isFeedback = summary.notifications == 0 && inspection.errorCount == 0 && inspection.feedbackConnections > 0
     if isFeedback {
       sections += [feedback, connections, damage]
     } else {
@@ -31,7 +36,7 @@ public struct TracePage: Sendable {
   }
 
   private var title: String {
-    let names = summary.sources.map { source in
+    let names = report.sources.map { source in
       Self.short(String(source.name.split(separator: "/").last ?? "standard input"), 60)
     }
     switch names.count {
@@ -42,10 +47,10 @@ public struct TracePage: Sendable {
   }
 
   private var subtitle: Prose {
-    let formats = Set(summary.sources.map(\.format)).sorted().joined(separator: ", ")
+    let formats = Set(report.sources.map(\.format)).sorted().joined(separator: ", ")
     let words = [
-      summary.started.isEmpty ? "" : "from \(summary.started)",
-      summary.started.isEmpty ? "" : "for \(Unit.seconds.text(summary.length))", formats,
+      report.started.map { "from \($0)" } ?? "",
+      report.started == nil ? "" : "for \(Unit.seconds.text(report.lengthS))", formats,
       summary.packets > 0 ? "\(grouped(summary.packets)) packets" : "",
     ]
     return Prose(words.filter { !$0.isEmpty }.joined(separator: " · "))
@@ -54,21 +59,21 @@ public struct TracePage: Sendable {
   // MARK: at a glance
 
   private var glance: Section {
-    let fates = summary.fates
-    let segments = summary.perSegment.reduce(0) { $0 + $1.count }
-    let bad = summary.findings.filter { $0.tone == .bad }
-    let hasSent = summary.notifications > 0 || summary.errorCount > 0
-    var figures = [Figure("connections", grouped(summary.connectionCount), note: connectionNote)]
-    if hasSent || summary.feedback.connections == 0 {
+    let fates = inspection.fates
+    let segments = report.perSegment.reduce(0) { $0 + $1.count }
+    let bad = inspection.findings.filter { $0.kind.tone == .bad }
+    let hasSent = summary.notifications > 0 || inspection.errorCount > 0
+    var figures = [Figure("connections", grouped(summary.connections), note: connectionNote)]
+    if hasSent || inspection.feedbackConnections == 0 {
       figures =
         [
           Figure(
             "notifications", grouped(summary.notifications), note: summary.hasRead ? rateNote : "nothing was read"),
           Figure(
-            "error responses", summary.hasRead ? grouped(summary.errorCount) : "–",
-            note: summary.statuses.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2)
+            "error responses", summary.hasRead ? grouped(inspection.errorCount) : "–",
+            note: responsesByStatus.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2)
               .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
-            tone: summary.errorCount == 0 ? .neutral : .warning),
+            tone: inspection.errorCount == 0 ? .neutral : .warning),
           Figure(
             "discarded", summary.notifications == 0 ? "–" : grouped(fates.discarded), note: discardedNote,
             tone: fates.discarded == 0 ? (isProven ? .good : .neutral) : bad.isEmpty ? .warning : .bad),
@@ -81,19 +86,19 @@ public struct TracePage: Sendable {
           note: "notifications; \(grouped(segments)) segments",
           tone: segments >= 100 && Double(summary.notifications) < 1.1 * Double(segments) ? .warning : .neutral))
     }
-    if summary.feedback.connections > 0 {
+    if inspection.feedbackConnections > 0 {
       figures.append(
         Figure(
-          "feedback tuples", grouped(summary.feedback.tuples),
+          "feedback tuples", grouped(inspection.feedbackTuples),
           note:
-            "on \(grouped(summary.feedback.connections)) \(summary.feedback.connections == 1 ? "connection" : "connections")"
+            "on \(grouped(inspection.feedbackConnections)) \(inspection.feedbackConnections == 1 ? "connection" : "connections")"
         ))
     }
     var blocks: [Block] = [.figures(figures)]
-    blocks += summary.warnings.map { .callout(.warning, Prose($0)) }
+    blocks += report.warnings.map { .callout(.warning, Prose($0)) }
     if !summary.hasRead {
       blocks.append(.callout(.warning, "Nothing of the protocol was read: the findings say why."))
-    } else if summary.findings.isEmpty, isProven {
+    } else if inspection.findings.isEmpty, isProven {
       blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
     }
     if summary.notifications > 0 {
@@ -103,10 +108,10 @@ public struct TracePage: Sendable {
             + " \(summary.notifications == 1 ? "notification" : "notifications"): \(grouped(fates.accepted)) accepted, \(grouped(fates.rejected)) rejected, \(grouped(fates.discarded)) discarded, \(grouped(fates.unknown)) unknown."
         ))
     }
-    if !summary.findings.isEmpty {
+    if !inspection.findings.isEmpty {
       var table = Table([.init("finding"), .init("first packet", .right)])
-      for finding in summary.findings {
-        table.add(Prose(finding.text), Prose(finding.firstPacket.map(grouped) ?? "–"), tone: finding.tone)
+      for finding in inspection.findings {
+        table.add(Prose(finding.text), Prose(finding.firstPacket.map(grouped) ?? "–"), tone: finding.kind.tone)
       }
       blocks += [.heading("Findings"), .table(table)]
     }
@@ -115,15 +120,16 @@ public struct TracePage: Sendable {
 
   /// What was sent was read, all of it, and each notification's fate is known.
   private var isProven: Bool {
-    summary.notifications > 0 && summary.fates.unknown == 0 && summary.undecrypted == 0 && summary.missingBytes == 0
-      && summary.malformed == 0 && summary.gaps.isEmpty && summary.warnings.isEmpty
+    summary.notifications > 0 && inspection.fates.unknown == 0 && summary.undecryptedConnections == 0
+      && inspection.missingBytes == 0 && inspection.malformed == 0 && inspection.gapsByReason.isEmpty
+      && report.warnings.isEmpty
   }
 
   private var rateNote: String {
-    guard summary.notifications > 1, let first = summary.sent.counts.firstIndex(where: { $0 > 0 }),
-      let last = summary.sent.counts.lastIndex(where: { $0 > 0 })
-    else { return summary.frameBytes > 0 ? Unit.bytes.text(Double(summary.frameBytes)) : "" }
-    let seconds = Double(last - first + 1) * summary.sent.width
+    guard summary.notifications > 1, let first = report.sent.counts.firstIndex(where: { $0 > 0 }),
+      let last = report.sent.counts.lastIndex(where: { $0 > 0 })
+    else { return report.frameBytes > 0 ? Unit.bytes.text(Double(report.frameBytes)) : "" }
+    let seconds = Double(last - first + 1) * report.sent.widthS
     return "\(Unit.perSecond.text(Self.rounded(Double(summary.notifications) / seconds))) while sending"
   }
 
@@ -137,19 +143,19 @@ public struct TracePage: Sendable {
 
   private var discardedNote: String {
     guard summary.notifications > 0 else { return "no notification was read" }
-    guard summary.fates.discarded > 0 else {
+    guard inspection.fates.discarded > 0 else {
       if isProven { return "nothing was lost to an error" }
-      return summary.fates.unknown > 0 ? "\(grouped(summary.fates.unknown)) unknown" : "of what was read"
+      return inspection.fates.unknown > 0 ? "\(grouped(inspection.fates.unknown)) unknown" : "of what was read"
     }
-    let known = summary.errors.compactMap(\.sentAgain)
+    let known = inspection.errors.compactMap(\.sentAgain)
     let again = known.reduce(0, +)
-    guard !known.isEmpty, again <= summary.fates.discarded else { return "" }
-    let least = summary.notFollowed > 0 ? "at least " : ""
+    guard !known.isEmpty, again <= inspection.fates.discarded else { return "" }
+    let least = notFollowed > 0 ? "at least " : ""
     return "\(least)\(grouped(again)) of them sent again"
   }
 
   private var connectionNote: String {
-    let count = summary.undecrypted
+    let count = summary.undecryptedConnections
     return count == 0 ? "" : "\(grouped(count)) not decrypted"
   }
 
@@ -169,7 +175,7 @@ public struct TracePage: Sendable {
 
   // MARK: parts of several sections
 
-  var time: Axis { .time("time since the first packet", bounds: 0...max(1e-6, summary.length)) }
+  var time: Axis { .time("time since the first packet", bounds: 0...max(1e-6, report.lengthS)) }
 
   static func short(_ text: String, _ length: Int = 40) -> String {
     text.count > length ? text.prefix(length - 1) + "…" : text
@@ -183,7 +189,7 @@ public struct TracePage: Sendable {
   }
 
   /// The smallest value that a share of all are not above.
-  static func quantile(_ share: Double, of buckets: [TraceSummary.Bucket]) -> Int {
+  static func quantile(_ share: Double, of buckets: [TraceReport.Bucket]) -> Int {
     let total = buckets.reduce(0) { $0 + $1.count }
     let rank = max(1, Int((share * Double(total)).rounded(.up)))
     var seen = 0
@@ -201,7 +207,7 @@ public struct TracePage: Sendable {
 
   static let columns = ["count", "p50", "p90", "p99", "max", "mean"]
 
-  static func cells(_ buckets: [TraceSummary.Bucket], _ unit: Unit) -> [String] {
+  static func cells(_ buckets: [TraceReport.Bucket], _ unit: Unit) -> [String] {
     let total = buckets.reduce(0) { $0 + $1.count }
     guard total > 0 else { return ["0", "–", "–", "–", "–", "–"] }
     let sum = buckets.reduce(0.0) { $0 + Double($1.value) * Double($1.count) }
@@ -210,7 +216,7 @@ public struct TracePage: Sendable {
   }
 
   /// Bars of values in equal bins, about 50.
-  static func histogram(_ buckets: [TraceSummary.Bucket]) -> Mark {
+  static func histogram(_ buckets: [TraceReport.Bucket]) -> Mark {
     let (low, high) = (buckets.first?.value ?? 0, buckets.last?.value ?? 0)
     var width = 1
     while (high - low) / width > 60 { width *= 2 }

@@ -138,7 +138,7 @@ struct Report: ParsableCommand {
   }
 
   private func reportTrace(_ reading: TraceReading) throws {
-    let page = TracePage(reading.summary, command: Self.command, rows: trace.rows).page
+    let page = TracePage(reading.report, command: Self.command, rows: trace.rows).page
     try ReportFolder(output).write(page, copying: [])
     if reading.code != .success { throw reading.code }
   }

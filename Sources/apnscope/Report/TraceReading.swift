@@ -3,7 +3,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
-import Reporting
+import Measurement
 
 struct TraceOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Connections, error responses and the like that a table lists.", valueName: "count"))
@@ -49,7 +49,7 @@ struct TraceOptions: ParsableArguments {
 
 /// A trace that was read, from records or from a recording.
 struct TraceReading {
-  let summary: TraceSummary
+  let report: TraceReport
   /// What the shell is told.
   let code: ExitCode
 
@@ -60,9 +60,10 @@ struct TraceReading {
     Interrupt.watch()
     var reading = try Reading([path], decoding, into: TraceInspection(limits: options.limits(tallies)))
     code = reading.exitCode(strict: options.strict)
-    let report = reading.sink.finish()
+    var report = reading.sink.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
-    summary = TraceSummary(report, warnings: report.inspection.files.flatMap(\.warnings))
+    report.warnings = report.inspection.files.flatMap(\.warnings)
+    self.report = report
   }
 
   /// Reads the records of `apnscope decode`. A line that is none is complained about, and the others are read all the
@@ -112,7 +113,9 @@ struct TraceReading {
       warnings.append(
         "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of a kind that is not known, and passed over.")
     }
-    summary = TraceSummary(sink.finish(), warnings: warnings)
+    var report = sink.finish()
+    report.warnings = warnings
+    self.report = report
     if Interrupt.isRequested {
       code = ExitStatus.interrupted
     } else if refused > 0 || lines.cut != nil {

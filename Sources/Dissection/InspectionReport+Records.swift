@@ -1,0 +1,129 @@
+import Measurement
+import PacketCapture
+import TLSDecryption
+
+/// How records become rows of an inspection's report.
+extension InspectionReport {
+  mutating func add(_ record: ConnectionRecord, _ tally: ConnectionTally, listed: Int) {
+    missingBytes += record.missingBytes
+    ends[record.end, default: 0] += 1
+    for command in 0..<3 { notificationsByCommand[command] += tally.commands[command] }
+    fates.accepted += record.fates.accepted
+    fates.rejected += record.fates.rejected
+    fates.discarded += record.fates.discarded
+    fates.unknown += record.fates.unknown
+    if let summary = record.tls {
+      tls.connections += 1
+      if summary.isResumed == true { tls.resumed += 1 }
+      if summary.isDecrypted {
+        tls.decrypted += 1
+        tls.tlsBytes += summary.wireBytes
+        tls.payloadBytes += summary.plaintextBytes
+      }
+    }
+    guard connections.count < listed else {
+      connectionsNotListed += 1
+      return
+    }
+    connections.append(ConnectionRow(record, tally))
+  }
+}
+
+extension InspectionReport.ConnectionRow {
+  fileprivate init(_ record: ConnectionRecord, _ tally: ConnectionTally) {
+    self.init()
+    connection = record.connection
+    service = record.service.rawValue
+    self.protocol = record.otherProtocol?.rawValue
+    client = record.client?.description
+    server = record.server?.description
+    opened = record.opened.text
+    durationS = record.closed.nanoseconds(since: record.opened).map { Double($0) / 1e9 }
+    end = record.end
+    encrypted = record.tls?.isDecrypted == false
+    notifications = record.notifications
+    commands = [tally.commands[0], tally.commands[1], tally.commands[2]]
+    feedbackTuples = record.feedbackTuples
+    accepted = record.fates.accepted
+    rejected = record.fates.rejected
+    discarded = record.fates.discarded
+    unknown = record.fates.unknown
+    firstErrorStatus = tally.firstError.map { Int($0.response.status.rawValue) }
+    firstErrorName = tally.firstError?.response.status.description
+    discardedAfterFirstError = tally.firstError?.discarded
+    missingBytes = record.missingBytes
+    tls = record.tls.map(InspectionReport.TLSRow.init)
+  }
+}
+
+extension InspectionReport.TLSRow {
+  init(_ tls: TLSSummary) {
+    self.init()
+    version = tls.version?.description
+    cipherSuite = tls.suite?.name
+    keyExchange = tls.keyExchange
+    resumed = tls.isResumed
+    decrypted = tls.isDecrypted
+    problem = tls.problem
+    clientSubject = tls.clientSubject
+    alert = tls.alert
+    tlsBytes = tls.wireBytes
+    payloadBytes = tls.plaintextBytes
+    tlsBytesPerPayloadByte = tls.plaintextBytes > 0 ? Double(tls.wireBytes) / Double(tls.plaintextBytes) : nil
+  }
+}
+
+extension InspectionReport.File {
+  init(_ outcome: CaptureOutcome) {
+    self.init()
+    source = outcome.source
+    format = outcome.format.rawValue
+    linkTypes = outcome.linkTypes.map(\.description)
+    bytes = outcome.size
+    packets = outcome.packets
+    cutPackets = outcome.cutPackets
+    firstTime = outcome.firstTime.text
+    lastTime = outcome.lastTime.text
+    durationS = outcome.lastTime.nanoseconds(since: outcome.firstTime).map { Double($0) / 1e9 }
+    warnings = outcome.warnings
+  }
+}
+
+extension InspectionReport.ErrorRow {
+  init(_ record: ErrorResponseRecord) {
+    self.init()
+    connection = record.place.connection
+    time = record.place.time.text
+    packet = record.place.packet > 0 ? record.place.packet : nil
+    status = Int(record.response.status.rawValue)
+    statusName = record.response.status.description
+    identifier = Int(record.response.identifier)
+    notification = record.notification
+    accepted = record.accepted
+    discarded = record.discarded
+    latencyMs = record.latencyNanoseconds.map { Double($0) / 1e6 }
+  }
+}
+
+extension InspectionReport.TokenRow {
+  init(prefix: UInt64, count: Int) { self.init(tokenPrefix: TokenTally.hex(prefix), rejections: count) }
+}
+
+extension InspectionReport.Summary {
+  init(_ record: SummaryRecord) {
+    self.init()
+    packets = record.packets
+    connections = record.connections
+    notifications = record.notifications
+    errorResponses = record.errorResponses
+    feedbackTuples = record.feedbackTuples
+    gaps = record.gaps
+    malformed = record.malformed
+    undecryptedConnections = record.undecryptedConnections
+    readFeedbackConnections = record.readFeedbackConnections
+  }
+}
+
+extension Timestamp {
+  fileprivate var text: String? { isKnown ? TimestampFormatter.text(self) : nil }
+}

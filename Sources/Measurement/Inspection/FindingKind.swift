@@ -1,0 +1,47 @@
+/// What a finding of an inspection is about. In the order in which they are listed.
+public enum FindingKind: String, Sendable, Codable, CaseIterable {
+  // What could not be read: the others know nothing of it.
+  case nothingRead = "nothing_read"
+  case undecryptedConnection = "undecrypted_connection"
+  case partlyDecrypted = "partly_decrypted"
+  case otherProtocol = "other_protocol"
+  case emptyConnection = "empty_connection"
+
+  // What lost notifications, or may have.
+  case neverResent = "never_resent"
+  case resent
+  case lostNotTracked = "lost_not_tracked"
+  case unknownFate = "unknown_fate"
+  case unknownFateAfterResponse = "unknown_fate_after_response"
+  case unresolvedResponse = "unresolved_response"
+  case ambiguousZero = "ambiguous_zero"
+  case ambiguousIdentifier = "ambiguous_identifier"
+  case tokenFailedAgain = "token_failed_again"
+
+  // Error responses that no APNs gateway sends.
+  case severalResponses = "several_responses"
+  case acknowledgement
+  case foreignCommand = "foreign_command"
+
+  // What the recording lacks, or holds damaged.
+  case malformedItems = "malformed_items"
+  case malformed
+  case lostBytes = "lost_bytes"
+  case truncatedBytes = "truncated_bytes"
+  case cutRecord = "cut_record"
+  case undecryptedBytes = "undecrypted_bytes"
+  case conflict
+  case limitHit = "limit_hit"
+
+  // How a provider sends.
+  case reconnectStorm = "reconnect_storm"
+  case unbatched
+  case payloadOver4096 = "payload_over_4096"
+  case payloadOver2048 = "payload_over_2048"
+  case notAnObject = "not_an_object"
+  case unusualTokenLength = "unusual_token_length"
+  case knownBad = "known_bad"
+  case strangeExpiration = "strange_expiration"
+  case unknownItems = "unknown_items"
+  case feedbackWithoutTime = "feedback_without_time"
+}

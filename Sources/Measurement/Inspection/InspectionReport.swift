@@ -1,0 +1,170 @@
+/// What is in a recording, counted: the document of `apnscope inspect --format json`.
+///
+/// Names in JSON are snake case; times RFC 3339; `nil` is left out.
+public struct InspectionReport: Sendable, Equatable, Codable {
+  public var files: [File] = []
+  public var summary = Summary()
+  public var connections: [ConnectionRow] = []
+  public var connectionsNotListed = 0
+  public var missingBytes = 0
+  /// Connections with TLS, by whether they could be opened, and what that cost.
+  public var tls = TLSTotals()
+  public var gapsByReason: NamedCounts<CapturedGap> = [:]
+  public var malformed = 0
+  public var notificationsByCommand = [0, 0, 0]
+  public var fates = Fates()
+  public var errorCount = 0
+  /// Keys are `Int` because JSON then has an object; of other numbers it has a list.
+  public var errorsByStatus: [Int: Int] = [:]
+  public var errors: [ErrorRow] = []
+  public var feedbackConnections = 0
+  public var feedbackTuples = 0
+  /// Over the seconds in which any were sent.
+  public var notificationsPerSecond: Distribution?
+  public var payloadLengths: Distribution?
+  public var notificationsPerSegment: Distribution?
+  /// Over the minutes in which any were opened.
+  public var opensPerMinute: Distribution?
+  /// Seconds from the first packet to the last FIN or RST.
+  public var lifetimes: Distribution?
+  public var ends: NamedCounts<CapturedEnd> = [:]
+  public var repeatedlyRejectedTokens: [TokenRow] = []
+  public var findings: [FindingRow] = []
+
+  public init() {}
+
+  public struct File: Sendable, Equatable, Codable {
+    public var source = ""
+    public var format = ""
+    public var linkTypes: [String] = []
+    public var bytes: Int?
+    public var packets = 0
+    public var cutPackets = 0
+    public var firstTime: String?
+    public var lastTime: String?
+    public var durationS: Double?
+    public var warnings: [String] = []
+    public init() {}
+  }
+
+  public struct Summary: Sendable, Equatable, Codable {
+    public var packets = 0
+    public var connections = 0
+    public var notifications = 0
+    public var errorResponses = 0
+    public var feedbackTuples = 0
+    public var gaps = 0
+    public var malformed = 0
+    public var undecryptedConnections = 0
+    /// Connections to a feedback service that could be read, to the end of an empty list too. Not in JSON.
+    public var readFeedbackConnections = 0
+
+    public init() {}
+
+    /// Something of this protocol was read. When nothing was, nothing is known of what was sent.
+    public var hasRead: Bool {
+      notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+    }
+
+    private enum CodingKeys: CodingKey {
+      case packets, connections, notifications, errorResponses, feedbackTuples, gaps, malformed, undecryptedConnections
+    }
+  }
+
+  public struct ConnectionRow: Sendable, Equatable, Codable {
+    public var connection = 0
+    /// gateway, feedback, other or unknown.
+    public var service = ""
+    /// The other protocol that was recognised on the connection.
+    public var `protocol`: String?
+    public var client: String?
+    public var server: String?
+    public var opened: String?
+    public var durationS: Double?
+    public var end = CapturedEnd.captureEnd
+    public var encrypted = false
+    public var notifications = 0
+    /// Notifications by command 0, 1, 2.
+    public var commands = [0, 0, 0]
+    public var feedbackTuples = 0
+    public var accepted = 0
+    public var rejected = 0
+    public var discarded = 0
+    public var unknown = 0
+    public var firstErrorStatus: Int?
+    public var firstErrorName: String?
+    public var discardedAfterFirstError: Int?
+    public var missingBytes = 0
+    public var tls: TLSRow?
+    public init() {}
+  }
+
+  public struct TLSRow: Sendable, Equatable, Codable {
+    public var version: String?
+    public var cipherSuite: String?
+    public var keyExchange: String?
+    public var resumed: Bool?
+    public var decrypted = false
+    public var problem: String?
+    public var clientSubject: String?
+    public var alert: String?
+    /// Both directions' bytes on the wire, and what they carried.
+    public var tlsBytes = 0
+    public var payloadBytes = 0
+    public var tlsBytesPerPayloadByte: Double?
+    public init() {}
+  }
+
+  public struct TLSTotals: Sendable, Equatable, Codable {
+    public var connections = 0
+    public var decrypted = 0
+    public var resumed = 0
+    /// Of those that were decrypted.
+    public var tlsBytes = 0
+    public var payloadBytes = 0
+    public init() {}
+  }
+
+  public struct Fates: Sendable, Equatable, Codable {
+    public var accepted = 0
+    public var rejected = 0
+    public var discarded = 0
+    public var unknown = 0
+    public init() {}
+  }
+
+  public struct ErrorRow: Sendable, Equatable, Codable {
+    public var connection = 0
+    public var time: String?
+    public var packet: Int?
+    public var status = 0
+    public var statusName = ""
+    public var identifier = 0
+    public var notification: Int?
+    public var accepted: Int?
+    public var discarded: Int?
+    /// Of those that were discarded, how many were seen again later, on any connection; `nil` when too many are followed.
+    public var sentAgain: Int?
+    public var latencyMs: Double?
+    public init() {}
+  }
+
+  public struct TokenRow: Sendable, Equatable, Codable {
+    /// The first eight bytes in hexadecimal.
+    public var tokenPrefix: String
+    public var rejections: Int
+    public init(tokenPrefix: String, rejections: Int) {
+      (self.tokenPrefix, self.rejections) = (tokenPrefix, rejections)
+    }
+  }
+
+  public struct FindingRow: Sendable, Equatable, Codable {
+    public var kind: FindingKind
+    public var count: Int
+    public var firstPacket: Int?
+    public var text: String
+    public init(_ kind: FindingKind, count: Int, firstPacket: Int? = nil, text: String) {
+      (self.kind, self.count, self.firstPacket, self.text) = (kind, count, firstPacket, text)
+    }
+  }
+}

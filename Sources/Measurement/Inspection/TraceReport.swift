@@ -1,0 +1,145 @@
+/// What is in a trace, counted for a report of it: an inspection's findings, and when everything was.
+///
+/// Names that end in S are seconds since the trace's start. Strings may hold anything: they are of a recording.
+public struct TraceReport: Sendable, Equatable, Codable {
+  public var inspection = InspectionReport()
+  /// The files that the records are of.
+  public var sources: [Source] = []
+  /// What was wrong with the input as a file.
+  public var warnings: [String] = []
+  /// When the first thing with a time was: UTC, RFC 3339, to milliseconds; `nil` when nothing has one.
+  public var started: String?
+  /// From the first to the last thing with a time.
+  public var lengthS = 0.0
+  /// Bytes of all notifications' frames.
+  public var frameBytes = 0
+  /// Notifications, and the bytes of their frames.
+  public var sent = Series()
+  /// Error responses and feedback tuples in the bins of `sent`.
+  public var errorResponses: [Int] = []
+  public var feedbackTuples: [Int] = []
+  /// Of the connections that the inspection lists, in its order.
+  public var connections: [Connection] = []
+  /// Of the error responses that the inspection lists, in its order.
+  public var errorTimesS: [Double?] = []
+  /// How many segments ended how many notifications, and how many bytes of them; both in ascending order.
+  public var perSegment: [Bucket] = []
+  public var bytesPerSegment: [Bucket] = []
+  public var payloads: [Bucket] = []
+  /// Notifications by their priority.
+  public var priorities: [Int: Int] = [:]
+  public var withoutPriority = 0
+  public var expirations = Expirations()
+  public var tokens = Tokens()
+  public var feedback = Feedback()
+
+  public init() {}
+
+  public struct Source: Sendable, Equatable, Codable {
+    public var name: String
+    public var format: String
+    public init(name: String, format: String) { (self.name, self.format) = (name, format) }
+  }
+
+  /// How often a value occurred.
+  public struct Bucket: Sendable, Equatable, Codable {
+    public var value: Int
+    public var count: Int
+    public init(_ value: Int, _ count: Int) { (self.value, self.count) = (value, count) }
+  }
+
+  /// Equal bins of time.
+  public struct Series: Sendable, Equatable, Codable {
+    /// When the first bin begins, which may be before the trace does.
+    public var fromS = 0.0
+    public var widthS = 1.0
+    public var counts: [Int] = []
+    public var bytes: [Int] = []
+    public init() {}
+  }
+
+  /// What a connection did when. Its counts are in the inspection's row.
+  public struct Connection: Sendable, Equatable, Codable {
+    public var openedS: Double?
+    /// The first and the last notification, error response or feedback tuple.
+    public var firstRecordS: Double?
+    public var lastRecordS: Double?
+    public var closedS: Double?
+    /// Of its notifications' frames.
+    public var frameBytes = 0
+    public var errorResponses = 0
+    /// Its notifications in the bins of the trace's `sent`; `nil` when they were not kept apart.
+    public var sent: [Int]?
+    public init() {}
+  }
+
+  /// Notifications by what their expiration says, seen from when they were written.
+  public struct Expirations: Sendable, Equatable, Codable {
+    public var none = 0
+    public var zero = 0
+    public var past = 0
+    public var withinHour = 0
+    public var withinDay = 0
+    public var withinFourWeeks = 0
+    public var later = 0
+    public init() {}
+  }
+
+  /// Device tokens, told apart by their first eight bytes.
+  public struct Tokens: Sendable, Equatable, Codable {
+    public struct Row: Sendable, Equatable, Codable {
+      /// In hexadecimal.
+      public var prefix: String
+      public var count: Int
+      public init(_ prefix: String, _ count: Int) { (self.prefix, self.count) = (prefix, count) }
+    }
+
+    public var distinct = 0
+    /// There were too many to count each; both numbers are of a sample.
+    public var isEstimate = false
+    /// Written to more than once.
+    public var repeated = 0
+    /// The most repeated of those that were counted.
+    public var most: [Row] = []
+    public init() {}
+  }
+
+  /// What the feedback service listed. How many tuples on how many connections is in the inspection.
+  public struct Feedback: Sendable, Equatable, Codable {
+    /// Distinct ones.
+    public var tokens = 0
+    /// More came than are remembered.
+    public var isCut = false
+    /// Notifications to one of them that were written after it had been listed.
+    public var sentToLater = 0
+    public var sentToLaterTokens = 0
+    /// Seconds from the time that a tuple tells to when it was read.
+    public var ageS: Distribution?
+    /// The times that tuples tell: UTC, RFC 3339.
+    public var firstTimestamp: String?
+    public var lastTimestamp: String?
+    public init() {}
+  }
+}
+
+extension TraceReport {
+  /// A connection's counts, and what it did when.
+  public struct ListedConnection: Sendable, Equatable {
+    public var row: InspectionReport.ConnectionRow
+    public var course: Connection
+  }
+
+  public var listedConnections: [ListedConnection] {
+    zip(inspection.connections, connections).map { ListedConnection(row: $0, course: $1) }
+  }
+
+  /// An error response, and when it was.
+  public struct ListedError: Sendable, Equatable {
+    public var row: InspectionReport.ErrorRow
+    public var timeS: Double?
+  }
+
+  public var listedErrors: [ListedError] {
+    zip(inspection.errors, errorTimesS).map { ListedError(row: $0, timeS: $1) }
+  }
+}

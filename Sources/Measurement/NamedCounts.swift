@@ -1,0 +1,61 @@
+/// Counts by what they are of. In JSON an object, each under its name: `{"lifetime":1,"rejected":3}`.
+///
+/// Names that this apnscope does not know, as those of a later one, are kept. It is no dictionary with such keys, because
+/// coders that write snake case change the keys of all dictionaries but those of strings.
+public struct NamedCounts<Name: RawRepresentable & Hashable & Sendable>: Sendable, Equatable
+where Name.RawValue == String {
+  public var byName: [String: Int]
+
+  public init(byName: [String: Int] = [:]) { self.byName = byName }
+
+  public var isEmpty: Bool { byName.isEmpty }
+
+  /// `nil` is not counted, which is not the same as 0.
+  public subscript(name: Name) -> Int? {
+    get { byName[name.rawValue] }
+    set { byName[name.rawValue] = newValue }
+  }
+
+  public subscript(name: Name, default value: Int) -> Int {
+    get { byName[name.rawValue, default: value] }
+    set { byName[name.rawValue] = newValue }
+  }
+
+  /// Those above 0.
+  public var positive: NamedCounts { NamedCounts(byName: byName.filter { $0.value > 0 }) }
+
+  /// In the order of their names.
+  public var sorted: [(name: String, count: Int)] {
+    byName.sorted { $0.key < $1.key }.map { (name: $0.key, count: $0.value) }
+  }
+
+  /// The highest count first; in the order of their names where counts are the same.
+  public var mostFirst: [(name: String, count: Int)] {
+    byName.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { (name: $0.key, count: $0.value) }
+  }
+
+  public mutating func merge(_ other: NamedCounts, _ combine: (Int, Int) -> Int) {
+    byName.merge(other.byName, uniquingKeysWith: combine)
+  }
+
+  public func merging(_ other: NamedCounts, _ combine: (Int, Int) -> Int) -> NamedCounts {
+    NamedCounts(byName: byName.merging(other.byName, uniquingKeysWith: combine))
+  }
+}
+
+extension NamedCounts: ExpressibleByDictionaryLiteral {
+  public init(dictionaryLiteral elements: (Name, Int)...) {
+    byName = Dictionary(elements.map { ($0.rawValue, $1) }) { _, last in last }
+  }
+}
+
+extension NamedCounts: Codable {
+  public init(from decoder: any Decoder) throws {
+    byName = try decoder.singleValueContainer().decode([String: Int].self)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(byName)
+  }
+}

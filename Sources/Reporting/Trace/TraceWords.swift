@@ -1,0 +1,90 @@
+import Measurement
+
+/// What a trace's codes mean, in words.
+
+extension InspectionReport.ConnectionRow {
+  var isFeedback: Bool { service == "feedback" }
+  var isDecrypted: Bool { tls?.decrypted ?? true }
+
+  /// Why nothing, or not all, of it could be decrypted; empty when all could.
+  var problem: String { tls?.problem ?? "" }
+
+  /// TLS version and cipher suite; `nil` without TLS.
+  var encryption: String? {
+    tls.map { tls in
+      let told = [tls.version, tls.cipherSuite].compactMap { $0 }.joined(separator: ", ")
+      return told.isEmpty ? "unknown version" : told
+    }
+  }
+
+  /// What the client's certificate is for; empty when the trace does not tell.
+  var topic: String { tls?.topic ?? "" }
+
+  /// Of its first error response: `8 invalid token`.
+  var firstError: String? { firstErrorStatus.map { "\($0) \(firstErrorName ?? "")" } }
+}
+
+extension InspectionReport.TLSRow {
+  /// What a provider's certificate names: its subject's UID, else its CN, else all of it.
+  var topic: String? {
+    clientSubject.map { subject in
+      let parts = subject.split(separator: ",")
+      let part = parts.first { $0.hasPrefix("UID=") } ?? parts.first { $0.hasPrefix("CN=") }
+      return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject
+    }
+  }
+}
+
+extension InspectionReport.ErrorRow {
+  /// Seconds.
+  var latency: Double? { latencyMs.map { $0 / 1e3 } }
+}
+
+extension CapturedEnd {
+  /// Who ended the connection.
+  var meaning: String {
+    switch self {
+    case .clientFIN: "client"
+    case .serverFIN: "server"
+    case .clientRST: "client, by a reset"
+    case .serverRST: "server, by a reset"
+    case .captureEnd: "end of the trace"
+    }
+  }
+}
+
+extension CapturedGap {
+  var meaning: String {
+    switch self {
+    case .lost: "stretches of bytes that were sent and not captured"
+    case .truncated: "packets that the snap length cut"
+    case .beforeCapture: "records that began before the capture"
+    case .undecrypted: "stretches of TLS that could not be decrypted"
+    case .captureEnd: "records that the capture does not end"
+    }
+  }
+}
+
+extension FindingKind {
+  var tone: Tone {
+    switch self {
+    case .neverResent, .payloadOver4096: .bad
+    case .resent, .knownBad: .neutral
+    default: .warning
+    }
+  }
+}
+
+extension TraceReport.Expirations {
+  /// In the order in which they are listed.
+  var inWords: [(meaning: String, count: Int)] {
+    [
+      ("none", none), ("0: now or never", zero), ("in the past", past), ("within an hour", withinHour),
+      ("within a day", withinDay), ("within four weeks", withinFourWeeks), ("in more than four weeks", later),
+    ]
+  }
+}
+
+extension TraceReport.Connection {
+  var lengthS: Double? { openedS.flatMap { opened in closedS.map { $0 - opened } } }
+}
