@@ -56,24 +56,8 @@ struct LoadTally: Sendable {
 
   var flushReasons = FlushReasons()
 
-  /// How a connection ended, as the result names it.
-  enum Cause: String, Sendable, CaseIterable {
-    case rejected, shutdown
-    case peerFin = "peer_fin"
-    case peerRst = "peer_rst"
-    case idle, lifetime, local
-  }
-
-  /// Why a batch was written when it was.
-  enum FlushReason: String, Sendable, CaseIterable {
-    /// It was as large as it may be.
-    case full
-    case linger
-    /// Nothing of ours was unsent, so there was nothing to wait for.
-    case idle
-    /// The socket had taken what was unsent.
-    case drain
-  }
+  typealias Cause = ConnectionEnd
+  typealias FlushReason = Measurement.FlushReason
 
   /// How often for which reason: counted with every write, so without a table.
   struct FlushReasons: Sendable {

@@ -96,11 +96,11 @@ public struct Ledger: Sendable, Equatable, Codable {
     /// UTC, RFC 3339.
     public var opened: String
     public var closed: String
-    public var end: String
+    public var end: ConnectionEnd
     /// What TLS or the system said about the end, if anything; left out otherwise.
     public var error: String?
 
-    public init(client: String, topic: String?, opened: String, closed: String, end: String) {
+    public init(client: String, topic: String?, opened: String, closed: String, end: ConnectionEnd) {
       self.client = client
       self.topic = topic
       self.opened = opened

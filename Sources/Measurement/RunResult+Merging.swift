@@ -127,14 +127,14 @@ extension RunResult {
     let isBehind = results.contains { $0.rates.basis == .measuredAndDrain }
     rates.basis = results.contains { $0.rates.basis == nil } ? nil : isBehind ? .measuredAndDrain : .measured
     func base(_ result: RunResult, _ basis: Rates.Basis?) -> Double {
-      let drain = result.phases.first { $0.name == "drain" }?.seconds ?? 0
+      let drain = result.phase(.drain)?.seconds ?? 0
       return basis == .measuredAndDrain ? result.measuredS + drain : result.measuredS
     }
     func accepted(_ result: RunResult) -> Double {
       guard isBehind, result.rates.basis == .measured else {
         return result.rates.acceptedPerS * base(result, result.rates.basis)
       }
-      return result.phases.filter { ["measured", "drain"].contains($0.name) }
+      return result.phases.filter { $0.name == .measured || $0.name == .drain }
         .reduce(0) { $0 + Double($1.sendings.accepted) }
     }
     let accepted = results.reduce(0) { $0 + accepted($1) }
@@ -181,7 +181,7 @@ extension RunResult {
         phases[index].add(phase)
       } else {
         // Drain is the last one.
-        phases.insert(phase, at: phases.last?.name == "drain" ? phases.count - 1 : phases.count)
+        phases.insert(phase, at: phases.last?.name == .drain ? phases.count - 1 : phases.count)
       }
     }
   }
@@ -333,7 +333,7 @@ extension RunResult.Connections {
     for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
     sum.asked = both(sum.asked, other.asked, Measurement.sum)
     sum.everUp = both(sum.everUp, other.everUp, Measurement.sum)
-    sum.closed.merge(other.closed, uniquingKeysWith: Measurement.sum)
+    sum.closed.merge(other.closed, Measurement.sum)
     sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
     sum.failures = both(sum.failures, other.failures) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
   }
@@ -402,7 +402,7 @@ extension RunResult.Batches {
   fileprivate mutating func add(_ other: Self) {
     notifications.merge(other.notifications)
     bytes.merge(other.bytes)
-    flushReasons.merge(other.flushReasons, uniquingKeysWith: sum)
+    flushReasons.merge(other.flushReasons, sum)
   }
 
   fileprivate func adding(_ other: Self) -> Self {
@@ -428,7 +428,7 @@ extension RunResult.Sample {
     }
     errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
     writes = both(writes, other.writes, sum)
-    closedByCause = both(closedByCause, other.closedByCause) { $0.merging($1, uniquingKeysWith: sum) }
+    closedByCause = both(closedByCause, other.closedByCause) { $0.merging($1, sum) }
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
     stalledMs = both(stalledMs, other.stalledMs, max)
     loopLagP99Us = max(loopLagP99Us, other.loopLagP99Us)

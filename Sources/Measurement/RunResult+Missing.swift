@@ -79,7 +79,7 @@ extension RunResult {
   /// - Parameters:
   ///   - phase: the one that was on.
   ///   - afterS: seconds of that phase.
-  public mutating func markLost(in phase: String, afterS: Double) {
+  public mutating func markLost(in phase: RunPhase, afterS: Double) {
     interrupted = Interruption(phase: phase, afterS: afterS, cause: .lost)
     let open =
       notifications.generated
@@ -104,7 +104,7 @@ extension RunResult {
     let said = verdict.reasons ?? []
     warnings.removeAll { said.contains($0) }
     let after = (afterS * 10).rounded() / 10
-    let reason = "the run did not come to its end: these are its books after \(after) s of the phase '\(phase)'"
+    let reason = "the run did not come to its end: these are its books after \(after) s of the phase '\(phase.rawValue)'"
     warnings.insert(reason, at: 0)
     (verdict.outcome, verdict.reasons) = (.unproven, [reason])
   }

@@ -17,7 +17,7 @@ extension RunResult {
     public var opened = 0
     public var closed = 0
     /// The parts of `closed` with each cause; causes that closed none are left out. `nil` as with `writes`.
-    public var closedByCause: [String: Int]?
+    public var closedByCause: NamedCounts<ConnectionEnd>?
     public var up = 0
     /// Notifications that are due, or are to be sent again, and are not written yet; 0 when nothing is due at a time.
     public var backlog = 0
@@ -81,12 +81,12 @@ extension RunResult {
     public static let tolerableMs = 50.0
   }
 
-  /// The same counts for one phase: connect, warm-up, measured, drain.
+  /// The same counts for one phase.
   ///
   /// What became of sendings is told of the phase in which they were written, however late it was learnt; so are
   /// `latency`, `batches` and `loss_window`. Other counts are of when they happened.
   public struct Phase: Sendable, Equatable, Codable {
-    public var name = ""
+    public var name = RunPhase.connect
     public var seconds = 0.0
     public var notifications = Notifications()
     public var sendings = Sendings()
@@ -136,6 +136,11 @@ extension RunResult {
   }
 }
 
+extension RunResult {
+  /// `nil` when the run did not come to it, or the document does not tell.
+  public func phase(_ name: RunPhase) -> Phase? { phases.first { $0.name == name } }
+}
+
 extension RunResult.Sample {
   /// What documents from before it was counted do not have is 0 or empty, or `nil` where that would be taken for a count.
   public init(from decoder: any Decoder) throws {
@@ -149,7 +154,7 @@ extension RunResult.Sample {
     skipped = try container.decodeIfPresent(Int.self, forKey: .skipped) ?? 0
     opened = try container.decode(Int.self, forKey: .opened)
     closed = try container.decode(Int.self, forKey: .closed)
-    closedByCause = try container.decodeIfPresent([String: Int].self, forKey: .closedByCause)
+    closedByCause = try container.decodeIfPresent(NamedCounts<ConnectionEnd>.self, forKey: .closedByCause)
     up = try container.decode(Int.self, forKey: .up)
     backlog = try container.decodeIfPresent(Int.self, forKey: .backlog) ?? 0
     sendLagP99Us = try container.decode(Int.self, forKey: .sendLagP99Us)
@@ -163,7 +168,7 @@ extension RunResult.Sample {
 extension RunResult.Phase {
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    name = try container.decode(String.self, forKey: .name)
+    name = try container.decode(RunPhase.self, forKey: .name)
     seconds = try container.decode(Double.self, forKey: .seconds)
     notifications = try container.decode(RunResult.Notifications.self, forKey: .notifications)
     sendings = try container.decode(RunResult.Sendings.self, forKey: .sendings)

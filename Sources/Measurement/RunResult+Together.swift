@@ -51,7 +51,7 @@ extension RunResult {
     var span = Merged()
     span.runs = 1
     span.shortestS = measuredS
-    guard let index = phases.firstIndex(where: { $0.name == "measured" }), let start = unixSeconds(started) else {
+    guard let index = phases.firstIndex(where: { $0.name == .measured }), let start = unixSeconds(started) else {
       return span
     }
     span.shortestS = measuredS > 0 ? measuredS : phases[index].seconds

@@ -65,14 +65,14 @@ public struct RunResult: Sendable, Equatable, Codable {
       case lost
     }
 
-    /// connect, warm-up or measured; of a lost run also drain.
-    public var phase: String
+    /// It is drain of a lost run only.
+    public var phase: RunPhase
     /// Seconds of that phase.
     public var afterS: Double
     /// Left out when an end was asked for.
     public var cause: Cause?
 
-    public init(phase: String, afterS: Double, cause: Cause? = nil) {
+    public init(phase: RunPhase, afterS: Double, cause: Cause? = nil) {
       self.phase = phase
       self.afterS = afterS
       self.cause = cause
@@ -152,8 +152,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var opened = 0
     public var resumed = 0
     public var failed = 0
-    /// By cause.
-    public var closed: [String: Int] = [:]
+    public var closed: NamedCounts<ConnectionEnd> = [:]
     /// Handshakes by TLS version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256"; `nil` in documents from
     /// before they were counted.
     public var suites: [String: Int]?
@@ -185,8 +184,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   public struct Batches: Sendable, Equatable, Codable {
     public var notifications = LatencyHistogram(.count)
     public var bytes = LatencyHistogram(.bytes)
-    /// full, linger, idle, drain.
-    public var flushReasons: [String: Int] = [:]
+    public var flushReasons: NamedCounts<FlushReason> = [:]
     public init() {}
   }
 

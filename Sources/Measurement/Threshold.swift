@@ -113,7 +113,7 @@ public struct Threshold: Sendable, Equatable {
   private func reasonForNoUpperBound(_ result: RunResult) -> String? {
     guard name.hasPrefix("send_lag_"), comparison == .less || comparison == .atMost else { return nil }
     // Of the phase that the lag is of; what is unsent was due in its last moments.
-    let skipped = result.measuredBy == nil ? nil : result.phases.first { $0.name == "measured" }?.skipped
+    let skipped = result.measuredBy == nil ? nil : result.phase(.measured)?.skipped
     let never = (skipped ?? result.schedule.skipped) + result.schedule.unsent
     // In documents of 0.1 send lag is of what was sent alone.
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)

@@ -49,7 +49,7 @@ struct LoadCommandTests {
       // As fast as it goes every write is a record that the next notification would not have fitted into, but for the last
       // of each connection.
       let reasons = result.batches.flushReasons
-      #expect(reasons["idle", default: 0] + reasons["drain", default: 0] <= 3, "\(reasons)")
+      #expect(reasons[.idle, default: 0] + reasons[.drain, default: 0] <= 3, "\(reasons)")
     }
   }
 
@@ -131,7 +131,7 @@ struct LoadCommandTests {
       let ledger = try simulator.stop()
       try capture.end()
       expectBalanced(result, ledger)
-      for cause in ["lifetime", "rejected", "shutdown"] { #expect((result.connections.closed[cause] ?? 0) > 0) }
+      for cause in [ConnectionEnd.lifetime, .rejected, .shutdown] { #expect((result.connections.closed[cause] ?? 0) > 0) }
 
       let arguments = ["--port", "\(simulator.gateway)=gateway", "--keys", "run.keys", "run.pcapng"]
       let inspected = try RunningProcess(

@@ -51,7 +51,7 @@ struct LoadEndTests {
       _ = try simulator.stop()
       #expect(outcome.status == 130)
       let result = try LoadProcess.result(in: command)
-      #expect(result.interrupted?.phase == "measured" && result.interrupted?.afterS == result.measuredS)
+      #expect(result.interrupted?.phase == .measured && result.interrupted?.afterS == result.measuredS)
       #expect(result.warnings.first?.firstMatch(of: #/^interrupted after [0-9.]+ s of 600 s$/#) != nil)
       #expect(outcome.output.contains("\n! interrupted after "))
       #expect(try command.run("report", "run.json", "--output", "page").status == 0)
@@ -255,7 +255,7 @@ struct LoadEndTests {
   @Test("The live line tells time, phase, rates asked for, written and accepted, errors, connections, lag and cores")
   func liveLine() {
     var progress = LoadProgress()
-    (progress.phase, progress.elapsed) = ("measured", 12.4)
+    (progress.phase, progress.elapsed) = (.measured, 12.4)
     progress.askedPerSecond = 50_000
     (progress.written, progress.writtenPerSecond) = (1_234_567, 49_999.6)
     (progress.accepted, progress.acceptedPerSecond) = (1_200_000, 48_000)
@@ -265,7 +265,7 @@ struct LoadEndTests {
         == "12 s  measured  asked 50,000/s  written 50,000/s (1,234,567)  accepted 48,000/s (1,200,000)  errors 3  connections 8  lag p99 12.3 ms  cpu 93 %"
     )
     progress.askedPerSecond = nil
-    progress.phase = "drain"
+    progress.phase = .drain
     #expect(LoadStatus.line(progress).hasPrefix("12 s  drain  written 50,000/s"))
   }
 
@@ -296,7 +296,7 @@ struct LoadEndTests {
       (sample.tS, sample.cpu, sample.written, sample.sendLagP99Us) = (number, number, .max, .max)
       result.series = [RunResult.Sample(), sample]
       var phase = RunResult.Phase()
-      (phase.name, phase.seconds) = ("measured", number)
+      (phase.name, phase.seconds) = (.measured, number)
       result.phases = [phase]
       result.timeline.spans = [.init(connection: .max, .up, fromS: 0, toS: number)]
       result.verdict.thresholds = [.init(expression: "written_per_s>1", value: number, passed: true)]

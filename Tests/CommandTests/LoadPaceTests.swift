@@ -60,7 +60,7 @@ struct LoadPaceTests {
       let result = try LoadProcess.result(in: command)
       // What was due in the time that it took: a second at least, and until nothing new was sent.
       let due = result.notifications.generated + result.schedule.unsent
-      let seconds = result.phases.filter { ["measured", "drain"].contains($0.name) }.reduce(0) { $0 + $1.seconds }
+      let seconds = result.phases.filter { $0.name == .measured || $0.name == .drain }.reduce(0) { $0 + $1.seconds }
       #expect(due >= 1_500 && Double(due) <= 1_500 * seconds + 3, "\(due) in \(seconds) s")
       #expect(result.plan["rate_per_connection"] == .text("500.0/s"))
       #expect(result.plan["rate"] == nil)

@@ -166,7 +166,7 @@ struct MergeCommandTests {
     try Command.inFolder { command in
       var lost = part(2)
       lost.started = "2026-01-01T00:00:05.000Z"
-      lost.markLost(in: "measured", afterS: 1)
+      lost.markLost(in: .measured, afterS: 1)
       try write(part(1), "r/1.json", in: command)
       try write(lost, "r/2.json.part", in: command)
       func merge() throws -> Outcome { try command.run("merge", "r") }

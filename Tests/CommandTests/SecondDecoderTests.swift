@@ -100,7 +100,7 @@ struct SecondDecoderTests {
       let ledger = try simulator.stop()
       try capture.end()
       let result = try LoadProcess.result(in: command)
-      for cause in [end, "rejected"] { #expect((result.connections.closed[cause] ?? 0) > 0) }
+      for cause in [end, "rejected"] { #expect((result.connections.closed.byName[cause] ?? 0) > 0) }
 
       let second = SecondDecoder(command: command, ports: ["--port", "\(simulator.gateway)=gateway"])
       let found = try second.compare("run.pcap")

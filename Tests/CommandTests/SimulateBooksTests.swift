@@ -193,7 +193,7 @@ struct SimulateBooksTests {
       #expect((refusal?["client"] as? String)?.hasPrefix("127.0.0.1:") == true)
       let ledger = try simulator.stop()
       #expect(ledger.gateway.handshakeFailures == 1)
-      #expect(ledger.connections.contains { $0.end == "refused" && $0.client == refusal?["client"] as? String })
+      #expect(ledger.connections.contains { $0.end == .refused && $0.client == refusal?["client"] as? String })
     }
   }
 }

@@ -91,7 +91,7 @@ struct SimulateClientTests {
       let ledger = try simulator.stop()
       #expect(ledger.gateway.connections == 1)
       #expect(ledger.gateway.handshakeFailures == 1)
-      #expect(ledger.connections.first?.end == "handshake_failed")
+      #expect(ledger.connections.first?.end == .handshakeFailed)
     }
   }
 
@@ -146,7 +146,7 @@ struct SimulateClientTests {
       #expect(ledger.gateway.accepted == 1_000)
       #expect(ledger.gateway.errorResponses == ["10": 3, "2": 1])
       #expect(ledger.gateway.received == sent.written + sent.markers)
-      #expect(ledger.connections.map(\.end) == ["shutdown", "shutdown", "shutdown", "rejected"])
+      #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown, .rejected])
       #expect(ledger.connections.map(\.accepted) == [300, 300, 300, 100])
     }
   }

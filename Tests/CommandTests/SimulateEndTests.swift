@@ -25,7 +25,7 @@ struct SimulateEndTests {
       let ledger = try simulator.ledger()
       #expect(ledger.gateway.accepted == 10)
       #expect(ledger.gateway.errorResponses == ["10": 1])
-      #expect(ledger.connections.map(\.end) == ["shutdown"])
+      #expect(ledger.connections.map(\.end) == [.shutdown])
     }
   }
 

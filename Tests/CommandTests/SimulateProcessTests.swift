@@ -157,7 +157,7 @@ struct SimulateProcessTests {
         #expect(ends.map(\.answer.status) == [.shutdown, .shutdown, .shutdown])
         #expect(ledger.gateway.accepted == ends.reduce(0) { $0 + Int($1.answer.identifier) })
         #expect(ledger.gateway.received == ends.reduce(0) { $0 + $1.sent })
-        #expect(ledger.connections.map(\.end) == ["shutdown", "shutdown", "shutdown"])
+        #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown])
         for event in ["accepted", "error_response", "closed"] { #expect(try simulator.count(of: event) == 3) }
       }
     }

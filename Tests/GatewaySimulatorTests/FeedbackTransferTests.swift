@@ -342,7 +342,7 @@ struct FeedbackTransferTests {
       }
       #expect(answer == .success([]) || answer == .failure(.reset) || answer == .failure(.pipe))
       #expect(ledger.gateway.errorResponses == [:])
-      #expect(ledger.connections.map(\.end) == ["feedback_lost"])
+      #expect(ledger.connections.map(\.end) == [.feedbackLost])
       #expect(ledger.connections.first?.error?.contains("full") == true)
       #expect(ledger.devices.uninstalled == ledger.feedback.waiting + ledger.feedback.lost)
       #expect(lines.last?.contains(#""reason":"feedback_lost""#) == true, "\(lines)")
@@ -376,7 +376,7 @@ struct FeedbackTransferTests {
       }
       #expect(answer == .success([]))
       #expect(ledger.gateway.rejected == ["8": 1] && ledger.gateway.errorResponses == [:])
-      #expect(ledger.connections.map(\.end) == ["feedback_lost"])
+      #expect(ledger.connections.map(\.end) == [.feedbackLost])
       try await list.close()
     }
   }

@@ -57,7 +57,7 @@ struct GatewayTimeTests {
     #expect(client.received == [])
     let ledger = gateway.end()
     #expect(ledger.gateway.accepted == 10)
-    #expect(ledger.connections.map(\.end) == ["idle"])
+    #expect(ledger.connections.map(\.end) == [.idle])
   }
 
   @Test(
@@ -82,7 +82,7 @@ struct GatewayTimeTests {
     client.close()
     let ledger = gateway.end()
     #expect(ledger.gateway.errorResponses == ["10": 1])
-    #expect(ledger.connections.map(\.end) == ["lifetime", "lifetime"])
+    #expect(ledger.connections.map(\.end) == [.lifetime, .lifetime])
   }
 
   @Test(
@@ -104,7 +104,7 @@ struct GatewayTimeTests {
     let ledger = gateway.end()
     #expect(ledger.gateway.accepted == 1)
     #expect(ledger.gateway.incomplete == 1)
-    #expect(ledger.connections.map(\.end) == ["frame_timeout"])
+    #expect(ledger.connections.map(\.end) == [.frameTimeout])
   }
 
   @Test("A byte now and then: in its time it is a notification, beyond it is given up", arguments: [false, true])
@@ -129,7 +129,7 @@ struct GatewayTimeTests {
     let ledger = gateway.end()
     #expect(ledger.gateway.accepted == 1)
     #expect(ledger.gateway.incomplete == 1)
-    #expect(ledger.connections.map(\.end) == ["frame_timeout"])
+    #expect(ledger.connections.map(\.end) == [.frameTimeout])
   }
 
   @Test("A handshake that is not finished in time is given up, and not before", arguments: [0, 1, 5, 60])
@@ -145,7 +145,7 @@ struct GatewayTimeTests {
     #expect(client.closedAt == .milliseconds(300))
     let ledger = gateway.end()
     #expect(ledger.gateway.handshakeFailures == 1)
-    #expect(ledger.connections.map(\.end) == ["handshake_failed"])
+    #expect(ledger.connections.map(\.end) == [.handshakeFailed])
   }
 
   @Test("Nobody can wait for an alert for ever, and somebody who does is closed behind the handshake's time")
@@ -160,7 +160,7 @@ struct GatewayTimeTests {
     gateway.advance(by: Self.lateness)
     #expect(!client.isOpen && client.received == [])
     let ledger = gateway.end()
-    #expect(ledger.connections.map(\.end) == ["handshake_failed"])
+    #expect(ledger.connections.map(\.end) == [.handshakeFailed])
   }
 
   @Test("Reconnecting too fast is refused for a while, and then let in again", arguments: [false, true])
@@ -273,7 +273,7 @@ struct GatewayTimeTests {
         .init(time: .milliseconds(370), bytes: Array(whole[4...])),
       ])
     #expect(client.endedAt == .milliseconds(370) && client.closedAt == .milliseconds(370))
-    #expect(gateway.end().connections.map(\.end) == ["rejected"])
+    #expect(gateway.end().connections.map(\.end) == [.rejected])
   }
 
   @Test("A client that does not close after an error is closed, and not before its time", arguments: [false, true])
@@ -298,7 +298,7 @@ struct GatewayTimeTests {
     client.send(frame(3))
     let ledger = gateway.end()
     #expect(ledger.gateway.discarded == 60)
-    #expect(ledger.connections.map(\.end) == ["rejected"])
+    #expect(ledger.connections.map(\.end) == [.rejected])
   }
 
   @Test("A connection whose answer meets a reset ends once", arguments: [false, true], [[], [1, 1]])
@@ -316,7 +316,7 @@ struct GatewayTimeTests {
     gateway.advance(by: .seconds(10))
     #expect(client.closedAt == .milliseconds(200))
     #expect(client.received == [])
-    #expect(gateway.end().connections.map(\.end) == ["rejected"])
+    #expect(gateway.end().connections.map(\.end) == [.rejected])
   }
 
   // MARK: reading
@@ -343,7 +343,7 @@ struct GatewayTimeTests {
     let ledger = gateway.end()
     #expect(ledger.gateway.accepted == 1_000)
     #expect(ledger.gateway.bytes == bytes.count)
-    #expect(ledger.connections.map(\.end) == ["peer_fin"])
+    #expect(ledger.connections.map(\.end) == [.peerFin])
   }
 
   @Test("Pauses after so many bytes")
@@ -365,7 +365,7 @@ struct GatewayTimeTests {
     }
     #expect(gateway.tally.received == 100)
     client.close()
-    #expect(gateway.end().connections.map(\.end) == ["peer_fin"])
+    #expect(gateway.end().connections.map(\.end) == [.peerFin])
   }
 
   @Test(
@@ -392,7 +392,7 @@ struct GatewayTimeTests {
     // Once it reads again both can be late.
     gateway.advance(by: pause + max(idle, timeout) + .seconds(1))
     let end = gateway.end()
-    #expect(["idle", "frame_timeout"].contains(end.connections.first?.end))
+    #expect([.idle, .frameTimeout].contains(end.connections.first?.end))
     #expect(end.gateway.accepted == 20 && end.gateway.incomplete == 1)
   }
 
@@ -415,7 +415,7 @@ struct GatewayTimeTests {
     #expect(gateway.tally.accepted == 1)
     client.close()
     gateway.advance(by: .seconds(1))
-    #expect(gateway.end().connections.map(\.end) == ["peer_fin"])
+    #expect(gateway.end().connections.map(\.end) == [.peerFin])
   }
 
   // MARK: the time of day

@@ -152,7 +152,7 @@ struct AnswerTests {
       try $0.client().exchange(frame(7))
     }
     #expect(answer == response(.invalidToken, 7))
-    #expect(ledger.connections.map(\.end) == ["rejected"])
+    #expect(ledger.connections.map(\.end) == [.rejected])
   }
 
   @Test("The identifier is wrong, or zero", arguments: Behavior.Response.Identifier.allCases)
@@ -192,7 +192,7 @@ struct AnswerTests {
     }
     #expect(ledger.gateway.rejected == ["8": 1])
     #expect(ledger.gateway.errorResponses == (ending == .response ? ["8": 1] : [:]))
-    #expect(ledger.connections.map(\.end) == ["rejected"])
+    #expect(ledger.connections.map(\.end) == [.rejected])
     #expect(ledger.gateway.discarded == 1)
   }
 
@@ -227,7 +227,7 @@ struct AnswerTests {
       #expect(await simulation.wait { $0.gateway.received == 1 })
       client.reset()
     }
-    #expect(ledger.connections.map(\.end) == ["rejected"])
+    #expect(ledger.connections.map(\.end) == [.rejected])
   }
 
   /// `--response-pieces 3,3`, and a client that leaves after the first: three bytes were counted as a response.
@@ -267,7 +267,7 @@ struct AnswerTests {
     #expect(ledger.gateway.discarded == 2)
     #expect(ledger.gateway.rejected == [:])
     #expect(ledger.gateway.errorResponses == ["10": 1])
-    #expect(ledger.connections.map(\.end) == ["shutdown"])
+    #expect(ledger.connections.map(\.end) == [.shutdown])
     #expect(ledger.connections.first?.rejected == nil)
   }
 
@@ -285,7 +285,7 @@ struct AnswerTests {
       return answers
     }
     #expect(answers == [response(.shutdown, 2), response(.shutdown, 7), [], []])
-    #expect(ledger.connections.map(\.end).sorted() == ["local", "peer_fin", "shutdown", "shutdown"])
+    #expect(ledger.connections.map(\.end.rawValue).sorted() == ["local", "peer_fin", "shutdown", "shutdown"])
     #expect(ledger.gateway.accepted == 4)
   }
 
@@ -326,7 +326,7 @@ struct AnswerTests {
     }
     #expect(result.taken >= .milliseconds(300))
     #expect(ledger.gateway.discarded <= result.sent)
-    #expect(ledger.connections.map(\.end) == ["rejected"])
+    #expect(ledger.connections.map(\.end) == [.rejected])
   }
 
 }

@@ -28,7 +28,7 @@ struct RobustnessTests {
     #expect(taken >= .milliseconds(300))
     #expect(ledger.gateway.handshakeFailures == 1)
     #expect(ledger.feedback.handshakeFailures == 1)
-    #expect(ledger.connections.map(\.end) == ["handshake_failed"])
+    #expect(ledger.connections.map(\.end) == [.handshakeFailed])
   }
 
   @Test("1 MB of garbage, and a good client beside it", arguments: 0..<4, [false, true])
@@ -101,7 +101,7 @@ struct RobustnessTests {
       return try simulation.client().exchange(frame(1, token: []))
     }
     #expect(answer == response(.missingDeviceToken, 1))
-    #expect(ledger.connections.count { $0.end == "handshake_failed" } == 500)
+    #expect(ledger.connections.count { $0.end == .handshakeFailed } == 500)
   }
 
   @Test("A TLS record that was changed on its way ends the connection, and is told apart")
@@ -113,7 +113,7 @@ struct RobustnessTests {
       client.sendRaw([0x17, 3, 3, 0, 40] + [UInt8](repeating: 9, count: 40))
       _ = try? client.receiveAll()
     }
-    #expect(ledger.connections.map(\.end) == ["tls_error"])
+    #expect(ledger.connections.map(\.end) == [.tlsError])
     #expect(ledger.connections.first?.error?.contains("bad record mac") == true)
     #expect(ledger.gateway.accepted == 1)
   }
@@ -134,7 +134,7 @@ struct RobustnessTests {
     }
     #expect(proven.count == 4)
     #expect(proven.reduce(0, +) == ledger.gateway.accepted)
-    #expect(ledger.connections.map(\.end) == ["shutdown", "shutdown", "shutdown", "shutdown"])
+    #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown, .shutdown])
   }
 
   /// Sends notifications 1, 2, … and returns the identifier in the error response that ends that.

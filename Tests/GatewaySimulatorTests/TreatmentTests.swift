@@ -51,7 +51,7 @@ struct ReadingTests {
     // 7,100 bytes; TLS brings up to 2,000 at once.
     #expect(taken > .milliseconds(tls ? 200 : 600))
     #expect(ledger.gateway.accepted == 100)
-    #expect(ledger.connections.map(\.end) == ["peer_fin"])
+    #expect(ledger.connections.map(\.end) == [.peerFin])
   }
 
   @Test("The receive buffer bounds what the gateway's kernel takes while it does not read")
@@ -91,7 +91,7 @@ struct AdmissionTests {
     }
     #expect(ledger.gateway.handshakes == 1)
     #expect(ledger.gateway.refused == 1)
-    #expect(ledger.connections.map(\.end) == ["refused"])
+    #expect(ledger.connections.map(\.end) == [.refused])
   }
 
   @Test("Accept, then close by share: a seed is a result")
@@ -114,7 +114,7 @@ struct AdmissionTests {
               return $0.gateway.accepted + $0.gateway.refused == number && open.gateway == 0
             })
         }
-      }.ledger.connections.map { $0.end == "refused" }
+      }.ledger.connections.map { $0.end == .refused }
     }
     let first = try await run(1)
     #expect(try await run(1) == first)
@@ -153,7 +153,7 @@ struct AdmissionTests {
     #expect(error == [0x15, 3, 1, 0, 2, 2, 40])
     #expect(ledger.gateway.handshakes == 0)
     #expect(ledger.gateway.handshakeFailures == 2)
-    #expect(ledger.connections.map(\.end) == ["handshake_failed", "handshake_failed"])
+    #expect(ledger.connections.map(\.end) == [.handshakeFailed, .handshakeFailed])
   }
 
   @Test("Nobody can wait for an alert for ever")
@@ -165,7 +165,7 @@ struct AdmissionTests {
       let silent = try simulation.client(raw: true)
       #expect(try silent.receiveAll() == [])
     }
-    #expect(ledger.connections.map(\.end) == ["handshake_failed"])
+    #expect(ledger.connections.map(\.end) == [.handshakeFailed])
   }
 
   @Test("At most so many connections per topic; one that ends makes room")
@@ -250,7 +250,7 @@ struct AdmissionTests {
       return ContinuousClock.now - start
     }
     #expect(taken >= .milliseconds(600))
-    #expect(ledger.connections.map(\.end) == ["idle"])
+    #expect(ledger.connections.map(\.end) == [.idle])
   }
 
   @Test("A connection is shut down at the end of its life, and not before", arguments: [false, true])
@@ -266,7 +266,7 @@ struct AdmissionTests {
       return ContinuousClock.now - start
     }
     #expect(taken >= .milliseconds(600))
-    #expect(ledger.connections.map(\.end) == ["lifetime"])
+    #expect(ledger.connections.map(\.end) == [.lifetime])
   }
 
   @Test("Connections over the limit are closed and counted; one that ends makes room")
@@ -307,7 +307,7 @@ struct AdmissionTests {
       #expect(await simulation.wait { $0.gateway.accepted == 3 })
     }
     #expect(ledger.gateway.handshakeFailures == 1 && ledger.feedback.handshakeFailures == 1)
-    #expect(ledger.connections.count { $0.end == "refused" } == 1)
+    #expect(ledger.connections.count { $0.end == .refused } == 1)
   }
 
   /// 1,000 half frames of 120 kB.
@@ -335,7 +335,7 @@ struct AdmissionTests {
       try client.send(frame(1, payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 1_900))"}}"#))
       #expect(await simulation.wait { $0.gateway.accepted == 1 })
     }
-    #expect(ledger.connections.count { $0.end == "too_much_memory" } == 3)
+    #expect(ledger.connections.count { $0.end == .memory } == 3)
   }
 
   @Test("A frame that does not go on is given up, and not before its time")
@@ -352,6 +352,6 @@ struct AdmissionTests {
     #expect(taken >= .milliseconds(500))
     #expect(ledger.gateway.accepted == 1)
     #expect(ledger.gateway.incomplete == 1)
-    #expect(ledger.connections.map(\.end) == ["frame_timeout"])
+    #expect(ledger.connections.map(\.end) == [.frameTimeout])
   }
 }

@@ -28,7 +28,7 @@ struct CheckpointTests {
     let outcome = try run.run()
     expectBalance(outcome, run.world.books)
     let results = kept.books.withLock { $0 }.map { $0.lostResult(Environment()) }
-    #expect(results.compactMap(\.interrupted?.phase) == ["connect", "warm-up", "measured", "measured"])
+    #expect(results.compactMap(\.interrupted?.phase) == [.connect, .warmUp, .measured, .measured])
     #expect(results.allSatisfy { $0.interrupted?.cause == .lost })
     for result in results {
       let broken = result.verdict.invariants.filter { !$0.holds }.map(\.name)

@@ -21,24 +21,24 @@ struct LoadWarningTests {
   @Test("What was interrupted says where, and has nothing of a phase that it did not come to")
   func interrupted() {
     var short = outcome(cpu: 1, loopLag: 0)
-    short.interruption = .init(phase: "measured", afterS: 10)
+    short.interruption = .init(phase: .measured, afterS: 10)
     #expect(short.result(Environment()).warnings == ["interrupted after 10 s of 60 s"])
     var plan = LoadPlan()
     (plan.count, plan.duration, plan.warmUp) = (5_000, .seconds(86_400), .seconds(5))
     var counted = LoadOutcome(plan: plan)
     counted.phases = short.phases
     counted.phases[1].tally.generated = 1_233
-    counted.interruption = .init(phase: "measured", afterS: 2.04)
+    counted.interruption = .init(phase: .measured, afterS: 2.04)
     #expect(
       counted.result(Environment()).warnings == ["interrupted after 2.0 s, with 1234 of 5000 notifications generated"])
     counted.phases[1].phase = .warmUp
     counted.phases[1].measurements.sendLag.record(5)
-    counted.interruption = .init(phase: "warm-up", afterS: 1)
+    counted.interruption = .init(phase: .warmUp, afterS: 1)
     let result = counted.result(Environment())
     #expect(
       result.warnings.count == 1 && result.warnings[0].hasPrefix("interrupted in the warm-up, after 1.0 s of 5.0 s"))
     #expect(result.measuredS == 0 && result.latency.sendLagUs.count == 0 && result.rates.writtenPerS == 0)
-    #expect(result.interrupted == .init(phase: "warm-up", afterS: 1))
+    #expect(result.interrupted == .init(phase: .warmUp, afterS: 1))
   }
 
   @Test("A generator that is at its limit says so")

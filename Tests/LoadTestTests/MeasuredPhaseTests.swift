@@ -37,7 +37,7 @@ struct MeasuredPhaseTests {
     expectBalance(outcome, run.world.books)
     let result = outcome.result(Environment())
     let phases = Dictionary(uniqueKeysWithValues: result.phases.map { ($0.name, $0) })
-    let (warmUp, measured) = try (#require(phases["warm-up"]), #require(phases["measured"]))
+    let (warmUp, measured) = try (#require(phases[.warmUp]), #require(phases[.measured]))
     #expect(warmUp.sendings.rejected > 0 && (warmUp.latency?.errorMs.count ?? 0) > 0)
     #expect(measured.sendings.rejected == 0 && measured.sendings.written >= 20_000)
     #expect(result.latency.errorMs.count == 0 && result.lossWindow.count == 0)
@@ -48,8 +48,8 @@ struct MeasuredPhaseTests {
     #expect(result.phases.reduce(0) { $0 + $1.sendings.accepted } == result.sendings.accepted)
     #expect(result.errorResponses.values.reduce(0, +) > 0)
     #expect(warmUp.batches?.notifications.count ?? 0 > 0 && result.batches == measured.batches)
-    let writes = result.phases.flatMap { $0.batches.map { Array($0.flushReasons.values) } ?? [] }.reduce(0, +)
-    #expect(result.batches.notifications.count == result.batches.flushReasons.values.reduce(0, +))
+    let writes = result.phases.flatMap { $0.batches.map { Array($0.flushReasons.byName.values) } ?? [] }.reduce(0, +)
+    #expect(result.batches.notifications.count == result.batches.flushReasons.byName.values.reduce(0, +))
     #expect(writes > result.batches.notifications.count)
   }
 
@@ -61,7 +61,7 @@ struct MeasuredPhaseTests {
     let outcome = try run.run()
     expectBalance(outcome, run.world.books)
     let result = outcome.result(Environment())
-    let measured = try #require(result.phases.first { $0.name == "measured" })
+    let measured = try #require(result.phase(.measured))
     #expect(measured.sendings.rejected >= 1 && measured.sendings.discarded > 0)
     #expect(result.latency.errorMs.count == measured.sendings.rejected && result.latency.errorMs.minimum >= 1_500_000)
     #expect(result.lossWindow.count == result.latency.errorMs.count)
@@ -149,7 +149,7 @@ struct MeasuredPhaseTests {
     #expect(abs(result.rates.acceptedPerS / truth - 1) < 0.06, "\(result.rates.acceptedPerS) of \(truth)")
     #expect(
       result.warnings.contains { $0.hasPrefix("the last of what was written in the measured phase was settled ") })
-    let both = result.phases.filter { ["measured", "drain"].contains($0.name) }
+    let both = result.phases.filter { $0.name == .measured || $0.name == .drain }
     let accepted = both.reduce(0) { $0 + $1.sendings.accepted }
     #expect(result.latency.drainMs.count > 0 && outcome.trial(result).behindMs != nil)
     #expect(result.rates.acceptedPerS == Double(accepted) / both.reduce(0) { $0 + $1.seconds })

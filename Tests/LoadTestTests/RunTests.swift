@@ -41,7 +41,7 @@ struct RunTests {
     #expect(outcome.books.accepted == 1_000)
     // Each loop's last of 500 is due 499 intervals after its first. By chance a tenth less is 2.2 standard deviations,
     // and half of it is more than ten.
-    let seconds = outcome.phases.first { $0.name == "measured" }?.seconds ?? 0
+    let seconds = outcome.phases.first { $0.phase == .measured }?.seconds ?? 0
     #expect(seconds >= 499 / 2_500 * (isPoisson ? 0.5 : 1))
   }
 
@@ -99,7 +99,7 @@ struct RunTests {
     let gateway = await simulation.books()
     expectBalance(outcome, gateway)
     #expect(gateway.accepted == outcome.books.accepted)
-    #expect(outcome.interruption?.phase == "measured")
+    #expect(outcome.interruption?.phase == .measured)
   }
 
   @Test("Stopped before it began, it sends nothing")
@@ -109,7 +109,7 @@ struct RunTests {
     runner.stop()
     let outcome = try await runner.run()
     expectBalance(outcome, await simulation.books())
-    #expect(outcome.interruption?.phase == "connect")
+    #expect(outcome.interruption?.phase == .connect)
     #expect(outcome.books.sendings.written == 0)
   }
 

@@ -22,7 +22,7 @@ struct SimulatedRunTests {
     let outcome = try run.run { moments.append(($0.world.now, $0.runner.snapshot().sendings.written)) }
     expectBalance(outcome, run.world.books)
     let (connect, measured) = try (
-      #require(outcome.phases.first), #require(outcome.phases.first { $0.name == "measured" })
+      #require(outcome.phases.first), #require(outcome.phases.first { $0.phase == .measured })
     )
     let began = 1e9 + connect.seconds * 1e9
     for moment in moments {
@@ -323,7 +323,7 @@ struct SimulatedRunTests {
     expectBalance(outcome, run.world.books)
     #expect(run.world.books.accepted == outcome.books.accepted)
     // The last connection is opened after 75 ms.
-    #expect(outcome.interruption?.phase == (milliseconds < 75 ? "connect" : "measured"))
+    #expect(outcome.interruption?.phase == (milliseconds < 75 ? .connect : .measured))
     #expect((outcome.books.sendings.written > 0) == (milliseconds > 75))
     #expect(run.length < .milliseconds(milliseconds + 50))
   }
@@ -352,7 +352,7 @@ struct SimulatedRunTests {
     expectBalance(outcome, nil)
     #expect(outcome.books.abandoned == 2_000)
     let drain = try #require(outcome.phases.last)
-    #expect(drain.name == "drain" && (1...1.01).contains(drain.seconds))
+    #expect(drain.phase == .drain && (1...1.01).contains(drain.seconds))
   }
 
   @Test("What was open when a gateway was gone is left open if that is wanted")
@@ -384,19 +384,19 @@ struct SimulatedRunTests {
       // Each is taken within one of the steps that look for it.
       #expect(sample.tS >= Double(index) && sample.tS < Double(index) + 0.02)
       let (causes, writes) = try (#require(sample.closedByCause), #require(sample.writes))
-      #expect(causes.values.reduce(0, +) == sample.closed)
-      #expect(!causes.values.contains { $0 <= 0 })
+      #expect(causes.byName.values.reduce(0, +) == sample.closed)
+      #expect(!causes.byName.values.contains { $0 <= 0 })
       #expect((1...sample.written).contains(writes))
       #expect(abs(sample.written - 2_000) < 60)
     }
-    #expect(result.series.contains { $0.closedByCause?["lifetime"] != nil })
-    let flushes = result.batches.flushReasons.values.reduce(0, +)
+    #expect(result.series.contains { $0.closedByCause?[.lifetime] != nil })
+    let flushes = result.batches.flushReasons.byName.values.reduce(0, +)
     let writes = result.series.reduce(0) { $0 + ($1.writes ?? 0) }
     let missing = result.sendings.written - result.series.reduce(0) { $0 + $1.written }
     // A write holds one notification at least.
     #expect(writes <= flushes && flushes - writes <= missing)
-    for (cause, count) in result.connections.closed {
-      #expect(result.series.reduce(0) { $0 + ($1.closedByCause?[cause] ?? 0) } <= count)
+    for (cause, count) in result.connections.closed.byName {
+      #expect(result.series.reduce(0) { $0 + ($1.closedByCause?.byName[cause] ?? 0) } <= count)
     }
   }
 

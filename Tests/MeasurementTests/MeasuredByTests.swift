@@ -20,7 +20,7 @@ struct MeasuredByTests {
     #expect(result.measuredBy == nil && result.rates.basis == nil && result.bins == nil && result.stalls == nil)
     #expect(result.latency.sendLagOwnUs == nil && result.latency.sendLagGatewayUs == nil)
     #expect(result.notifications.generated == 6_402_574 && result.notifications.accepted == 6_402_537)
-    #expect(result.phases.map(\.name) == ["connect", "warm-up", "measured", "drain"])
+    #expect(result.phases.map(\.name) == RunPhase.allCases)
     #expect(result.phases.allSatisfy { $0.rates == nil && $0.latency == nil && $0.batches == nil })
     #expect(result.series.allSatisfy { $0.stalledMs == nil } && result.environment.commit == nil)
     #expect(result.ofWholeRun(\.tlsHandshakeMs) == result.latency.tlsHandshakeMs)
@@ -50,16 +50,14 @@ struct MeasuredByTests {
       result.rates.basis = basis
       // 10,000 accepted.
       result.rates.acceptedPerS = 10_000 / (basis == .measured ? 10 : 10 + drain)
-      var phases = ["measured": 10.0, "drain": drain].map { name, seconds in
+      result.phases = [(RunPhase.measured, 10.0), (.drain, drain)].map { name, seconds in
         var phase = RunResult.Phase()
         (phase.name, phase.seconds) = (name, seconds)
         (phase.rates, phase.latency, phase.batches, phase.lossWindow) = (.init(), .init(), .init(), .init(.count))
         phase.rates?.writtenPerS = 100
-        phase.sendings.accepted = name == "measured" ? 10_000 : 0
+        phase.sendings.accepted = name == .measured ? 10_000 : 0
         return phase
       }
-      phases.sort { $0.name > $1.name }
-      result.phases = phases
       var stalls = RunResult.Stalls()
       (stalls.count, stalls.totalS, stalls.longestMs) = (1, stall, stall * 1e3)
       stalls.listed = [.init(tS: 10 - stall, ms: stall * 1e3)]
@@ -74,13 +72,13 @@ struct MeasuredByTests {
       part(.measured, drain: 1, stall: 0), part(.measuredAndDrain, drain: 6, stall: 0),
     ])
     #expect(behind.rates.basis == .measuredAndDrain && behind.rates.acceptedPerS == 20_000.0 / 16)
-    #expect(behind.phases.first { $0.name == "measured" }?.rates?.writtenPerS == 200)
+    #expect(behind.phase(.measured)?.rates?.writtenPerS == 200)
     #expect(try MergingTests.merge([behind]).rates == behind.rates)
     // The longest measured phase and the longest drain need not be of one part.
     var long = part(.measured, drain: 1, stall: 0)
     (long.measuredS, long.phases[0].seconds) = (12, 12)
     let joined = try MergingTests.merge([long, part(.measuredAndDrain, drain: 6, stall: 0)])
     #expect(joined.rates.acceptedPerS == 20_000.0 / 18)
-    #expect(behind.phases.first { $0.name == "drain" }?.rates?.writtenPerS == 700.0 / 6)
+    #expect(behind.phase(.drain)?.rates?.writtenPerS == 700.0 / 6)
   }
 }

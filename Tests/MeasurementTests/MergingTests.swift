@@ -15,7 +15,7 @@ struct MergingTests {
     result.measuredS = 10
     func count() -> Int { random.number(0...100_000) }
     var part = RunResult.Phase()
-    (part.name, part.seconds) = ("measured", 10)
+    (part.name, part.seconds) = (.measured, 10)
     part.notifications.accepted = count()
     part.notifications.rejected = count()
     part.notifications.abandoned = count()
@@ -28,7 +28,7 @@ struct MergingTests {
     part.sendings.resent = count()
     part.sendings.markers = count()
     part.connections.opened = count()
-    part.connections.closed = ["rejected": count(), random.pick(["idle", "local"]): count()]
+    part.connections.closed = [.rejected: count(), random.pick([.idle, .local]): count()]
     part.connections.suites = ["TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256": count()]
     part.connections.failures = ["Connection refused": count(), random.pick(["no route", "reset"]): count()]
     part.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
@@ -47,16 +47,16 @@ struct MergingTests {
       result.latency.errorMs.record(random.number(0...1 << 22))
       result.batches.bytes.record(random.number(0...16_384))
     }
-    result.batches.flushReasons = ["full": count(), "idle": count()]
+    result.batches.flushReasons = [.full: count(), .idle: count()]
     for second in 0..<10 {
       var sample = RunResult.Sample()
       sample.tS = Double(second) * 1.004
       (sample.written, sample.up, sample.sendLagP99Us) = (count(), 2, random.number(0...5_000))
       sample.cpu = 0.5
       sample.writes = count()
-      let causes = ["rejected": count(), random.pick(["idle", "local"]): count()]
+      let causes: NamedCounts<ConnectionEnd> = [.rejected: count(), random.pick([.idle, .local]): count()]
       sample.closedByCause = causes
-      sample.closed = causes.values.reduce(0, +)
+      sample.closed = causes.byName.values.reduce(0, +)
       result.series.append(sample)
     }
     result.resources.cpuUserS = 3
@@ -96,7 +96,7 @@ struct MergingTests {
     var lag = LatencyHistogram(.microseconds)
     for part in parts { lag.merge(part.latency.sendLagUs) }
     #expect(merged.latency.sendLagUs == lag)
-    #expect(merged.phases.map(\.name) == ["measured"])
+    #expect(merged.phases.map(\.name) == [.measured])
     #expect(merged.phases[0].sendings == merged.sendings)
     #expect(merged.phases[0].sendLagUs == lag)
     #expect(abs(merged.rates.writtenPerS - Double(merged.sendings.written) / 10) < 1e-6)
@@ -106,8 +106,8 @@ struct MergingTests {
       #expect(sample.sendLagP99Us == parts.map { $0.series[index].sendLagP99Us }.max())
       #expect(sample.up == 2 * count)
       #expect(sample.writes == parts.reduce(0) { $0 + ($1.series[index].writes ?? 0) })
-      #expect(sample.closedByCause?.values.reduce(0, +) == sample.closed)
-      for cause in ["rejected", "idle", "local"] {
+      #expect(sample.closedByCause?.byName.values.reduce(0, +) == sample.closed)
+      for cause in [ConnectionEnd.rejected, .idle, .local] {
         #expect(
           sample.closedByCause?[cause] ?? 0 == parts.reduce(0) { $0 + ($1.series[index].closedByCause?[cause] ?? 0) })
       }

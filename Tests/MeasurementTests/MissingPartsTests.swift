@@ -65,10 +65,10 @@ struct MissingPartsTests {
     parts[1].notifications.generated += open
     parts[1].sendings.written += open
     parts[1].verdict.thresholds = [.init(expression: "unknown<1", value: 0, passed: true)]
-    parts[1].markLost(in: "measured", afterS: 4)
+    parts[1].markLost(in: .measured, afterS: 4)
     #expect(parts[1].notifications.unknown == open && parts[1].sendings.unknown == open)
     #expect(parts[1].phases.last?.sendings.unknown == open)
-    #expect(parts[1].interrupted == .init(phase: "measured", afterS: 4, cause: .lost))
+    #expect(parts[1].interrupted == .init(phase: .measured, afterS: 4, cause: .lost))
     #expect(Self.broken(parts[1]) == ["every run came to its end: these are the last books it kept"])
     #expect(parts[1].verdict.thresholds == [])
     #expect(parts[1].verdict.outcome == .unproven && parts[1].notifications.unproven >= open)
@@ -186,7 +186,7 @@ struct LedgerMergingTests {
     (a.gateway.received, a.gateway.accepted, a.gateway.discarded, a.gateway.bytes) = (10, 7, 2, 1_000)
     (a.gateway.rejected, a.gateway.errorResponses) = (["8": 1], ["8": 1])
     (a.devices.delivered, a.feedback.waiting, a.connectionsOmitted) = (7, 3, .max)
-    a.connections = [.init(client: "1", topic: nil, opened: "", closed: "", end: "")]
+    a.connections = [.init(client: "1", topic: nil, opened: "", closed: "", end: .local)]
     var b = a
     (b.started, b.ended) = ("2026-01-01T00:00:01Z", "2026-01-01T00:00:04Z")
     b.gateway.rejected = ["8": 2, "7": 1]

@@ -12,7 +12,7 @@ struct SeriesTests {
     (sample.sendLagP99Us, sample.loopLagP99Us, sample.rssBytes) = (number, 2 * number, 1_000 * number)
     sample.errorsByStatus = ["8": number, "\(100 + number)": 1]
     (sample.writes, sample.closed) = (3 * number, number + 1)
-    sample.closedByCause = ["rejected": number, "lifetime": 1]
+    sample.closedByCause = [.rejected: number, .lifetime: 1]
     return sample
   }
 
@@ -30,8 +30,9 @@ struct SeriesTests {
     #expect(series.map(\.loopLagP99Us) == [6, 4, 8])
     #expect(series.map(\.writes) == [12, 9, 12])
     #expect(
-      series.map(\.closedByCause) == [4, 3, 4].enumerated().map { ["rejected": $1, "lifetime": $0 == 2 ? 1 : 2] })
-    for sample in series { #expect(sample.closedByCause?.values.reduce(0, +) == sample.closed) }
+      series.map(\.closedByCause?.byName)
+        == [4, 3, 4].enumerated().map { ["rejected": $1, "lifetime": $0 == 2 ? 1 : 2] })
+    for sample in series { #expect(sample.closedByCause?.byName.values.reduce(0, +) == sample.closed) }
     #expect(series[0].errorsByStatus == ["8": 4, "101": 1, "103": 1])
   }
 
@@ -72,7 +73,7 @@ struct SeriesTests {
       result.latency.tlsHandshakeMs.record(full)
       result.latency.tlsResumedMs.record(resumed)
       var phase = RunResult.Phase()
-      (phase.name, phase.skipped) = ("measured", full)
+      (phase.name, phase.skipped) = (.measured, full)
       result.phases = [phase]
       return result
     }
@@ -113,7 +114,7 @@ struct SeriesTests {
     (sample.writes, sample.closedByCause) = (0, [:])
     result.series = [sample]
     var phase = RunResult.Phase()
-    phase.name = "measured"
+    phase.name = .measured
     result.phases = [phase]
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase

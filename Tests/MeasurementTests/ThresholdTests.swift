@@ -40,7 +40,7 @@ struct ThresholdTests {
   @Test("What was not measured keeps no threshold on it, and says why")
   func nothingMeasured() throws {
     var result = RunResult()
-    result.interrupted = .init(phase: "warm-up", afterS: 1)
+    result.interrupted = .init(phase: .warmUp, afterS: 1)
     for expression in ["send_lag_p99<5ms", "written_per_s<1k"] {
       let judged = try Threshold(expression).judge(result)
       #expect(!judged.passed && judged.reason == "nothing was measured")

@@ -59,7 +59,7 @@ struct MergedReportTests {
   @Test("A run that was lost is called so")
   func lost() {
     var run = syntheticRun(seconds: 30, connections: 4)
-    run.markLost(in: "measured", afterS: 30)
+    run.markLost(in: .measured, afterS: 30)
     let text = Self.text(run)
     #expect(text.hasPrefix("# Load run: 5,000/s over 4 connections for 30s (did not come to its end)"))
     #expect(text.contains("The books do not balance: every run came to its end"))

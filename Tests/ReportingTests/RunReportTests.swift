@@ -173,9 +173,9 @@ struct RunReportTests {
     #expect(self.text(RunReport(run)).contains("/s** | – | over the measured phase and the drain"))
     // The last two of three phases of ten seconds are not measured.
     var phases = run
-    phases.phases = ["measured", "drain"].map { name in
+    phases.phases = [RunPhase.measured, .drain].map { name in
       var phase = RunResult.Phase()
-      (phase.name, phase.seconds) = (name, name == "measured" ? 10 : 20)
+      (phase.name, phase.seconds) = (name, name == .measured ? 10 : 20)
       return phase
     }
     phases.measuredS = 10
@@ -328,14 +328,14 @@ struct RunReportTests {
   func causes() {
     let chart = RunReport(Self.run).page.charts.first { $0.title == "Connections opened, and closed by cause" }
     let shown = chart?.marks.first { $0.name == "rejected" }?.points.reduce(0) { $0 + $1.y }
-    #expect(shown == Double(Self.run.connections.closed["rejected"] ?? 0))
+    #expect(shown == Double(Self.run.connections.closed[.rejected] ?? 0))
     #expect(text(RunReport(Self.run)).contains("4 more were closed after the last whole second"))
     var old = Self.run
     for index in old.series.indices { old.series[index].closedByCause = nil }
     #expect(!RunReport(old).page.charts.contains { $0.title == "Connections opened, and closed by cause" })
     // Nor a merged one with some of them: the bars would be of the others alone.
     old.series[29].closedByCause = Self.run.series[29].closedByCause
-    old.series[28].closedByCause = ["rejected": 1]
+    old.series[28].closedByCause = [.rejected: 1]
     let charts = RunReport(old).page.charts.map(\.title)
     #expect(charts.contains("Connections opened and closed"))
     #expect(!charts.contains("Connections opened, and closed by cause"))
@@ -351,10 +351,9 @@ struct RunReportTests {
     run.plan["for"] = .text(bad)
     run.warnings = [bad]
     run.errorResponses[bad] = 3
-    run.connections.closed[bad] = 3
-    run.batches.flushReasons[bad] = 3
-    run.series[0].closedByCause = [bad: 3]
-    run.phases[0].name = bad
+    run.connections.closed.byName[bad] = 3
+    run.batches.flushReasons.byName[bad] = 3
+    run.series[0].closedByCause = NamedCounts(byName: [bad: 3])
     run.verdict.thresholds = [.init(expression: bad, value: 1, passed: false)]
     run.verdict.invariants = [.init(bad, holds: false, detail: bad)]
     run.series[0].errorsByStatus[bad] = 3
@@ -369,7 +368,7 @@ struct RunReportTests {
   func absurd() {
     var run = Self.run
     run.errorResponses = ["8": .max, "2": .max]
-    run.batches.flushReasons = ["full": .max, "idle": .max]
+    run.batches.flushReasons = [.full: .max, .idle: .max]
     run.sendings.accepted = .min
     run.sendings.markers = .max
     run.sendings.unknown = .max
@@ -386,9 +385,9 @@ struct RunReportTests {
     run.series[9].cpu = .nan
     run.series[10].writes = .max
     run.series[11].writes = .min
-    run.series[12].closedByCause = ["rejected": .max]
-    run.series[13].closedByCause = ["rejected": .max, "local": .min]
-    run.connections.closed = ["rejected": .max, "local": .max, "idle": .min]
+    run.series[12].closedByCause = [.rejected: .max]
+    run.series[13].closedByCause = [.rejected: .max, .local: .min]
+    run.connections.closed = [.rejected: .max, .local: .max, .idle: .min]
     run.timeline.spans.append(.init(connection: .max, .up, fromS: .nan, toS: .infinity))
     var ledger = ledger(of: Self.run)
     ledger.gateway.rejected = ["1": .max, "2": .max]

@@ -37,7 +37,7 @@ final class LoopBooks {
       let now = rfc3339(event.time)
       desk.list.add(
         Ledger.Connection(
-          client: client, topic: nil, opened: now, closed: now, end: GatewayHandler.End.refused.rawValue))
+          client: client, topic: nil, opened: now, closed: now, end: .refused))
     case .feedback:
       tally.feedbackConnections += 1
       tally.feedbackHandshakeFailures += 1

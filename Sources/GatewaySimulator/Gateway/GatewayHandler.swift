@@ -11,21 +11,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// How a connection ended, as the ledger names it.
-  enum End: String {
-    case rejected, shutdown
-    case peerFin = "peer_fin"
-    case peerRst = "peer_rst"
-    case idle, lifetime, local
-    case handshakeFailed = "handshake_failed"
-    case refused
-    case frameTimeout = "frame_timeout"
-    case tlsError = "tls_error"
-    /// Failures that an answer would have proven accepted could not be put on the feedback list.
-    case feedbackLost = "feedback_lost"
-    /// The frame that had begun was too much for `maximumConnectionMemory`.
-    case memory = "too_much_memory"
-  }
+  typealias End = ConnectionEnd
 
   enum Phase {
     case handshake

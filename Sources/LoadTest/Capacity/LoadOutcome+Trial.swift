@@ -9,8 +9,8 @@ extension LoadOutcome {
     trial.connections = plan.connections.count
     trial.batch = plan.batching.notifications == .max ? nil : plan.batching.notifications
     trial.faultShare = plan.workload.faults.values.reduce(0, +)
-    func seconds(_ name: String) -> Double { phases.first { $0.name == name }?.seconds ?? 0 }
-    (trial.settleS, trial.measuredS, trial.drainS) = (seconds("warm-up"), seconds("measured"), seconds("drain"))
+    func seconds(_ name: RunPhase) -> Double { phase(name)?.seconds ?? 0 }
+    (trial.settleS, trial.measuredS, trial.drainS) = (seconds(.warmUp), seconds(.measured), seconds(.drain))
     trial.notifications = result.notifications
     trial.sendings = result.sendings
     trial.errors = result.errorResponses.values.reduce(0, +)
@@ -25,7 +25,7 @@ extension LoadOutcome {
     trial.loopLagP99Us = result.resources.loopLagUs.quantile(0.99)
     if let stalls = result.stalls {
       // Of the whole trial: one while it settles, or before the last answer is read, is blamed on the gateway as well.
-      let ofTrial = stalls.listed.filter { $0.tS + $0.ms / 1e3 > seconds("connect") }.map(\.ms)
+      let ofTrial = stalls.listed.filter { $0.tS + $0.ms / 1e3 > seconds(.connect) }.map(\.ms)
       (trial.stalledS, trial.longestStallMs) = (ofTrial.reduce(0, +) / 1e3, ofTrial.max() ?? 0)
     }
     if let measured = phase(.measured), measured.measurements.drain.count > 0 {
@@ -34,7 +34,7 @@ extension LoadOutcome {
     if result.lossWindow.count > 0 { trial.lossMean = result.lossWindow.mean }
     if result.latency.recoverMs.count > 0 { trial.recoverMeanMs = result.latency.recoverMs.mean / 1e3 }
     if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }
-    if let measured = phases.first(where: { $0.name == "measured" }), measured.seconds > 0 {
+    if let measured = phase(.measured), measured.seconds > 0 {
       trial.cpuCores = measured.cpu / measured.seconds
       trial.waitedShare = measured.waited / measured.seconds / Double(max(1, min(plan.threads, plan.connections.count)))
       let written = trial.writtenPerS * measured.seconds
@@ -44,7 +44,7 @@ extension LoadOutcome {
     trial.maxRssBytes = maximumMemory
     guard case .scheduled(let schedule, _) = plan.pace else { return trial }
     trial.offeredPerS = schedule.rate(at: 0)
-    let begin = seconds("connect") + trial.settleS
+    let begin = seconds(.connect) + trial.settleS
     let samples = result.series.filter { $0.tS >= begin && $0.tS + 1 <= begin + trial.measuredS + 0.5 }
     trial.backlogPerS = slope(samples.map { ($0.tS, Double($0.backlog)) })
     return trial

@@ -44,7 +44,7 @@ extension LoadOutcome {
   /// - Parameter environment: of this process.
   public func lostResult(_ environment: Environment) -> RunResult {
     var result = result(environment)
-    if let phase = phases.last { result.markLost(in: phase.name, afterS: phase.seconds) }
+    if let phase = phases.last { result.markLost(in: phase.phase, afterS: phase.seconds) }
     return result
   }
 }

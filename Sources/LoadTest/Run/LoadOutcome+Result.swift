@@ -83,10 +83,10 @@ extension LoadOutcome {
     let nothing = "nothing was measured, so there are no rates and no lag"
     let after = seconds(interruption.afterS)
     switch interruption.phase {
-    case "connect": return "interrupted while connections were made: nothing was sent"
-    case "warm-up":
+    case .connect: return "interrupted while connections were made: nothing was sent"
+    case .warmUp:
       return "interrupted in the warm-up, after \(after) of \(seconds(plan.warmUp / .seconds(1))): \(nothing)"
-    default:
+    case .measured, .drain:
       // The length is then only a limit that nobody asked for.
       if let count = plan.count, plan.duration >= .seconds(86_400) {
         return
@@ -167,13 +167,13 @@ extension LoadOutcome.Phase {
     var batches = RunResult.Batches()
     batches.notifications = measurements.batchNotifications
     batches.bytes = measurements.batchBytes
-    for reason in LoadTally.FlushReason.allCases { batches.flushReasons[reason.rawValue] = tally.flushReasons[reason] }
+    for reason in LoadTally.FlushReason.allCases { batches.flushReasons[reason] = tally.flushReasons[reason] }
     return batches
   }
 
   fileprivate var result: RunResult.Phase {
     var part = RunResult.Phase()
-    (part.name, part.seconds) = (name, seconds)
+    (part.name, part.seconds) = (phase, seconds)
     part.notifications = tally.notifications
     part.sendings = tally.sendings.result
     part.skipped = tally.skipped
@@ -209,7 +209,7 @@ extension LoadTally {
   var connections: RunResult.Connections {
     var counts = RunResult.Connections()
     (counts.attempted, counts.opened, counts.resumed, counts.failed) = (attempted, opened, resumed, failed)
-    for cause in Cause.allCases { counts.closed[cause.rawValue] = closed[cause] ?? 0 }
+    for cause in Cause.ofLoads { counts.closed[cause] = closed[cause] ?? 0 }
     counts.suites = suites.filter { $0.value > 0 }
     counts.failures = failures
     return counts

@@ -23,7 +23,7 @@ extension LoadOutcome {
     }
     let asked = plan.connections.count
     let why = tally.connections.commonestFailure?.reason ?? lastError
-    if plan.usesMarkers, interruption?.phase != "connect", tally.everUp < asked, !isObstructed {
+    if plan.usesMarkers, interruption?.phase != .connect, tally.everUp < asked, !isObstructed {
       reasons.append("\(tally.everUp) of \(asked) connections came up\(why.map { ": \($0)" } ?? "")")
     }
     return reasons

@@ -1,30 +1,5 @@
 import Measurement
 
-/// How a run stands, for whoever watches it.
-///
-/// Rates, send lag and processor time are those of the last second.
-public struct LoadProgress: Sendable {
-  public var phase = ""
-  /// Seconds.
-  public var elapsed = 0.0
-  /// What the schedule has asked for; `nil` when there is none, or it is over.
-  public var askedPerSecond: Double?
-  public var written = 0
-  public var writtenPerSecond = 0.0
-  public var accepted = 0
-  /// Acceptance is proven when a connection ends or is answered, so this comes in leaps.
-  public var acceptedPerSecond = 0.0
-  public var errors = 0
-  /// Those that are up.
-  public var connections = 0
-  /// In microseconds.
-  public var sendLag99 = 0
-  /// Of this process, in cores.
-  public var cpu = 0.0
-
-  public init() {}
-}
-
 /// What a run counted and measured: the whole, and each of its phases.
 public struct LoadOutcome: Sendable {
   /// Why a run ended early.
@@ -36,7 +11,7 @@ public struct LoadOutcome: Sendable {
   }
 
   public struct Phase: Sendable {
-    var phase: RunPhase
+    public internal(set) var phase: RunPhase
     public var seconds: Double
     /// Nanoseconds of the monotonic clock.
     var end: Int64 = 0
@@ -51,8 +26,6 @@ public struct LoadOutcome: Sendable {
     var settledAfter = 0.0
 
     init(_ phase: RunPhase, seconds: Double) { (self.phase, self.seconds) = (phase, seconds) }
-
-    public var name: String { phase.name }
   }
 
   public let plan: LoadPlan

@@ -266,7 +266,7 @@ extension LoadOutcome {
 
   fileprivate mutating func end(_ phase: Phase, isInterrupted: Bool) {
     phases.append(phase)
-    if isInterrupted { interruption = .init(phase: phase.name, afterS: phase.seconds) }
+    if isInterrupted { interruption = .init(phase: phase.phase, afterS: phase.seconds) }
   }
 }
 

@@ -4,7 +4,7 @@ import Measurement
 ///
 /// What a connection carried is settled when it ends or is answered, so `accepted` is behind `written` until then.
 public struct LoadSnapshot: Sendable {
-  /// connect, warm-up, measured or drain; empty before, `over` behind.
+  /// The name of a `RunPhase`; empty before the run, `over` after it.
   public internal(set) var phase = ""
   public internal(set) var notifications = RunResult.Notifications()
   public internal(set) var sendings = RunResult.Sendings()
@@ -18,7 +18,8 @@ public struct LoadSnapshot: Sendable {
   /// Of what was written in the last whole second; in microseconds.
   public internal(set) var sendLag99 = 0
 
-  public static let phases = ["connect", "warm-up", "measured", "drain", "over"]
+  public static let phases = RunPhase.allCases.map(\.rawValue) + [over]
+  static let over = "over"
 
   init() {}
 

@@ -137,7 +137,7 @@ extension LoopRunner {
   }
 
   private func enterPhase(_ next: RunPhase) {
-    earlier[runPhase.rawValue].merge(current)
+    earlier[runPhase.index].merge(current)
     current = PhaseBooks()
     runPhase = next
     if next != .drain { lastScheduled = next }
@@ -153,29 +153,29 @@ extension LoopRunner {
 
   /// Changes the books of a phase, which may be over.
   func book(_ phase: RunPhase, _ change: (inout PhaseBooks) -> Void) {
-    if phase == runPhase { change(&current) } else { change(&earlier[phase.rawValue]) }
+    if phase == runPhase { change(&current) } else { change(&earlier[phase.index]) }
   }
 
   /// Counts of each phase so far, in their order.
   var tallies: [LoadTally] {
     var all = earlier.map(\.tally)
-    all[runPhase.rawValue] += current.tally
+    all[runPhase.index] += current.tally
     return all
   }
 
   /// When the last thing was settled that was written in the phase; 0: nothing was.
   func settledAt(_ phase: RunPhase) -> Int64 {
-    max(earlier[phase.rawValue].settledAt, phase == runPhase ? current.settledAt : 0)
+    max(earlier[phase.index].settledAt, phase == runPhase ? current.settledAt : 0)
   }
 
   /// The measurements of each phase since the last call.
   func takeMeasurements() -> [LoadMeasurements] {
     var all: [LoadMeasurements] = []
     for phase in RunPhase.allCases {
-      all.append(earlier[phase.rawValue].measurements)
-      earlier[phase.rawValue].measurements = LoadMeasurements()
+      all.append(earlier[phase.index].measurements)
+      earlier[phase.index].measurements = LoadMeasurements()
     }
-    all[runPhase.rawValue].merge(current.measurements)
+    all[runPhase.index].merge(current.measurements)
     current.measurements = LoadMeasurements()
     return all
   }

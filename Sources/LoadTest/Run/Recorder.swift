@@ -52,7 +52,7 @@ struct Recorder {
 
   mutating func step() async -> LoadTally {
     let tally = await tally()
-    publish(LoadSnapshot(tally, phase: phase.name, sendLag99: sendLag99))
+    publish(LoadSnapshot(tally, phase: phase.rawValue, sendLag99: sendLag99))
     let now = clock()
     if now >= nextSample { await takeSample(tally, now) }
     return tally
@@ -70,7 +70,7 @@ struct Recorder {
     sample.errors = counts.errorResponses.values.reduce(0, +)
     sample.errorsByStatus = counts.errors.filter { $0.value > 0 }
     (sample.opened, sample.closed, sample.up) = (counts.opened, counts.closed.values.reduce(0, +), tally.up)
-    sample.closedByCause = counts.connections.closed.filter { $0.value > 0 }
+    sample.closedByCause = counts.connections.closed.positive
     sample.backlog = backlog
     sample.sendLagP99Us = ofSecond.sendLag.quantile(0.99)
     sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)
@@ -81,7 +81,7 @@ struct Recorder {
     stalls.mark(&series, until: now)
     sendLag99 = sample.sendLagP99Us
     var shown = LoadProgress()
-    (shown.phase, shown.elapsed) = (phase.name, Double(now - began) / 1e9)
+    (shown.phase, shown.elapsed) = (phase, Double(now - began) / 1e9)
     shown.askedPerSecond = asked(from: sampled, to: now).map { $0 / seconds }
     (shown.written, shown.writtenPerSecond) = (tally.sendings.written, Double(sample.written) / seconds)
     (shown.accepted, shown.acceptedPerSecond) = (tally.accepted, Double(sample.accepted) / seconds)
@@ -111,7 +111,7 @@ struct Recorder {
     let taken = await crew.gather { ($0.takeMeasurements(), $0.stalls.take(), $0.backlog) }
     for (parts, _, waiting) in taken {
       for (phase, part) in zip(RunPhase.allCases, parts) {
-        measurements[phase.rawValue].merge(part)
+        measurements[phase.index].merge(part)
         ofSecond.merge(part)
       }
       backlog += waiting
@@ -123,7 +123,7 @@ struct Recorder {
   private mutating func tally() async -> LoadTally {
     tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
     for loop in await crew.gather({ $0.tallies }) {
-      for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.rawValue] += part }
+      for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.index] += part }
     }
     return tallies.reduce(into: LoadTally()) { $0 += $1 }
   }
@@ -138,7 +138,7 @@ struct Recorder {
     let used = ProcessStatus.processor()
     let tally = await tally()
     let waitedNow = await crew.gather { _ in ProcessStatus.waited() }.reduce(0, +)
-    publish(LoadSnapshot(tally, phase: phase == .drain ? "over" : phase.name, sendLag99: sendLag99))
+    publish(LoadSnapshot(tally, phase: phase == .drain ? LoadSnapshot.over : phase.rawValue, sendLag99: sendLag99))
     let seconds = Double(max(0, end - phaseBegan)) / 1e9
     // Of as long a time as the phase.
     let share = now > phaseAsked ? seconds / (Double(now - phaseAsked) / 1e9) : 0
@@ -161,9 +161,9 @@ struct Recorder {
     }
     // What a loop was in before the run was ended in the phase before is counted with that.
     for phase in RunPhase.allCases {
-      guard let index = outcome.phases.lastIndex(where: { $0.phase.rawValue <= phase.rawValue }) else { continue }
-      outcome.phases[index].tally += tallies[phase.rawValue]
-      outcome.phases[index].measurements.merge(measurements[phase.rawValue])
+      guard let index = outcome.phases.lastIndex(where: { $0.phase.index <= phase.index }) else { continue }
+      outcome.phases[index].tally += tallies[phase.index]
+      outcome.phases[index].measurements.merge(measurements[phase.index])
     }
     outcome.stalls = stalls.result
     guard let schedule else { return }

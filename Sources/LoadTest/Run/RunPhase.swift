@@ -1,20 +1,5 @@
 import Measurement
 
-/// The parts of a run that its figures are told of.
-enum RunPhase: Int, CaseIterable, Sendable {
-  case connect, warmUp, measured, drain
-
-  /// As results name it.
-  var name: String {
-    switch self {
-    case .connect: "connect"
-    case .warmUp: "warm-up"
-    case .measured: "measured"
-    case .drain: "drain"
-    }
-  }
-}
-
 /// What one event loop has counted and measured of one phase.
 ///
 /// What becomes of a sending, how late it was and what it cost belong to the phase in which it was written, however late
@@ -39,23 +24,23 @@ struct PhaseMarks {
 
   /// A connection that is opened in `phase`.
   init(in phase: RunPhase) {
-    for later in RunPhase.allCases where later.rawValue > phase.rawValue { begins[later.rawValue] = .max }
+    for later in RunPhase.allCases where later.index > phase.index { begins[later.index] = .max }
   }
 
   /// The phase begins with what is written at `position`.
   mutating func begin(_ phase: RunPhase, at position: Int) {
-    for begun in 0...phase.rawValue where begins[begun] == .max { begins[begun] = position }
+    for begun in 0...phase.index where begins[begun] == .max { begins[begun] = position }
   }
 
   func phase(of position: Int) -> RunPhase {
-    RunPhase.allCases.last { begins[$0.rawValue] <= position } ?? .connect
+    RunPhase.allCases.last { begins[$0.index] <= position } ?? .connect
   }
 
   /// How many of these positions are of each phase; phases without any are left out.
   func counts(of positions: Range<Int>) -> [(phase: RunPhase, count: Int)] {
     RunPhase.allCases.compactMap { phase in
-      let begin = max(positions.lowerBound, begins[phase.rawValue])
-      let next = phase.rawValue + 1
+      let begin = max(positions.lowerBound, begins[phase.index])
+      let next = phase.index + 1
       let end = min(positions.upperBound, next < begins.count ? begins[next] : .max)
       return begin < end ? (phase, end - begin) : nil
     }

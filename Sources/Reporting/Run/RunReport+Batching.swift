@@ -14,27 +14,31 @@ extension RunReport {
           title: "Notifications per write", x: Axis("notifications in one write", unit: .count, includesZero: false),
           y: Axis("writes", unit: .count), marks: [Self.bars(of: batches.notifications)], height: 150)),
     ]
-    let reasons = ["full", "linger", "drain", "idle"].filter { batches.flushReasons[$0] != nil }
-    let total = batches.flushReasons.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+    let reasons = batches.flushReasons
+    let total = reasons.byName.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
     if total > 0 {
       var table = Table([
         .init("a batch was written because"), .init("writes, \(latencyWindow)", .right), .init("share", .right),
       ])
-      for reason in reasons + batches.flushReasons.keys.filter({ !reasons.contains($0) }).sorted() {
-        let count = batches.flushReasons[reason] ?? 0
-        let words =
-          switch reason {
-          case "full": "it was full"
-          case "linger": "it had waited long enough"
-          case "drain": "the socket had drained"
-          case "idle": "nothing of ours was unsent"
-          default: reason
-          }
+      let known = [FlushReason.full, .linger, .drain, .idle].compactMap { reason in
+        reasons[reason].map { (Self.meaning(of: reason), $0) }
+      }
+      let others = reasons.sorted.filter { FlushReason(rawValue: $0.name) == nil }.map { ($0.name, $0.count) }
+      for (words, count) in known + others {
         table.add(Prose(words), Prose(grouped(count)), Prose(Unit.share.text(Double(count) / Double(total))))
       }
       blocks.append(.table(table))
     }
     return Section("Batching", blocks + costBlocks)
+  }
+
+  private static func meaning(of reason: FlushReason) -> String {
+    switch reason {
+    case .full: "it was full"
+    case .linger: "it had waited long enough"
+    case .drain: "the socket had drained"
+    case .idle: "nothing of ours was unsent"
+    }
   }
 
   /// What a notification costs, and what larger batches would save.

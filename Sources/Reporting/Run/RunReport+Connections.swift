@@ -10,9 +10,9 @@ extension RunReport {
       )
     ]
     var causes = Table([.init("closed by"), .init("connections", .right), .init("what that is")])
-    for (cause, count) in counts.closed.filter({ $0.value > 0 }).sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) })
-    {
-      causes.add(.code(cause), Prose(grouped(count)), Prose(Self.meaning(ofCause: cause)))
+    for (cause, count) in counts.closed.positive.mostFirst {
+      let meaning = ConnectionEnd(rawValue: cause).map(Self.meaning) ?? ""
+      causes.add(.code(cause), Prose(grouped(count)), Prose(meaning))
     }
     blocks.append(causes.rows.isEmpty ? .paragraph("No connection was closed.") : .table(causes))
     blocks += churnCharts(strip)
@@ -51,15 +51,15 @@ extension RunReport {
   }
 
   /// The same in every report.
-  private static func color(ofCause cause: String) -> Color {
+  private static func color(of cause: ConnectionEnd?) -> Color {
     switch cause {
-    case "rejected": .vermillion
-    case "shutdown": .orange
-    case "peer_fin": .purple
-    case "peer_rst": .yellow
-    case "idle": .sky
-    case "lifetime": .blue
-    case "local": .grey
+    case .rejected: .vermillion
+    case .shutdown: .orange
+    case .peerFin: .purple
+    case .peerRst: .yellow
+    case .idle: .sky
+    case .lifetime: .blue
+    case .local: .grey
     default: .green
     }
   }
@@ -117,16 +117,16 @@ extension RunReport {
       return .chart(chart)
     }
     chart.title = "Connections opened, and closed by cause"
-    let total = result.connections.closed.filter { $0.value > 0 }
+    let total = result.connections.closed.positive
     var told = 0.0
-    for cause in total.keys.sorted() {
-      let closed = bins { $0.closedByCause?[cause] ?? 0 }
+    for cause in total.sorted.map(\.name) {
+      let closed = bins { $0.closedByCause?.byName[cause] ?? 0 }
       told += closed.points.reduce(0) { $0 + $1.y }
       guard closed.points.contains(where: { $0.y > 0 }) else { continue }
-      chart.marks.append(.bars(cause, closed.points, width: opened.width, color: Self.color(ofCause: cause)))
+      chart.marks.append(.bars(cause, closed.points, width: opened.width, color: Self.color(of: ConnectionEnd(rawValue: cause))))
     }
     chart.marks.append(openedLine)
-    let late = Int(nearest: total.values.reduce(0) { $0 + Double($1) } - told)
+    let late = Int(nearest: total.byName.values.reduce(0) { $0 + Double($1) } - told)
     return .chart(
       chart,
       caption: late > 0
@@ -140,16 +140,17 @@ extension RunReport {
     return points + (points.last.map { [Point(min(length, $0.x + bins.width), $0.y)] } ?? [])
   }
 
-  private static func meaning(ofCause cause: String) -> String {
+  private static func meaning(of cause: ConnectionEnd) -> String {
     switch cause {
-    case "rejected": "an error response named a notification"
-    case "shutdown": "an error response of status 10"
-    case "peer_fin": "the gateway, without an error response"
-    case "peer_rst": "the gateway, by a reset"
-    case "idle": "nothing to send for too long"
-    case "lifetime": "its time, its number of notifications, or its share of memory was used up"
-    case "local": "this side: at the run's end, to look for what ends connections, or for a failure of its own"
-    default: ""
+    case .rejected: "an error response named a notification"
+    case .shutdown: "an error response of status 10"
+    case .peerFin: "the gateway, without an error response"
+    case .peerRst: "the gateway, by a reset"
+    case .idle: "nothing to send for too long"
+    case .lifetime: "its time, its number of notifications, or its share of memory was used up"
+    case .local: "this side: at the run's end, to look for what ends connections, or for a failure of its own"
+    // A load counts no others.
+    case .handshakeFailed, .refused, .frameTimeout, .tlsError, .feedbackLost, .memory: ""
     }
   }
 }

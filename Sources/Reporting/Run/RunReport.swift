@@ -58,13 +58,13 @@ public struct RunReport: Sendable {
       guard phase.seconds.isFinite, phase.seconds > 0 else { return nil }
       defer { start += phase.seconds }
       return Chart.Region(
-        from: start, to: start + phase.seconds, label: phase.name, isShaded: phase.name != "measured")
+        from: start, to: start + phase.seconds, label: phase.name.rawValue, isShaded: phase.name != .measured)
     }
   }
 
   /// From when to when the phase was on that rates are of; the whole run when there is none.
   var measured: ClosedRange<Double> {
-    guard let region = regions.first(where: { $0.label == "measured" }) else { return 0...Double.infinity }
+    guard let region = regions.first(where: { $0.label == RunPhase.measured.rawValue }) else { return 0...Double.infinity }
     return region.from...region.to
   }
 

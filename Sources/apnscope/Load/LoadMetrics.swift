@@ -35,7 +35,7 @@ extension LoadSnapshot {
       counter("apnscope_load_connections_failed_total", "Attempts that failed.", connections.failed),
       Metric(
         .counter, "apnscope_load_connections_closed_total", help: "Connections that ended.",
-        samples: labelled("cause", connections.closed)),
+        samples: labelled("cause", connections.closed.byName)),
       Metric(
         .gauge, "apnscope_load_send_lag_p99_seconds",
         help: "From when a notification was due to when it was written, in the last second.",

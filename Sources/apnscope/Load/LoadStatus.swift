@@ -1,4 +1,3 @@
-import LoadTest
 import Measurement
 import Reporting
 import Synchronization
@@ -16,7 +15,7 @@ final class LoadStatus: Sendable {
   /// Elapsed time, phase, what was asked for, written and accepted, errors, connections, send lag, own processor time.
   static func line(_ progress: LoadProgress) -> String {
     func rate(_ value: Double) -> String { "\(grouped(Int(nearest: value.rounded())))/s" }
-    var parts = ["\(Int(nearest: progress.elapsed.rounded())) s", progress.phase]
+    var parts = ["\(Int(nearest: progress.elapsed.rounded())) s", progress.phase.rawValue]
     if let asked = progress.askedPerSecond { parts.append("asked \(rate(asked))") }
     parts += [
       "written \(rate(progress.writtenPerSecond)) (\(grouped(progress.written)))",

@@ -33,8 +33,7 @@ struct LoadSummary {
         "other answers  \(grouped(result.answers.unresolved)) that name nothing sent, \(grouped(result.answers.strayBytes)) B that are no error response"
       )
     }
-    let closed = connections.closed.filter { $0.value > 0 }.sorted { $0.key < $1.key }
-      .map { "\(grouped($0.value)) \($0.key)" }
+    let closed = connections.closed.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }
     lines.append(
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(Self.reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
     )
@@ -48,8 +47,7 @@ struct LoadSummary {
         ("loop lag", result.resources.loopLagUs), ("loss window", result.lossWindow),
         ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
       ])
-    let reasons = result.batches.flushReasons.filter { $0.value > 0 }.sorted { $0.key < $1.key }
-      .map { "\(grouped($0.value)) \($0.key)" }
+    let reasons = result.batches.flushReasons.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }
     lines.append("flushed        \(reasons.isEmpty ? "-" : reasons.joined(separator: ", "))")
     lines += Self.table(
       "whole run",
@@ -82,7 +80,7 @@ struct LoadSummary {
     let accepted = "\(grouped(Int(nearest: rates.acceptedPerS.rounded())))/s accepted"
     let measured = "over \(seconds(result.measuredS))"
     guard rates.basis == .measuredAndDrain else { return "\(written), \(accepted) \(measured)" }
-    let drain = result.phases.first { $0.name == "drain" }?.seconds ?? 0
+    let drain = result.phase(.drain)?.seconds ?? 0
     return "\(written) \(measured), \(accepted) over \(seconds(result.measuredS + drain)) with the drain"
   }
 

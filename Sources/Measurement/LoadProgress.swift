@@ -1,0 +1,24 @@
+/// How a run stands, for whoever watches it.
+///
+/// Rates, send lag and processor time are those of the last second.
+public struct LoadProgress: Sendable {
+  public var phase = RunPhase.connect
+  /// Seconds.
+  public var elapsed = 0.0
+  /// What the schedule has asked for; `nil` when there is none, or it is over.
+  public var askedPerSecond: Double?
+  public var written = 0
+  public var writtenPerSecond = 0.0
+  public var accepted = 0
+  /// Acceptance is proven when a connection ends or is answered, so this comes in leaps.
+  public var acceptedPerSecond = 0.0
+  public var errors = 0
+  /// Those that are up.
+  public var connections = 0
+  /// In microseconds.
+  public var sendLag99 = 0
+  /// Of this process, in cores.
+  public var cpu = 0.0
+
+  public init() {}
+}
