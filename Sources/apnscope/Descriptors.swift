@@ -1,4 +1,5 @@
 import Glibc
+import Reporting
 
 /// File descriptors that this process may still open: every connection takes one, and an event loop takes three.
 enum Descriptors {

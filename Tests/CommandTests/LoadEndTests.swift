@@ -252,23 +252,6 @@ struct LoadEndTests {
     }
   }
 
-  @Test("The live line tells time, phase, rates asked for, written and accepted, errors, connections, lag and cores")
-  func liveLine() {
-    var progress = LoadProgress()
-    (progress.phase, progress.elapsed) = (.measured, 12.4)
-    progress.askedPerSecond = 50_000
-    (progress.written, progress.writtenPerSecond) = (1_234_567, 49_999.6)
-    (progress.accepted, progress.acceptedPerSecond) = (1_200_000, 48_000)
-    (progress.errors, progress.connections, progress.sendLag99, progress.cpu) = (3, 8, 12_345, 0.934)
-    #expect(
-      LoadStatus.line(progress)
-        == "12 s  measured  asked 50,000/s  written 50,000/s (1,234,567)  accepted 48,000/s (1,200,000)  errors 3  connections 8  lag p99 12.3 ms  cpu 93 %"
-    )
-    progress.askedPerSecond = nil
-    progress.phase = .drain
-    #expect(LoadStatus.line(progress).hasPrefix("12 s  drain  written 50,000/s"))
-  }
-
   @Test("What a schedule asks for is known at any time; without one nothing is")
   func asked() {
     var plan = LoadPlan()

@@ -1,5 +1,3 @@
-import Glibc
-
 /// What numbers are of, and how they are written.
 public enum Unit: Sendable, Equatable {
   /// A number as it is: a ratio, cores.
@@ -87,41 +85,4 @@ public enum Unit: Sendable, Equatable {
   }
 
   var isTime: Bool { self == .seconds || self == .milliseconds || self == .microseconds }
-}
-
-/// A whole number with thousands separated: 4,608,727.
-func grouped(_ value: Double) -> String {
-  guard abs(value) < 9e15 else { return "\(value)" }
-  return grouped(Int(value.rounded()))
-}
-
-func grouped(_ value: Int) -> String {
-  var text: [Character] = []
-  for (index, digit) in String(value.magnitude).reversed().enumerated() {
-    if index > 0, index % 3 == 0 { text.append(",") }
-    text.append(digit)
-  }
-  return (value < 0 ? "-" : "") + String(text.reversed())
-}
-
-/// With so many digits at most, without zeros at the end: 1.25, 0.004, 12,300.
-func significant(_ value: Double, _ digits: Int) -> String {
-  guard value.isFinite, value != 0 else { return "0" }
-  let exponent = Int(floor(log10(abs(value))))
-  guard exponent > -9 else { return "\(value)" }
-  return decimal(value, max(0, digits - 1 - exponent))
-}
-
-/// With so many decimals at most, without zeros at the end.
-func decimal(_ value: Double, _ places: Int) -> String {
-  guard value.isFinite, abs(value) < 9e15 else { return "\(value)" }
-  let places = min(max(places, 0), 12)
-  let factor = pow(10, Double(places))
-  guard places > 0, abs(value) * factor < 9e15 else { return grouped(value) }
-  let scaled = Int((abs(value) * factor).rounded())
-  var fraction = String(scaled % Int(factor))
-  fraction = String(repeating: "0", count: places - fraction.count) + fraction
-  while fraction.last == "0" { fraction.removeLast() }
-  let whole = grouped(scaled / Int(factor))
-  return (value < 0 && scaled > 0 ? "-" : "") + (fraction.isEmpty ? whole : "\(whole).\(fraction)")
 }

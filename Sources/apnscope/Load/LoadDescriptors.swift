@@ -1,4 +1,5 @@
 import ArgumentParser
+import Reporting
 
 extension Descriptors {
   /// The pipe that each event loop of a load has beside what every event loop takes.

@@ -3,6 +3,7 @@ import Bytes
 import CommandFiles
 import FoundationEssentials
 import Measurement
+import Reporting
 
 /// The results that `merge` is given: files, folders, and documents one after another on standard input.
 ///

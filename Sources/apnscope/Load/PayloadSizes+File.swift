@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandFiles
 import LoadTest
+import Reporting
 
 extension PayloadSizes {
   /// Reads the records in a file; `-` is standard input. Complains and throws an exit code.

@@ -4,6 +4,7 @@ import Bytes
 import CommandFiles
 import Dissection
 import Measurement
+import Reporting
 
 struct TraceOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Connections, error responses and the like that a table lists.", valueName: "count"))

@@ -6,6 +6,7 @@ import Glibc
 import Measurement
 import MetricsEndpoint
 import NIOPosix
+import Reporting
 import UnixSignals
 
 /// One run of the simulator: from the words of the command line to the closed books.

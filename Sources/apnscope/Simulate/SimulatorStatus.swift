@@ -1,4 +1,5 @@
 import Measurement
+import Reporting
 
 /// One line a second on a terminal that says how the simulator stands.
 struct SimulatorStatus {

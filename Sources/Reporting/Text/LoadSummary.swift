@@ -1,11 +1,10 @@
 import Measurement
-import Reporting
 
-/// A result on one screen.
-struct LoadSummary {
-  let text: String
+/// The result of a load on one screen.
+public struct LoadSummary: Sendable {
+  public let text: String
 
-  init(_ result: RunResult) {
+  public init(_ result: RunResult) {
     let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
     var lines = [
       result.measuredS > 0
@@ -16,7 +15,7 @@ struct LoadSummary {
     ]
     if let replay = result.replay {
       lines.append(
-        "replayed       \(grouped(replay.notifications)) notifications of \(seconds(replay.lengthS)); \(grouped(replay.skippedRecords)) other records"
+        "replayed       \(grouped(replay.notifications)) notifications of \(tenths(replay.lengthS)); \(grouped(replay.skippedRecords)) other records"
       )
     }
     if result.schedule.skipped > 0 {
@@ -56,7 +55,7 @@ struct LoadSummary {
         ("TLS resumed", result.ofWholeRun(\.tlsResumedMs)),
       ])
     lines.append(
-      "resources      \(seconds(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"
+      "resources      \(tenths(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"
     )
     for invariant in result.verdict.invariants {
       lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)\(invariant.holds ? "" : "  \(invariant.detail)")")
@@ -78,10 +77,10 @@ struct LoadSummary {
     let rates = result.rates
     let written = "\(grouped(Int(nearest: rates.writtenPerS.rounded())))/s written"
     let accepted = "\(grouped(Int(nearest: rates.acceptedPerS.rounded())))/s accepted"
-    let measured = "over \(seconds(result.measuredS))"
+    let measured = "over \(tenths(result.measuredS))"
     guard rates.basis == .measuredAndDrain else { return "\(written), \(accepted) \(measured)" }
     let drain = result.phase(.drain)?.seconds ?? 0
-    return "\(written) \(measured), \(accepted) over \(seconds(result.measuredS + drain)) with the drain"
+    return "\(written) \(measured), \(accepted) over \(tenths(result.measuredS + drain)) with the drain"
   }
 
   /// Rows of those that have values, under a head that says which part of the run they are of; none when no one has.
@@ -90,8 +89,7 @@ struct LoadSummary {
       guard let histogram, histogram.count > 0 else { return nil }
       return row(
         name,
-        [0.5, 0.99, 0.999].map { value(histogram.quantile($0), histogram.unit) }
-          + [value(histogram.maximum, histogram.unit)])
+        ([0.5, 0.99, 0.999].map(histogram.quantile) + [histogram.maximum]).map { value($0, of: histogram) })
     }
     return rows.isEmpty ? [] : [row(window, ["p50", "p99", "p99.9", "max"])] + rows
   }
@@ -108,13 +106,8 @@ struct LoadSummary {
     return name + String(repeating: " ", count: max(1, 15 - name.count)) + cells.map { pad($0, 11) }.joined()
   }
 
-  private static func value(_ value: Int, _ unit: LatencyHistogram.Unit) -> String {
-    switch unit {
-    case .microseconds, .milliseconds: Unit.microseconds.text(Double(value))
-    case .count: grouped(value)
-    case .bytes: "\(grouped(value)) B"
-    }
+  /// Bytes in full.
+  private static func value(_ value: Int, of histogram: LatencyHistogram) -> String {
+    histogram.unit == .bytes ? "\(grouped(value)) B" : histogram.text(value)
   }
 }
-
-private func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }

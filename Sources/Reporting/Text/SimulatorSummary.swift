@@ -1,10 +1,10 @@
 import Measurement
 
 /// The books on a few lines, for people.
-struct SimulatorSummary {
-  let text: String
+public struct SimulatorSummary: Sendable {
+  public let text: String
 
-  init(_ ledger: Ledger) {
+  public init(_ ledger: Ledger) {
     let gateway = ledger.gateway
     let rejected = gateway.rejected.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }

@@ -1,11 +1,10 @@
 import Measurement
-import Reporting
 
 /// A capacity document on one screen.
-struct CapacitySummary {
-  let text: String
+public struct CapacitySummary: Sendable {
+  public let text: String
 
-  init(_ document: CapacityDocument) {
+  public init(_ document: CapacityDocument) {
     let analysis = CapacityAnalysis(document)
     var lines = [document.conclusion]
     if let plan = analysis.plan {
@@ -71,7 +70,7 @@ struct CapacitySummary {
   }
 
   /// A trial in one line, for standard error.
-  static func line(_ trial: CapacityTrial) -> String {
+  public static func line(_ trial: CapacityTrial) -> String {
     var what = trial.offeredPerS.map { Unit.perSecond.text($0.rounded()) } ?? "all it takes"
     switch trial.purpose {
     case .connections, .check: what = counted(trial.connections, "connection")

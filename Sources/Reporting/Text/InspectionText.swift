@@ -2,12 +2,13 @@ import Bytes
 import Measurement
 
 /// An inspection's report as one screen of text.
-struct InspectionText {
+public struct InspectionText: Sendable {
   private let report: InspectionReport
   private let rows: Int
-  private(set) var text = ""
+  public private(set) var text = ""
 
-  init(_ report: InspectionReport, rows: Int) {
+  /// - Parameter rows: how many connections, error responses and tokens it lists.
+  public init(_ report: InspectionReport, rows: Int) {
     self.report = report
     self.rows = rows
     files()
@@ -34,7 +35,7 @@ struct InspectionText {
       if file.cutPackets > 0 { line += "  \(grouped(file.cutPackets)) cut" }
       add(line)
       if let first = file.firstTime, let duration = file.durationS {
-        add("  from \(first)  for \(Self.seconds(duration))")
+        add("  from \(first)  for \(span(duration))")
       }
     }
     var losses = report.gapsByReason.sorted.map { "\($0.count) \($0.name)" }
@@ -80,14 +81,14 @@ struct InspectionText {
       let sent =
         row.encrypted
         ? "TLS"
-        : row.service == "feedback"
+        : row.isFeedback
           ? "\(row.feedbackTuples) tuples" : row.commands.map(String.init).joined(separator: "/")
       let fates = row.notifications == 0 ? "-" : "\(row.accepted)/\(row.rejected)/\(row.discarded)/\(row.unknown)"
       table.add([
         "\(row.connection)", row.service + (row.protocol.map { " (\($0))" } ?? ""), ends,
         row.opened.map { String($0.dropFirst(11).prefix(12)) } ?? "-",
-        row.durationS.map(Self.seconds) ?? "-", sent, fates,
-        row.firstErrorStatus.map { "\($0) \(row.firstErrorName ?? "")" } ?? "-",
+        row.durationS.map(span) ?? "-", sent, fates,
+        row.firstError ?? "-",
         row.discardedAfterFirstError.map(String.init) ?? "-", row.end.rawValue,
       ])
     }
@@ -104,7 +105,7 @@ struct InspectionText {
       "TLS            \(grouped(totals.connections)) \(totals.connections == 1 ? "connection" : "connections")"
     line += ", \(grouped(totals.decrypted)) decrypted, \(grouped(totals.resumed)) resumed"
     if totals.payloadBytes > 0 {
-      line += ", \(Self.decimal(Double(totals.tlsBytes) / Double(totals.payloadBytes), 2)) TLS bytes per payload byte"
+      line += ", \(fixed(Double(totals.tlsBytes) / Double(totals.payloadBytes), 2)) TLS bytes per payload byte"
     }
     add(line)
     var table = TextTable(
@@ -119,8 +120,8 @@ struct InspectionText {
       table.add([
         "\(row.connection)", tls.version ?? "-", tls.cipherSuite.map { String($0.dropFirst("TLS_".count)) } ?? "-",
         tls.keyExchange ?? "-", tls.resumed.map { $0 ? "resumed" : "new" } ?? "-",
-        tls.tlsBytesPerPayloadByte.map { Self.decimal($0, 2) } ?? "-",
-        ControlCharacters.escaped(tls.clientSubject.map(Self.topic) ?? "-"),
+        tls.tlsBytesPerPayloadByte.map { fixed($0, 2) } ?? "-",
+        ControlCharacters.escaped(tls.topic ?? "-"),
         remarks.joined(separator: "; "),
       ])
     }
@@ -140,7 +141,7 @@ struct InspectionText {
       table.add([
         "\(row.connection)", row.packet.map(String.init) ?? "-", "\(row.status) \(row.statusName)", "\(row.identifier)",
         row.notification.map { "#\($0)" } ?? "nothing seen", row.accepted.map(String.init) ?? "-",
-        row.discarded.map(String.init) ?? "-", row.latencyMs.map { Self.decimal($0, 1) + " ms" } ?? "-",
+        row.discarded.map(String.init) ?? "-", row.latencyMs.map { fixed($0, 1) + " ms" } ?? "-",
       ])
     }
     text += table.text(indent: 2)
@@ -160,7 +161,7 @@ struct InspectionText {
     add("notifications per segment", report.notificationsPerSegment, whole)
     add("payload bytes", report.payloadLengths, whole)
     add("connections opened per minute", report.opensPerMinute, whole)
-    add("connection lifetime", report.lifetimes, Self.seconds)
+    add("connection lifetime", report.lifetimes, span)
     guard !table.isEmpty else { return }
     text += "\n" + table.text(indent: 0)
     if !report.ends.isEmpty {
@@ -184,71 +185,9 @@ struct InspectionText {
     if !table.isEmpty { text += table.text(indent: 2) }
   }
 
-  // MARK: words and numbers
-
   private mutating func add(_ line: String) {
     var line = line
     while line.last == " " { line.removeLast() }
     text += line + "\n"
-  }
-
-  private static func seconds(_ value: Double) -> String {
-    switch value {
-    case ..<0.001: "\(decimal(value * 1e6, 0)) µs"
-    case ..<1: "\(decimal(value * 1e3, 1)) ms"
-    case ..<120: "\(decimal(value, 1)) s"
-    case ..<7_200: "\(decimal(value / 60, 1)) min"
-    case ..<172_800: "\(decimal(value / 3_600, 1)) h"
-    default: "\(decimal(value / 86_400, 1)) d"
-    }
-  }
-
-  private static func decimal(_ value: Double, _ places: Int) -> String {
-    let scale = [1.0, 10, 100, 1_000][places]
-    let scaled = Int((value * scale).rounded())
-    guard places > 0 else { return "\(scaled)" }
-    let digits = String(scaled.magnitude)
-    let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
-    return (scaled < 0 ? "-" : "") + "\(padded.dropLast(places)).\(padded.suffix(places))"
-  }
-
-  /// What a provider's certificate names: its subject's UID, else its CN.
-  static func topic(_ subject: String) -> String {
-    let parts = subject.split(separator: ",")
-    let part = parts.first { $0.hasPrefix("UID=") } ?? parts.first { $0.hasPrefix("CN=") }
-    return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject
-  }
-}
-
-/// Columns as wide as their widest cell.
-struct TextTable {
-  private let header: [String]
-  private let right: Set<Int>
-  private var rows: [[String]] = []
-
-  init(_ header: [String], right: Set<Int>) {
-    self.header = header
-    self.right = right
-  }
-
-  var isEmpty: Bool { rows.isEmpty }
-
-  mutating func add(_ row: [String]) { rows.append(row) }
-
-  /// Nothing without rows.
-  func text(indent: Int) -> String {
-    guard !isEmpty else { return "" }
-    let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
-    var text = ""
-    for row in [header] + rows {
-      var line = String(repeating: " ", count: indent)
-      for (column, cell) in row.enumerated() {
-        let padding = String(repeating: " ", count: widths[column] - cell.count)
-        line += (column == 0 ? "" : "  ") + (right.contains(column) ? padding + cell : cell + padding)
-      }
-      while line.last == " " { line.removeLast() }
-      text += line + "\n"
-    }
-    return text
   }
 }

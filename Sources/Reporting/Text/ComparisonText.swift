@@ -1,0 +1,55 @@
+/// A comparison on a terminal.
+public struct ComparisonText: Sendable {
+  public let text: String
+
+  public init(_ comparison: Comparison) {
+    var lines = [
+      "A  \(Self.runs(comparison.a))",
+      "B  \(Self.runs(comparison.b))",
+      "",
+    ]
+    var table = [["judged", "A", "B", "B / A", "p", "p (Holm)", ""]]
+    let judged = comparison.rows.prefix { comparison.judged.contains($0.figure) }
+    table += judged.map(Self.cells)
+    lines += aligned(
+      table + [[], ["shown without a verdict"]] + comparison.rows.dropFirst(judged.count).map(Self.cells))
+    if !comparison.differences.isEmpty {
+      lines += ["", "what differs"]
+      lines += aligned(
+        comparison.differences.map {
+          ["  \($0.name)", $0.a.joined(separator: " | "), "->", $0.b.joined(separator: " | ")]
+        }, left: 4)
+    }
+    if !comparison.warnings.isEmpty { lines.append("") }
+    lines += comparison.warnings.map { "! \($0)" }
+    text = lines.joined(separator: "\n")
+  }
+
+  private static func cells(_ row: Comparison.Row) -> [String] {
+    [
+      row.figure, row.a.median.map(row.unit.text) ?? "-", row.b.median.map(row.unit.text) ?? "-",
+      row.ratio.map(ratio) ?? "-", row.p.map(probability) ?? "-", row.pHolm.map(probability) ?? "-",
+      word(row.judgement),
+    ]
+  }
+
+  private static func runs(_ names: [String]) -> String {
+    let shown = names.prefix(4).joined(separator: " ")
+    let count = names.count == 1 ? "1 run" : "\(names.count) runs"
+    return "\(count): \(shown)\(names.count > 4 ? " …" : "")"
+  }
+
+  private static func ratio(_ value: Double) -> String { fixed(value, value < 10 ? 3 : 1) }
+
+  private static func probability(_ value: Double) -> String { value < 0.001 ? "<0.001" : fixed(value, 3) }
+
+  private static func word(_ judgement: Comparison.Judgement) -> String {
+    switch judgement {
+    case .better, .worse, .different: judgement.rawValue
+    case .same: "~"
+    case .small: "below 15 %"
+    case .tooFew, .notComparable: "?"
+    case .notJudged, .missing: ""
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import Measurement
+
+extension LoadProgress {
+  /// Elapsed time, phase, what was asked for, written and accepted, errors, connections, send lag, own processor time.
+  public var line: String {
+    func rate(_ value: Double) -> String { "\(grouped(Int(nearest: value.rounded())))/s" }
+    var parts = ["\(Int(nearest: elapsed.rounded())) s", phase.rawValue]
+    if let asked = askedPerSecond { parts.append("asked \(rate(asked))") }
+    parts += [
+      "written \(rate(writtenPerSecond)) (\(grouped(written)))",
+      "accepted \(rate(acceptedPerSecond)) (\(grouped(accepted)))",
+      "errors \(grouped(errors))", "connections \(grouped(connections))",
+      "lag p99 \(Unit.microseconds.text(Double(sendLag99)))",
+      "cpu \(Int(nearest: (cpu * 100).rounded())) %",
+    ]
+    return parts.joined(separator: "  ")
+  }
+}
