@@ -15,7 +15,6 @@ let package = Package(
     .library(name: "Bytes", targets: ["Bytes"]),
     .library(name: "APNSProtocol", targets: ["APNSProtocol"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
-    .library(name: "TLSFoundation", targets: ["TLSFoundation"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
     .library(name: "Dissection", targets: ["Dissection"]),
     .library(name: "Measurement", targets: ["Measurement"]),

@@ -28,14 +28,14 @@ struct Peek {
 
     print("\(report.summary.packets) packets, \(report.summary.notifications) notifications")
     for row in report.connections {
-      print("\(row.client ?? "?") -> \(row.server ?? "?"), \(row.end): \(row.notifications) notifications")
+      print("\(row.client ?? "?") -> \(row.server ?? "?"), \(row.end.rawValue): \(row.notifications) notifications")
       print("  \(row.accepted) accepted, \(row.rejected) rejected, \(row.discarded) discarded, \(row.unknown) unknown")
     }
     for error in report.errors {
       print("error response \(error.status), \(error.statusName), for identifier \(error.identifier)")
     }
     for finding in report.findings {
-      print("\(finding.kind): \(finding.count), the first in packet \(finding.firstPacket ?? 0)")
+      print("\(finding.kind.rawValue): \(finding.count), the first in packet \(finding.firstPacket ?? 0)")
     }
   }
 }

@@ -136,26 +136,16 @@ struct LoadTally: Sendable {
 
 /// What one event loop has measured.
 struct LoadMeasurements: Sendable {
-  var sendLag = LatencyHistogram(.microseconds)
-  var sendLagOwn = LatencyHistogram(.microseconds)
-  var sendLagGateway = LatencyHistogram(.microseconds)
-  var error = LatencyHistogram(.milliseconds)
-  var drain = LatencyHistogram(.milliseconds)
-  var recover = LatencyHistogram(.milliseconds)
-  var tcpConnect = LatencyHistogram(.milliseconds)
-  var fullHandshake = LatencyHistogram(.milliseconds)
-  var resumedHandshake = LatencyHistogram(.milliseconds)
+  var latency = RunResult.Latency.recording
   var batchNotifications = LatencyHistogram(.count)
   var batchBytes = LatencyHistogram(.bytes)
   var lossWindow = LatencyHistogram(.count)
   var loopLag = LatencyHistogram(.microseconds)
 
   mutating func merge(_ other: LoadMeasurements) {
+    latency.merge(other.latency)
     for path in [
-      \.sendLag, \.sendLagOwn, \.sendLagGateway, \.error, \.drain, \.recover, \.tcpConnect, \.fullHandshake,
-      \.resumedHandshake, \.batchNotifications,
-      \.batchBytes,
-      \.lossWindow, \.loopLag,
+      \.batchNotifications, \.batchBytes, \.lossWindow, \.loopLag,
     ] as [WritableKeyPath<LoadMeasurements, LatencyHistogram>] {
       self[keyPath: path].merge(other[keyPath: path])
     }

@@ -101,15 +101,10 @@ extension RunResult {
 
   /// Every histogram is in its unit, so that they can be added.
   private var hasUnits: Bool {
-    func has(_ latency: Latency) -> Bool {
-      let model = Latency()
-      return Latency.histograms.allSatisfy { latency[keyPath: $0].unit == model[keyPath: $0].unit }
-        && [latency.sendLagOwnUs, latency.sendLagGatewayUs].allSatisfy { $0.map { $0.unit == .microseconds } ?? true }
-    }
     func has(_ batches: Batches) -> Bool { batches.notifications.unit == .count && batches.bytes.unit == .bytes }
-    return has(latency) && has(batches) && lossWindow.unit == .count && resources.loopLagUs.unit == .microseconds
+    return latency.hasUnits && has(batches) && lossWindow.unit == .count && resources.loopLagUs.unit == .microseconds
       && phases.allSatisfy {
-        $0.sendLagUs.unit == .microseconds && ($0.latency.map(has) ?? true) && ($0.batches.map(has) ?? true)
+        $0.sendLagUs.unit == .microseconds && ($0.latency?.hasUnits ?? true) && ($0.batches.map(has) ?? true)
           && ($0.lossWindow.map { $0.unit == .count } ?? true)
       }
   }
@@ -161,7 +156,7 @@ extension RunResult {
 
   /// Everything that adds up.
   private mutating func add(_ other: RunResult) {
-    latency.add(other.latency)
+    latency.merge(other.latency)
     batches.add(other.batches)
     lossWindow.merge(other.lossWindow)
     resources.loopLagUs.merge(other.resources.loopLagUs)
@@ -350,7 +345,7 @@ extension RunResult.Phase {
     // Together they wrote over the longer of both.
     let (a, b) = (self.seconds, other.seconds)
     rates = both(rates, other.rates) { $0.joined(a, $1, b) }
-    latency = both(latency, other.latency) { $0.adding($1) }
+    latency = both(latency, other.latency) { $0.merging($1) }
     batches = both(batches, other.batches) { $0.adding($1) }
     lossWindow = both(lossWindow, other.lossWindow) { $0.merging($1) }
     seconds = max(seconds, other.seconds)
@@ -376,24 +371,6 @@ extension RunResult.Rates {
       let counted = self[keyPath: path] * seconds + other[keyPath: path] * otherSeconds
       sum[keyPath: path] = longest > 0 ? finite(counted / longest) : 0
     }
-    return sum
-  }
-}
-
-extension RunResult.Latency {
-  fileprivate static let histograms: [WritableKeyPath<Self, LatencyHistogram> & Sendable] = [
-    \.sendLagUs, \.errorMs, \.drainMs, \.recoverMs, \.tcpConnectMs, \.tlsHandshakeMs, \.tlsResumedMs,
-  ]
-
-  fileprivate mutating func add(_ other: Self) {
-    for path in Self.histograms { self[keyPath: path].merge(other[keyPath: path]) }
-    sendLagOwnUs = both(sendLagOwnUs, other.sendLagOwnUs) { $0.merging($1) }
-    sendLagGatewayUs = both(sendLagGatewayUs, other.sendLagGatewayUs) { $0.merging($1) }
-  }
-
-  fileprivate func adding(_ other: Self) -> Self {
-    var sum = self
-    sum.add(other)
     return sum
   }
 }

@@ -104,7 +104,8 @@ extension RunResult {
     let said = verdict.reasons ?? []
     warnings.removeAll { said.contains($0) }
     let after = (afterS * 10).rounded() / 10
-    let reason = "the run did not come to its end: these are its books after \(after) s of the phase '\(phase.rawValue)'"
+    let reason =
+      "the run did not come to its end: these are its books after \(after) s of the phase '\(phase.rawValue)'"
     warnings.insert(reason, at: 0)
     (verdict.outcome, verdict.reasons) = (.unproven, [reason])
   }

@@ -162,25 +162,6 @@ public struct RunResult: Sendable, Equatable, Codable {
     public init() {}
   }
 
-  public struct Latency: Sendable, Equatable, Codable {
-    /// From when each was due until it was written: of what was written in the phase, and of what was due in the last one
-    /// with a schedule and written behind its end, or never (`schedule`), then until it was given up.
-    public var sendLagUs = LatencyHistogram(.microseconds)
-    /// The part of each send lag in which the generator itself did not look or stood still, and the rest, in which it
-    /// waited for a connection that takes something; `nil` in documents from before they were told apart.
-    public var sendLagOwnUs: LatencyHistogram?
-    public var sendLagGatewayUs: LatencyHistogram?
-    public var errorMs = LatencyHistogram(.milliseconds)
-    public var drainMs = LatencyHistogram(.milliseconds)
-    public var recoverMs = LatencyHistogram(.milliseconds)
-    public var tcpConnectMs = LatencyHistogram(.milliseconds)
-    /// Full handshakes; documents from before `tls_resumed_ms` have all of them here.
-    public var tlsHandshakeMs = LatencyHistogram(.milliseconds)
-    /// Handshakes that resumed a session.
-    public var tlsResumedMs = LatencyHistogram(.milliseconds)
-    public init() {}
-  }
-
   public struct Batches: Sendable, Equatable, Codable {
     public var notifications = LatencyHistogram(.count)
     public var bytes = LatencyHistogram(.bytes)
@@ -276,23 +257,6 @@ public struct RunResult: Sendable, Equatable, Codable {
       case .list(let list): try container.encode(list)
       }
     }
-  }
-}
-
-extension RunResult.Latency {
-  /// Documents from before resumed handshakes were apart have no `tls_resumed_ms`.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    sendLagUs = try container.decode(LatencyHistogram.self, forKey: .sendLagUs)
-    sendLagOwnUs = try container.decodeIfPresent(LatencyHistogram.self, forKey: .sendLagOwnUs)
-    sendLagGatewayUs = try container.decodeIfPresent(LatencyHistogram.self, forKey: .sendLagGatewayUs)
-    errorMs = try container.decode(LatencyHistogram.self, forKey: .errorMs)
-    drainMs = try container.decode(LatencyHistogram.self, forKey: .drainMs)
-    recoverMs = try container.decode(LatencyHistogram.self, forKey: .recoverMs)
-    tcpConnectMs = try container.decode(LatencyHistogram.self, forKey: .tcpConnectMs)
-    tlsHandshakeMs = try container.decode(LatencyHistogram.self, forKey: .tlsHandshakeMs)
-    tlsResumedMs =
-      try container.decodeIfPresent(LatencyHistogram.self, forKey: .tlsResumedMs) ?? LatencyHistogram(.milliseconds)
   }
 }
 

@@ -37,14 +37,7 @@ public struct Threshold: Sendable, Equatable {
       "connections_failed": { Double($0.connections.failed) },
       "max_rss_bytes": { Double($0.resources.maxRssBytes) },
     ]
-    let histograms: [(String, @Sendable (RunResult) -> LatencyHistogram)] = [
-      ("send_lag", { $0.latency.sendLagUs }), ("error", { $0.latency.errorMs }),
-      ("drain", { $0.latency.drainMs }), ("recover", { $0.latency.recoverMs }),
-      ("tls_handshake", { $0.ofWholeRun(\.tlsHandshakeMs) }), ("tls_resumed", { $0.ofWholeRun(\.tlsResumedMs) }),
-      ("tcp_connect", { $0.ofWholeRun(\.tcpConnectMs) }),
-      ("loss_window", { $0.lossWindow }),
-    ]
-    for (name, histogram) in histograms {
+    for (name, histogram) in RunResult.metrics {
       for (suffix, quantile) in quantiles {
         names[name + suffix] = { Double(quantile < 1 ? histogram($0).quantile(quantile) : histogram($0).maximum) }
       }
@@ -91,7 +84,7 @@ public struct Threshold: Sendable, Equatable {
     if name.hasPrefix("send_lag_"), result.latency.sendLagUs.count == 0 {
       return .init(expression: expression, value: 0, passed: false, reason: "nothing was due or written")
     }
-    if name.hasPrefix("drain_"), result.latency.drainMs.count == 0 {
+    if name.hasPrefix("drain_"), result.latency.drainUs.count == 0 {
       return .init(expression: expression, value: 0, passed: false, reason: "no marker was answered")
     }
     let value = Self.names[name].map { $0(result) } ?? 0
@@ -128,7 +121,7 @@ public struct Threshold: Sendable, Equatable {
 
   /// It says nothing of a run that did not come to its measured phase.
   private var isOfMeasuredPhase: Bool {
-    isRate || ["send_lag_", "error_", "drain_", "recover_", "loss_window_"].contains { name.hasPrefix($0) }
+    isRate || RunResult.metricsOfMeasuredPhase.contains { name.hasPrefix("\($0)_") }
   }
 
   private var isRate: Bool { name.hasSuffix("_per_s") }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
+import Reporting
 
 struct Inspect: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {

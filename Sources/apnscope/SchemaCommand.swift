@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import FoundationEssentials
 import Measurement
 import OutputSchema

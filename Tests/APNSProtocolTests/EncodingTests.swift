@@ -16,11 +16,13 @@ struct EncodingTests {
     let payload = item(1, random.bytes(random.number(0...2_048)))
     let (identifier, expiration) = (item(2, random.uint32()), item(3, random.uint32()))
     let priority = item(4, random.bytes(1)[0])
+    // Neither is asked for where it is absent.
+    let (tokenBytes, payloadBytes) = (token ?? [1], payload ?? [2])
     let frame = written {
       PushNotification.encodeFramed(
         tokenLength: token?.count, payloadLength: payload?.count, identifier: identifier, expiration: expiration,
-        priority: priority, into: &$0, token: { $0.write((token ?? [1]).rawBytes) },
-        payload: { $0.write((payload ?? [2]).rawBytes) })
+        priority: priority, into: &$0, token: { $0.write(tokenBytes.rawBytes) },
+        payload: { $0.write(payloadBytes.rawBytes) })
     }
     let data: [(FrameItem.Identifier, [UInt8]?)] = [
       (.deviceToken, token), (.payload, payload), (.notificationIdentifier, identifier.map(bytes)),

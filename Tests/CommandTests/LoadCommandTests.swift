@@ -131,7 +131,9 @@ struct LoadCommandTests {
       let ledger = try simulator.stop()
       try capture.end()
       expectBalanced(result, ledger)
-      for cause in [ConnectionEnd.lifetime, .rejected, .shutdown] { #expect((result.connections.closed[cause] ?? 0) > 0) }
+      for cause in [ConnectionEnd.lifetime, .rejected, .shutdown] {
+        #expect((result.connections.closed[cause] ?? 0) > 0)
+      }
 
       let arguments = ["--port", "\(simulator.gateway)=gateway", "--keys", "run.keys", "run.pcapng"]
       let inspected = try RunningProcess(

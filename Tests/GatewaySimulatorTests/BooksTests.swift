@@ -127,7 +127,7 @@ struct BooksTests {
     #expect(ledger.connections.map(\.client) == ports.map { "127.0.0.1:\($0)" })
     #expect(
       ledger.connections.map(\.end) == [
-        "rejected", "peer_fin", "peer_rst", "peer_fin", "peer_rst", "rejected", "rejected", "rejected",
+        .rejected, .peerFin, .peerRst, .peerFin, .peerRst, .rejected, .rejected, .rejected,
       ])
     #expect(
       ledger.connections.map(\.rejected) == [

@@ -65,8 +65,8 @@ struct SeriesOfRunTests {
     #expect(result.timeline.spans.count { $0.state == .handshake } == result.connections.attempted)
     #expect(Set(result.timeline.spans.map(\.connection)) == [0, 1, 2])
     #expect(result.timeline.spans.map(\.fromS) == result.timeline.spans.map(\.fromS).sorted())
-    #expect(result.ofWholeRun(\.tlsResumedMs).count == result.connections.resumed)
-    #expect(result.ofWholeRun(\.tlsHandshakeMs).count == result.connections.opened - result.connections.resumed)
+    #expect(result.ofWholeRun(\.tlsResumedUs).count == result.connections.resumed)
+    #expect(result.ofWholeRun(\.tlsHandshakeUs).count == result.connections.opened - result.connections.resumed)
     #expect(result.connections.resumed > 0)
   }
 

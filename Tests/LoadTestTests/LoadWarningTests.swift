@@ -32,7 +32,7 @@ struct LoadWarningTests {
     #expect(
       counted.result(Environment()).warnings == ["interrupted after 2.0 s, with 1234 of 5000 notifications generated"])
     counted.phases[1].phase = .warmUp
-    counted.phases[1].measurements.sendLag.record(5)
+    counted.phases[1].measurements.latency.sendLagUs.record(5)
     counted.interruption = .init(phase: .warmUp, afterS: 1)
     let result = counted.result(Environment())
     #expect(

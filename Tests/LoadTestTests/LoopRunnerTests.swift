@@ -1,3 +1,4 @@
+import Measurement
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -46,7 +47,7 @@ struct LoopRunnerTests {
       for _ in 0..<5 { run.tick() }
     }
     run.visit()
-    let lag = run.runner.takeMeasurements()[RunPhase.measured.rawValue].sendLag
+    let lag = run.runner.takeMeasurements()[RunPhase.measured.index].latency.sendLagUs
     #expect(lag.count == 6 && run.runner.tally.sendings.resent == 6)
     #expect((4_990...5_010).contains(lag.minimum) && (9_990...10_010).contains(lag.maximum))
     try run.end()

@@ -38,9 +38,9 @@ struct MeasuredPhaseTests {
     let result = outcome.result(Environment())
     let phases = Dictionary(uniqueKeysWithValues: result.phases.map { ($0.name, $0) })
     let (warmUp, measured) = try (#require(phases[.warmUp]), #require(phases[.measured]))
-    #expect(warmUp.sendings.rejected > 0 && (warmUp.latency?.errorMs.count ?? 0) > 0)
+    #expect(warmUp.sendings.rejected > 0 && (warmUp.latency?.errorUs.count ?? 0) > 0)
     #expect(measured.sendings.rejected == 0 && measured.sendings.written >= 20_000)
-    #expect(result.latency.errorMs.count == 0 && result.lossWindow.count == 0)
+    #expect(result.latency.errorUs.count == 0 && result.lossWindow.count == 0)
     #expect(result.measuredS == 4 && result.measuredBy == 2 && result.rates.basis == .measured)
     #expect(result.rates.acceptedPerS == result.rates.writtenPerS)
     #expect(result.rates.acceptedPerS == Double(measured.sendings.accepted) / 4)
@@ -63,8 +63,8 @@ struct MeasuredPhaseTests {
     let result = outcome.result(Environment())
     let measured = try #require(result.phase(.measured))
     #expect(measured.sendings.rejected >= 1 && measured.sendings.discarded > 0)
-    #expect(result.latency.errorMs.count == measured.sendings.rejected && result.latency.errorMs.minimum >= 1_500_000)
-    #expect(result.lossWindow.count == result.latency.errorMs.count)
+    #expect(result.latency.errorUs.count == measured.sendings.rejected && result.latency.errorUs.minimum >= 1_500_000)
+    #expect(result.lossWindow.count == result.latency.errorUs.count)
     #expect(measured.errorResponses.isEmpty || result.phases.last?.errorResponses.isEmpty == false)
   }
 
@@ -151,7 +151,7 @@ struct MeasuredPhaseTests {
       result.warnings.contains { $0.hasPrefix("the last of what was written in the measured phase was settled ") })
     let both = result.phases.filter { $0.name == .measured || $0.name == .drain }
     let accepted = both.reduce(0) { $0 + $1.sendings.accepted }
-    #expect(result.latency.drainMs.count > 0 && outcome.trial(result).behindMs != nil)
+    #expect(result.latency.drainUs.count > 0 && outcome.trial(result).behindMs != nil)
     #expect(result.rates.acceptedPerS == Double(accepted) / both.reduce(0) { $0 + $1.seconds })
   }
 

@@ -14,14 +14,15 @@ struct PhaseBooksTests {
     #expect(marks.counts(of: 0..<25).map(\.count) == [10, 15])
     marks.begin(.drain, at: 25)
     #expect((0..<30).map { marks.phase(of: $0) }.filter { $0 == .measured }.count == 15)
-    #expect(marks.counts(of: 5..<27).map { [$0.phase.rawValue, $0.count] } == [[1, 5], [2, 15], [3, 2]])
+    #expect(
+      marks.counts(of: 5..<27).map { "\($0.phase.rawValue) \($0.count)" } == ["warm-up 5", "measured 15", "drain 2"])
     #expect(marks.counts(of: 12..<12).isEmpty)
     // One that is opened later carries nothing of before.
-    #expect(PhaseMarks(in: .measured).counts(of: 0..<7).map { [$0.phase.rawValue, $0.count] } == [[2, 7]])
+    #expect(PhaseMarks(in: .measured).counts(of: 0..<7).map { "\($0.phase.rawValue) \($0.count)" } == ["measured 7"])
     // A phase that was left out has nothing.
     var short = PhaseMarks(in: .connect)
     short.begin(.drain, at: 4)
-    #expect(short.counts(of: 0..<6).map { [$0.phase.rawValue, $0.count] } == [[0, 4], [3, 2]])
+    #expect(short.counts(of: 0..<6).map { "\($0.phase.rawValue) \($0.count)" } == ["connect 4", "drain 2"])
   }
 
   @Test("Bins count each write once, in twice as long bins when there would be too many")
@@ -108,5 +109,24 @@ struct PhaseBooksTests {
     #expect(measurements.loopLag.quantile(0.4) == 100)
     #expect(abs(measurements.loopLag.quantile(0.7) - 300_000) < 2_000)
     #expect(abs(measurements.loopLag.quantile(0.99) - 590_000) < 2_000)
+  }
+
+  @Test("Every histogram that is measured is merged")
+  func measurements() {
+    var measurements = LoadMeasurements()
+    for child in Mirror(reflecting: measurements).children where child.label != "latency" {
+      #expect(child.value is LatencyHistogram, "\(child.label ?? "")")
+    }
+    measurements.batchNotifications.record(1)
+    measurements.batchBytes.record(1)
+    measurements.lossWindow.record(1)
+    measurements.loopLag.record(1)
+    measurements.latency.errorUs.record(1)
+    measurements.latency.sendLagOwnUs?.record(1)
+    let once = measurements
+    measurements.merge(once)
+    let children = Mirror(reflecting: measurements).children
+    #expect(children.compactMap { ($0.value as? LatencyHistogram)?.count } == [2, 2, 2, 2])
+    #expect(measurements.latency.errorUs.count == 2 && measurements.latency.sendLagOwnUs?.count == 2)
   }
 }

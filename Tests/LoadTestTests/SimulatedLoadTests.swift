@@ -24,7 +24,8 @@ struct SimulatedLoadTests {
       expect(tally.abandoned == 0, "nothing was given up")
     }
     expect(
-      outcome.phases.reduce(0) { $0 + $1.measurements.recover.count } <= tally.opened, "a connection recovers once")
+      outcome.phases.reduce(0) { $0 + $1.measurements.latency.recoverUs.count } <= tally.opened,
+      "a connection recovers once")
     // A loop that asks whenever it may comes to nothing else, and least of all to reading.
     expect(world.mostAsked <= 3, "what is seen to wait is waited for, and not asked for again until it was read")
     guard sendings.unknown == 0, !load.hasAnonymous, load.manners.identifier != .wrong else { return }

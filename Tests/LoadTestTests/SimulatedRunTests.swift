@@ -37,7 +37,7 @@ struct SimulatedRunTests {
     #expect(abs(Double(outcome.books.generated) - 10_000) <= (isPoisson ? 500 : 0))
     #expect(outcome.books.accepted == outcome.books.generated)
     // A tick, and the socket's moment.
-    #expect(measured.measurements.sendLag.maximum <= 3_000)
+    #expect(measured.measurements.latency.sendLagUs.maximum <= 3_000)
   }
 
   @Test("A connection's lifetime ends it, and nothing is lost")

@@ -23,7 +23,7 @@ struct MeasuredByTests {
     #expect(result.phases.map(\.name) == RunPhase.allCases)
     #expect(result.phases.allSatisfy { $0.rates == nil && $0.latency == nil && $0.batches == nil })
     #expect(result.series.allSatisfy { $0.stalledMs == nil } && result.environment.commit == nil)
-    #expect(result.ofWholeRun(\.tlsHandshakeMs) == result.latency.tlsHandshakeMs)
+    #expect(result.ofWholeRun(\.tlsHandshakeUs) == result.latency.tlsHandshakeUs)
     #expect(try Threshold("accepted_per_s>150k").judge(result).passed)
   }
 

@@ -44,7 +44,7 @@ struct MergingTests {
     result.rates.acceptedPerS = Double(part.sendings.accepted) / 10
     for _ in 0..<100 {
       result.lossWindow.record(random.number(0...500))
-      result.latency.errorMs.record(random.number(0...1 << 22))
+      result.latency.errorUs.record(random.number(0...1 << 22))
       result.batches.bytes.record(random.number(0...16_384))
     }
     result.batches.flushReasons = [.full: count(), .idle: count()]
@@ -242,7 +242,7 @@ struct MergingTests {
     b.kind = "simulate"
     #expect(throws: RunResult.MergeError.self) { try Self.merge([a, b]) }
     b = a
-    b.latency.errorMs = LatencyHistogram(.bytes)
+    b.latency.errorUs = LatencyHistogram(.bytes)
     for results in [[a, b], [b, a], [b], [b, b]] {
       #expect(throws: RunResult.MergeError.self) { try Self.merge(results) }
     }

@@ -70,16 +70,16 @@ struct SeriesTests {
   func handshakesAndPhases() throws {
     func part(_ full: Int, _ resumed: Int) -> RunResult {
       var result = RunResult()
-      result.latency.tlsHandshakeMs.record(full)
-      result.latency.tlsResumedMs.record(resumed)
+      result.latency.tlsHandshakeUs.record(full)
+      result.latency.tlsResumedUs.record(resumed)
       var phase = RunResult.Phase()
       (phase.name, phase.skipped) = (.measured, full)
       result.phases = [phase]
       return result
     }
     let merged = try MergingTests.merge([part(1_000, 10), part(3_000, 30)])
-    #expect(merged.latency.tlsHandshakeMs.maximum == 3_000 && merged.latency.tlsHandshakeMs.count == 2)
-    #expect(merged.latency.tlsResumedMs.maximum == 30 && merged.latency.tlsResumedMs.count == 2)
+    #expect(merged.latency.tlsHandshakeUs.maximum == 3_000 && merged.latency.tlsHandshakeUs.count == 2)
+    #expect(merged.latency.tlsResumedUs.maximum == 30 && merged.latency.tlsResumedUs.count == 2)
     #expect(merged.phases.map(\.skipped) == [4_000])
     #expect(try Threshold("tls_resumed_max<1ms").judge(merged).passed)
     #expect(try !Threshold("tls_handshake_max<1ms").judge(merged).passed)

@@ -81,8 +81,8 @@ struct ThresholdTests {
     (result.measuredBy, result.measuredS) = (2, 1)
     var (connect, measured) = (RunResult.Phase(), RunResult.Phase())
     (connect.latency, measured.latency) = (.init(), .init())
-    connect.latency?.tlsHandshakeMs.record(9_000)
-    measured.latency?.tlsHandshakeMs.record(1_000)
+    connect.latency?.tlsHandshakeUs.record(9_000)
+    measured.latency?.tlsHandshakeUs.record(1_000)
     result.phases = [connect, measured]
     result.latency = measured.latency ?? .init()
     #expect(try Threshold("tls_handshake_max<5ms").judge(result).value == 9_000)

@@ -33,10 +33,10 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
       let status = random(4) == 0 ? "2" : "8"
       sample.errorsByStatus[status, default: 0] += 1
       run.errorResponses[status, default: 0] += 1
-      run.latency.errorMs.record(200 + random(2_000))
-      run.latency.recoverMs.record(400 + random(3_000))
-      run.latency.tlsResumedMs.record(500 + random(1_000))
-      run.latency.tcpConnectMs.record(100 + random(300))
+      run.latency.errorUs.record(200 + random(2_000))
+      run.latency.recoverUs.record(400 + random(3_000))
+      run.latency.tlsResumedUs.record(500 + random(1_000))
+      run.latency.tcpConnectUs.record(100 + random(300))
       let discarded = random(60)
       run.lossWindow.record(discarded)
       run.sendings.rejected += 1
@@ -72,7 +72,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
   run.bins?.written = bins
   for (connection, life) in lives.enumerated() {
     run.timeline.spans.append(.init(connection: connection, .up, fromS: life, toS: Double(seconds)))
-    run.latency.tlsHandshakeMs.record(2_000 + random(3_000))
+    run.latency.tlsHandshakeUs.record(2_000 + random(3_000))
   }
   run.connections.opened += connections
   run.connections.attempted = run.connections.opened

@@ -346,7 +346,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   private func listed(_ end: End, _ closedAt: Int64) -> Ledger.Connection {
     var connection = Ledger.Connection(
-      client: client, topic: topic, opened: rfc3339(openedAt), closed: rfc3339(closedAt), end: end.rawValue)
+      client: client, topic: topic, opened: rfc3339(openedAt), closed: rfc3339(closedAt), end: end)
     connection.received = session.received
     connection.accepted = session.accepted
     connection.discarded = session.discarded

@@ -28,11 +28,11 @@ extension LoadOutcome {
       let ofTrial = stalls.listed.filter { $0.tS + $0.ms / 1e3 > seconds(.connect) }.map(\.ms)
       (trial.stalledS, trial.longestStallMs) = (ofTrial.reduce(0, +) / 1e3, ofTrial.max() ?? 0)
     }
-    if let measured = phase(.measured), measured.measurements.drain.count > 0 {
-      trial.behindMs = Double(measured.measurements.drain.maximum) / 1e3
+    if let drain = phase(.measured)?.measurements.latency.drainUs, drain.count > 0 {
+      trial.behindMs = Double(drain.maximum) / 1e3
     }
     if result.lossWindow.count > 0 { trial.lossMean = result.lossWindow.mean }
-    if result.latency.recoverMs.count > 0 { trial.recoverMeanMs = result.latency.recoverMs.mean / 1e3 }
+    if result.latency.recoverUs.count > 0 { trial.recoverMeanMs = result.latency.recoverUs.mean / 1e3 }
     if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }
     if let measured = phase(.measured), measured.seconds > 0 {
       trial.cpuCores = measured.cpu / measured.seconds

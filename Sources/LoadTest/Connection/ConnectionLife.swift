@@ -1,4 +1,5 @@
 import APNSProtocol
+import Measurement
 
 /// The record of one connection from when it is up until it has ended: what was written on it, what the gateway said,
 /// and what follows for each notification.

@@ -314,7 +314,7 @@ final class ProviderConnection {
     runner.pump()
     // What was to be sent again is on its way, unless another connection has taken it before.
     if let since = recoversSince {
-      runner.measurements.recover.record(Int((runner.clock() - since) / 1_000))
+      runner.measurements.latency.recoverUs.record(Int((runner.clock() - since) / 1_000))
       recoversSince = nil
     }
   }

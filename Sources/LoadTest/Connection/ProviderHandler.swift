@@ -34,10 +34,10 @@ final class ProviderHandler: ChannelInboundHandler {
   private func noteConnect(_ channel: any Channel) {
     let (runner, seen) = (runner, Int((connectedAt - began) / 1_000))
     guard let socket = channel as? any SocketOptionProvider else {
-      return runner.measurements.tcpConnect.record(seen)
+      return runner.measurements.latency.tcpConnectUs.record(seen)
     }
     TCPInfo.of(socket).assumeIsolated().whenComplete { info in
-      runner.measurements.tcpConnect.record((try? info.get())?.roundTrip ?? seen)
+      runner.measurements.latency.tcpConnectUs.record((try? info.get())?.roundTrip ?? seen)
     }
   }
 
@@ -84,9 +84,9 @@ extension LoopRunner {
     tally.suites["\(info.version) \(info.cipherSuite)", default: 0] += 1
     let microseconds = Int(nanoseconds / 1_000)
     if info.isResumed {
-      measurements.resumedHandshake.record(microseconds)
+      measurements.latency.tlsResumedUs.record(microseconds)
     } else {
-      measurements.fullHandshake.record(microseconds)
+      measurements.latency.tlsHandshakeUs.record(microseconds)
     }
   }
 }

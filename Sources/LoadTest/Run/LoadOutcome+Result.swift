@@ -138,13 +138,15 @@ extension LoadOutcome {
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
     // The lag of those that were never sent is a lower bound.
-    return measured.measurements.sendLag.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
+    return measured.measurements.latency.sendLagUs.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
   }
 
   /// The median lag is the generator's own rather than the gateway's.
   private var ownsItsLag: Bool {
-    guard let measured = phase(.measured)?.measurements, measured.sendLagOwn.count > 0 else { return false }
-    return measured.sendLagOwn.quantile(0.5) >= measured.sendLagGateway.quantile(0.5)
+    guard let latency = phase(.measured)?.measurements.latency, let own = latency.sendLagOwnUs, own.count > 0,
+      let gateway = latency.sendLagGatewayUs
+    else { return false }
+    return own.quantile(0.5) >= gateway.quantile(0.5)
   }
 
   private var usesMostOfItsCores: Bool {
@@ -179,22 +181,12 @@ extension LoadOutcome.Phase {
     part.skipped = tally.skipped
     part.connections = tally.connections
     part.errorResponses = tally.errors
-    part.sendLagUs = measurements.sendLag
+    part.sendLagUs = measurements.latency.sendLagUs
     part.rates = rates
     part.latency = measurements.latency
     part.batches = batches
     part.lossWindow = measurements.lossWindow
     return part
-  }
-}
-
-extension LoadMeasurements {
-  fileprivate var latency: RunResult.Latency {
-    var latency = RunResult.Latency()
-    (latency.sendLagUs, latency.sendLagOwnUs, latency.sendLagGatewayUs) = (sendLag, sendLagOwn, sendLagGateway)
-    (latency.errorMs, latency.drainMs, latency.recoverMs) = (error, drain, recover)
-    (latency.tcpConnectMs, latency.tlsHandshakeMs, latency.tlsResumedMs) = (tcpConnect, fullHandshake, resumedHandshake)
-    return latency
   }
 }
 

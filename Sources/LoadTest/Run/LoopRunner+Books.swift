@@ -27,7 +27,7 @@ extension LoopRunner {
     switch event {
     case .proven(let phase, let nanoseconds):
       tally.sendings.markersAnswered += 1
-      book(phase) { $0.measurements.drain.record(Int(nanoseconds / 1_000)) }
+      book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
     case .response(let status, let named):
       tally.errorResponses[status.rawValue, default: 0] += 1
       guard let named else {
@@ -35,7 +35,7 @@ extension LoopRunner {
         return
       }
       book(named.phase) {
-        if let latency = named.latencyNanoseconds { $0.measurements.error.record(Int(latency / 1_000)) }
+        if let latency = named.latencyNanoseconds { $0.measurements.latency.errorUs.record(Int(latency / 1_000)) }
         if let lost = named.lossWindow { $0.measurements.lossWindow.record(lost) }
       }
     case .foreign(let bytes):

@@ -55,9 +55,9 @@ extension LoadMeasurements {
       let due = parts > 1 ? due.first + (due.last - due.first) * Int64(part) / Int64(parts - 1) : due.first
       let own = absences.share(from: due, to: now)
       let times = count * (part + 1) / parts - count * part / parts
-      sendLag.record(Int((now - due) / 1_000), times: times)
-      sendLagOwn.record(Int(own / 1_000), times: times)
-      sendLagGateway.record(Int((now - due - own) / 1_000), times: times)
+      latency.sendLagUs.record(Int((now - due) / 1_000), times: times)
+      latency.sendLagOwnUs?.record(Int(own / 1_000), times: times)
+      latency.sendLagGatewayUs?.record(Int((now - due - own) / 1_000), times: times)
     }
   }
 

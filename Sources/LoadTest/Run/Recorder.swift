@@ -72,7 +72,7 @@ struct Recorder {
     (sample.opened, sample.closed, sample.up) = (counts.opened, counts.closed.values.reduce(0, +), tally.up)
     sample.closedByCause = counts.connections.closed.positive
     sample.backlog = backlog
-    sample.sendLagP99Us = ofSecond.sendLag.quantile(0.99)
+    sample.sendLagP99Us = ofSecond.latency.sendLagUs.quantile(0.99)
     sample.loopLagP99Us = ofSecond.loopLag.quantile(0.99)
     sample.stalledMs = 0
     sample.cpu = (used.user + used.system - processor.user - processor.system) / seconds

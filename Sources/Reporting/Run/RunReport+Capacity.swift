@@ -103,10 +103,10 @@ extension RunReport {
         "An error discards", Prose(significant(result.lossWindow.mean, 3)), "–",
         "mean of \(grouped(result.lossWindow.count)); the most were \(grouped(result.lossWindow.maximum))")
     }
-    if result.latency.recoverMs.count > 0 {
+    if result.latency.recoverUs.count > 0 {
       table.add(
-        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverMs.mean)), "–",
-        "mean of \(grouped(result.latency.recoverMs.count)), from the error to the connection made in its place")
+        "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverUs.mean)), "–",
+        "mean of \(grouped(result.latency.recoverUs.count)), from the error to the connection made in its place")
     }
     if sendings.accepted > 0, sendings.written > 0 {
       table.add(

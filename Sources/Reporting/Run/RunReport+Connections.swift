@@ -17,13 +17,13 @@ extension RunReport {
     blocks.append(causes.rows.isEmpty ? .paragraph("No connection was closed.") : .table(causes))
     blocks += churnCharts(strip)
     let latency = result.latency
-    let (full, resumed) = (result.ofWholeRun(\.tlsHandshakeMs), result.ofWholeRun(\.tlsResumedMs))
+    let (full, resumed) = (result.ofWholeRun(\.tlsHandshakeUs), result.ofWholeRun(\.tlsResumedUs))
     blocks.append(
       .table(
         .numbers(
           ["whole run"] + LatencyHistogram.columns,
           [
-            ["TCP connect"] + result.ofWholeRun(\.tcpConnectMs).cells, ["full TLS handshake"] + full.cells,
+            ["TCP connect"] + result.ofWholeRun(\.tcpConnectUs).cells, ["full TLS handshake"] + full.cells,
             ["resumed TLS handshake"] + resumed.cells,
           ])))
     blocks.append(
@@ -31,18 +31,18 @@ extension RunReport {
         .numbers(
           [latencyWindow] + LatencyHistogram.columns,
           [
-            ["time to recover"] + latency.recoverMs.cells,
-            ["drain (marker to its rejection)"] + latency.drainMs.cells,
+            ["time to recover"] + latency.recoverUs.cells,
+            ["drain (marker to its rejection)"] + latency.drainUs.cells,
           ])))
     let handshakes = [("full", full), ("resumed", resumed)]
     if handshakes.contains(where: { $0.1.count > 1 }) {
       blocks.append(
         .chart(.percentiles("TLS handshakes, full and resumed", y: "time for a handshake", handshakes)))
     }
-    if latency.recoverMs.count > 1 {
+    if latency.recoverUs.count > 1 {
       blocks.append(
         .chart(
-          latency.recoverMs.percentileChart("Time to recover", y: "from error to sending again"),
+          latency.recoverUs.percentileChart("Time to recover", y: "from error to sending again"),
           caption:
             "From reading an error response to when the connection made in its place is up and sends again what was lost."
         ))
@@ -123,7 +123,8 @@ extension RunReport {
       let closed = bins { $0.closedByCause?.byName[cause] ?? 0 }
       told += closed.points.reduce(0) { $0 + $1.y }
       guard closed.points.contains(where: { $0.y > 0 }) else { continue }
-      chart.marks.append(.bars(cause, closed.points, width: opened.width, color: Self.color(of: ConnectionEnd(rawValue: cause))))
+      let color = Self.color(of: ConnectionEnd(rawValue: cause))
+      chart.marks.append(.bars(cause, closed.points, width: opened.width, color: color))
     }
     chart.marks.append(openedLine)
     let late = Int(nearest: total.byName.values.reduce(0) { $0 + Double($1) } - told)

@@ -61,8 +61,8 @@ extension RunReport {
     for phase in result.phases {
       let sendings = phase.sendings
       table.add(
-        phase.name == .measured ? .strong(phase.name.rawValue) : Prose(phase.name.rawValue), Prose(Unit.seconds.text(phase.seconds)),
-        Prose(grouped(sendings.written)),
+        phase.name == .measured ? .strong(phase.name.rawValue) : Prose(phase.name.rawValue),
+        Prose(Unit.seconds.text(phase.seconds)), Prose(grouped(sendings.written)),
         Prose(
           phase.seconds > 0 && result.merged?.together != false
             ? Unit.perSecond.text(Double(sendings.written) / phase.seconds) : "–"),

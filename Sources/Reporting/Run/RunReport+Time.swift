@@ -153,13 +153,13 @@ extension RunReport {
         .numbers(
           ["per error response, \(latencyWindow)"] + LatencyHistogram.columns,
           [
-            ["error latency"] + result.latency.errorMs.cells, ["loss window"] + result.lossWindow.cells,
-            ["time to recover"] + result.latency.recoverMs.cells,
+            ["error latency"] + result.latency.errorUs.cells, ["loss window"] + result.lossWindow.cells,
+            ["time to recover"] + result.latency.recoverUs.cells,
           ])))
-    if result.latency.errorMs.count > 1 {
+    if result.latency.errorUs.count > 1 {
       blocks.append(
         .chart(
-          result.latency.errorMs.percentileChart("Error latency", y: "from written to error read"),
+          result.latency.errorUs.percentileChart("Error latency", y: "from written to error read"),
           caption:
             "Of those notifications only that were refused; a sample of the gateway's time, and no response time of the others."
         ))

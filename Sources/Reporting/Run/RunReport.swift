@@ -64,8 +64,8 @@ public struct RunReport: Sendable {
 
   /// From when to when the phase was on that rates are of; the whole run when there is none.
   var measured: ClosedRange<Double> {
-    guard let region = regions.first(where: { $0.label == RunPhase.measured.rawValue }) else { return 0...Double.infinity }
-    return region.from...region.to
+    let region = regions.first { $0.label == RunPhase.measured.rawValue }
+    return region.map { $0.from...$0.to } ?? 0...Double.infinity
   }
 
   /// The run's length: its phases, or where the series ends.

@@ -42,7 +42,7 @@ public struct LoadSummary: Sendable {
       window,
       [
         ("send lag", latency.sendLagUs), ("  own", latency.sendLagOwnUs), ("  gateway's", latency.sendLagGatewayUs),
-        ("error latency", latency.errorMs), ("drain", latency.drainMs), ("recover", latency.recoverMs),
+        ("error latency", latency.errorUs), ("drain", latency.drainUs), ("recover", latency.recoverUs),
         ("loop lag", result.resources.loopLagUs), ("loss window", result.lossWindow),
         ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
       ])
@@ -51,8 +51,8 @@ public struct LoadSummary: Sendable {
     lines += Self.table(
       "whole run",
       [
-        ("TCP connect", result.ofWholeRun(\.tcpConnectMs)), ("TLS handshake", result.ofWholeRun(\.tlsHandshakeMs)),
-        ("TLS resumed", result.ofWholeRun(\.tlsResumedMs)),
+        ("TCP connect", result.ofWholeRun(\.tcpConnectUs)), ("TLS handshake", result.ofWholeRun(\.tlsHandshakeUs)),
+        ("TLS resumed", result.ofWholeRun(\.tlsResumedUs)),
       ])
     lines.append(
       "resources      \(tenths(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"

@@ -5,6 +5,7 @@ import LoadTest
 import Measurement
 import MetricsEndpoint
 import NIOPosix
+import Reporting
 
 /// One run of a load: from the words of the command line to the verdict.
 struct LoadRun {

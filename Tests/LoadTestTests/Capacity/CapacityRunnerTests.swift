@@ -157,7 +157,7 @@ struct CapacityRunnerTests {
     stop.request()
     stop.begin(run.runner)
     let outcome = try run.run()
-    #expect(outcome.interruption?.phase == "connect")
+    #expect(outcome.interruption?.phase == .connect)
   }
 
   @Test("An obstacle, or a gateway that is gone, ends it with an error, and the trials before it stay")

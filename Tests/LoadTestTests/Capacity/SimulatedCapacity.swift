@@ -49,7 +49,7 @@ final class SimulatedCapacity: Sendable {
       (part.tally.generated, part.tally.accepted) = (count, count)
       (part.tally.sendings.written, part.tally.sendings.accepted) = (count, count)
       if phase == .measured {
-        part.measurements.sendLag.record(isLate ? 200_000 : 1_000)
+        part.measurements.latency.sendLagUs.record(isLate ? 200_000 : 1_000)
         if case .busyMachine = disturbance { part.waited = part.seconds / 2 }
       }
       outcome.phases.append(part)

@@ -122,8 +122,8 @@ struct ComparisonTests {
   func tooMany() {
     func full(_ result: inout RunResult) {
       for _ in 0..<3 {
-        result.latency.errorMs.record(10)
-        result.latency.recoverMs.record(10)
+        result.latency.errorUs.record(10)
+        result.latency.recoverUs.record(10)
         result.lossWindow.record(10)
       }
     }

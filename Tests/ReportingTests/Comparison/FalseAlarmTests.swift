@@ -23,8 +23,8 @@ struct FalseAlarmTests {
     result.resources.cpuUserS = 0.5 * exp(0.12 * normal(&random))
     result.resources.maxRssBytes = random.number(40...44) << 20
     for _ in 0..<max(1, result.sendings.rejected) {
-      result.latency.errorMs.record(random.number(200...2_000))
-      result.latency.recoverMs.record(random.number(400...4_000))
+      result.latency.errorUs.record(random.number(200...2_000))
+      result.latency.recoverUs.record(random.number(400...4_000))
       result.lossWindow.record(random.number(0...60))
     }
     return RunResult.Part("run", result)
