@@ -25,7 +25,8 @@ extension RunResult {
   ///   have no rates (`Merged`).
   /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores and
   ///   memory add up, of the lags the largest stays. A part whose samples drift past a second has none in it.
-  /// - Stalls are told of all parts, one after the other; bins of none.
+  /// - Stalls are told of all parts, one after the other; bins of none. A single part keeps its series, bins, stalls and
+  ///   timeline.
   /// - What a part's document is too old to tell is not told of their sum either: writes, causes, cipher
   ///   suites and reasons of failures.
   /// - Timelines are joined likewise; the connections of each part are numbered behind those of the parts before it.
@@ -56,12 +57,7 @@ extension RunResult {
     let longest = results.map(\.measuredS).max() ?? 0
     merged.measuredS = merged.merged?.together == false ? 0 : longest
     merged.rates = merged.measuredS > 0 ? rates(of: results, over: longest) : Rates()
-    merged.bins = nil
-    let delays = startDelays(of: results)
-    merged.series = joined(zip(results, delays).map { ($0.series, delay: $1) })
-    merged.stalls = joined(zip(results, delays).map { ($0.stalls, delay: $1) })
-    merged.timeline = joined(
-      zip(results, delays).map { ($0.timeline, connections: $0.connectionCount, delay: $1) })
+    if parts.count > 1 { merged.joinCourses(of: results) }
     merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
     if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
 
@@ -138,6 +134,16 @@ extension RunResult {
     let longest = measured + drain
     rates.acceptedPerS = longest > 0 ? finite(accepted / longest) : 0
     return rates
+  }
+
+  /// How the run went over time, of all parts on one clock. That of a single part stays as it was.
+  private mutating func joinCourses(of results: [RunResult]) {
+    let delays = Self.startDelays(of: results)
+    bins = nil
+    series = Self.joined(zip(results, delays).map { ($0.series, delay: $1) })
+    stalls = Self.joined(zip(results, delays).map { ($0.stalls, delay: $1) })
+    timeline = Self.joined(
+      zip(results, delays).map { ($0.timeline, connections: $0.connectionCount, delay: $1) })
   }
 
   private static func joined(_ parts: [(stalls: Stalls?, delay: Double)]) -> Stalls? {

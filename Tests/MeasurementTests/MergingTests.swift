@@ -100,7 +100,7 @@ struct MergingTests {
     #expect(merged.phases[0].sendings == merged.sendings)
     #expect(merged.phases[0].sendLagUs == lag)
     #expect(abs(merged.rates.writtenPerS - Double(merged.sendings.written) / 10) < 1e-6)
-    #expect(merged.series.map(\.tS) == (0..<10).map(Double.init))
+    #expect(merged.series.map(\.tS) == (count == 1 ? parts[0].series.map(\.tS) : (0..<10).map(Double.init)))
     for (index, sample) in merged.series.enumerated() {
       #expect(sample.written == parts.reduce(0) { $0 + $1.series[index].written })
       #expect(sample.sendLagP99Us == parts.map { $0.series[index].sendLagP99Us }.max())
@@ -117,6 +117,25 @@ struct MergingTests {
     #expect(merged.verdict.invariants.count == (count == 1 ? 3 : 4) && merged.verdict.invariants.allSatisfy(\.holds))
     #expect(merged.environment.hosts == nil)
     #expect(merged.warnings == [])
+  }
+
+  @Test("A single part keeps how it went over time, to the last decimal; bins of several are not joined")
+  func single() throws {
+    var random = SeededGenerator(seed: 7)
+    var part = Self.result(&random)
+    var bins = RunResult.Bins()
+    (bins.fromS, bins.written) = (0.25, [10, 12, 3])
+    var stalls = RunResult.Stalls()
+    stalls.listed = [.init(tS: 2.5, ms: 12), .init(tS: 1.5, ms: 11)]
+    (part.bins, part.stalls) = (bins, stalls)
+    part.timeline.spans = [.init(connection: 3, .up, fromS: 0.125, toS: 9.5)]
+    #expect(part.series[9].tS != 9)
+    let merged = try Self.merge([part])
+    #expect(merged.bins == bins && merged.stalls == stalls && merged.timeline == part.timeline)
+    #expect(merged.series == part.series && merged.merged == nil && merged.rates == part.rates)
+    #expect(try Self.merge([part, part]).bins == nil)
+    // One that was merged before has none to keep.
+    #expect(try Self.merge([try Self.merge([part, part])]).bins == nil)
   }
 
   @Test("What one part does not tell is not told of all, in whatever order they are joined")

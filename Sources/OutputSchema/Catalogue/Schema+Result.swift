@@ -64,7 +64,7 @@ extension Schema {
     Field("series", .array(.object(second)), "The run second by second."),
     Field(
       "bins", .object(bins), "Notifications in short times of equal length, for means and their autocorrelation.",
-      when: "the schedule has begun, and the result was not merged"),
+      when: "the schedule has begun, and the result is of one run"),
     Field("phases", .array(.object(phase)), "The same counts and figures for each phase that the run came to."),
     Field("stalls", .object(stalls), "Times in which the generator itself stood still.", since: "0.2"),
     Field("timeline", .object(timeline), "When each connection was up, as far as there was room."),
