@@ -185,11 +185,12 @@ public struct RunResult: Sendable, Equatable, Codable {
 
     public struct Threshold: Sendable, Equatable, Codable {
       public var expression: String
-      public var value: Double
+      /// Left out when nothing was measured.
+      public var value: Double?
       public var passed: Bool
-      /// Why there is no value to judge, which is no pass; left out when there is one.
+      /// Why the condition cannot be judged, which is no pass; left out when it can.
       public var reason: String?
-      public init(expression: String, value: Double, passed: Bool, reason: String? = nil) {
+      public init(expression: String, value: Double?, passed: Bool, reason: String? = nil) {
         self.expression = expression
         self.value = value
         self.passed = passed
@@ -269,6 +270,18 @@ extension RunResult.Notifications {
     unknown = try container.decode(Int.self, forKey: .unknown)
     abandoned = try container.decode(Int.self, forKey: .abandoned)
     unproven = try container.decodeIfPresent(Int.self, forKey: .unproven) ?? 0
+  }
+}
+
+extension RunResult.Verdict.Threshold {
+  /// Documents of 0.1 have 0 where nothing was measured.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    expression = try container.decode(String.self, forKey: .expression)
+    passed = try container.decode(Bool.self, forKey: .passed)
+    reason = try container.decodeIfPresent(String.self, forKey: .reason)
+    let told = try container.decodeIfPresent(Double.self, forKey: .value)
+    value = told == 0 && reason != nil ? nil : told
   }
 }
 

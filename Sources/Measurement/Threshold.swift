@@ -21,9 +21,10 @@ public struct Threshold: Sendable, Equatable {
     public let description: String
   }
 
-  /// Names that can be asked for, and what they are.
-  public static let names: [String: @Sendable (RunResult) -> Double] = {
-    var names: [String: @Sendable (RunResult) -> Double] = [
+  /// Names that can be asked for, and what they are; `nil` when there was nothing to measure, as a latency without a
+  /// response.
+  public static let names: [String: @Sendable (RunResult) -> Double?] = {
+    var names: [String: @Sendable (RunResult) -> Double?] = [
       "written_per_s": { $0.rates.writtenPerS },
       "accepted_per_s": { $0.rates.acceptedPerS },
       "written_bytes_per_s": { $0.rates.writtenBytesPerS },
@@ -39,13 +40,19 @@ public struct Threshold: Sendable, Equatable {
     ]
     for (name, histogram) in RunResult.metrics {
       for (suffix, quantile) in quantiles {
-        names[name + suffix] = { Double(quantile < 1 ? histogram($0).quantile(quantile) : histogram($0).maximum) }
+        names[name + suffix] = { result in
+          let histogram = histogram(result)
+          guard histogram.count > 0 else { return nil }
+          return Double(quantile < 1 ? histogram.quantile(quantile) : histogram.maximum)
+        }
       }
     }
     return names
   }()
 
-  private static func share(_ part: Int, _ whole: Int) -> Double { whole == 0 ? 0 : Double(part) / Double(whole) }
+  private static func share(_ part: Int, _ whole: Int) -> Double? {
+    whole == 0 ? nil : Double(part) / Double(whole)
+  }
 
   public init(_ expression: String) throws(SyntaxError) {
     let text = expression.filter { $0 != " " }
@@ -77,24 +84,29 @@ public struct Threshold: Sendable, Equatable {
     self.expression = expression
   }
 
+  /// Whether it holds. What did not happen at all, as a recovery without an error, is below every bound.
   public func judge(_ result: RunResult) -> RunResult.Verdict.Threshold {
     if let reason = isRate ? result.reasonForNoRates : isOfMeasuredPhase ? result.nothingMeasured : nil {
-      return .init(expression: expression, value: 0, passed: false, reason: reason)
+      return .init(expression: expression, value: nil, passed: false, reason: reason)
     }
     if name.hasPrefix("send_lag_"), result.latency.sendLagUs.count == 0 {
-      return .init(expression: expression, value: 0, passed: false, reason: "nothing was due or written")
+      return .init(expression: expression, value: nil, passed: false, reason: "nothing was due or written")
     }
     if name.hasPrefix("drain_"), result.latency.drainUs.count == 0 {
-      return .init(expression: expression, value: 0, passed: false, reason: "no marker was answered")
+      return .init(expression: expression, value: nil, passed: false, reason: "no marker was answered")
     }
-    let value = Self.names[name].map { $0(result) } ?? 0
+    let value = Self.names[name].flatMap { $0(result) }
+    let compared = value ?? 0
     let passed =
       switch comparison {
-      case .less: value < bound
-      case .atMost: value <= bound
-      case .more: value > bound
-      case .atLeast: value >= bound
+      case .less: compared < bound
+      case .atMost: compared <= bound
+      case .more: compared > bound
+      case .atLeast: compared >= bound
       }
+    if value == nil, !passed {
+      return .init(expression: expression, value: nil, passed: false, reason: "there was none to measure")
+    }
     if passed, let reason = reasonForNoUpperBound(result) {
       return .init(expression: expression, value: value, passed: false, reason: reason)
     }

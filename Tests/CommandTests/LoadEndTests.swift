@@ -82,6 +82,7 @@ struct LoadEndTests {
       let result = try LoadProcess.result(in: command)
       #expect(result.measuredS == 0 && result.notifications.accepted > 0)
       #expect(result.verdict.thresholds.map(\.reason) == ["nothing was measured"])
+      #expect(result.verdict.thresholds.map(\.value) == [nil])
       #expect(try command.run("report", "run.json", "--output", "page").status == 0)
       #expect(try !command.read("page/report.md").contains("every threshold was kept"))
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Testing
 
@@ -43,17 +44,48 @@ struct ThresholdTests {
     result.interrupted = .init(phase: .warmUp, afterS: 1)
     for expression in ["send_lag_p99<5ms", "written_per_s<1k"] {
       let judged = try Threshold(expression).judge(result)
-      #expect(!judged.passed && judged.reason == "nothing was measured")
+      #expect(!judged.passed && judged.value == nil && judged.reason == "nothing was measured")
     }
     // Of the whole run, however long.
     #expect(try Threshold("unknown<1").judge(result).passed)
     result.measuredS = 1
     let empty = try Threshold("send_lag_p99<5ms").judge(result)
-    #expect(!empty.passed && empty.reason == "nothing was due or written")
+    #expect(!empty.passed && empty.value == nil && empty.reason == "nothing was due or written")
     result.latency.sendLagUs.record(4_999)
     #expect(
       try Threshold("send_lag_p99<5ms").judge(result)
         == .init(expression: "send_lag_p99<5ms", value: 4_999, passed: true))
+  }
+
+  @Test("What did not happen has no value: it is below every bound, and above none")
+  func nothingToMeasure() throws {
+    var result = RunResult()
+    result.measuredS = 1
+    for name in ["error_max", "recover_p99", "tcp_connect_p50", "loss_window_max", "rejected_rate"] {
+      let bound = name == "loss_window_max" || name == "rejected_rate" ? "1" : "1ms"
+      let below = try Threshold("\(name)<\(bound)").judge(result)
+      #expect(below.passed && below.value == nil && below.reason == nil, "\(name)")
+      let above = try Threshold("\(name)>\(bound)").judge(result)
+      #expect(!above.passed && above.value == nil && above.reason == "there was none to measure", "\(name)")
+    }
+    // A count of nothing is 0.
+    #expect(try Threshold("unknown<1").judge(result).value == 0)
+    result.sendings.written = 4
+    #expect(try Threshold("rejected_rate<1%").judge(result).value == 0)
+  }
+
+  @Test("A document has no value where there is none, and that of 0.1, which has 0, is read so")
+  func document() throws {
+    typealias Judged = RunResult.Verdict.Threshold
+    let none = Judged(expression: "error_max<1s", value: nil, passed: true)
+    let text = String(decoding: try JSONEncoder().encode(none), as: UTF8.self)
+    #expect(!text.contains("value"))
+    func read(_ json: String) throws -> Judged { try JSONDecoder().decode(Judged.self, from: Data(json.utf8)) }
+    #expect(try read(text) == none)
+    let old = try read(#"{"expression":"a<1","value":0,"passed":false,"reason":"nothing was measured"}"#)
+    #expect(old == Judged(expression: "a<1", value: nil, passed: false, reason: "nothing was measured"))
+    let measured = try read(#"{"expression":"a<1","value":0,"passed":true}"#)
+    #expect(measured == Judged(expression: "a<1", value: 0, passed: true))
   }
 
   @Test("What was never sent is later than all that was: a quantile among it is below no bound")

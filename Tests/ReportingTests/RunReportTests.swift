@@ -35,6 +35,20 @@ struct RunReportTests {
     #expect(!page.html.contains("nan") && !text.contains("inf"))
   }
 
+  @Test("A threshold without a value is shown in words, and with no number")
+  func thresholdsWithoutValues() {
+    var run = Self.run
+    run.verdict.thresholds = [
+      .init(expression: "recover_max<1m", value: nil, passed: true),
+      .init(expression: "error_p99>1ms", value: nil, passed: false, reason: "there was none to measure"),
+    ]
+    let lines = LoadSummary(run).text.split(separator: "\n")
+    #expect(lines.contains("✓ recover_max<1m  (there was none)"))
+    #expect(lines.contains("✗ error_p99>1ms  (there was none to measure)"))
+    let report = RunReport(run).page.markdown().text
+    #expect(report.contains("there was none | kept") && report.contains("was not kept: there was none to measure."))
+  }
+
   @Test("A failed threshold, a broken invariant and a warning are on the first screen")
   func failures() {
     var run = Self.run

@@ -98,7 +98,9 @@ extension Schema {
 
   private static let threshold: [Field] = [
     Field("expression", .text, "The condition, as `send_lag_p99<5ms`."),
-    Field("value", .number, "The measured value; times are in microseconds."),
+    Field(
+      "value", .number, "The measured value; times are in microseconds; in documents of 0.1 also 0 for none.",
+      when: "there was something to measure"),
     Field("passed", .boolean, "Whether the condition holds."),
     Field("reason", .text, "Why the condition cannot be judged, and so does not pass.", when: "that is so"),
   ]

@@ -141,16 +141,17 @@ extension RunReport {
     }.joined(separator: " ")
   }
 
-  /// With the unit that its name says.
+  /// With the unit that its name says; in words when there was nothing to measure.
   public static func value(of threshold: RunResult.Verdict.Threshold) -> String {
+    guard let value = threshold.value else { return "there was none" }
     let name = threshold.expression.prefix { $0 != "<" && $0 != ">" }.filter { $0 != " " }
     let isPercentile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }
-    if isPercentile, !name.hasPrefix("loss_window") { return Unit.microseconds.text(threshold.value) }
-    if name == "written_bytes_per_s" { return Unit.bytesPerSecond.text(threshold.value) }
-    if name.hasSuffix("_per_s") { return Unit.perSecond.text(threshold.value) }
-    if name.hasSuffix("_rate") { return Unit.share.text(threshold.value) }
-    if name.hasSuffix("_bytes") { return Unit.bytes.text(threshold.value) }
-    return Unit.count.text(threshold.value)
+    if isPercentile, !name.hasPrefix("loss_window") { return Unit.microseconds.text(value) }
+    if name == "written_bytes_per_s" { return Unit.bytesPerSecond.text(value) }
+    if name.hasSuffix("_per_s") { return Unit.perSecond.text(value) }
+    if name.hasSuffix("_rate") { return Unit.share.text(value) }
+    if name.hasSuffix("_bytes") { return Unit.bytes.text(value) }
+    return Unit.count.text(value)
   }
 
   private func agreementBlocks(with ledger: Ledger) -> [Block] {
