@@ -59,11 +59,11 @@ public enum ConnectionEvent: Sendable {
   case closed
 }
 
-/// Which limit was hit; the raw value names the option.
+/// Which limit was hit; the raw value names the option, with `_` for `-`.
 public enum LimitKind: String, Sendable {
-  case bufferedBytes = "max-buffered-bytes"
-  case totalBufferedBytes = "max-total-buffered-bytes"
-  case connections = "max-connections"
+  case bufferedBytes = "max_buffered_bytes"
+  case totalBufferedBytes = "max_total_buffered_bytes"
+  case connections = "max_connections"
 }
 
 /// Takes what a reassembler emits; the event's bytes are borrowed for the call. A decryptor takes this and emits the

@@ -132,6 +132,20 @@ struct TraceReportTests {
     #expect(missing.contains("0 of \(whole.report.inspection.summary.connections) connections"))
   }
 
+  @Test("Limits of a connection are read by the names of settings, and as 0.1 wrote them")
+  func limits() throws {
+    let line = #"{"type":"connection","connection":1,"service":"gateway","end":"capture_end","limits":["NAMES"]}"#
+    for names in ["max_buffered_bytes\",\"max_connections", "max-buffered-bytes\",\"max-connections", "max\",\"none"] {
+      var reader = RecordReader()
+      var sink = Collector()
+      let lines = [#"{"type":"capture","schema":1}"#, line.replacing("NAMES", with: names)]
+      for line in lines { reader.scan(Array(line.utf8).rawBytes) }
+      for line in lines { try reader.read(Array(line.utf8).rawBytes, into: &sink) }
+      let limits = sink.connections.first?.limits
+      #expect(limits == (names.hasPrefix("max\"") ? [] : [.bufferedBytes, .connections]), "\(names)")
+    }
+  }
+
   @Test("Every line of records that is cut anywhere is refused or read, and never the end of the program")
   func cutLines() throws {
     for name in ["plain-error.pcap.jsonl", "tls-known-bad.pcapng.jsonl", "feedback-plain.hex.jsonl"] {

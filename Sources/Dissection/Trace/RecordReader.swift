@@ -395,7 +395,8 @@ public struct RecordReader: ~Copyable {
       errorResponses: try fields.number("error_responses") ?? 0,
       feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
-      limits: fields.list("limits").compactMap(LimitKind.init))
+      // Records of 0.1 name them as they are typed.
+      limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     record.connection = try begin(record.connection, opened, &sink)
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)

@@ -167,7 +167,9 @@ extension Schema {
     Field(
       "conflicting_bytes", .integer, "Bytes that were sent twice with different contents; the first ones were used.",
       unit: .bytes, when: "there are any"),
-    Field("limits", .array(.limit), "Limits that were hit, by the names of their options.", when: "there are any"),
+    Field(
+      "limits", .array(.limit), "Limits that were hit: the options of these names, with `_` for `-`.",
+      when: "there are any"),
   ]
 
   private static let tls: [Field] = [

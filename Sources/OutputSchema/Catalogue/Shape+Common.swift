@@ -42,9 +42,9 @@ extension Shape {
   ])
 
   static let limit = values([
-    "max-buffered-bytes": "Bytes out of order of one connection.",
-    "max-total-buffered-bytes": "Bytes out of order of all connections.",
-    "max-connections": "Connections that are followed at a time.",
+    "max_buffered_bytes": "Bytes out of order of one connection.",
+    "max_total_buffered_bytes": "Bytes out of order of all connections.",
+    "max_connections": "Connections that are followed at a time.",
   ])
 
   // MARK: results
