@@ -128,10 +128,11 @@ struct Dissector<Sink: RecordSink> {
       case (let isHigh, false)?: isHigh == clientIsHigh ? .clientFIN : .serverFIN
       case (let isHigh, true)?: isHigh == clientIsHigh ? .clientRST : .serverRST
       }
+    var other = connection.otherProtocol
+    if other == nil, connection.service == .unknown, let tls, !tls.isDecrypted || low + high == 0 { other = .tls }
     return ConnectionRecord(
       connection: connection.number,
-      service: connection.service == .unknown && connection.otherProtocol != nil ? .other : connection.service,
-      otherProtocol: connection.otherProtocol,
+      service: connection.service == .unknown && other != nil ? .other : connection.service, otherProtocol: other,
       client: connection.flow.map { clientIsHigh ? $0.high : $0.low },
       server: connection.flow.map { clientIsHigh ? $0.low : $0.high },
       opened: connection.opened, closed: connection.closed, end: end,

@@ -2,9 +2,12 @@ import Bytes
 
 /// Another protocol than this one, recognised by the first bytes of a direction.
 ///
-/// Only what its first bytes tell beyond doubt; TLS has a place of its own in a connection's record.
+/// Only what its first bytes tell beyond doubt.
 public enum OtherProtocol: String, Sendable {
   case http1, http2, ssh
+  /// TLS on a port of neither service, and nothing in it that could be read. What else is known of it, and of TLS on
+  /// other ports, is in a connection's `tls`.
+  case tls
 
   /// Bytes that suffice.
   static let longest = 16
@@ -33,6 +36,7 @@ public enum OtherProtocol: String, Sendable {
     case .http1: "HTTP"
     case .http2: "HTTP/2"
     case .ssh: "SSH"
+    case .tls: "TLS"
     }
   }
 }

@@ -125,7 +125,9 @@ struct ConnectionTests {
     #expect(record.tls?.problem == "the handshake was not finished")
     #expect(record.clientBytes == 0)
     #expect(record.serverBytes == 0)
-    #expect(record.service == (port == 2195 ? .gateway : port == 2196 ? .feedback : .unknown))
+    #expect(record.service == (port == 2195 ? .gateway : port == 2196 ? .feedback : .other))
+    // Where TLS is what there should be, it is no other protocol.
+    #expect(record.otherProtocol == (port == 443 ? .tls : nil))
     #expect(seen.malformed.isEmpty && seen.gaps.isEmpty)
     #expect(seen.summaries[0].undecryptedConnections == 0)
   }

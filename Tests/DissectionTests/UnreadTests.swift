@@ -74,6 +74,27 @@ struct UnreadTests {
     #expect(seen.map(\.otherProtocol) == [nil, .http1, .http1])
   }
 
+  @Test("TLS on a port of neither service is another protocol, whether or not anything in it is encrypted")
+  func tlsElsewhere() throws {
+    var capture = CaptureBuilder()
+    var random = SeededGenerator(seed: 2)
+    let web = capture.connect(to: 443)
+    capture.client(web, [22, 3, 1, 0, 5, 1, 0, 0, 1, 0])
+    for _ in 0..<3 { capture.client(web, [23, 3, 3, 0, 200] + random.bytes(200)) }
+    capture.finish(web)
+    let refused = capture.connect(from: 40_002, to: 443)
+    capture.client(refused, [22, 3, 1, 0, 5, 1, 0, 0, 1, 0])
+    capture.finish(refused)
+    let seen = try capture.dissected().connections
+    #expect(seen.map(\.service) == [.other, .other] && seen.map(\.otherProtocol) == [.tls, .tls])
+    #expect(
+      try findings(capture) == [
+        "nothing_read: no notification and no feedback was read, of 2 connections: nothing is known of what was sent",
+        "undecrypted_connection: 1 of 2 connections is encrypted; give --keys with the secrets",
+        "other_protocol: 1 connection on port 443 is TLS",
+      ])
+  }
+
   @Test("What is not known at all comes with the option that would read it; silent connections are told")
   func unknown() throws {
     var capture = CaptureBuilder()

@@ -27,7 +27,10 @@ extension Shape {
     "other": "Another protocol, which `protocol` names.", "unknown": "Neither port nor bytes tell.",
   ])
 
-  static let otherProtocol = values(["http1": "HTTP/1.", "http2": "HTTP/2.", "ssh": "SSH."])
+  static let otherProtocol = values([
+    "http1": "HTTP/1.", "http2": "HTTP/2.", "ssh": "SSH.",
+    "tls": "TLS of which nothing could be read, on a port of neither service.",
+  ])
 
   static let gapReason = values([
     "lost": "Sent, and not in the capture.", "truncated": "Cut off by the snap length.",
