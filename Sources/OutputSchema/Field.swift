@@ -34,6 +34,8 @@ public struct Field: Sendable, Equatable {
     case when(String)
     /// Always in documents of this version and later ones, never in those before it.
     case since(String)
+    /// Only in documents from before this version.
+    case until(String)
   }
 
   public let name: String
@@ -46,10 +48,11 @@ public struct Field: Sendable, Equatable {
 
   public init(
     _ name: String, _ shape: Shape, _ text: String, unit: Unit? = nil, of window: Window? = nil,
-    when condition: String? = nil, since version: String? = nil
+    when condition: String? = nil, since version: String? = nil, until last: String? = nil
   ) {
     (self.name, self.shape, self.text, self.unit, self.window) = (name, shape, text, unit, window)
-    presence = condition.map(Presence.when) ?? version.map(Presence.since) ?? .always
+    presence =
+      condition.map(Presence.when) ?? version.map(Presence.since) ?? last.map(Presence.until) ?? .always
   }
 
   /// The meaning with the window and the presence, as sentences.
@@ -60,6 +63,7 @@ public struct Field: Sendable, Equatable {
     case .always: break
     case .when(let condition): sentences.append("Only when \(condition).")
     case .since(let version): sentences.append("Since \(version).")
+    case .until(let version): sentences.append("Only before \(version).")
     }
     return sentences.joined(separator: " ")
   }

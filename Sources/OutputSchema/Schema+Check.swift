@@ -120,7 +120,7 @@ private struct SchemaCheck {
         note("\(path).\(field.name)", .missingField)
       }
     }
-    for member in members where !fields.contains(where: { $0.name == member.name }) {
+    for member in members where !isKnown(member.name, fields) {
       note("\(path).\(member.name)", .unknownField)
     }
   }
@@ -130,6 +130,14 @@ private struct SchemaCheck {
     case .always: true
     case .when: false
     case .since: age == .current
+    case .until: false
+    }
+  }
+
+  private func isKnown(_ name: String, _ fields: [Field]) -> Bool {
+    fields.contains { field in
+      if case .until = field.presence, age == .current { return false }
+      return field.name == name
     }
   }
 

@@ -29,6 +29,19 @@ struct SchemaCheckTests {
     #expect(problems(earlier, .any) == [])
   }
 
+  @Test("A field of earlier documents is unknown in those of this version")
+  func earlier() {
+    let schema = Schema(
+      "renamed", title: "A renamed field", form: .document, text: [],
+      root: .object([Field("new", .integer, "A.", when: "it is so"), Field("old", .integer, "The same.", until: "0.2")]
+      ),
+      example: "{}")
+    #expect(schema.check(#"{"new": 1}"#) == [] && schema.check(#"{"old": 1}"#, age: .any) == [])
+    #expect(schema.check(#"{"old": 1}"#) == [.init("$.old", .unknownField)])
+    #expect(schema.check(#"{"old": "x"}"#, age: .any).count == 1)
+    #expect(!schema.jsonSchema.text.contains("required"))
+  }
+
   @Test("A field that nobody has described is found, at any depth")
   func unknown() {
     #expect(problems("extra", 1) == [.init("$.extra", .unknownField)])

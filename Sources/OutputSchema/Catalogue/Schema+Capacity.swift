@@ -11,7 +11,9 @@ extension Schema {
       """,
     ],
     root: .object([
-      Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+      Field(
+        "schema", .either([.exactly(2), .exactly(1)]),
+        "Version of this contract; a field that is renamed or retyped changes it. 1: `target` is called `campaign`."),
       Field("kind", .word("capacity"), "Which document it is."),
       Field("started", .time, "When the search began."),
       Field("ended", .time, "When it ended."),
@@ -24,13 +26,14 @@ extension Schema {
         "sustained_range", .object(range), "Between which rates the highest that is sustained lies.",
         when: "a rate passed, since 0.2"),
       Field("connections", .integer, "Connections over which the rate was found."),
-      Field("campaign", .object(campaign), "The campaign to plan.", when: "`--target` was given"),
+      Field("target", .object(target), "The campaign to plan.", when: "`--target` was given"),
+      Field("campaign", .object(target), "The same in documents of schema 1.", until: "0.2"),
       Field("trials", .array(.object(trial)), "The trials in their order."),
       Field("analysis", .object(analysis), "Laws fitted to the trials, and the plan of the campaign."),
     ]),
     example: #"""
       {
-        "schema": 1, "kind": "capacity", "ending": "found", "sustained_per_s": 41500,
+        "schema": 2, "kind": "capacity", "ending": "found", "sustained_per_s": 41500,
         "sustained_range": {"lower_per_s": 40300, "upper_per_s": 42700}, "connections": 4
       }
       """#)
@@ -57,7 +60,7 @@ extension Schema {
     Field("upper_per_s", .number, "Upper end.", unit: .perSecond, when: "a trial has shown how much is too much"),
   ]
 
-  private static let campaign: [Field] = [
+  private static let target: [Field] = [
     Field("notifications", .integer, "How many are to be sent (`--target`)."),
     Field("within_s", .number, "Time that it may take.", unit: .seconds, when: "`--within` was given"),
   ]

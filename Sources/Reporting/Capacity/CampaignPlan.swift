@@ -56,8 +56,8 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     if case .lessThan(let bound) = EventShare(events: typical.sendings.rejected, of: seen) { errorShareBelow = bound }
     let law = CapacityAnalysis.goodputLaw(document.trials)?.law
     let fit = CapacityAnalysis.scalabilityFit(document.trials)
-    let demand = document.campaign.flatMap { campaign in
-      campaign.withinS.map { Double(campaign.notifications) / $0 }
+    let demand = document.target.flatMap { target in
+      target.withinS.map { Double(target.notifications) / $0 }
     }
     let each = Double(typical.writtenBytes) / Double(max(1, typical.sendings.written))
     let onWire = each * Self.overhead
@@ -80,7 +80,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
       return Case(
         errorShare: share, perConnectionPerS: accepted / Double(measuredConnections), acceptedPerS: accepted,
         sendingsEach: sendingsEach, reconnectsPerS: reconnects,
-        secondsForTarget: document.campaign.map { Double($0.notifications) / accepted }, connections: planned ?? nil,
+        secondsForTarget: document.target.map { Double($0.notifications) / accepted }, connections: planned ?? nil,
         hosts: hosts.map { max(2, $0) })
     }
     func predicted(_ share: Double, by law: GoodputLaw) -> Case {

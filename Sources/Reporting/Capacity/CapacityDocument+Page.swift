@@ -83,13 +83,12 @@ extension CapacityDocument {
         ))
       figures.append(
         Figure("generator's memory", Unit.bytes.text(Double(plan.memoryBytes)), note: "the most of all trials"))
-      if let first = plan.cases.first, let campaign {
-        let target = Unit.count.text(Double(campaign.notifications))
+      if let first = plan.cases.first, let target {
         figures.append(
           Figure(
-            "\(target) take", Unit.seconds.text(first.secondsForTarget ?? 0),
+            "\(Unit.count.text(Double(target.notifications))) take", Unit.seconds.text(first.secondsForTarget ?? 0),
             note: "over \(connections == 1 ? "1 connection" : "\(connections) connections")"))
-        if let within = campaign.withinS {
+        if let within = target.withinS {
           figures.append(
             Figure(
               "connections, within \(Unit.seconds.text(within))", first.connections.map { grouped($0) } ?? "not known",

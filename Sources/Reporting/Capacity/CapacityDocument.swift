@@ -2,7 +2,7 @@ import Measurement
 
 /// What a capacity run says: all its trials, the rate it found, and what follows for a campaign.
 ///
-/// As JSON it is `{"schema":1,"kind":"capacity",…}` with the trials as they were and, under `analysis`, what they come to.
+/// As JSON it is `{"schema":2,"kind":"capacity",…}` with the trials as they were and, under `analysis`, what they come to.
 /// The analysis is worked out again when a document is read, so an old document gains what a newer program knows.
 public struct CapacityDocument: Sendable, Equatable, Codable {
   /// How the search ended.
@@ -31,7 +31,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   }
 
   /// A campaign to be planned: so many notifications, within a time if one is asked for.
-  public struct Campaign: Sendable, Equatable, Codable {
+  public struct Target: Sendable, Equatable, Codable {
     public var notifications: Int
     public var withinS: Double?
 
@@ -41,7 +41,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     }
   }
 
-  public var schema = 1
+  /// 1 in documents of 0.1, whose `target` is called `campaign`; as they are read they are of the current one.
+  public var schema = 2
   public var kind = "capacity"
   /// UTC, RFC 3339.
   public var started = ""
@@ -57,17 +58,38 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var sustainedRange: SustainedRange?
   /// Connections over which it was found.
   public var connections = 1
-  public var campaign: Campaign?
+  public var target: Target?
   public var trials: [CapacityTrial] = []
 
   public init() {}
 
   private enum CodingKeys: String, CodingKey {
     case schema, kind, started, ended, environment, plan, settings, ending, sustainedPerS, sustainedRange, connections
-    case campaign, trials
+    case target, trials
   }
 
+  private enum EarlierKey: String, CodingKey { case campaign }
+
   private enum AnalysisKey: String, CodingKey { case analysis }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    kind = try container.decode(String.self, forKey: .kind)
+    started = try container.decode(String.self, forKey: .started)
+    ended = try container.decode(String.self, forKey: .ended)
+    environment = try container.decode(Environment.self, forKey: .environment)
+    plan = try container.decode([String: RunResult.PlanValue].self, forKey: .plan)
+    settings = try container.decode(Settings.self, forKey: .settings)
+    ending = try container.decode(Ending.self, forKey: .ending)
+    sustainedPerS = try container.decodeIfPresent(Double.self, forKey: .sustainedPerS)
+    sustainedRange = try container.decodeIfPresent(SustainedRange.self, forKey: .sustainedRange)
+    connections = try container.decode(Int.self, forKey: .connections)
+    let earlier = try decoder.container(keyedBy: EarlierKey.self)
+    target =
+      try container.decodeIfPresent(Target.self, forKey: .target)
+      ?? earlier.decodeIfPresent(Target.self, forKey: .campaign)
+    trials = try container.decode([CapacityTrial].self, forKey: .trials)
+  }
 
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -82,7 +104,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     try container.encodeIfPresent(sustainedPerS, forKey: .sustainedPerS)
     try container.encodeIfPresent(sustainedRange, forKey: .sustainedRange)
     try container.encode(connections, forKey: .connections)
-    try container.encodeIfPresent(campaign, forKey: .campaign)
+    try container.encodeIfPresent(target, forKey: .target)
     try container.encode(trials, forKey: .trials)
     var more = encoder.container(keyedBy: AnalysisKey.self)
     try more.encode(CapacityAnalysis(self), forKey: .analysis)

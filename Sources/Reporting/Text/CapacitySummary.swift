@@ -8,10 +8,10 @@ public struct CapacitySummary: Sendable {
     let analysis = CapacityAnalysis(document)
     var lines = [document.conclusion]
     if let plan = analysis.plan {
-      if let campaign = document.campaign, let first = plan.cases.first {
+      if let target = document.target, let first = plan.cases.first {
         let time = first.secondsForTarget.map(Unit.seconds.text) ?? "-"
-        lines.append("target         \(grouped(campaign.notifications)) take \(time) at that rate")
-        if let within = campaign.withinS, let demand = plan.demandPerS {
+        lines.append("target         \(grouped(target.notifications)) take \(time) at that rate")
+        if let within = target.withinS, let demand = plan.demandPerS {
           let needs =
             first.connections.map { counted($0, "connection") } ?? "more connections than were measured"
           let hosts = first.hosts.map { ", \($0) hosts like this one (one may fail)" } ?? ""

@@ -91,7 +91,7 @@ struct CapacityRun {
     document.settings.errorLimit = command.limits.errorLimit.value
     document.settings.resentLimit = command.limits.resentLimit.value
     document.connections = plan.connections.count
-    document.campaign = command.question.count.map {
+    document.target = command.question.count.map {
       .init(notifications: $0.value, withinS: command.question.within.map { $0.duration / .seconds(1) })
     }
     return document

@@ -49,18 +49,20 @@ enum ResultDocument {
 
   /// The same for a search for a capacity.
   static func readCapacity(_ path: String) throws -> CapacityDocument {
-    try read(path, kind: CapacityDocument().kind, schema: CapacityDocument().schema)
+    try read(path, kind: CapacityDocument().kind, schema: CapacityDocument().schema, oldest: 1)
   }
 
-  private static func read<Document: Decodable>(_ path: String, kind: String, schema: Int) throws -> Document {
-    try decode(try contents(of: path), path, kind: kind, schema: schema)
+  private static func read<Document: Decodable>(
+    _ path: String, kind: String, schema: Int, oldest: Int? = nil
+  ) throws -> Document {
+    try decode(try contents(of: path), path, kind: kind, schema: schema, oldest: oldest ?? schema)
   }
 
   /// A result of a load that was read already.
   ///
   /// - Parameter name: what it is called in messages.
   static func result(in data: Data, _ name: String) throws -> RunResult {
-    try decode(data, name, kind: RunResult().kind, schema: RunResult().schema)
+    try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
   }
 
   /// What bytes are, as far as the beginning of a document tells.
@@ -85,7 +87,7 @@ enum ResultDocument {
   }
 
   private static func decode<Document: Decodable>(
-    _ data: Data, _ path: String, kind: String, schema: Int
+    _ data: Data, _ path: String, kind: String, schema: Int, oldest: Int
   ) throws -> Document {
     try decoding(path, "a result of '\(kind)'") { decoder in
       let header = try decoder.decode(Header.self, from: data)
@@ -93,7 +95,7 @@ enum ResultDocument {
         complain("\(path): is a result of '\(header.kind)', not of '\(kind)'")
         throw ExitStatus.damaged
       }
-      guard header.schema == schema else {
+      guard (oldest...schema).contains(header.schema) else {
         complain("\(path): has schema \(header.schema); this apnscope knows schema \(schema)")
         throw ExitStatus.damaged
       }

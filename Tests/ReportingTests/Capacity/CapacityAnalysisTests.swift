@@ -79,7 +79,7 @@ struct CapacityAnalysisTests {
   @Test("A campaign's arithmetic: 18 million in ten minutes at 9,000/s a connection")
   func campaign() throws {
     var document = Self.document
-    document.campaign = .init(notifications: 18_000_000, withinS: 600)
+    document.target = .init(notifications: 18_000_000, withinS: 600)
     let plan = try #require(CapacityAnalysis(document).plan)
     #expect(plan.demandPerS == 30_000)
     let measured = plan.cases[0]
@@ -103,7 +103,7 @@ struct CapacityAnalysisTests {
     #expect(plan.notes.isEmpty)
 
     // More than the law gives anybody.
-    document.campaign = .init(notifications: 300_000_000, withinS: 60)
+    document.target = .init(notifications: 300_000_000, withinS: 60)
     let impossible = try #require(CapacityAnalysis(document).plan)
     #expect(impossible.cases[0].connections == nil)
     #expect(impossible.notes.contains { $0.contains("nothing is said") })
@@ -147,7 +147,7 @@ struct CapacityAnalysisTests {
   func predictedConnections() throws {
     var document = Self.document
     document.trials.removeAll { $0.connections > 8 }
-    document.campaign = .init(notifications: 18_000_000, withinS: 400)
+    document.target = .init(notifications: 18_000_000, withinS: 400)
     let plan = try #require(CapacityAnalysis(document).plan)
     #expect(try #require(plan.cases[0].connections) > 8)
     #expect(plan.notes.contains { $0.contains("connections are predicted: no trial had more than 8") }, "\(plan.notes)")
@@ -175,19 +175,25 @@ struct CapacityAnalysisTests {
   @Test("A document comes back as it was, with its analysis worked out again")
   func roundTrip() throws {
     var document = Self.document
-    document.campaign = .init(notifications: 5, withinS: nil)
+    document.target = .init(notifications: 5, withinS: nil)
     document.plan = ["seed": .number(1)]
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     let data = try encoder.encode(document)
     let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
-    #expect(object["kind"] as? String == "capacity" && object["schema"] as? Int == 1)
+    #expect(object["kind"] as? String == "capacity" && object["schema"] as? Int == 2)
     #expect((object["trials"] as? [[String: Any]])?.count == document.trials.count)
     let goodput = (object["analysis"] as? [String: Any])?["goodput"] as? [String: Any]
     #expect(goodput?["discarded_per_error"] as? Double == 40)
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     #expect(try decoder.decode(CapacityDocument.self, from: data) == document)
+    // A document of 0.1.
+    var earlier = object
+    earlier["campaign"] = earlier.removeValue(forKey: "target")
+    earlier["schema"] = 1
+    let old = try JSONSerialization.data(withJSONObject: earlier)
+    #expect(try decoder.decode(CapacityDocument.self, from: old) == document)
   }
 
   @Test("Little is said of little: no trials, no errors, few points, nothing passed, all void")
@@ -280,7 +286,7 @@ struct CapacityAnalysisTests {
   @Test("The page has the answer first, a chart of each law, and every trial")
   func page() throws {
     var document = Self.document
-    document.campaign = .init(notifications: 30_000_000, withinS: 600)
+    document.target = .init(notifications: 30_000_000, withinS: 600)
     document.trials[1].reasons = ["<because>"]
     let page = document.page(footer: "made by a test")
     #expect(
