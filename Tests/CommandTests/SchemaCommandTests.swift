@@ -84,6 +84,9 @@ struct SchemaCommandTests {
           output: name, in: command)
         #expect(try load.end().status == 0)
         try expectValid(file: name, .result, in: command)
+        // Histograms are pairs on lines, and not a line for each number.
+        let text = try command.read(name)
+        #expect(text.contains(#/\n +\[[0-9.]+, [0-9]+\],?\n/#) && !text.contains(#/\n *\[\n/#))
       }
       _ = try simulator.stop()
       try expectValid(file: "simulator.ledger.json", .ledger, in: command)
