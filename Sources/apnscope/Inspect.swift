@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
+import Measurement
 import Reporting
 
 struct Inspect: ParsableCommand {
@@ -72,7 +73,7 @@ struct Inspect: ParsableCommand {
       let text: String
       switch format {
       case .text: text = InspectionText(report, rows: rows).text
-      case .json: text = try report.jsonDocument() + "\n"
+      case .json: text = try InspectionDocument(report).jsonDocument() + "\n"
       }
       _ = write(Array(text.utf8).rawBytes)
     }

@@ -27,6 +27,7 @@ struct InspectCommandTests {
         #expect(outcome.status == 0)
         let report = try #require(
           try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any])
+        #expect(report["schema"] as? Int == 1 && report["kind"] as? String == "inspect")
         for name in Self.names(in: report) {
           #expect(name.allSatisfy { $0.isLowercase || $0.isNumber || $0 == "_" }, "\(name)")
         }

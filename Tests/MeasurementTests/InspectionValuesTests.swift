@@ -37,6 +37,25 @@ struct InspectionValuesTests {
     #expect(counts == [.beforeCapture: 3, .truncated: 0])
   }
 
+  @Test("The document says which it is; one of 0.1, which does not, is read as well, and no other")
+  func document() throws {
+    var report = InspectionReport()
+    report.missingBytes = 7
+    let document = InspectionDocument(report)
+    let data = try encoder.encode(document)
+    let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    #expect(object["schema"] as? Int == 1 && object["kind"] as? String == "inspect")
+    #expect(object["missing_bytes"] as? Int == 7)
+    #expect(try decoder.decode(InspectionDocument.self, from: data) == document)
+    #expect(try decoder.decode(InspectionDocument.self, from: encoder.encode(report)) == document)
+    for (name, value) in [("schema", 2), ("schema", "1"), ("kind", "load")] as [(String, Any)] {
+      var other = object
+      other[name] = value
+      let data = try JSONSerialization.data(withJSONObject: other)
+      #expect(throws: DecodingError.self) { try decoder.decode(InspectionDocument.self, from: data) }
+    }
+  }
+
   @Test("A report is the same when it is read again, but for what JSON does not have")
   func readAgain() throws {
     var report = TraceReport()

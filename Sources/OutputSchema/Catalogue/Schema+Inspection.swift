@@ -8,6 +8,9 @@ extension Schema {
       """
     ],
     root: .object([
+      Field(
+        "schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it.", since: "0.2"),
+      Field("kind", .word("inspect"), "Which document it is.", since: "0.2"),
       Field("files", .array(.object(file)), "The inputs that were read."),
       Field("summary", .object(summary), "Totals, as in the record `summary`."),
       Field("connections", .array(.object(connection)), "Connections one by one, up to `--max-listed`."),
@@ -44,6 +47,7 @@ extension Schema {
     ]),
     example: #"""
       {
+        "schema": 1, "kind": "inspect",
         "summary": {"packets": 146, "connections": 2, "notifications": 66},
         "fates": {"accepted": 7, "rejected": 1, "discarded": 26, "unknown": 32},
         "errors_by_status": {"8": 1}
