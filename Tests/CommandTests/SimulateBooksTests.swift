@@ -72,6 +72,8 @@ struct SimulateBooksTests {
       noTLS.close()
       _ = try simulator.stop()
       let events = try simulator.events()
+      #expect(events.first?["event"] as? String == "started" && events.first?["schema"] as? Int == 1)
+      #expect(events.count { $0["event"] as? String == "started" } == 1)
       for connection in 1...2 {
         let own = events.filter { $0["connection"] as? Int == connection }
         #expect(own.compactMap { $0["event"] as? String } == ["accepted", "error_response", "closed"])

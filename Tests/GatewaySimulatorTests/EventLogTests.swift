@@ -50,6 +50,7 @@ struct EventLogTests {
           $0.resumed = false
         })
       log.write(event("accepted"))
+      log.write(.started(at: 0))
       log.close()
       try #expect(
         lines(path) == [
@@ -58,6 +59,7 @@ struct EventLogTests {
             + #""accepted":41,"discarded":3,"reason":"token","tls":"TLSv1.2","#
             + #""suite":"ECDHE-ECDSA-AES128-GCM-SHA256","resumed":false}"#,
           #"{"time":"1970-01-01T00:00:00.000000000Z","event":"accepted"}"#,
+          #"{"time":"1970-01-01T00:00:00.000000000Z","event":"started","schema":1}"#,
         ])
       #expect(log.failure == nil && log.droppedLines == 0)
     }

@@ -20,6 +20,8 @@ public final class EventLog: Sendable {
     /// Nanoseconds since 1970-01-01 UTC.
     public var time: Int64
     public var name: String
+    /// Version of the contract (Documentation/records.md).
+    public var schema: Int?
     /// Address and port.
     public var client: String?
     public var topic: String?
@@ -44,6 +46,13 @@ public final class EventLog: Sendable {
     public init(_ name: String, time: Int64) {
       self.name = name
       self.time = time
+    }
+
+    /// The first one of a run.
+    public static func started(at time: Int64) -> Event {
+      var event = Event("started", time: time)
+      event.schema = 1
+      return event
     }
   }
 
@@ -273,6 +282,7 @@ extension ByteWriter {
     write(rfc3339: event.time)
     write("\",\"event\":")
     write(jsonString: event.name, onlyRequired: true)
+    field("schema", event.schema)
     field("client", event.client)
     field("topic", event.topic)
     field("connection", event.connection)

@@ -6,11 +6,15 @@ extension Schema {
       `apnscope simulate --log` appends one JSON object a line for every connection that is accepted, refused or \
       closed, and for every error response; `event` tells which fields follow. When the disk cannot keep up, lines are \
       dropped and a `dropped` event says how many.
+      """,
       """
+      Each run begins with a `started` event; its connections are numbered anew.
+      """,
     ],
     root: .choice(
       by: "event",
       [
+        .init("started", "The simulator begins. Logs of 0.1 do not have it.", started),
         .init("accepted", "A connection to the gateway is open; under TLS its handshake is complete.", accepted),
         .init("refused", "A connection to the gateway was closed at once, by a rule or a limit.", refused),
         .init("handshake_failed", "TLS was not agreed on; `closed` follows.", handshakeFailed),
@@ -27,6 +31,7 @@ extension Schema {
         .init("dropped", "Lines were not written because the disk could not keep up.", dropped),
       ]),
     example: #"""
+      {"time":"2015-09-16T01:02:03.000000000Z","event":"started","schema":1}
       {"time":"2015-09-16T01:02:03.123456789Z","event":"error_response","client":"127.0.0.1:50000",\#
       "topic":"com.example.app","connection":7,"status":8,"identifier":42,"notification":41,"accepted":41}
       """#)
@@ -43,6 +48,10 @@ extension Schema {
     "resumed", .boolean, "Whether a session was resumed.", when: "the connection uses TLS")
   private static let error = Field(
     "error", .text, "Message of TLS or the system about the end.", when: "there is one")
+
+  private static let started: [Field] = [
+    time, Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+  ]
 
   private static let accepted: [Field] = [time, client, topic, number, version, suite, resumed]
 

@@ -91,7 +91,11 @@ struct SimulatorRun {
 
   private func openLog() throws -> EventLog? {
     do {
-      return try command.books.log.map { try EventLog(path: $0) }
+      return try command.books.log.map { path in
+        let log = try EventLog(path: path)
+        log.write(.started(at: WallClock.system.nanoseconds()))
+        return log
+      }
     } catch {
       complain("\(error)")
       throw ExitStatus.inputOutput
