@@ -101,7 +101,7 @@ public final class CSVWriter: RecordSink {
       ]
     case .feedback: ["type", "connection", "index", "time", "packet", "offset", "length", "timestamp", "token"]
     case .gap: ["type", "connection", "direction", "time", "packet", "offset", "length", "reason"]
-    case .malformed: ["type", "connection", "direction", "packet", "offset", "length", "problem", "bytes"]
+    case .malformed: ["type", "connection", "direction", "time", "packet", "offset", "length", "problem", "bytes"]
     case .connection:
       [
         "type", "connection", "service", "protocol", "client", "server", "opened", "closed", "end", "tls_version",

@@ -106,6 +106,7 @@ extension MalformedRecord {
     output.begin("malformed")
     output.field("connection", place.connection)
     output.field("direction", direction.rawValue)
+    output.field("time", knownTime: place.time)
     output.field("packet", packet: place.packet)
     output.field("offset", place.offset)
     output.field("length", place.length)

@@ -131,7 +131,7 @@ extension Schema {
   ]
 
   private static let malformed: [Field] = [
-    connectionNumber, direction, packet, offset, length,
+    connectionNumber, direction, time, packet, offset, length,
     Field("problem", .text, "The error, in words."),
     Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
   ]
