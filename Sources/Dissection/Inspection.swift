@@ -194,7 +194,7 @@ public struct Inspection: RecordSink {
     report.payloadLengths = shared.payloadLengths.distribution
     report.notificationsPerSegment = perSegment.distribution
     report.notificationsPerSecond = shared.perSecond.distribution()
-    report.lifetimes = lifetimes.distribution
+    report.lifetimesS = lifetimes.distribution
     report.repeatedlyRejectedTokens = rejectedTokens.filter { $0.value > 1 }
       .sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(20)
       .map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }

@@ -48,6 +48,11 @@ struct InspectionValuesTests {
     #expect(object["missing_bytes"] as? Int == 7)
     #expect(try decoder.decode(InspectionDocument.self, from: data) == document)
     #expect(try decoder.decode(InspectionDocument.self, from: encoder.encode(report)) == document)
+    let lifetime = Distribution(count: 1, min: 3, mean: 3, p50: 3, p95: 3, max: 3)
+    var old = try #require(try JSONSerialization.jsonObject(with: encoder.encode(report)) as? [String: Any])
+    old["lifetimes"] = try JSONSerialization.jsonObject(with: encoder.encode(lifetime))
+    let read = try decoder.decode(InspectionDocument.self, from: JSONSerialization.data(withJSONObject: old))
+    #expect(read.report.lifetimesS == lifetime && read.report.missingBytes == 7)
     for (name, value) in [("schema", 2), ("schema", "1"), ("kind", "load")] as [(String, Any)] {
       var other = object
       other[name] = value
@@ -62,7 +67,7 @@ struct InspectionValuesTests {
     report.inspection.ends = [.clientFIN: 3]
     report.inspection.errorsByStatus = [8: 2, 10: 1]
     report.inspection.findings = [.init(.payloadOver2048, count: 2, text: "…")]
-    report.inspection.lifetimes = Distribution(count: 1, min: 1, mean: 1, p50: 1, p95: 1, max: 1)
+    report.inspection.lifetimesS = Distribution(count: 1, min: 1, mean: 1, p50: 1, p95: 1, max: 1)
     var row = InspectionReport.ConnectionRow()
     (row.end, row.protocol, row.tls) = (.serverRST, "HTTP", InspectionReport.TLSRow())
     report.inspection.connections = [row]

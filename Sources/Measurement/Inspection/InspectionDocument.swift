@@ -1,6 +1,6 @@
 /// An inspection as `apnscope inspect --format json` writes it: the report's fields, and which document it is.
 ///
-/// Those of 0.1 do not say which document they are, and are read as well.
+/// Those of 0.1 do not say which document they are, call `lifetimes_s` `lifetimes`, and are read as well.
 public struct InspectionDocument: Sendable, Equatable, Codable {
   /// Version of the contract (Documentation/results.md).
   public static let schema = 1
@@ -11,6 +11,7 @@ public struct InspectionDocument: Sendable, Equatable, Codable {
   public init(_ report: InspectionReport) { self.report = report }
 
   private enum CodingKeys: String, CodingKey { case schema, kind }
+  private enum EarlierKey: String, CodingKey { case lifetimes }
 
   public init(from decoder: any Decoder) throws {
     let header = try decoder.container(keyedBy: CodingKeys.self)
@@ -24,6 +25,10 @@ public struct InspectionDocument: Sendable, Equatable, Codable {
         debugDescription: "it has schema \(schema); this apnscope knows schema \(Self.schema)")
     }
     report = try InspectionReport(from: decoder)
+    let earlier = try decoder.container(keyedBy: EarlierKey.self)
+    if let lifetimes = try earlier.decodeIfPresent(Distribution.self, forKey: .lifetimes) {
+      report.lifetimesS = lifetimes
+    }
   }
 
   public func encode(to encoder: any Encoder) throws {

@@ -25,8 +25,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var notificationsPerSegment: Distribution?
   /// Over the minutes in which any were opened.
   public var opensPerMinute: Distribution?
-  /// Seconds from the first packet to the last FIN or RST.
-  public var lifetimes: Distribution?
+  /// From the first packet to the first FIN or RST.
+  public var lifetimesS: Distribution?
   public var ends: NamedCounts<CapturedEnd> = [:]
   public var repeatedlyRejectedTokens: [TokenRow] = []
   public var findings: [FindingRow] = []

@@ -38,8 +38,9 @@ extension Schema {
         "opens_per_minute", .distribution, "Over the minutes in which any connections were opened.",
         when: "any have a time"),
       Field(
-        "lifetimes", .distribution, "Seconds from a connection's first packet to its first FIN or RST.",
+        "lifetimes_s", .distribution, "Seconds from a connection's first packet to its first FIN or RST.",
         when: "any ended"),
+      Field("lifetimes", .distribution, "The same as `lifetimes_s`.", until: "0.2"),
       Field("ends", .map(key: .connectionEnd, value: .integer), "Connections by who ended them."),
       Field(
         "repeatedly_rejected_tokens", .array(.object(token)), "Tokens that were rejected twice or more, up to 20."),

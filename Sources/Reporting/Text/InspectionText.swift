@@ -161,7 +161,7 @@ public struct InspectionText: Sendable {
     add("notifications per segment", report.notificationsPerSegment, whole)
     add("payload bytes", report.payloadLengths, whole)
     add("connections opened per minute", report.opensPerMinute, whole)
-    add("connection lifetime", report.lifetimes, span)
+    add("connection lifetime", report.lifetimesS, span)
     guard !table.isEmpty else { return }
     text += "\n" + table.text(indent: 0)
     if !report.ends.isEmpty {
