@@ -33,8 +33,8 @@ final class Connection {
   var tls: TLSStream?
   var ways = (low: Way(), high: Way())
 
-  var responses: RecordFramer<ResponseGrammar>
-  var feedback: RecordFramer<FeedbackGrammar>
+  var responses: RecordFramer<ResponseGrammar, Mark>
+  var feedback: RecordFramer<FeedbackGrammar, Mark>
   var seenResponses: [ErrorResponseRecord] = []
   var feedbackTuples = 0
   var errorResponses = 0

@@ -66,8 +66,8 @@ struct DumpGuess {
       count.explained += record.byteCount
       if grammar.isCredible(record, isAligned: false) { count.credible += record.byteCount }
     }
-    var framer = RecordFramer(grammar: grammar, isAligned: false)
-    framer.read(sample, at: 0, mark: Mark(time: .none, packet: 0)) { record, _, _ in
+    var framer = RecordFramer<G, Int>(grammar: grammar, isAligned: false)
+    framer.read(sample, at: 0, mark: 0) { record, _, _ in
       add(record)
     } damage: { _ in
     }

@@ -20,7 +20,7 @@ struct GatewayLane {
     case opaque
   }
 
-  private var framer: RecordFramer<GatewayGrammar>
+  private var framer: RecordFramer<GatewayGrammar, Mark>
   private(set) var session: ProviderSession
   private var writeTimes: WriteTimes
 
@@ -194,8 +194,8 @@ struct GatewayLane {
   }
 
   private static func decodeAssembled<Sink>(
-    _ framer: inout RecordFramer<GatewayGrammar>, _ mark: Mark, _ connection: Int, _ session: inout ProviderSession,
-    _ output: inout RecordOutlet<Sink>
+    _ framer: inout RecordFramer<GatewayGrammar, Mark>, _ mark: Mark, _ connection: Int,
+    _ session: inout ProviderSession, _ output: inout RecordOutlet<Sink>
   ) {
     decode(framer.assembled, at: framer.start, mark, connection, &session, &output)
     framer.dropAssembled()

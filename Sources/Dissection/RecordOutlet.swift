@@ -11,13 +11,13 @@ struct RecordOutlet<Sink: RecordSink> {
 
   /// Bytes that were passed over.
   @inline(never)
-  mutating func report(_ damage: Damage, _ direction: Direction, _ connection: Int) {
+  mutating func report(_ damage: StreamDamage<Mark>, _ direction: Direction, _ connection: Int) {
     let place = RecordPlace(
       connection: connection, time: damage.mark.time, packet: damage.mark.packet, offset: damage.offset,
       length: damage.length)
     switch damage.cause {
-    case .beforeCapture: receive(GapRecord(place: place, direction: direction, reason: .beforeCapture))
-    case .captureEnd: receive(GapRecord(place: place, direction: direction, reason: .captureEnd))
+    case .beforeStart: receive(GapRecord(place: place, direction: direction, reason: .beforeCapture))
+    case .streamEnd: receive(GapRecord(place: place, direction: direction, reason: .captureEnd))
     case .cut:
       receive(
         MalformedRecord(

@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 import FoundationEssentials
 import PacketCapture
@@ -26,7 +27,7 @@ struct CrashTests {
 
   /// Bytes lost inside an error response, and fewer behind them than it needs.
   @Test("A gap inside a response is survived") func aGapInsideAResponseIsSurvived() {
-    var framer = RecordFramer(grammar: ResponseGrammar(), isAligned: true)
+    var framer = RecordFramer<ResponseGrammar, Mark>(grammar: ResponseGrammar(), isAligned: true)
     var damaged = 0
     let (head, tail): ([UInt8], [UInt8]) = ([8, 8, 0], [9])
     let mark = Mark(time: .none, packet: 1)

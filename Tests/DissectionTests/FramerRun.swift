@@ -34,12 +34,12 @@ struct FramerRun {
   private(set) var length = 0
 
   init<G: RecordGrammar>(_ grammar: G, _ pieces: [Piece], isAligned: Bool = true) {
-    var framer = RecordFramer(grammar: grammar, isAligned: isAligned)
+    var framer = RecordFramer<G, Mark>(grammar: grammar, isAligned: isAligned)
     var (records, damage): ([Framed], [Range<Int>]) = ([], [])
     func record(_ bytes: RawSpan, _ offset: Int, _ mark: Mark) {
       records.append(Framed(offset: offset, bytes: Array(copying: bytes)))
     }
-    func note(_ found: Damage) { damage.append(found.offset..<found.offset + found.length) }
+    func note(_ found: StreamDamage<Mark>) { damage.append(found.offset..<found.offset + found.length) }
     for (number, piece) in pieces.enumerated() {
       switch piece {
       case .bytes(let bytes):

@@ -1,72 +1,37 @@
-import APNSProtocol
 import Bytes
 
-/// Whether a record can start at a place where the bytes themselves have to tell.
-enum Plausibility {
-  case yes
-  case no
-  /// Cannot be told before more bytes are there.
-  case needsMore
-}
-
-/// What `RecordFramer` must know about a stream of records: how long one is, and how to tell one from other bytes.
-protocol RecordGrammar: Sendable {
-  /// How far the record at `offset` reaches, believing its header.
-  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent
-
-  /// Whether a complete record deserves belief although nothing but its position vouches for it. `rest` is what follows
-  /// it, as far as it is there.
-  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool
-
-  /// Whether a record's header can stand at `offset`, where one is expected.
-  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
-
-  /// Whether a record surely starts at `offset` of bytes whose boundaries are not known; all of `bytes` is unexplained.
-  ///
-  /// - Parameter beginsBetween: the first of `bytes` lies in no record that began before it.
-  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility
-
-  /// Whether bytes of something else would hardly look like this record by chance.
-  ///
-  /// - Parameter isAligned: it follows on others from the first byte on, so it need only hold something.
-  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool
-
-  /// Told of every record, so that later decisions can lean on what the stream has shown.
-  mutating func note(firstByte: UInt8)
-}
-
 /// Frames from provider to gateway.
-struct GatewayGrammar: RecordGrammar {
+public struct GatewayGrammar: RecordGrammar {
   /// Tokens longer than this were never seen; only a search uses it, known boundaries allow more.
   private static let longestCredibleToken = 255
 
   /// A record with the longest payload that was ever allowed.
   private static let longestUsualRecord = 4_608
 
-  let limits: ProtocolLimits
-  private var hasSeenSimple = false
+  public let limits: ProtocolLimits
+  @usableFromInline var hasSeenSimple = false
 
-  private typealias Offsets = PushNotification.Offsets
+  @usableFromInline typealias Offsets = PushNotification.Offsets
 
-  init(limits: ProtocolLimits) { self.limits = limits }
+  public init(limits: ProtocolLimits) { self.limits = limits }
 
   /// Where the payload of a record of command 0 or 1 begins. Its header is there.
-  @inline(__always)
-  private static func payloadOffset(_ record: RawSpan, _ command: UInt8) -> Int {
+  @inlinable @inline(__always)
+  static func payloadOffset(_ record: RawSpan, _ command: UInt8) -> Int {
     let tokenAt = Offsets.token(of: command)
     return Offsets.payload(token: tokenAt, length: Offsets.length(in: record, before: tokenAt))
   }
 
-  @inline(__always)
-  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {
+  @inlinable @inline(__always)
+  public func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {
     PushNotification.extent(of: bytes, at: offset, limits: limits)
   }
 
-  @inline(__always)
-  mutating func note(firstByte: UInt8) { if firstByte == 0 { hasSeenSimple = true } }
+  @inlinable @inline(__always)
+  public mutating func note(firstByte: UInt8) { if firstByte == 0 { hasSeenSimple = true } }
 
-  @inline(__always)
-  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool {
+  @inlinable @inline(__always)
+  public func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool {
     if rest.byteCount == 0 || rest.byte(at: 0) <= 2 {
       // The usual case costs one look at the payload's first byte.
       let command = record.byte(at: 0)
@@ -81,8 +46,8 @@ struct GatewayGrammar: RecordGrammar {
     return isTrustworthySlowly(record, rest)
   }
 
-  @inline(never)
-  private func isTrustworthySlowly(_ record: RawSpan, _ rest: RawSpan) -> Bool {
+  @inline(never) @usableFromInline
+  func isTrustworthySlowly(_ record: RawSpan, _ rest: RawSpan) -> Bool {
     guard let layout = try? PushNotification.Layout(parsing: record) else {
       // Items that overrun: the frame length is believed if it leads to another frame.
       return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
@@ -94,7 +59,7 @@ struct GatewayGrammar: RecordGrammar {
     return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
   }
 
-  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+  public func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
     let available = bytes.byteCount - offset
     guard available > 0 else { return atEnd ? .no : .needsMore }
     switch bytes.byte(at: offset) {
@@ -115,7 +80,7 @@ struct GatewayGrammar: RecordGrammar {
   }
 
   /// The frame must parse whole, and be followed by another, carry JSON, or be a command-2 frame without a flaw.
-  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
+  public func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
     switch canStart(bytes, offset, atEnd: false) {
     case .no: return .no
     case .needsMore: return atEnd ? .no : .needsMore
@@ -149,7 +114,7 @@ struct GatewayGrammar: RecordGrammar {
   }
 
   /// Each field where it belongs, or a payload that begins as JSON does: also one with a mistake in it.
-  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool {
+  public func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool {
     guard let layout = try? PushNotification.Layout(parsing: record) else { return false }
     if layout.command == .framed && isExact(layout) { return true }
     let payload = PushNotification(layout: layout, frame: record).payload
@@ -224,59 +189,5 @@ struct GatewayGrammar: RecordGrammar {
       seen |= 1 << item.id
     }
     return true
-  }
-}
-
-/// Error responses from gateway to provider.
-struct ResponseGrammar: RecordGrammar {
-  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent { ErrorResponse.extent(of: bytes, at: offset) }
-  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool { record.byte(at: 0) == ErrorResponse.documentedCommand }
-  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
-  mutating func note(firstByte: UInt8) {}
-
-  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
-    probe(bytes, offset, beginsBetween: true, atEnd: atEnd)
-  }
-
-  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
-    guard offset < bytes.byteCount else { return atEnd ? .no : .needsMore }
-    guard bytes.byte(at: offset) == ErrorResponse.documentedCommand else { return .no }
-    guard bytes.byteCount - offset >= ErrorResponse.length else { return atEnd ? .no : .needsMore }
-    return ErrorResponse.Status(rawValue: bytes.byte(at: offset + 1)).isDocumented ? .yes : .no
-  }
-}
-
-/// Tuples from the feedback service.
-struct FeedbackGrammar: RecordGrammar {
-  let limits: ProtocolLimits
-
-  func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {
-    FeedbackTuple.extent(of: bytes, at: offset, limits: limits)
-  }
-  func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
-  mutating func note(firstByte: UInt8) {}
-
-  func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool {
-    record.uint32(at: 0) != 0 && canStart(record, 0, atEnd: true) == .yes
-  }
-
-  /// A time between 2009, when the service began, and 2038, and a token length that was ever seen.
-  func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
-    guard bytes.byteCount - offset >= FeedbackTuple.headerLength else { return atEnd ? .no : .needsMore }
-    let time = bytes.uint32(at: offset)
-    let isRecent = (0x495c_0780...0x7fff_ffff).contains(time) || time == 0
-    return isRecent && (1...255).contains(bytes.uint16(at: offset + 4)) ? .yes : .no
-  }
-
-  func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
-    switch canStart(bytes, offset, atEnd: atEnd) {
-    case .no: return .no
-    case .needsMore: return .needsMore
-    case .yes: break
-    }
-    guard case .complete(let length) = extent(bytes, offset) else { return atEnd ? .no : .needsMore }
-    if length == FeedbackTuple.headerLength + 32, bytes.uint32(at: offset) != 0 { return .yes }
-    guard offset + length < bytes.byteCount else { return atEnd ? .yes : .needsMore }
-    return canStart(bytes, offset + length, atEnd: atEnd)
   }
 }

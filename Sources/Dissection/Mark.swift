@@ -1,0 +1,7 @@
+import PacketCapture
+
+/// The packet that brought certain bytes, and its time.
+struct Mark: Sendable {
+  var time: Timestamp
+  var packet: Int
+}
