@@ -357,19 +357,19 @@ import Testing
 
   /// What holds for every conversation that is over.
   private func check(_ conversation: SealedConversation, location: SourceLocation = #_sourceLocation) {
-    for (output, half) in [
+    for (output, direction) in [
       (conversation.client, conversation.stream.client), (conversation.server, conversation.stream.server),
     ] {
       #expect(output.ends == 1 && !output.isBroken, sourceLocation: location)
-      #expect(output.bytes.count <= half.wireBytes, sourceLocation: location)
-      #expect(half.partial.count <= RecordHeader.length + RecordHeader.maximumFragment, sourceLocation: location)
-      #expect(half.held.isEmpty && half.tail.count <= 64, sourceLocation: location)
+      #expect(output.bytes.count <= direction.wireBytes, sourceLocation: location)
+      #expect(direction.partial.count <= RecordHeader.length + RecordHeader.maximumFragment, sourceLocation: location)
+      #expect(direction.held.isEmpty && direction.tail.count <= 64, sourceLocation: location)
     }
   }
 
   /// Bytes that a direction keeps of a handshake message.
-  private func assembled(_ half: TLSHalf) throws -> Int {
-    let partial = Mirror(reflecting: half.handshake).children.first { $0.label == "partial" }?.value
+  private func assembled(_ direction: TLSDirection) throws -> Int {
+    let partial = Mirror(reflecting: direction.handshake).children.first { $0.label == "partial" }?.value
     return try #require(partial as? [UInt8]).count
   }
 }

@@ -2,112 +2,114 @@ import TLSFoundation
 
 /// What handshake messages and alerts say.
 extension TLSStream {
-  func receive(_ message: HandshakeMessage, _ half: TLSHalf) {
-    let isClient = half.side == .client
+  func receive(_ message: HandshakeMessage, _ direction: TLSDirection) {
+    let isClient = direction.side == .client
     switch message.kind {
-    case .clientHello where isClient: receive(ClientHello(message.body), message, half)
-    case .serverHello where !isClient: receive(ServerHello(message.body), message, half)
+    case .clientHello where isClient: receive(ClientHello(message.body), message, direction)
+    case .serverHello where !isClient: receive(ServerHello(message.body), message, direction)
     case .certificate:
-      keep(message, half)
-      receive(certificate: message, half)
+      keep(message, direction)
+      receive(certificate: message, direction)
     case .serverHelloDone where !isClient:
-      keep(message, half)
-      half.negotiation.hasServerHelloDone = true
+      keep(message, direction)
+      direction.negotiation.hasServerHelloDone = true
     case .clientKeyExchange where isClient:
-      keep(message, half)
-      receive(keyExchange: message, half)
+      keep(message, direction)
+      receive(keyExchange: message, direction)
     case .newSessionTicket where !isClient:
-      let version: TLSVersion = isModern(half) ? .tls13 : .tls12
+      let version: TLSVersion = isModern(direction) ? .tls13 : .tls12
       let ticket = NewSessionTicket.ticket(message.body, version)
       if version >= .tls13 {
         if let ticket, clientSubject != nil {
           secrets.remember(ticket, SessionMemory.Session(clientSubject: clientSubject))
         }
       } else {
-        half.negotiation.newTicket = ticket
-        rememberSession(half)
+        direction.negotiation.newTicket = ticket
+        rememberSession(direction)
       }
-    case .encryptedExtensions where !isClient && half.negotiation.version == .tls13:
-      half.negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
-    case .endOfEarlyData where half.active?.stage == .early: advance(half, from: .early)
-    case .finished where half.active?.stage == .handshake: advance(half, from: .handshake)
-    case .keyUpdate where half.active?.stage == .data && isModern(half): updateKeys(half)
-    case .helloRetryRequest where !isClient: half.negotiation.noteRetryRequest()
+    case .encryptedExtensions where !isClient && direction.negotiation.version == .tls13:
+      direction.negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
+    case .endOfEarlyData where direction.active?.stage == .early: advance(direction, from: .early)
+    case .finished where direction.active?.stage == .handshake: advance(direction, from: .handshake)
+    case .keyUpdate where direction.active?.stage == .data && isModern(direction): updateKeys(direction)
+    case .helloRetryRequest where !isClient: direction.negotiation.noteRetryRequest()
     case .helloRequest: break
-    default: keep(message, half)
+    default: keep(message, direction)
     }
   }
 
   /// TLS 1.3 is spoken: the keys in use say so, or the server's hello.
-  func isModern(_ half: TLSHalf) -> Bool {
-    (half.active?.decryptor.version ?? half.negotiation.version ?? .tls12) >= .tls13
+  func isModern(_ direction: TLSDirection) -> Bool {
+    (direction.active?.decryptor.version ?? direction.negotiation.version ?? .tls12) >= .tls13
   }
 
-  private func keep(_ message: HandshakeMessage, _ half: TLSHalf) {
-    guard !isModern(half) else { return }
-    half.negotiation.keep(message.bytes, fromClient: half.side == .client, maximumLength: limits.maximumHandshakeLength)
+  private func keep(_ message: HandshakeMessage, _ direction: TLSDirection) {
+    guard !isModern(direction) else { return }
+    direction.negotiation.keep(
+      message.bytes, fromClient: direction.side == .client, maximumLength: limits.maximumHandshakeLength)
   }
 
-  private func receive(_ hello: ClientHello?, _ message: HandshakeMessage, _ half: TLSHalf) {
+  private func receive(_ hello: ClientHello?, _ message: HandshakeMessage, _ direction: TLSDirection) {
     guard let hello else { return }
-    renegotiateIfSealed(half)
-    half.negotiation.clientHello = hello
-    half.negotiation.clientRandom = hello.random
-    half.negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
-    recallSubject(half)
+    renegotiateIfSealed(direction)
+    direction.negotiation.clientHello = hello
+    direction.negotiation.clientRandom = hello.random
+    direction.negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
+    recallSubject(direction)
   }
 
   /// A hello in a sealed record begins another handshake.
-  private func renegotiateIfSealed(_ half: TLSHalf) {
-    guard half.active != nil else { return }
-    half.negotiation = half.negotiation.following()
+  private func renegotiateIfSealed(_ direction: TLSDirection) {
+    guard direction.active != nil else { return }
+    direction.negotiation = direction.negotiation.following()
     if abs(client.negotiation.number - server.negotiation.number) > 16 {
-      fail(half, "one side's handshakes run far ahead of the other's")
+      fail(direction, "one side's handshakes run far ahead of the other's")
     }
   }
 
-  private func receive(_ hello: ServerHello?, _ message: HandshakeMessage, _ half: TLSHalf) {
+  private func receive(_ hello: ServerHello?, _ message: HandshakeMessage, _ direction: TLSDirection) {
     guard let hello else { return }
-    if hello.isRetryRequest { return half.negotiation.noteRetryRequest() }
-    renegotiateIfSealed(half)
-    half.negotiation.serverHello = hello
+    if hello.isRetryRequest { return direction.negotiation.noteRetryRequest() }
+    renegotiateIfSealed(direction)
+    direction.negotiation.serverHello = hello
     firstServerHello = firstServerHello ?? hello
-    keyExchange = keyExchange ?? half.negotiation.keyExchange
-    keep(message, half)
-    recallSubject(half)
+    keyExchange = keyExchange ?? direction.negotiation.keyExchange
+    keep(message, direction)
+    recallSubject(direction)
   }
 
   /// A resumed session's client presented its certificate when the session began.
-  private func recallSubject(_ half: TLSHalf) {
-    guard clientSubject == nil, let hello = half.negotiation.serverHello else { return }
+  private func recallSubject(_ direction: TLSDirection) {
+    guard clientSubject == nil, let hello = direction.negotiation.serverHello else { return }
     // A ticket that is offered may be refused; up to TLS 1.2 that shows when keys are in use.
     let isTaken =
       hello.version >= .tls13
-      || (!hello.sessionID.isEmpty && hello.sessionID == half.negotiation.clientHello?.sessionID) || isResumed == true
+      || (!hello.sessionID.isEmpty && hello.sessionID == direction.negotiation.clientHello?.sessionID)
+      || isResumed == true
     guard isTaken else { return }
-    for identifier in sessionIdentifiers(hello, half) where clientSubject == nil {
+    for identifier in sessionIdentifiers(hello, direction) where clientSubject == nil {
       clientSubject = secrets.session(identifier)?.clientSubject
     }
   }
 
-  private func receive(certificate message: HandshakeMessage, _ half: TLSHalf) {
-    guard let der = CertificateMessage.first(message.body, isModern(half) ? .tls13 : .tls12) else { return }
-    if half.side == .client {
+  private func receive(certificate message: HandshakeMessage, _ direction: TLSDirection) {
+    guard let der = CertificateMessage.first(message.body, isModern(direction) ? .tls13 : .tls12) else { return }
+    if direction.side == .client {
       clientSubject = Certificate(der: der)?.subject ?? clientSubject
     } else {
-      half.negotiation.serverCertificate = der
+      direction.negotiation.serverCertificate = der
     }
   }
 
-  private func receive(keyExchange message: HandshakeMessage, _ half: TLSHalf) {
-    half.negotiation.hasClientKeyExchange = true
-    half.negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(
-      message.body, half.negotiation.serverHello)
+  private func receive(keyExchange message: HandshakeMessage, _ direction: TLSDirection) {
+    direction.negotiation.hasClientKeyExchange = true
+    direction.negotiation.encryptedPremaster = ClientKeyExchange.encryptedPremaster(
+      message.body, direction.negotiation.serverHello)
   }
 
   /// By what a resumed session may be known.
-  func sessionIdentifiers(_ hello: ServerHello, _ half: TLSHalf) -> [[UInt8]] {
-    guard let client = half.negotiation.clientHello else { return [] }
+  func sessionIdentifiers(_ hello: ServerHello, _ direction: TLSDirection) -> [[UInt8]] {
+    guard let client = direction.negotiation.clientHello else { return [] }
     if hello.version >= .tls13 {
       return hello.extensions.selectsPreSharedKey ? client.extensions.preSharedKeys : []
     }
@@ -118,51 +120,53 @@ extension TLSStream {
   }
 
   /// Keeps what is needed when the session is resumed.
-  func rememberSession(_ half: TLSHalf) {
-    guard let hello = half.negotiation.serverHello, hello.version < .tls13 else { return }
-    let session = SessionMemory.Session(master: half.negotiation.provenMaster, clientSubject: clientSubject)
+  func rememberSession(_ direction: TLSDirection) {
+    guard let hello = direction.negotiation.serverHello, hello.version < .tls13 else { return }
+    let session = SessionMemory.Session(master: direction.negotiation.provenMaster, clientSubject: clientSubject)
     guard session.master != nil || session.clientSubject != nil else { return }
     secrets.remember(hello.sessionID, session)
-    if let ticket = half.negotiation.newTicket { secrets.remember(ticket, session) }
+    if let ticket = direction.negotiation.newTicket { secrets.remember(ticket, session) }
   }
 
-  func noteResumption(_ half: TLSHalf) {
-    isResumed = isResumed ?? half.negotiation.isResumed(isWhole: !client.hadGap && !server.hadGap)
-    if isResumed == true { recallSubject(half) }
+  func noteResumption(_ direction: TLSDirection) {
+    isResumed = isResumed ?? direction.negotiation.isResumed(isWhole: !client.hadGap && !server.hadGap)
+    if isResumed == true { recallSubject(direction) }
   }
 
   // MARK: keys change
 
   /// After a ChangeCipherSpec, and up to TLS 1.2: the next record has the keys of the last handshake.
-  func changeKeys(_ half: TLSHalf) {
-    half.state = .sealed
+  func changeKeys(_ direction: TLSDirection) {
+    direction.state = .sealed
     // Keys change once in a handshake: the hello of this one is missing.
-    if half.keyedHandshakes > half.negotiation.number { half.negotiation = half.negotiation.following() }
-    half.keyedHandshakes = half.negotiation.number + 1
-    half.epochs = nil
-    half.active = nil
-    half.hasFinished = false
-    half.handshake.reset()
-    noteResumption(half)
+    if direction.keyedHandshakes > direction.negotiation.number {
+      direction.negotiation = direction.negotiation.following()
+    }
+    direction.keyedHandshakes = direction.negotiation.number + 1
+    direction.epochs = nil
+    direction.active = nil
+    direction.hasFinished = false
+    direction.handshake.reset()
+    noteResumption(direction)
     // Without secrets too: the session's subject is in the clear.
-    rememberSession(half)
+    rememberSession(direction)
   }
 
   /// Leaves a stage of TLS 1.3.
-  private func advance(_ half: TLSHalf, from stage: KeyEpoch.Stage) {
-    half.epochs = half.epochs?.filter { $0.stage.rawValue > stage.rawValue }
-    half.active = nil
-    if stage == .handshake { half.hasFinished = true }
+  private func advance(_ direction: TLSDirection, from stage: KeyEpoch.Stage) {
+    direction.epochs = direction.epochs?.filter { $0.stage.rawValue > stage.rawValue }
+    direction.active = nil
+    if stage == .handshake { direction.hasFinished = true }
   }
 
-  private func updateKeys(_ half: TLSHalf) {
-    guard let active = half.active, let next = nextKeys(after: active, half) else { return }
+  private func updateKeys(_ direction: TLSDirection) {
+    guard let active = direction.active, let next = nextKeys(after: active, direction) else { return }
     next.isProven = true
-    half.active = next
+    direction.active = next
   }
 
-  func note(_ alert: Alert?, _ half: TLSHalf) {
+  func note(_ alert: Alert?, _ direction: TLSDirection) {
     guard let alert, alert.description != Alert.closeNotify, self.alert == nil else { return }
-    self.alert = "\(alert.name) from the \(half.side.name)"
+    self.alert = "\(alert.name) from the \(direction.side.name)"
   }
 }

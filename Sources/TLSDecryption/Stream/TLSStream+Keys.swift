@@ -4,58 +4,58 @@ import TLSFoundation
 extension TLSStream {
   enum Preparation {
     case ready
-    case wait(TLSHalf.Waiting)
+    case wait(TLSDirection.Waiting)
     case failed(String)
   }
 
   /// Collects the keys that may open a direction's records.
-  func prepare(_ half: TLSHalf) -> Preparation {
-    for reason in [TLSHalf.Waiting.hello, .answer] where half.mayWait && mustWait(half, for: reason) {
+  func prepare(_ direction: TLSDirection) -> Preparation {
+    for reason in [TLSDirection.Waiting.hello, .answer] where direction.mayWait && mustWait(direction, for: reason) {
       return .wait(reason)
     }
-    var preparation = collect(half)
-    if case .failed = preparation, secrets.readLate() { preparation = collect(half) }
-    guard case .failed = preparation, half.mayWait else { return preparation }
-    for reason in [TLSHalf.Waiting.keyExchange, .secrets(generation: secrets.generation)]
-    where mustWait(half, for: reason) { return .wait(reason) }
+    var preparation = collect(direction)
+    if case .failed = preparation, secrets.readLate() { preparation = collect(direction) }
+    guard case .failed = preparation, direction.mayWait else { return preparation }
+    for reason in [TLSDirection.Waiting.keyExchange, .secrets(generation: secrets.generation)]
+    where mustWait(direction, for: reason) { return .wait(reason) }
     return preparation
   }
 
   /// Whether what a direction waits for is still to come.
-  func mustWait(_ half: TLSHalf, for reason: TLSHalf.Waiting) -> Bool {
-    let other = self.half(half.side.other)
-    let negotiation = half.negotiation
+  func mustWait(_ direction: TLSDirection, for reason: TLSDirection.Waiting) -> Bool {
+    let other = self.direction(direction.side.other)
+    let negotiation = direction.negotiation
     switch reason {
     case .hello:
       let isMissing =
-        half.side == .client
+        direction.side == .client
         ? negotiation.serverHello == nil && negotiation.clientRandom != nil
         : negotiation.clientRandom == nil && negotiation.serverHello != nil
       return isMissing && other.mayBring(negotiation)
-    case .answer: return waitsForAnswerToEarlyData(half, other)
+    case .answer: return waitsForAnswerToEarlyData(direction, other)
     case .keyExchange:
-      return half.side == .server && needsClientKeyExchange(half) && other.mayBring(negotiation)
+      return direction.side == .server && needsClientKeyExchange(direction) && other.mayBring(negotiation)
     case .secrets(let generation): return secrets.mayGrow && secrets.generation == generation
     }
   }
 
   /// Whether the server takes early data is known from its first sealed record.
-  private func waitsForAnswerToEarlyData(_ half: TLSHalf, _ other: TLSHalf) -> Bool {
-    guard half.side == .client, half.negotiation.clientHello?.extensions.earlyData == true,
-      half.negotiation.acceptsEarlyData == nil, let clientRandom = half.negotiation.clientRandom,
+  private func waitsForAnswerToEarlyData(_ direction: TLSDirection, _ other: TLSDirection) -> Bool {
+    guard direction.side == .client, direction.negotiation.clientHello?.extensions.earlyData == true,
+      direction.negotiation.acceptsEarlyData == nil, let clientRandom = direction.negotiation.clientRandom,
       other.sealedRecords == 0, !other.isOver, !other.hadGap, other.state != .failed
     else { return false }
     return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
   }
 
-  private func needsClientKeyExchange(_ half: TLSHalf) -> Bool {
-    !secrets.serverKeys.isEmpty && half.negotiation.suite?.usesRSAKeyExchange == true
-      && !half.negotiation.hasClientKeyExchange
+  private func needsClientKeyExchange(_ direction: TLSDirection) -> Bool {
+    !secrets.serverKeys.isEmpty && direction.negotiation.suite?.usesRSAKeyExchange == true
+      && !direction.negotiation.hasClientKeyExchange
   }
 
-  func collect(_ half: TLSHalf) -> Preparation {
-    half.generation = secrets.generation
-    guard let hello = half.negotiation.serverHello else { return collectWithoutServerHello(half) }
+  func collect(_ direction: TLSDirection) -> Preparation {
+    direction.generation = secrets.generation
+    guard let hello = direction.negotiation.serverHello else { return collectWithoutServerHello(direction) }
     guard hello.version >= .ssl3, hello.version <= .tls13 else { return .failed("\(hello.version) is not supported") }
     guard hello.suite.protection != nil else { return .failed("cipher suite not supported: \(hello.suite.name)") }
     if hello.compression != 0 {
@@ -70,12 +70,14 @@ extension TLSStream {
     }
     let candidates: [KeyEpoch]
     if hello.version >= .tls13 {
-      candidates = modernEpochs(half, hello)
+      candidates = modernEpochs(direction, hello)
     } else {
-      candidates = [KeyEpoch(stage: .data, candidates: masterCandidates(half, hello))]
+      candidates = [KeyEpoch(stage: .data, candidates: masterCandidates(direction, hello))]
     }
-    guard candidates.contains(where: { !$0.candidates.isEmpty }) else { return .failed(missingSecret(hello, half)) }
-    half.epochs = candidates
+    guard candidates.contains(where: { !$0.candidates.isEmpty }) else {
+      return .failed(missingSecret(hello, direction))
+    }
+    direction.epochs = candidates
     return .ready
   }
 
@@ -88,19 +90,19 @@ extension TLSStream {
       : [(.handshake, .serverHandshakeTraffic), (.data, .serverTraffic)]
   }
 
-  private func modernEpochs(_ half: TLSHalf, _ hello: ServerHello) -> [KeyEpoch] {
+  private func modernEpochs(_ direction: TLSDirection, _ hello: ServerHello) -> [KeyEpoch] {
     let length = hello.suite.derivationHash(.tls13).length
-    return Self.labels(half.side).map { stage, label in
-      if stage == .early && half.negotiation.clientHello?.extensions.earlyData != true {
+    return Self.labels(direction.side).map { stage, label in
+      if stage == .early && direction.negotiation.clientHello?.extensions.earlyData != true {
         return KeyEpoch(stage: stage, candidates: [])
       }
       let lines: [KeyLogLine]
-      if let random = half.negotiation.clientRandom {
+      if let random = direction.negotiation.clientRandom {
         lines = secrets.find(label, random).map { KeyLogLine(label, key: random, secret: $0) }
       } else {
         // The ClientHello is missing; the key log may know it.
         let all = secrets.all(label)
-        lines = mayGuess(half, all) ? all : []
+        lines = mayGuess(direction, all) ? all : []
       }
       return KeyEpoch(
         stage: stage,
@@ -120,9 +122,9 @@ extension TLSStream {
   }
 
   /// Without the ServerHello only TLS 1.3 can be opened, by trying: what it negotiated is in the secret's length.
-  private func collectWithoutServerHello(_ half: TLSHalf) -> Preparation {
-    guard let random = half.negotiation.clientRandom else { return guess(half) }
-    let epochs = Self.labels(half.side).map { stage, label in
+  private func collectWithoutServerHello(_ direction: TLSDirection) -> Preparation {
+    guard let random = direction.negotiation.clientRandom else { return guess(direction) }
+    let epochs = Self.labels(direction.side).map { stage, label in
       KeyEpoch(
         stage: stage,
         candidates: secrets.find(label, random).flatMap {
@@ -132,17 +134,17 @@ extension TLSStream {
     guard epochs.contains(where: { !$0.candidates.isEmpty }) else {
       return .failed(secrets.isEmpty ? Self.noSecrets : "no ServerHello in the capture")
     }
-    half.epochs = epochs
+    direction.epochs = epochs
     return .ready
   }
 
   /// Without either hello any traffic secret of the key log may be the connection's.
-  private func guess(_ half: TLSHalf) -> Preparation {
+  private func guess(_ direction: TLSDirection) -> Preparation {
     guard !secrets.isEmpty else { return .failed(Self.noSecrets) }
-    let label = half.side == .client ? KeyLogLabel.clientTraffic : .serverTraffic
+    let label = direction.side == .client ? KeyLogLabel.clientTraffic : .serverTraffic
     let lines = secrets.all(label)
-    guard !lines.isEmpty, mayGuess(half, lines) else { return .failed(noTrafficSecret(lines.count)) }
-    half.epochs = [KeyEpoch(stage: .data, candidates: lines.flatMap { candidates($0, .data) })]
+    guard !lines.isEmpty, mayGuess(direction, lines) else { return .failed(noTrafficSecret(lines.count)) }
+    direction.epochs = [KeyEpoch(stage: .data, candidates: lines.flatMap { candidates($0, .data) })]
     return .ready
   }
 
@@ -152,12 +154,12 @@ extension TLSStream {
   }
 
   /// Whether the keys of all these may be made, to be tried with one record; few records of a direction are tried so.
-  private func mayGuess(_ half: TLSHalf, _ lines: [KeyLogLine]) -> Bool {
-    half.isGuessing = true
+  private func mayGuess(_ direction: TLSDirection, _ lines: [KeyLogLine]) -> Bool {
+    direction.isGuessing = true
     let maximumRecords = 32
     // Making keys takes as long as this many attempts to open a short record; there are up to four suites.
     let cost = 256
-    return half.failures < maximumRecords && secrets.mayGuess(costing: cost * lines.count)
+    return direction.failures < maximumRecords && secrets.mayGuess(costing: cost * lines.count)
   }
 
   private func noTrafficSecret(_ count: Int) -> String {
@@ -167,31 +169,32 @@ extension TLSStream {
 
   // MARK: up to TLS 1.2
 
-  private func masterCandidates(_ half: TLSHalf, _ hello: ServerHello) -> [KeyCandidate] {
-    guard let clientRandom = half.negotiation.clientRandom else {
+  private func masterCandidates(_ direction: TLSDirection, _ hello: ServerHello) -> [KeyCandidate] {
+    guard let clientRandom = direction.negotiation.clientRandom else {
       // The ClientHello is missing; the key log may know it.
       let lines = secrets.all(.clientRandom)
-      guard mayGuess(half, lines) else { return [] }
-      return lines.compactMap { masterCandidate($0.secret, clientRandom: $0.key, half, hello) }
+      guard mayGuess(direction, lines) else { return [] }
+      return lines.compactMap { masterCandidate($0.secret, clientRandom: $0.key, direction, hello) }
     }
-    return masters(clientRandom, half, hello).compactMap {
-      masterCandidate($0, clientRandom: clientRandom, half, hello)
+    return masters(clientRandom, direction, hello).compactMap {
+      masterCandidate($0, clientRandom: clientRandom, direction, hello)
     }
   }
 
   /// The master secrets that may be this connection's, the likeliest first.
-  private func masters(_ clientRandom: [UInt8], _ half: TLSHalf, _ hello: ServerHello) -> [[UInt8]] {
-    if let proven = half.negotiation.provenMaster { return [proven] }
+  private func masters(_ clientRandom: [UInt8], _ direction: TLSDirection, _ hello: ServerHello) -> [[UInt8]] {
+    if let proven = direction.negotiation.provenMaster { return [proven] }
     var masters = secrets.find(.clientRandom, clientRandom)
     var premasters = secrets.find(.premaster, clientRandom)
-    if let encrypted = half.negotiation.encryptedPremaster {
+    if let encrypted = direction.negotiation.encryptedPremaster {
       premasters += secrets.find(.rsa, Array(encrypted.prefix(8)))
-      if masters.isEmpty && premasters.isEmpty { premasters += openedPremasters(encrypted, half) }
+      if masters.isEmpty && premasters.isEmpty { premasters += openedPremasters(encrypted, direction) }
     }
     if !premasters.isEmpty {
       let usesSessionHash =
-        hello.extensions.extendedMasterSecret && half.negotiation.clientHello?.extensions.extendedMasterSecret == true
-      let hash = usesSessionHash ? half.negotiation.sessionHash(hello.suite.derivationHash(hello.version)) : nil
+        hello.extensions.extendedMasterSecret
+        && direction.negotiation.clientHello?.extensions.extendedMasterSecret == true
+      let hash = usesSessionHash ? direction.negotiation.sessionHash(hello.suite.derivationHash(hello.version)) : nil
       if !usesSessionHash || hash != nil {
         masters += premasters.map {
           KeySchedule.master(
@@ -201,28 +204,28 @@ extension TLSStream {
       }
     }
     if !hello.sessionID.isEmpty { masters += secrets.find(.sessionID, hello.sessionID) }
-    for identifier in sessionIdentifiers(hello, half) {
+    for identifier in sessionIdentifiers(hello, direction) {
       if let master = secrets.session(identifier)?.master { masters.append(master) }
     }
     return Array(masters.prefix(limits.maximumCandidates))
   }
 
   /// What the server's private keys make of the ClientKeyExchange.
-  private func openedPremasters(_ encrypted: [UInt8], _ half: TLSHalf) -> [[UInt8]] {
-    guard half.negotiation.suite?.usesRSAKeyExchange == true else { return [] }
-    let certificate = half.negotiation.serverCertificate.flatMap(Certificate.init(der:))
+  private func openedPremasters(_ encrypted: [UInt8], _ direction: TLSDirection) -> [[UInt8]] {
+    guard direction.negotiation.suite?.usesRSAKeyExchange == true else { return [] }
+    let certificate = direction.negotiation.serverCertificate.flatMap(Certificate.init(der:))
     return secrets.serverKeys.filter { key in certificate.flatMap { key.matches($0) } ?? true }
       .compactMap { $0.decrypt(encrypted) }
   }
 
   private func masterCandidate(
-    _ master: [UInt8], clientRandom: [UInt8], _ half: TLSHalf, _ hello: ServerHello
+    _ master: [UInt8], clientRandom: [UInt8], _ direction: TLSDirection, _ hello: ServerHello
   ) -> KeyCandidate? {
     guard
       let keys = KeySchedule.keys(
         master: master, hello.suite, hello.version, clientRandom: clientRandom, serverRandom: hello.random),
       let decryptor = RecordDecryptor(
-        half.side == .client ? keys.client : keys.server, hello.suite, hello.version,
+        direction.side == .client ? keys.client : keys.server, hello.suite, hello.version,
         encryptThenMAC: hello.extensions.encryptThenMAC)
     else { return nil }
     return KeyCandidate(
@@ -235,31 +238,31 @@ extension TLSStream {
   public static let noSecrets = "no key log or server key was given"
 
   /// Why no secret was found, in words.
-  private func missingSecret(_ hello: ServerHello, _ half: TLSHalf) -> String {
+  private func missingSecret(_ hello: ServerHello, _ direction: TLSDirection) -> String {
     if secrets.isEmpty { return Self.noSecrets }
-    guard let clientRandom = half.negotiation.clientRandom else { return "no ClientHello in the capture" }
+    guard let clientRandom = direction.negotiation.clientRandom else { return "no ClientHello in the capture" }
     var reasons: [String] = []
     if secrets.hasKeyLog {
       let hex = clientRandom.prefix(4).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
       let lines = secrets.keyLogLines
       reasons.append("client random \(hex)… is not in the key log (\(lines) \(lines == 1 ? "line" : "lines"))")
     }
-    if !secrets.serverKeys.isEmpty { reasons.append(uselessServerKey(hello, half)) }
+    if !secrets.serverKeys.isEmpty { reasons.append(uselessServerKey(hello, direction)) }
     return reasons.joined(separator: "; ")
   }
 
-  private func uselessServerKey(_ hello: ServerHello, _ half: TLSHalf) -> String {
+  private func uselessServerKey(_ hello: ServerHello, _ direction: TLSDirection) -> String {
     if hello.version >= .tls13 { return "a server key opens no TLS 1.3; a key log does" }
     if !hello.suite.usesRSAKeyExchange {
       let exchange = hello.suite.keyExchange ?? "its"
       return "a server key does not open \(exchange) key exchange; a key log does"
     }
-    if !half.negotiation.hasClientKeyExchange {
-      return half.negotiation.isResumed(isWhole: true) == true
+    if !direction.negotiation.hasClientKeyExchange {
+      return direction.negotiation.isResumed(isWhole: true) == true
         ? "the session was resumed, and where it began is not in the capture"
         : "no ClientKeyExchange in the capture"
     }
-    if let certificate = half.negotiation.serverCertificate.flatMap(Certificate.init(der:)),
+    if let certificate = direction.negotiation.serverCertificate.flatMap(Certificate.init(der:)),
       !secrets.serverKeys.contains(where: { $0.matches(certificate) ?? true })
     {
       return "wrong server key: it is not that of the server's certificate"

@@ -8,26 +8,27 @@ extension TLSStream {
   /// Reads records of data for as long as they open. Returns where the first other one begins, which the careful way must
   /// read; `nil` when all bytes were read.
   func readStraight(
-    _ bytes: RawSpan, _ half: TLSHalf, _ decryptor: RecordDecryptor, _ point: CapturePoint, _ emit: PlaintextReceiver
+    _ bytes: RawSpan, _ direction: TLSDirection, _ decryptor: RecordDecryptor, _ point: CapturePoint,
+    _ emit: PlaintextReceiver
   ) -> Int? {
     var partial: [UInt8] = []
     var output: [UInt8] = []
-    swap(&partial, &half.partial)
+    swap(&partial, &direction.partial)
     swap(&output, &secrets.workspace.output)
-    let start = half.offset
+    let start = direction.offset
     var offset = start
     var records = 0
     defer {
       swap(&output, &secrets.workspace.output)
-      half.offset = offset
-      half.plaintextBytes += offset - start
-      half.records += records
-      half.sealedRecords += records
-      half.openedRecords += records
-      if offset > start { half.openedData = true }
+      direction.offset = offset
+      direction.plaintextBytes += offset - start
+      direction.records += records
+      direction.sealedRecords += records
+      direction.openedRecords += records
+      if offset > start { direction.openedData = true }
     }
     let version = min(decryptor.version, .tls12)
-    let side = half.side
+    let side = direction.side
     var position = 0
 
     if !partial.isEmpty {
@@ -44,7 +45,7 @@ extension TLSStream {
           else {
             // As if nothing had been added.
             partial.removeLast(partial.count - before)
-            swap(&partial, &half.partial)
+            swap(&partial, &direction.partial)
             return 0
           }
           records += 1
@@ -59,13 +60,13 @@ extension TLSStream {
     while bytes.byteCount - position >= RecordHeader.length {
       let header = RecordHeader(bytes, at: position)
       guard header.type == .applicationData, header.version == version, header.isPlausible else {
-        swap(&partial, &half.partial)
+        swap(&partial, &direction.partial)
         return position
       }
       guard bytes.byteCount - position >= header.recordLength else { break }
       let fragment = bytes.extracting(position + RecordHeader.length..<position + header.recordLength)
       guard let opened = decryptor.openNextData(header, fragment, into: &output) else {
-        swap(&partial, &half.partial)
+        swap(&partial, &direction.partial)
         return position
       }
       records += 1
@@ -76,7 +77,7 @@ extension TLSStream {
       }
     }
     if position < bytes.byteCount { partial.append(copying: bytes.extracting(position..<bytes.byteCount)) }
-    swap(&partial, &half.partial)
+    swap(&partial, &direction.partial)
     return nil
   }
 

@@ -12,59 +12,61 @@ struct KeyMatch {
 extension TLSStream {
   /// Tries the likely first: that nothing is missing, what the nonce says, new keys; then as many missing records as the
   /// bytes may have held.
-  func match(_ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf) -> KeyMatch? {
-    let waiting = half.epochs?.flatMap(\.candidates) ?? []
-    guard let region = half.region else {
+  func match(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
+    let waiting = direction.epochs?.flatMap(\.candidates) ?? []
+    guard let region = direction.region else {
       // Its key stream has moved on: there is one attempt only, and it has been made.
-      if let active = half.active, !active.decryptor.isRC4,
-        let match = attempt(active, active.decryptor.sequence, header, fragment, half)
+      if let active = direction.active, !active.decryptor.isRC4,
+        let match = attempt(active, active.decryptor.sequence, header, fragment, direction)
       {
         return match
       }
-      for candidate in waiting { if let match = attempt(candidate, 0, header, fragment, half) { return match } }
+      for candidate in waiting { if let match = attempt(candidate, 0, header, fragment, direction) { return match } }
       return nil
     }
     let isUncertain = region.missing > 0 || region.isBeforeCapture || !region.isExact || region.lowest > 1
-    if let active = half.active {
+    if let active = direction.active {
       let base = active.decryptor.sequence
       // A nonce may say anything; the bytes that are missing hold so many records and no more.
       if isUncertain, let likely = active.decryptor.likelySequence(fragment), likely >= base,
-        likely - base <= UInt64(max(region.highest, 16)), let match = attempt(active, likely, header, fragment, half)
+        likely - base <= UInt64(max(region.highest, 16)),
+        let match = attempt(active, likely, header, fragment, direction)
       {
         return match
       }
-      if let match = attempt(active, base &+ UInt64(region.lowest), header, fragment, half) { return match }
+      if let match = attempt(active, base &+ UInt64(region.lowest), header, fragment, direction) { return match }
     }
-    for candidate in waiting { if let match = attempt(candidate, 0, header, fragment, half) { return match } }
-    return isUncertain ? search(region, waiting, header, fragment, half) : nil
+    for candidate in waiting { if let match = attempt(candidate, 0, header, fragment, direction) { return match } }
+    return isUncertain ? search(region, waiting, header, fragment, direction) : nil
   }
 
   /// Few missing records are likelier than many, so all keys are tried with the small numbers first. The large ones are
   /// tried with fewer and fewer records that nothing fits, and not to the last attempt.
   private func search(
-    _ region: SkippedRegion, _ waiting: [KeyCandidate], _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
+    _ region: SkippedRegion, _ waiting: [KeyCandidate], _ header: RecordHeader, _ fragment: RawSpan,
+    _ direction: TLSDirection
   ) -> KeyMatch? {
-    half.trials += 1
-    let isWide = half.trials & (half.trials - 1) == 0
-    let active = half.active.flatMap { $0.decryptor.mayOpen(fragment, &secrets.workspace.output) ? $0 : nil }
+    direction.trials += 1
+    let isWide = direction.trials & (direction.trials - 1) == 0
+    let active = direction.active.flatMap { $0.decryptor.mayOpen(fragment, &secrets.workspace.output) ? $0 : nil }
     var from = 0
     for limit in [16, 256, 4_096, limits.maximumMissingRecords] {
       let to = min(limit, limits.maximumMissingRecords)
-      if limit > 16 && (!isWide || half.attempts > limits.maximumAttempts / 2) { return nil }
+      if limit > 16 && (!isWide || direction.attempts > limits.maximumAttempts / 2) { return nil }
       if let active {
         let lowest = region.isExact ? 0 : region.lowest
         let base = active.decryptor.sequence
         for more in from..<max(from, min(to, max(region.highest - lowest, 16) + 1)) {
-          guard mayTry(half), limit <= 16 || secrets.mayGuess() else { return nil }
-          if let match = attempt(active, base &+ UInt64(lowest + more), header, fragment, half) { return match }
+          guard mayTry(direction), limit <= 16 || secrets.mayGuess() else { return nil }
+          if let match = attempt(active, base &+ UInt64(lowest + more), header, fragment, direction) { return match }
         }
-        if from == 0, let match = attemptNextKeys(after: active, header, fragment, half) { return match }
+        if from == 0, let match = attemptNextKeys(after: active, header, fragment, direction) { return match }
       }
       for candidate in waiting where candidate.stage == .data || limit == 16 {
         guard candidate.decryptor.mayOpen(fragment, &secrets.workspace.output) else { continue }
         for number in max(from, 1)..<max(min(to, max(region.highest, 1) + 1), max(from, 1)) {
-          guard mayTry(half), limit <= 16 && !region.isBeforeCapture || secrets.mayGuess() else { return nil }
-          if let match = attempt(candidate, UInt64(number), header, fragment, half) { return match }
+          guard mayTry(direction), limit <= 16 && !region.isBeforeCapture || secrets.mayGuess() else { return nil }
+          if let match = attempt(candidate, UInt64(number), header, fragment, direction) { return match }
         }
       }
       from = to
@@ -72,28 +74,30 @@ extension TLSStream {
     return nil
   }
 
-  private func mayTry(_ half: TLSHalf) -> Bool { half.attempts <= limits.maximumAttempts }
+  private func mayTry(_ direction: TLSDirection) -> Bool { direction.attempts <= limits.maximumAttempts }
 
   private func attempt(
-    _ candidate: KeyCandidate, _ sequence: UInt64, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
+    _ candidate: KeyCandidate, _ sequence: UInt64, _ header: RecordHeader, _ fragment: RawSpan,
+    _ direction: TLSDirection
   ) -> KeyMatch? {
     if let opened = candidate.decryptor.open(header, fragment, sequence: sequence, into: &secrets.workspace.output) {
       return KeyMatch(candidate: candidate, sequence: sequence, opened: opened)
     }
     // A long record takes longer, with some ciphers as long as hundreds of short ones.
-    if half.region != nil { half.attempts += 1 + fragment.byteCount >> 10 }
+    if direction.region != nil { direction.attempts += 1 + fragment.byteCount >> 10 }
     return nil
   }
 
   /// The message that changed the keys of TLS 1.3 may be missing.
   private func attemptNextKeys(
-    after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ half: TLSHalf
+    after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection
   ) -> KeyMatch? {
-    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, half) else {
+    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, direction)
+    else {
       return nil
     }
-    for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) where mayTry(half) {
-      if let match = attempt(next, number, header, fragment, half) { return match }
+    for number in 0..<min(256, UInt64(limits.maximumMissingRecords)) where mayTry(direction) {
+      if let match = attempt(next, number, header, fragment, direction) { return match }
     }
     return nil
   }

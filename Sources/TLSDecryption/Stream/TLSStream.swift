@@ -9,8 +9,8 @@ import TLSFoundation
 public final class TLSStream {
   let secrets: Secrets
   let limits: TLSLimits
-  let client: TLSHalf
-  let server: TLSHalf
+  let client: TLSDirection
+  let server: TLSDirection
   var problem: String?
   var clientSubject: String?
   var isResumed: Bool?
@@ -23,8 +23,8 @@ public final class TLSStream {
     self.secrets = secrets
     self.limits = limits
     let negotiation = Negotiation()
-    client = TLSHalf(.client, negotiation)
-    server = TLSHalf(.server, negotiation)
+    client = TLSDirection(.client, negotiation)
+    server = TLSDirection(.server, negotiation)
   }
 
   deinit { secrets.heldBytes -= client.heldBytes + server.heldBytes }
@@ -49,30 +49,30 @@ public final class TLSStream {
   }
 
   /// Bytes of a direction in the capture, as sent.
-  public func wireBytes(from side: TLSSide) -> Int { half(side).wireBytes }
+  public func wireBytes(from side: TLSSide) -> Int { direction(side).wireBytes }
 
   /// It holds bytes until secrets come; how many.
   public var bytesWaitingForSecrets: Int {
-    [client, server].reduce(0) { sum, half in
-      if case .secrets? = half.waiting { sum + half.heldBytes } else { sum }
+    [client, server].reduce(0) { sum, direction in
+      if case .secrets? = direction.waiting { sum + direction.heldBytes } else { sum }
     }
   }
 
-  func half(_ side: TLSSide) -> TLSHalf { side == .client ? client : server }
+  func direction(_ side: TLSSide) -> TLSDirection { side == .client ? client : server }
 
   // MARK: events
 
   /// Takes the next bytes of a direction.
   public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
-    let half = half(side)
-    half.wireBytes += bytes.byteCount
-    if let decryptor = half.straight {
-      guard let rest = readStraight(bytes, half, decryptor, point, emit) else { return }
-      read(bytes.extracting(rest..<bytes.byteCount), half, point, emit)
-    } else if half.isWaiting {
-      hold(bytes, half, point)
+    let direction = direction(side)
+    direction.wireBytes += bytes.byteCount
+    if let decryptor = direction.straight {
+      guard let rest = readStraight(bytes, direction, decryptor, point, emit) else { return }
+      read(bytes.extracting(rest..<bytes.byteCount), direction, point, emit)
+    } else if direction.isWaiting {
+      hold(bytes, direction, point)
     } else {
-      read(bytes, half, point, emit)
+      read(bytes, direction, point, emit)
     }
     settle(emit)
     client.settleStraight()
@@ -83,11 +83,11 @@ public final class TLSStream {
   public func gap(
     length: Int, reason: PlaintextGapReason, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
   ) {
-    let half = half(side)
-    if half.isWaiting {
-      hold(.gap(length: length, reason, point), 0, half)
+    let direction = direction(side)
+    if direction.isWaiting {
+      hold(.gap(length: length, reason, point), 0, direction)
     } else {
-      readGap(length, reason, half, point, emit)
+      readGap(length, reason, direction, point, emit)
     }
     settle(emit)
     client.settleStraight()
@@ -96,46 +96,46 @@ public final class TLSStream {
 
   /// Notes that a direction has ended.
   public func end(from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
-    let half = half(side)
-    guard !half.isOver else { return }
-    half.isOver = true
-    if half.isWaiting {
-      hold(.end(point), 0, half)
+    let direction = direction(side)
+    guard !direction.isOver else { return }
+    direction.isOver = true
+    if direction.isWaiting {
+      hold(.end(point), 0, direction)
     } else {
-      readEnd(half, point, emit)
+      readEnd(direction, point, emit)
     }
     settle(emit)
   }
 
   /// Ends the connection: what waited is read with what is known.
   public func finish(at point: CapturePoint, _ emit: PlaintextReceiver) {
-    for half in [client, server] { half.mayWait = false }
-    for half in [client, server] where half.isWaiting { replay(half, emit) }
-    for half in [client, server] where !half.isOver { end(from: half.side, at: point, emit) }
+    for direction in [client, server] { direction.mayWait = false }
+    for direction in [client, server] where direction.isWaiting { replay(direction, emit) }
+    for direction in [client, server] where !direction.isOver { end(from: direction.side, at: point, emit) }
     concludeProblem()
   }
 
   // MARK: waiting for the other direction
 
-  func hold(_ bytes: RawSpan, _ half: TLSHalf, _ point: CapturePoint) {
-    hold(.bytes(Array(copying: bytes), point), bytes.byteCount, half)
+  func hold(_ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint) {
+    hold(.bytes(Array(copying: bytes), point), bytes.byteCount, direction)
   }
 
-  func hold(_ piece: TLSHalf.Held, _ count: Int, _ half: TLSHalf) {
-    half.held.append(piece)
+  func hold(_ piece: TLSDirection.Held, _ count: Int, _ direction: TLSDirection) {
+    direction.held.append(piece)
     // A small piece takes more memory than its bytes.
     let cost = max(count, 128)
-    half.heldBytes += cost
+    direction.heldBytes += cost
     secrets.heldBytes += cost
-    if half.heldBytes > limits.maximumHeldBytes || secrets.heldBytes > limits.maximumTotalHeldBytes {
-      half.mayWait = false
+    if direction.heldBytes > limits.maximumHeldBytes || secrets.heldBytes > limits.maximumTotalHeldBytes {
+      direction.mayWait = false
     }
   }
 
   /// Begins to wait with `rest`.
-  func wait(_ half: TLSHalf, for reason: TLSHalf.Waiting, _ rest: RawSpan, _ point: CapturePoint) {
-    half.waiting = reason
-    hold(rest, half, point)
+  func wait(_ direction: TLSDirection, for reason: TLSDirection.Waiting, _ rest: RawSpan, _ point: CapturePoint) {
+    direction.waiting = reason
+    hold(rest, direction, point)
   }
 
   /// Reads on where waiting is over. Each reason to wait ends once in a handshake, so that what is held is read few times.
@@ -143,14 +143,14 @@ public final class TLSStream {
     var hasMoved = true
     while hasMoved {
       hasMoved = false
-      for half in [client, server] {
-        guard let reason = half.waiting, !half.mayWait || !mustWait(half, for: reason) else { continue }
-        if case .secrets = reason, half.mayWait, secrets.mayGrow, case .failed = collect(half) {
+      for direction in [client, server] {
+        guard let reason = direction.waiting, !direction.mayWait || !mustWait(direction, for: reason) else { continue }
+        if case .secrets = reason, direction.mayWait, secrets.mayGrow, case .failed = collect(direction) {
           // Others' secrets have come.
-          half.waiting = .secrets(generation: secrets.generation)
+          direction.waiting = .secrets(generation: secrets.generation)
           continue
         }
-        replay(half, emit)
+        replay(direction, emit)
         hasMoved = true
       }
     }
@@ -163,20 +163,24 @@ public final class TLSStream {
     server.settleStraight()
   }
 
-  private func replay(_ half: TLSHalf, _ emit: PlaintextReceiver) {
-    let held = half.held
-    half.held = []
-    secrets.heldBytes -= half.heldBytes
-    half.heldBytes = 0
-    half.waiting = nil
+  private func replay(_ direction: TLSDirection, _ emit: PlaintextReceiver) {
+    let held = direction.held
+    direction.held = []
+    secrets.heldBytes -= direction.heldBytes
+    direction.heldBytes = 0
+    direction.waiting = nil
     for piece in held {
       switch piece {
       case .bytes(let bytes, let point):
-        if half.isWaiting { hold(bytes.rawBytes, half, point) } else { read(bytes.rawBytes, half, point, emit) }
+        if direction.isWaiting {
+          hold(bytes.rawBytes, direction, point)
+        } else {
+          read(bytes.rawBytes, direction, point, emit)
+        }
       case .gap(let length, let reason, let point):
-        if half.isWaiting { hold(piece, 0, half) } else { readGap(length, reason, half, point, emit) }
+        if direction.isWaiting { hold(piece, 0, direction) } else { readGap(length, reason, direction, point, emit) }
       case .end(let point):
-        if half.isWaiting { hold(piece, 0, half) } else { readEnd(half, point, emit) }
+        if direction.isWaiting { hold(piece, 0, direction) } else { readEnd(direction, point, emit) }
       }
     }
   }
@@ -184,10 +188,10 @@ public final class TLSStream {
   // MARK: failure
 
   /// Gives a direction up: its bytes are only counted from here on.
-  func fail(_ half: TLSHalf, _ reason: String) {
-    half.state = .failed
-    half.epochs = nil
-    half.active = nil
+  func fail(_ direction: TLSDirection, _ reason: String) {
+    direction.state = .failed
+    direction.epochs = nil
+    direction.active = nil
     problem = problem ?? reason
   }
 
@@ -199,19 +203,20 @@ public final class TLSStream {
       problem = isCut ? "the handshake is not whole in the capture" : "the handshake was not finished"
       return
     }
-    for half in [client, server] where !half.openedData {
-      guard let unread = half.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
+    for direction in [client, server] where !direction.openedData {
+      guard let unread = direction.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
       // What is missing may be no more than the end of its handshake.
-      guard half.hasFinished || !self.half(half.side.other).openedData else { continue }
+      guard direction.hasFinished || !self.direction(direction.side.other).openedData else { continue }
       let cause = unread.reason == .truncated ? "the snap length cut it" : "packets are missing"
-      problem = "no data of the \(half.side.name)'s is whole in the capture: \(cause)"
+      problem = "no data of the \(direction.side.name)'s is whole in the capture: \(cause)"
       return
     }
-    for half in [client, server] where half.sealedRecords > 0 && !half.openedData && half.failures > 0 {
-      if half.failures >= half.sealedRecords {
+    for direction in [client, server]
+    where direction.sealedRecords > 0 && !direction.openedData && direction.failures > 0 {
+      if direction.failures >= direction.sealedRecords {
         problem = Self.unfit
-      } else if half.negotiation.version ?? .tls12 >= .tls13, half.active?.stage != .data {
-        problem = "the \(half.side.name)'s traffic secret does not open its records, or is not in the key log"
+      } else if direction.negotiation.version ?? .tls12 >= .tls13, direction.active?.stage != .data {
+        problem = "the \(direction.side.name)'s traffic secret does not open its records, or is not in the key log"
       }
     }
   }

@@ -1,7 +1,7 @@
 import Bytes
 
 /// One direction of a TLS connection: how far its bytes are read, and with which keys.
-final class TLSHalf {
+final class TLSDirection {
   enum State {
     /// Records are not sealed yet.
     case clear
