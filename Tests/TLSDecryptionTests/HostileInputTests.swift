@@ -361,7 +361,7 @@ import Testing
       (conversation.client, conversation.stream.client), (conversation.server, conversation.stream.server),
     ] {
       #expect(output.ends == 1 && !output.isBroken, sourceLocation: location)
-      #expect(output.bytes.count <= direction.wireBytes, sourceLocation: location)
+      #expect(output.bytes.count <= direction.tally.wireBytes, sourceLocation: location)
       #expect(direction.partial.count <= RecordHeader.length + RecordHeader.maximumFragment, sourceLocation: location)
       #expect(direction.held.isEmpty && direction.tail.count <= 64, sourceLocation: location)
     }

@@ -45,9 +45,6 @@ final class TLSDirection {
   /// The last bytes that were passed over: TLS 1.0 needs a block of them for the next record, before a MAC.
   var tail: [UInt8] = []
   var records = 0
-  var sealedRecords = 0
-  /// Sealed records that no keys opened.
-  var failures = 0
   var region: SkippedRegion?
   var hadGap = false
   var handshake = HandshakeAssembler()
@@ -82,18 +79,9 @@ final class TLSDirection {
   var isOver = false
 
   // Results
-  var wireBytes = 0
-  var plaintextBytes = 0
-  /// Plaintext before the next byte, missing ones included.
-  var offset = 0
-  /// Data was opened.
-  var openedData = false
-  /// Records of data that were opened.
-  var openedRecords = 0
+  var tally = DirectionTally()
   /// The handshake's last message was opened: what follows is data.
   var hasFinished = false
-  /// Bytes at the end that are missing or could not be opened, and why they are missing.
-  var unread: SkippedRegion?
   /// Of the last keys, for what is counted without them.
   var lastOverhead = 0
 

@@ -199,11 +199,11 @@ extension TLSStream {
     direction.partial = []
     direction.region?.place(shortestRecord: shortestRecord(direction))
     if let region = direction.region {
-      direction.unread = region
+      direction.tally.unread = region
       if direction.hasFinished || hidesData(region, direction) { emitLast(region, direction, point, emit) }
     }
     direction.region = nil
-    emit(.end, direction.side, direction.offset, point)
+    emit(.end, direction.side, direction.tally.offset, point)
   }
 
   /// Whether there must be data in what is missing of a direction of which no sealed record was opened: keys were in use,
@@ -211,7 +211,7 @@ extension TLSStream {
   private func hidesData(_ region: SkippedRegion, _ direction: TLSDirection) -> Bool {
     let longestFinished = 128
     guard region.missing > 0, region.missing + region.captured > longestFinished else { return false }
-    return direction.state == .sealed && direction.failures == 0
+    return direction.state == .sealed && direction.tally.failures == 0
       && direction.negotiation.version.map { $0 < .tls13 } == true
   }
 
@@ -223,8 +223,9 @@ extension TLSStream {
     if region.lowest == 1 && bytes == RecordHeader.length + direction.lastOverhead + 2 { return }
     // No later record tells how many there were: as many as if they were like those before.
     var records = region.lowest
-    if direction.openedRecords > 0 {
-      let usual = direction.plaintextBytes / direction.openedRecords + RecordHeader.length + direction.lastOverhead
+    if direction.tally.openedRecords > 0 {
+      let usual =
+        direction.tally.plaintextBytes / direction.tally.openedRecords + RecordHeader.length + direction.lastOverhead
       records = min(max(records, (bytes + usual / 2) / usual), max(records, region.highest))
     }
     emitRegion(region, records: records, direction, point, emit)
@@ -246,12 +247,11 @@ extension TLSStream {
     // What sealing adds is taken from the bytes that are there, as far as they go.
     let missing = min(plain, region.missing)
     if missing > 0 {
-      emit(.gap(length: missing, reason: region.reason), direction.side, direction.offset, point)
-      direction.offset += missing
+      emit(.gap(length: missing, reason: region.reason), direction.side, direction.tally.miss(missing), point)
     }
     if plain > missing {
-      emit(.gap(length: plain - missing, reason: .undecrypted), direction.side, direction.offset, point)
-      direction.offset += plain - missing
+      let unopened = plain - missing
+      emit(.gap(length: unopened, reason: .undecrypted), direction.side, direction.tally.miss(unopened), point)
     }
   }
 }

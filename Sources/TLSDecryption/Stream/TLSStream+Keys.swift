@@ -43,7 +43,7 @@ extension TLSStream {
   private func waitsForAnswerToEarlyData(_ direction: TLSDirection, _ other: TLSDirection) -> Bool {
     guard direction.side == .client, direction.negotiation.clientHello?.extensions.earlyData == true,
       direction.negotiation.acceptsEarlyData == nil, let clientRandom = direction.negotiation.clientRandom,
-      other.sealedRecords == 0, !other.isOver, !other.hadGap, other.state != .failed
+      other.tally.sealedRecords == 0, !other.isOver, !other.hadGap, other.state != .failed
     else { return false }
     return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
   }
@@ -159,7 +159,7 @@ extension TLSStream {
     let maximumRecords = 32
     // Making keys takes as long as this many attempts to open a short record; there are up to four suites.
     let cost = 256
-    return direction.failures < maximumRecords && secrets.mayGuess(costing: cost * lines.count)
+    return direction.tally.failures < maximumRecords && secrets.mayGuess(costing: cost * lines.count)
   }
 
   private func noTrafficSecret(_ count: Int) -> String {

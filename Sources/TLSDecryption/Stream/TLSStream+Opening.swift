@@ -19,7 +19,7 @@ extension TLSStream {
       let sequence = decryptor.sequence
       if let opened = decryptor.open(header, fragment, sequence: sequence, into: &secrets.workspace.output) {
         decryptor.accept(fragment, sequence: sequence)
-        direction.sealedRecords += 1
+        direction.tally.sealedRecords += 1
         deliver(opened, active, direction, point, emit)
         return .done
       }
@@ -48,18 +48,20 @@ extension TLSStream {
 
   /// Counts a record that no keys open.
   private func refuse(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) {
-    direction.sealedRecords += 1
-    direction.failures += 1
+    direction.tally.sealedRecords += 1
+    direction.tally.failures += 1
     guard direction.state != .failed else {
       direction.region?.captured += header.recordLength
       return
     }
-    if direction.active == nil && direction.failures > Self.patience && direction.failures == direction.sealedRecords {
+    if direction.active == nil && direction.tally.failures > Self.patience
+      && direction.tally.failures == direction.tally.sealedRecords
+    {
       // Nothing is missing, and nothing fits.
       fail(direction, Self.unfit)
     }
     var region =
-      direction.region ?? SkippedRegion(isBeforeData: !direction.openedData && !hasUnopenedEarlyData(direction))
+      direction.region ?? SkippedRegion(isBeforeData: !direction.tally.openedData && !hasUnopenedEarlyData(direction))
     region.captured += header.recordLength
     region.lowest += 1
     region.highest += 1
@@ -170,7 +172,7 @@ extension TLSStream {
     _ match: KeyMatch, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     let candidate = match.candidate
-    direction.sealedRecords += 1
+    direction.tally.sealedRecords += 1
     // A record that opens forgives the attempts that few losses cost, so that the work stays in proportion to the records.
     direction.attempts = max(0, direction.attempts - 256)
     direction.trials = 0
@@ -213,7 +215,7 @@ extension TLSStream {
     _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     guard let region = direction.region else { return }
-    direction.sealedRecords += 1
+    direction.tally.sealedRecords += 1
     emitRegion(region, records: max(1, region.lowest), direction, point, emit)
     active.decryptor.noteEnd(fragment)
     // The number is found with the next record, which can be verified.
@@ -250,16 +252,13 @@ extension TLSStream {
     case .applicationData:
       // Early data that the server did not take never reached it.
       if candidate.stage == .early && direction.negotiation.acceptsEarlyData == false { return }
-      direction.openedData = true
-      direction.openedRecords += 1
+      direction.tally.openData()
       if opened.start > 0 {
-        emit(.gap(length: opened.start, reason: .undecrypted), direction.side, direction.offset, point)
-        direction.offset += opened.start
+        let offset = direction.tally.miss(opened.start)
+        emit(.gap(length: opened.start, reason: .undecrypted), direction.side, offset, point)
       }
       guard opened.length > 0 else { return }
-      let offset = direction.offset
-      direction.offset += opened.length
-      direction.plaintextBytes += opened.length
+      let offset = direction.tally.giveOut(opened.length)
       emit(
         .bytes(output.rawBytes.extracting(0..<opened.length)), direction.side, offset, point)
     case .handshake where opened.start == 0:

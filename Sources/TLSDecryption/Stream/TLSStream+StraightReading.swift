@@ -15,17 +15,12 @@ extension TLSStream {
     var output: [UInt8] = []
     swap(&partial, &direction.partial)
     swap(&output, &secrets.workspace.output)
-    let start = direction.offset
-    var offset = start
+    var offset = direction.tally.offset
     var records = 0
     defer {
       swap(&output, &secrets.workspace.output)
-      direction.offset = offset
-      direction.plaintextBytes += offset - start
       direction.records += records
-      direction.sealedRecords += records
-      direction.openedRecords += records
-      if offset > start { direction.openedData = true }
+      direction.tally.openStraight(records: records, upTo: offset)
     }
     let version = min(decryptor.version, .tls12)
     let side = direction.side

@@ -37,10 +37,12 @@ public final class TLSStream {
     summary.suite = hello?.suite ?? client.active?.suite ?? server.active?.suite
     summary.keyExchange = keyExchange
     summary.isResumed = isResumed
-    summary.plaintextBytes = client.plaintextBytes + server.plaintextBytes
-    summary.wireBytes = client.wireBytes + server.wireBytes
+    summary.plaintextBytes = client.tally.plaintextBytes + server.tally.plaintextBytes
+    summary.wireBytes = client.tally.wireBytes + server.tally.wireBytes
     summary.problem = problem
-    let isClosed = [client, server].contains { $0.sealedRecords > 0 || $0.state == .failed || $0.unread != nil }
+    let isClosed = [client, server].contains {
+      $0.tally.sealedRecords > 0 || $0.state == .failed || $0.tally.unread != nil
+    }
     summary.isDecrypted = problem == nil || !isClosed || summary.plaintextBytes > 0
     summary.isWhole = problem == nil || !isClosed
     summary.clientSubject = clientSubject
@@ -49,7 +51,7 @@ public final class TLSStream {
   }
 
   /// Bytes of a direction in the capture, as sent.
-  public func wireBytes(from side: TLSSide) -> Int { direction(side).wireBytes }
+  public func wireBytes(from side: TLSSide) -> Int { direction(side).tally.wireBytes }
 
   /// It holds bytes until secrets come; how many.
   public var bytesWaitingForSecrets: Int {
@@ -65,7 +67,7 @@ public final class TLSStream {
   /// Takes the next bytes of a direction.
   public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let direction = direction(side)
-    direction.wireBytes += bytes.byteCount
+    direction.tally.wireBytes += bytes.byteCount
     if let decryptor = direction.straight {
       guard let rest = readStraight(bytes, direction, decryptor, point, emit) else { return }
       read(bytes.extracting(rest..<bytes.byteCount), direction, point, emit)
@@ -198,22 +200,22 @@ public final class TLSStream {
   /// Says what was wrong when records could not be opened one by one.
   private func concludeProblem() {
     guard problem == nil else { return }
-    if client.sealedRecords + server.sealedRecords == 0 {
+    if client.tally.sealedRecords + server.tally.sealedRecords == 0 {
       let isCut = client.hadGap || server.hadGap
       problem = isCut ? "the handshake is not whole in the capture" : "the handshake was not finished"
       return
     }
-    for direction in [client, server] where !direction.openedData {
-      guard let unread = direction.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
+    for direction in [client, server] where !direction.tally.openedData {
+      guard let unread = direction.tally.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
       // What is missing may be no more than the end of its handshake.
-      guard direction.hasFinished || !self.direction(direction.side.other).openedData else { continue }
+      guard direction.hasFinished || !self.direction(direction.side.other).tally.openedData else { continue }
       let cause = unread.reason == .truncated ? "the snap length cut it" : "packets are missing"
       problem = "no data of the \(direction.side.name)'s is whole in the capture: \(cause)"
       return
     }
     for direction in [client, server]
-    where direction.sealedRecords > 0 && !direction.openedData && direction.failures > 0 {
-      if direction.failures >= direction.sealedRecords {
+    where direction.tally.sealedRecords > 0 && !direction.tally.openedData && direction.tally.failures > 0 {
+      if direction.tally.failures >= direction.tally.sealedRecords {
         problem = Self.unfit
       } else if direction.negotiation.version ?? .tls12 >= .tls13, direction.active?.stage != .data {
         problem = "the \(direction.side.name)'s traffic secret does not open its records, or is not in the key log"
