@@ -231,8 +231,8 @@ import Testing
     let record = Conversation.modernSealer(.client).seal(type: 23, [UInt8](repeating: 1, count: 500))
     for _ in 0..<100 {
       conversation.send(record, from: .client, pieces: 1)
-      #expect(conversation.stream.client.heldBytes <= 10_000)
-      #expect(conversation.stream.client.held.count <= 10_001)
+      #expect(conversation.stream.client.input.heldBytes <= 10_000)
+      #expect(conversation.stream.client.input.heldPieces <= 10_001)
     }
     #expect(!conversation.stream.client.isWaiting)
     conversation.finish()
@@ -363,7 +363,7 @@ import Testing
       #expect(output.ends == 1 && !output.isBroken, sourceLocation: location)
       #expect(output.bytes.count <= direction.tally.wireBytes, sourceLocation: location)
       #expect(direction.partial.count <= RecordHeader.length + RecordHeader.maximumFragment, sourceLocation: location)
-      #expect(direction.held.isEmpty && direction.tail.count <= 64, sourceLocation: location)
+      #expect(direction.input.heldPieces == 0 && direction.tail.count <= 64, sourceLocation: location)
     }
   }
 

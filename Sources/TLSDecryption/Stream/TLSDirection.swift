@@ -11,25 +11,6 @@ final class TLSDirection {
     case failed
   }
 
-  /// What waits until the other direction has brought its hello.
-  enum Held {
-    case bytes([UInt8], CapturePoint)
-    case gap(length: Int, PlaintextGapReason, CapturePoint)
-    case end(CapturePoint)
-  }
-
-  /// What a direction waits for before it reads on.
-  enum Waiting: Equatable {
-    /// The other side's hello.
-    case hello
-    /// The server's answer to early data.
-    case answer
-    /// The client's encrypted premaster secret.
-    case keyExchange
-    /// More secrets than there are in this generation.
-    case secrets(generation: Int)
-  }
-
   let side: TLSSide
   var state = State.clear
 
@@ -69,14 +50,8 @@ final class TLSDirection {
   private(set) var straight: RecordDecryptor?
 
   // Waiting
-  var held: [Held] = []
-  var heldBytes = 0
-  /// `nil` while it is read as it comes.
-  var waiting: Waiting?
-  var isWaiting: Bool { waiting != nil }
-  var mayWait = true
-  /// No more bytes come.
-  var isOver = false
+  var input = DirectionInput()
+  var isWaiting: Bool { input.isWaiting }
 
   // Results
   var tally = DirectionTally()
@@ -92,7 +67,7 @@ final class TLSDirection {
 
   /// What it says in a handshake before its keys change may still come.
   func mayBring(_ negotiation: Negotiation) -> Bool {
-    !isOver && !hadGap && state != .failed && keyedHandshakes <= negotiation.number
+    !input.isOver && !hadGap && state != .failed && keyedHandshakes <= negotiation.number
   }
 
   /// Decides whether the next bytes can be read straight on.

@@ -29,7 +29,7 @@ extension TLSStream {
   ) {
     // What looked like the beginning of a record may hide whole ones.
     if direction.isSearching && direction.state != .failed { searchAndRead(direction, point, emit, isFinal: true) }
-    if direction.isWaiting { return hold(.gap(length: length, reason, point), 0, direction) }
+    if direction.isWaiting { return hold(.gap(length: length, reason, point), direction) }
     var region = direction.region ?? newRegion(direction)
     region.missing += length
     region.reason = reason
@@ -188,7 +188,7 @@ extension TLSStream {
 
   func readEnd(_ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver) {
     if direction.isSearching && direction.state != .failed { searchAndRead(direction, point, emit, isFinal: true) }
-    if direction.isWaiting { return hold(.end(point), 0, direction) }
+    if direction.isWaiting { return hold(.end(point), direction) }
     if !direction.partial.isEmpty && direction.state != .clear {
       // A record that the capture does not end.
       var region = direction.region ?? newRegion(direction)

@@ -4,25 +4,26 @@ import TLSFoundation
 extension TLSStream {
   enum Preparation {
     case ready
-    case wait(TLSDirection.Waiting)
+    case wait(DirectionInput.Reason)
     case failed(String)
   }
 
   /// Collects the keys that may open a direction's records.
   func prepare(_ direction: TLSDirection) -> Preparation {
-    for reason in [TLSDirection.Waiting.hello, .answer] where direction.mayWait && mustWait(direction, for: reason) {
+    for reason in [DirectionInput.Reason.hello, .answer]
+    where direction.input.mayWait && mustWait(direction, for: reason) {
       return .wait(reason)
     }
     var preparation = collect(direction)
     if case .failed = preparation, secrets.readLate() { preparation = collect(direction) }
-    guard case .failed = preparation, direction.mayWait else { return preparation }
-    for reason in [TLSDirection.Waiting.keyExchange, .secrets(generation: secrets.generation)]
+    guard case .failed = preparation, direction.input.mayWait else { return preparation }
+    for reason in [DirectionInput.Reason.keyExchange, .secrets(generation: secrets.generation)]
     where mustWait(direction, for: reason) { return .wait(reason) }
     return preparation
   }
 
   /// Whether what a direction waits for is still to come.
-  func mustWait(_ direction: TLSDirection, for reason: TLSDirection.Waiting) -> Bool {
+  func mustWait(_ direction: TLSDirection, for reason: DirectionInput.Reason) -> Bool {
     let other = self.direction(direction.side.other)
     let negotiation = direction.negotiation
     switch reason {
@@ -43,7 +44,7 @@ extension TLSStream {
   private func waitsForAnswerToEarlyData(_ direction: TLSDirection, _ other: TLSDirection) -> Bool {
     guard direction.side == .client, direction.negotiation.clientHello?.extensions.earlyData == true,
       direction.negotiation.acceptsEarlyData == nil, let clientRandom = direction.negotiation.clientRandom,
-      other.tally.sealedRecords == 0, !other.isOver, !other.hadGap, other.state != .failed
+      other.tally.sealedRecords == 0, !other.input.isOver, !other.hadGap, other.state != .failed
     else { return false }
     return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
   }

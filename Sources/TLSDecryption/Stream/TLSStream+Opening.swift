@@ -5,7 +5,7 @@ import TLSFoundation
 extension TLSStream {
   enum Attempt {
     case opened, refused
-    case wait(TLSDirection.Waiting)
+    case wait(DirectionInput.Reason)
   }
 
   /// Opens a record that follows the last one.
@@ -114,7 +114,7 @@ extension TLSStream {
         direction.epochs = nil
         return tryOpen(header, fragment, direction, point, emit)
       }
-      if direction.mayWait && secrets.mayGrow { return .wait(.secrets(generation: secrets.generation)) }
+      if direction.input.mayWait && secrets.mayGrow { return .wait(.secrets(generation: secrets.generation)) }
     }
     if let active = direction.active, active.decryptor.needsVector, direction.region != nil,
       let opened = active.decryptor.openWithoutVector(header, fragment, into: &secrets.workspace.output)

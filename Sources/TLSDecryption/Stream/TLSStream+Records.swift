@@ -7,7 +7,7 @@ extension TLSStream {
   enum Step {
     case done
     /// It must wait.
-    case wait(TLSDirection.Waiting)
+    case wait(DirectionInput.Reason)
   }
 
   func read(_ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver) {

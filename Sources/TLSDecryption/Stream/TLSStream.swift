@@ -27,7 +27,7 @@ public final class TLSStream {
     server = TLSDirection(.server, negotiation)
   }
 
-  deinit { secrets.heldBytes -= client.heldBytes + server.heldBytes }
+  deinit { secrets.heldBytes -= client.input.heldBytes + server.input.heldBytes }
 
   /// What is known so far; final after `finish`.
   public var summary: TLSSummary {
@@ -56,7 +56,7 @@ public final class TLSStream {
   /// It holds bytes until secrets come; how many.
   public var bytesWaitingForSecrets: Int {
     [client, server].reduce(0) { sum, direction in
-      if case .secrets? = direction.waiting { sum + direction.heldBytes } else { sum }
+      if case .secrets? = direction.input.reason { sum + direction.input.heldBytes } else { sum }
     }
   }
 
@@ -87,7 +87,7 @@ public final class TLSStream {
   ) {
     let direction = direction(side)
     if direction.isWaiting {
-      hold(.gap(length: length, reason, point), 0, direction)
+      hold(.gap(length: length, reason, point), direction)
     } else {
       readGap(length, reason, direction, point, emit)
     }
@@ -99,10 +99,10 @@ public final class TLSStream {
   /// Notes that a direction has ended.
   public func end(from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let direction = direction(side)
-    guard !direction.isOver else { return }
-    direction.isOver = true
+    guard !direction.input.isOver else { return }
+    direction.input.isOver = true
     if direction.isWaiting {
-      hold(.end(point), 0, direction)
+      hold(.end(point), direction)
     } else {
       readEnd(direction, point, emit)
     }
@@ -111,32 +111,25 @@ public final class TLSStream {
 
   /// Ends the connection: what waited is read with what is known.
   public func finish(at point: CapturePoint, _ emit: PlaintextReceiver) {
-    for direction in [client, server] { direction.mayWait = false }
+    for direction in [client, server] { direction.input.forbidWaiting() }
     for direction in [client, server] where direction.isWaiting { replay(direction, emit) }
-    for direction in [client, server] where !direction.isOver { end(from: direction.side, at: point, emit) }
+    for direction in [client, server] where !direction.input.isOver { end(from: direction.side, at: point, emit) }
     concludeProblem()
   }
 
   // MARK: waiting for the other direction
 
   func hold(_ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint) {
-    hold(.bytes(Array(copying: bytes), point), bytes.byteCount, direction)
+    hold(.bytes(Array(copying: bytes), point), direction)
   }
 
-  func hold(_ piece: TLSDirection.Held, _ count: Int, _ direction: TLSDirection) {
-    direction.held.append(piece)
-    // A small piece takes more memory than its bytes.
-    let cost = max(count, 128)
-    direction.heldBytes += cost
-    secrets.heldBytes += cost
-    if direction.heldBytes > limits.maximumHeldBytes || secrets.heldBytes > limits.maximumTotalHeldBytes {
-      direction.mayWait = false
-    }
+  func hold(_ piece: DirectionInput.Piece, _ direction: TLSDirection) {
+    direction.input.hold(piece, limits, total: &secrets.heldBytes)
   }
 
   /// Begins to wait with `rest`.
-  func wait(_ direction: TLSDirection, for reason: TLSDirection.Waiting, _ rest: RawSpan, _ point: CapturePoint) {
-    direction.waiting = reason
+  func wait(_ direction: TLSDirection, for reason: DirectionInput.Reason, _ rest: RawSpan, _ point: CapturePoint) {
+    direction.input.wait(for: reason)
     hold(rest, direction, point)
   }
 
@@ -146,10 +139,12 @@ public final class TLSStream {
     while hasMoved {
       hasMoved = false
       for direction in [client, server] {
-        guard let reason = direction.waiting, !direction.mayWait || !mustWait(direction, for: reason) else { continue }
-        if case .secrets = reason, direction.mayWait, secrets.mayGrow, case .failed = collect(direction) {
+        guard let reason = direction.input.reason, !direction.input.mayWait || !mustWait(direction, for: reason) else {
+          continue
+        }
+        if case .secrets = reason, direction.input.mayWait, secrets.mayGrow, case .failed = collect(direction) {
           // Others' secrets have come.
-          direction.waiting = .secrets(generation: secrets.generation)
+          direction.input.wait(for: .secrets(generation: secrets.generation))
           continue
         }
         replay(direction, emit)
@@ -166,23 +161,15 @@ public final class TLSStream {
   }
 
   private func replay(_ direction: TLSDirection, _ emit: PlaintextReceiver) {
-    let held = direction.held
-    direction.held = []
-    secrets.heldBytes -= direction.heldBytes
-    direction.heldBytes = 0
-    direction.waiting = nil
-    for piece in held {
+    for piece in direction.input.release(total: &secrets.heldBytes) {
+      guard !direction.isWaiting else {
+        hold(piece, direction)
+        continue
+      }
       switch piece {
-      case .bytes(let bytes, let point):
-        if direction.isWaiting {
-          hold(bytes.rawBytes, direction, point)
-        } else {
-          read(bytes.rawBytes, direction, point, emit)
-        }
-      case .gap(let length, let reason, let point):
-        if direction.isWaiting { hold(piece, 0, direction) } else { readGap(length, reason, direction, point, emit) }
-      case .end(let point):
-        if direction.isWaiting { hold(piece, 0, direction) } else { readEnd(direction, point, emit) }
+      case .bytes(let bytes, let point): read(bytes.rawBytes, direction, point, emit)
+      case .gap(let length, let reason, let point): readGap(length, reason, direction, point, emit)
+      case .end(let point): readEnd(direction, point, emit)
       }
     }
   }

@@ -1,0 +1,88 @@
+import Bytes
+
+/// Whether what comes in one direction is read as it comes, or held until something else is known.
+///
+/// `flowing` → `wait(for:)` → `waiting`, with what is held → `release` → `flowing`. Waiting again in the middle of what
+/// was released holds the rest of it.
+struct DirectionInput {
+  /// What a direction waits for before it reads on.
+  enum Reason: Equatable {
+    /// The other side's hello.
+    case hello
+    /// The server's answer to early data.
+    case answer
+    /// The client's encrypted premaster secret.
+    case keyExchange
+    /// More secrets than there are in this generation.
+    case secrets(generation: Int)
+  }
+
+  enum Piece {
+    case bytes([UInt8], CapturePoint)
+    case gap(length: Int, PlaintextGapReason, CapturePoint)
+    case end(CapturePoint)
+
+    /// Bytes of memory. A small piece takes more than its content.
+    var cost: Int { if case .bytes(let bytes, _) = self { max(bytes.count, 128) } else { 128 } }
+  }
+
+  private struct Held {
+    var reason: Reason
+    var pieces: [Piece] = []
+    var bytes = 0
+  }
+
+  private enum State {
+    case flowing
+    case waiting(Held)
+  }
+
+  private var state = State.flowing
+  /// Waiting is allowed: the limits are not reached, and the connection goes on.
+  private(set) var mayWait = true
+  /// No more bytes come.
+  var isOver = false
+
+  /// What it waits for; `nil` while it flows.
+  var reason: Reason? { if case .waiting(let held) = state { held.reason } else { nil } }
+  var isWaiting: Bool { if case .waiting = state { true } else { false } }
+  /// Memory that is held.
+  var heldBytes: Int { if case .waiting(let held) = state { held.bytes } else { 0 } }
+  var heldPieces: Int { if case .waiting(let held) = state { held.pieces.count } else { 0 } }
+
+  /// Waits from here on, or goes on waiting for something else.
+  mutating func wait(for reason: Reason) {
+    guard case .waiting(var held) = state else {
+      state = .waiting(Held(reason: reason))
+      return
+    }
+    // Nothing else may refer to the pieces when they change.
+    state = .flowing
+    held.reason = reason
+    state = .waiting(held)
+  }
+
+  /// Holds what comes while it waits. At a limit waiting is over, and not allowed again.
+  ///
+  /// - Parameter total: what all directions hold.
+  mutating func hold(_ piece: Piece, _ limits: TLSLimits, total: inout Int) {
+    guard case .waiting(var held) = state else { return }
+    state = .flowing
+    held.pieces.append(piece)
+    held.bytes += piece.cost
+    total += piece.cost
+    if held.bytes > limits.maximumHeldBytes || total > limits.maximumTotalHeldBytes { mayWait = false }
+    state = .waiting(held)
+  }
+
+  /// Ends waiting, and gives out what was held in its order.
+  mutating func release(total: inout Int) -> [Piece] {
+    guard case .waiting(let held) = state else { return [] }
+    state = .flowing
+    total -= held.bytes
+    return held.pieces
+  }
+
+  /// Waiting is over, whatever is still unknown.
+  mutating func forbidWaiting() { mayWait = false }
+}
