@@ -19,7 +19,7 @@ import Testing
     conversation.send(sealer.seal(type: 23, [1, 2, 3]), from: .client)
     let headers = Array(repeatElement(RecordSealer.header(23, 0x0303, 65_535), count: 40_000).joined())
     conversation.send(headers, from: .client, pieces: pieces)
-    #expect(conversation.stream.client.partial.count < 5)
+    #expect(conversation.stream.client.records.keptBytes < 5)
     // So many records would fit into these bytes at least.
     sealer.sequence += UInt64(headers.count / 18_437 + 1)
     conversation.send(sealer.seal(type: 23, [4, 5, 6]), from: .client)
@@ -36,9 +36,9 @@ import Testing
     conversation.lose(10, from: .client)
     conversation.send(RecordSealer.header(23, 0x0303, RecordHeader.maximumFragment), from: .client)
     conversation.send([UInt8](repeating: 0, count: 18_000), from: .client, pieces: pieces)
-    #expect(conversation.stream.client.partial.count == 18_005)
+    #expect(conversation.stream.client.records.keptBytes == 18_005)
     conversation.send([UInt8](repeating: 0, count: 100_000), from: .client, pieces: pieces)
-    #expect(conversation.stream.client.partial.count < 5)
+    #expect(conversation.stream.client.records.keptBytes < 5)
     conversation.finish()
     check(conversation)
   }
@@ -53,8 +53,8 @@ import Testing
     conversation.lose(1 << 24, from: .client)
     let headers = Array(repeatElement(RecordSealer.header(23, 0x0303, 16_384), count: 40_000).joined())
     conversation.send(headers, from: .client, pieces: 1_448)
-    #expect(conversation.stream.client.state == .failed)
-    #expect(conversation.stream.client.partial.isEmpty)
+    #expect(conversation.stream.client.records.hasFailed)
+    #expect(conversation.stream.client.records.keptBytes == 0)
     conversation.finish()
     #expect(conversation.stream.summary.problem?.contains("4096 attempts") == true)
     #expect(conversation.client.bytes == [1])
@@ -194,7 +194,7 @@ import Testing
       conversation.send(Array(record.prefix(count)), from: .client)
     }
     conversation.finish()
-    #expect(conversation.stream.client.partial.isEmpty)
+    #expect(conversation.stream.client.records.keptBytes == 0)
     #expect(conversation.client.bytes == [1])
     check(conversation)
   }
@@ -318,7 +318,7 @@ import Testing
     let noise = [UInt8](repeating: 0, count: 100) + Conversation.record(23, [UInt8](repeating: 9, count: 30))
     let bytes = Array(repeatElement(noise, count: 50).joined())
     conversation.send(bytes, from: .client, pieces: pieces)
-    #expect(conversation.stream.client.state == .failed)
+    #expect(conversation.stream.client.records.hasFailed)
     conversation.finish()
     // All of it, less what sealing adds to as many records as there may have been: the one before held a byte.
     let record = 5 + 17 + 1
@@ -332,8 +332,8 @@ import Testing
     let conversation = Conversation()
     let noise = (0..<131_072).flatMap { _ in [0, 21, 3, 3, 0, 2, 1, 100] as [UInt8] }
     conversation.send([22, 3, 1, 0, 1, 0] + noise, from: .client, pieces: pieces)
-    #expect(conversation.stream.client.records > 100_000)
-    #expect(conversation.stream.client.partial.count < 64)
+    #expect(conversation.stream.client.records.count > 100_000)
+    #expect(conversation.stream.client.records.keptBytes < 64)
     conversation.finish()
     check(conversation)
   }
@@ -362,8 +362,9 @@ import Testing
     ] {
       #expect(output.ends == 1 && !output.isBroken, sourceLocation: location)
       #expect(output.bytes.count <= direction.tally.wireBytes, sourceLocation: location)
-      #expect(direction.partial.count <= RecordHeader.length + RecordHeader.maximumFragment, sourceLocation: location)
-      #expect(direction.input.heldPieces == 0 && direction.tail.count <= 64, sourceLocation: location)
+      #expect(
+        direction.records.keptBytes <= RecordHeader.length + RecordHeader.maximumFragment, sourceLocation: location)
+      #expect(direction.input.heldPieces == 0, sourceLocation: location)
     }
   }
 

@@ -5,7 +5,7 @@ struct SkippedRegion {
   /// How many records it is at least and at most.
   var lowest = 0
   var highest = 0
-  /// Bytes whose records are not counted yet, because no record's beginning has been found behind them.
+  /// Bytes whose records are not counted yet, because no record's beginning has been found after them.
   var unplaced = 0
   var reason = PlaintextGapReason.lost
   /// It began before any data: what it holds may be handshake only.
@@ -15,7 +15,28 @@ struct SkippedRegion {
 
   init(isBeforeData: Bool = false) { self.isBeforeData = isBeforeData }
 
-  /// Counts the records in the unplaced bytes, now that the next one begins behind them.
+  /// What was sent before the capture.
+  static func beforeCapture(maximumRecords: Int) -> SkippedRegion {
+    var region = SkippedRegion(isBeforeData: true)
+    region.highest = maximumRecords
+    region.isBeforeCapture = true
+    return region
+  }
+
+  /// Adds bytes that are there, of records that are not counted yet.
+  mutating func add(unplaced: Int) {
+    captured += unplaced
+    self.unplaced += unplaced
+  }
+
+  /// Adds a record of which so many bytes are there.
+  mutating func addRecord(captured: Int) {
+    self.captured += captured
+    lowest += 1
+    highest += 1
+  }
+
+  /// Counts the records in the unplaced bytes, now that the next one begins after them.
   mutating func place(shortestRecord: Int) {
     guard unplaced > 0 else { return }
     let longest = RecordHeader.length + RecordHeader.maximumFragment

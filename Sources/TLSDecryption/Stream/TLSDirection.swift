@@ -7,27 +7,12 @@ final class TLSDirection {
     case clear
     /// Records are sealed.
     case sealed
-    /// Nothing more can be opened.
-    case failed
   }
 
   let side: TLSSide
   var state = State.clear
 
-  // Records
-  /// The beginning of a record; while `isSearching`, bytes in which one is looked for.
-  var partial: [UInt8] = []
-  /// Where the next record begins is not known.
-  var isSearching = false
-  /// Bytes that `partial` must have before it is searched again.
-  var wanted = 0
-  /// Bytes to the end of a record that a gap cut.
-  var skip = 0
-  /// The last bytes that were passed over: TLS 1.0 needs a block of them for the next record, before a MAC.
-  var tail: [UInt8] = []
-  var records = 0
-  var region: SkippedRegion?
-  var hadGap = false
+  var records: RecordReader
   var handshake = HandshakeAssembler()
 
   // Keys
@@ -60,20 +45,29 @@ final class TLSDirection {
   /// Of the last keys, for what is counted without them.
   var lastOverhead = 0
 
-  init(_ side: TLSSide, _ negotiation: Negotiation) {
+  init(_ side: TLSSide, _ negotiation: Negotiation, _ limits: TLSLimits) {
     self.side = side
     self.negotiation = negotiation
+    records = RecordReader(isFromClient: side == .client, maximumMissingRecords: limits.maximumMissingRecords)
   }
+
+  /// What the records to come look like.
+  var expectation: RecordExpectation {
+    RecordExpectation(keyVersion: active?.decryptor.version, isBeforeData: !hasFinished)
+  }
+
+  /// Bytes of the shortest record that may be missing.
+  var shortestRecord: Int { active?.decryptor.shortestRecord ?? 22 }
 
   /// What it says in a handshake before its keys change may still come.
   func mayBring(_ negotiation: Negotiation) -> Bool {
-    !input.isOver && !hadGap && state != .failed && keyedHandshakes <= negotiation.number
+    !input.isOver && !records.hadGap && !records.hasFailed && keyedHandshakes <= negotiation.number
   }
 
   /// Decides whether the next bytes can be read straight on.
   func settleStraight() {
     let isStraight =
-      state == .sealed && region == nil && !isSearching && skip == 0 && !isWaiting && active?.stage == .data
+      records.isAligned && records.region == nil && !isWaiting && active?.stage == .data
     straight = isStraight && active?.decryptor.isAEAD == true ? active?.decryptor : nil
   }
 
@@ -81,12 +75,5 @@ final class TLSDirection {
   func noteEnd(_ bytes: RawSpan) {
     active?.decryptor.noteEnd(bytes)
     for epoch in epochs ?? [] { for candidate in epoch.candidates { candidate.decryptor.noteEnd(bytes) } }
-  }
-
-  func keepTail(_ bytes: RawSpan) {
-    let wanted = 64
-    let count = min(bytes.byteCount, wanted)
-    tail.append(copying: bytes.extracting(bytes.byteCount - count..<bytes.byteCount))
-    if tail.count > wanted { tail.removeFirst(tail.count - wanted) }
   }
 }

@@ -1,70 +1,19 @@
 import Bytes
 import TLSFoundation
 
-/// Through gaps: what is passed over, where the next record begins, and what of it all was plaintext.
+/// Through gaps: reads on from the next record that opens, and gives out what of it all was plaintext.
 extension TLSStream {
-  /// Where the next record begins is not known any more, though nothing is missing.
-  func loseTrack(_ direction: TLSDirection) {
-    if direction.records == 0 && !direction.hadGap {
-      beginInside(direction)
-    } else if direction.region == nil {
-      direction.region = newRegion(direction)
-    }
-    direction.isSearching = true
-    direction.wanted = 0
-    direction.hadGap = true
-    direction.handshake.reset()
-    direction.tail = []
-  }
-
-  private func newRegion(_ direction: TLSDirection) -> SkippedRegion {
-    var region = SkippedRegion()
-    region.isBeforeData = !direction.hasFinished
-    return region
-  }
-
   func readGap(
     _ length: Int, _ reason: PlaintextGapReason, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) {
     // What looked like the beginning of a record may hide whole ones.
-    if direction.isSearching && direction.state != .failed { searchAndRead(direction, point, emit, isFinal: true) }
+    if direction.records.isSearching { searchAndRead(direction, point, emit, isFinal: true) }
     if direction.isWaiting { return hold(.gap(length: length, reason, point), direction) }
-    var region = direction.region ?? newRegion(direction)
-    region.missing += length
-    region.reason = reason
-    direction.hadGap = true
+    direction.records.gap(length, reason, direction.expectation)
     direction.handshake.reset()
-    direction.tail = []
-    defer { direction.region = region }
-    guard direction.state != .failed else { return }
-    if direction.isSearching {
-      region.captured += direction.partial.count
-      region.unplaced += direction.partial.count + length
-    } else if direction.skip > 0 {
-      let beyond = length - direction.skip
-      direction.skip = max(0, -beyond)
-      if beyond > 0 { region.unplaced += beyond }
-      direction.isSearching = beyond > 0
-    } else if direction.partial.count >= RecordHeader.length {
-      let beyond = length - (RecordHeader(direction.partial.rawBytes, at: 0).recordLength - direction.partial.count)
-      region.captured += direction.partial.count
-      region.lowest += 1
-      region.highest += 1
-      direction.skip = max(0, -beyond)
-      if beyond > 0 { region.unplaced += beyond }
-      direction.isSearching = beyond > 0
-    } else {
-      region.captured += direction.partial.count
-      region.unplaced += direction.partial.count + length
-      direction.isSearching = true
-    }
-    direction.partial = []
-    direction.wanted = 0
     direction.noteEnd(RawSpan())
     if direction.active?.decryptor.isRC4 == true {
-      direction.skip = 0
-      direction.isSearching = false
       fail(direction, "RC4 after a gap: the state of its key stream cannot be recovered")
     }
   }
@@ -72,14 +21,13 @@ extension TLSStream {
   /// Looks for the next record in the bytes collected, and reads on from it; again when that does not lead far.
   ///
   /// - Parameter isFinal: the bytes do not go on, so that what would reach beyond them is no record.
-  func searchAndRead(_ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false)
-  {
-    // One copy, in which all goes on: a hostile capture has something to search behind every record.
-    var bytes: [UInt8] = []
-    swap(&bytes, &direction.partial)
-    direction.wanted = 0
+  func searchAndRead(
+    _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false
+  ) {
+    // One copy, in which all goes on: a hostile capture has something to search after every record.
+    let bytes = direction.records.takeCollected()
     var offset = 0
-    while direction.isSearching {
+    while direction.records.isSearching {
       guard findRecord(bytes.rawBytes, &offset, direction, point, emit, isFinal: isFinal) else { return }
       if direction.isWaiting {
         if offset < bytes.count { hold(bytes.rawBytes.extracting(offset..<bytes.count), direction, point) }
@@ -89,62 +37,29 @@ extension TLSStream {
     }
   }
 
-  /// Finds the next record from `offset`, which ends up behind it; `false` when all bytes were passed over or kept.
+  /// Finds the next record from `offset`, which ends up after it; `false` when all bytes were passed over or kept.
   private func findRecord(
     _ bytes: RawSpan, _ offset: inout Int, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver,
     isFinal: Bool
   ) -> Bool {
     let beginning = offset
     var start = offset
-    while let place = recordPlace(bytes, from: start, direction) {
-      let header = RecordHeader(bytes, at: place)
-      guard place + header.recordLength <= bytes.byteCount else {
-        if isFinal {
-          start = place + 1
-          continue
-        }
-        // More is needed to see whether it is one.
-        pass(bytes.extracting(beginning..<place), direction)
-        direction.partial = Array(copying: bytes.extracting(place..<bytes.byteCount))
-        direction.wanted = header.recordLength
-        return false
-      }
-      let record = bytes.extracting(place..<place + header.recordLength)
-      if resume(header, record, after: bytes.extracting(beginning..<place), direction, point, emit) {
-        offset = place + header.recordLength
+    while let candidate = direction.records.candidate(
+      in: bytes, after: beginning, from: start, direction.expectation, isFinal: isFinal)
+    {
+      let place = candidate.place
+      let before = bytes.extracting(beginning..<place.lowerBound)
+      if resume(candidate.header, bytes.extracting(place), after: before, direction, point, emit) {
+        offset = place.upperBound
         return true
       }
-      if direction.state == .failed {
-        skipInFailure(bytes.extracting(beginning..<bytes.byteCount), direction)
-        direction.isSearching = false
+      if direction.records.hasFailed {
+        direction.records.countUnread(bytes.byteCount - beginning, direction.expectation)
         return false
       }
-      start = place + 1
+      start = place.lowerBound + 1
     }
-    let kept = min(bytes.byteCount - beginning, RecordHeader.length - 1)
-    pass(bytes.extracting(beginning..<bytes.byteCount - kept), direction)
-    direction.partial = Array(copying: bytes.extracting(bytes.byteCount - kept..<bytes.byteCount))
     return false
-  }
-
-  /// The next place from `start` where a record may begin.
-  private func recordPlace(_ bytes: RawSpan, from start: Int, _ direction: TLSDirection) -> Int? {
-    var place = start
-    while place + RecordHeader.length <= bytes.byteCount {
-      if 20...23 ~= bytes.byte(at: place), bytes.byte(at: place + 1) == 3 {
-        let header = RecordHeader(bytes, at: place)
-        if isPlausible(header, direction), header.fragmentLength > 0 { return place }
-      }
-      place += 1
-    }
-    return nil
-  }
-
-  /// Passes over bytes in which no record begins.
-  private func pass(_ bytes: RawSpan, _ direction: TLSDirection) {
-    direction.keepTail(bytes)
-    direction.region?.captured += bytes.byteCount
-    direction.region?.unplaced += bytes.byteCount
   }
 
   /// Tries whether a record begins where one may, and reads on from it if so.
@@ -152,15 +67,12 @@ extension TLSStream {
     _ header: RecordHeader, _ record: RawSpan, after before: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Bool {
-    let region = direction.region
-    let tail = direction.tail
-    pass(before, direction)
-    direction.region?.place(shortestRecord: shortestRecord(direction))
-    direction.noteEnd(direction.tail.rawBytes)
-    direction.isSearching = false
+    let searching = direction.records
+    let tail = direction.records.align(after: before, shortestRecord: direction.shortestRecord)
+    direction.noteEnd(tail.bytes.rawBytes)
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
     if direction.state == .clear && !isSealed(header, fragment, direction) {
-      direction.records += 1
+      direction.records.count += 1
       readClear(header, fragment, direction)
       return true
     }
@@ -168,41 +80,30 @@ extension TLSStream {
     direction.state = .sealed
     switch tryOpen(header, fragment, direction, point, emit) {
     case .opened:
-      direction.records += 1
+      direction.records.count += 1
       return true
     case .wait(let reason):
       wait(direction, for: reason, record, point)
       return true
     case .refused:
-      direction.region = region
-      direction.tail = tail
-      direction.isSearching = direction.state != .failed
+      let hasFailed = direction.records.hasFailed
+      direction.records = searching
+      if hasFailed { direction.records.fail() }
       return false
     }
   }
 
-  /// Bytes of the shortest record that may be missing.
-  private func shortestRecord(_ direction: TLSDirection) -> Int { direction.active?.decryptor.shortestRecord ?? 22 }
-
   // MARK: ends
 
   func readEnd(_ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver) {
-    if direction.isSearching && direction.state != .failed { searchAndRead(direction, point, emit, isFinal: true) }
+    if direction.records.isSearching { searchAndRead(direction, point, emit, isFinal: true) }
     if direction.isWaiting { return hold(.end(point), direction) }
-    if !direction.partial.isEmpty && direction.state != .clear {
-      // A record that the capture does not end.
-      var region = direction.region ?? newRegion(direction)
-      region.captured += direction.partial.count
-      region.unplaced += direction.partial.count
-      direction.region = region
-    }
-    direction.partial = []
-    direction.region?.place(shortestRecord: shortestRecord(direction))
-    if let region = direction.region {
+    let region = direction.records.end(
+      countsPartial: direction.state == .sealed, shortestRecord: direction.shortestRecord, direction.expectation)
+    if let region {
       direction.tally.unread = region
       if direction.hasFinished || hidesData(region, direction) { emitLast(region, direction, point, emit) }
     }
-    direction.region = nil
     emit(.end, direction.side, direction.tally.offset, point)
   }
 
@@ -211,7 +112,7 @@ extension TLSStream {
   private func hidesData(_ region: SkippedRegion, _ direction: TLSDirection) -> Bool {
     let longestFinished = 128
     guard region.missing > 0, region.missing + region.captured > longestFinished else { return false }
-    return direction.state == .sealed && direction.tally.failures == 0
+    return direction.state == .sealed && !direction.records.hasFailed && direction.tally.failures == 0
       && direction.negotiation.version.map { $0 < .tls13 } == true
   }
 
@@ -229,12 +130,6 @@ extension TLSStream {
       records = min(max(records, (bytes + usual / 2) / usual), max(records, region.highest))
     }
     emitRegion(region, records: records, direction, point, emit)
-  }
-
-  func skipInFailure(_ bytes: RawSpan, _ direction: TLSDirection) {
-    if direction.region == nil { direction.region = newRegion(direction) }
-    direction.region?.captured += bytes.byteCount
-    direction.region?.unplaced += bytes.byteCount
   }
 
   /// Gives out what is missing between the last record that was opened and the next.

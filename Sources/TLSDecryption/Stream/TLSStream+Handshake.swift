@@ -129,7 +129,7 @@ extension TLSStream {
   }
 
   func noteResumption(_ direction: TLSDirection) {
-    isResumed = isResumed ?? direction.negotiation.isResumed(isWhole: !client.hadGap && !server.hadGap)
+    isResumed = isResumed ?? direction.negotiation.isResumed(isWhole: !client.records.hadGap && !server.records.hadGap)
     if isResumed == true { recallSubject(direction) }
   }
 

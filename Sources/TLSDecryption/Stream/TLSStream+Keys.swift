@@ -44,7 +44,7 @@ extension TLSStream {
   private func waitsForAnswerToEarlyData(_ direction: TLSDirection, _ other: TLSDirection) -> Bool {
     guard direction.side == .client, direction.negotiation.clientHello?.extensions.earlyData == true,
       direction.negotiation.acceptsEarlyData == nil, let clientRandom = direction.negotiation.clientRandom,
-      other.tally.sealedRecords == 0, !other.input.isOver, !other.hadGap, other.state != .failed
+      other.tally.sealedRecords == 0, !other.input.isOver, !other.records.hadGap, !other.records.hasFailed
     else { return false }
     return !secrets.find(.serverHandshakeTraffic, clientRandom).isEmpty
   }

@@ -13,7 +13,7 @@ extension TLSStream {
     _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Step {
-    if let active = direction.active, direction.region == nil {
+    if let active = direction.active, direction.records.region == nil {
       // The usual case.
       let decryptor = active.decryptor
       let sequence = decryptor.sequence
@@ -50,8 +50,8 @@ extension TLSStream {
   private func refuse(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) {
     direction.tally.sealedRecords += 1
     direction.tally.failures += 1
-    guard direction.state != .failed else {
-      direction.region?.captured += header.recordLength
+    guard !direction.records.hasFailed else {
+      direction.records.region?.captured += header.recordLength
       return
     }
     if direction.active == nil && direction.tally.failures > Self.patience
@@ -60,12 +60,8 @@ extension TLSStream {
       // Nothing is missing, and nothing fits.
       fail(direction, Self.unfit)
     }
-    var region =
-      direction.region ?? SkippedRegion(isBeforeData: !direction.tally.openedData && !hasUnopenedEarlyData(direction))
-    region.captured += header.recordLength
-    region.lowest += 1
-    region.highest += 1
-    direction.region = region
+    direction.records.countUnopened(
+      header, isBeforeData: !direction.tally.openedData && !hasUnopenedEarlyData(direction))
     direction.noteEnd(fragment)
   }
 
@@ -116,7 +112,7 @@ extension TLSStream {
       }
       if direction.input.mayWait && secrets.mayGrow { return .wait(.secrets(generation: secrets.generation)) }
     }
-    if let active = direction.active, active.decryptor.needsVector, direction.region != nil,
+    if let active = direction.active, active.decryptor.needsVector, direction.records.region != nil,
       let opened = active.decryptor.openWithoutVector(header, fragment, into: &secrets.workspace.output)
     {
       acceptWithoutVector(opened, active, header, fragment, direction, point, emit)
@@ -141,7 +137,8 @@ extension TLSStream {
 
   /// The keys of a handshake inside the connection, when the message that brings them into use is missing.
   private func matchRenegotiated(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
-    guard let active = direction.active, direction.region?.missing ?? 0 > 0, active.decryptor.version < .tls13 else {
+    guard let active = direction.active, direction.records.region?.missing ?? 0 > 0, active.decryptor.version < .tls13
+    else {
       return nil
     }
     // The hello before may be missing too; then the other direction knows of the handshake.
@@ -176,7 +173,7 @@ extension TLSStream {
     // A record that opens forgives the attempts that few losses cost, so that the work stays in proportion to the records.
     direction.attempts = max(0, direction.attempts - 256)
     direction.trials = 0
-    if let region = direction.region {
+    if let region = direction.records.region {
       let isSame = direction.active === candidate
       var records =
         isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
@@ -190,7 +187,7 @@ extension TLSStream {
           if direction.side == .client, region.captured > 4, candidate.stage != .early { region.captured -= 4 }
         }
       }
-      direction.region = nil
+      direction.records.region = nil
       if direction.active == nil { direction.lastOverhead = candidate.decryptor.overhead }
       // Before the data there is handshake; up to TLS 1.2 the first sealed record is its last message.
       let handshakes = candidate.decryptor.version >= .tls13 ? 0 : 1
@@ -214,7 +211,7 @@ extension TLSStream {
     _ opened: RecordDecryptor.Opened, _ active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan,
     _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
-    guard let region = direction.region else { return }
+    guard let region = direction.records.region else { return }
     direction.tally.sealedRecords += 1
     emitRegion(region, records: max(1, region.lowest), direction, point, emit)
     active.decryptor.noteEnd(fragment)
@@ -222,7 +219,7 @@ extension TLSStream {
     var next = SkippedRegion()
     next.lowest = region.lowest + 1
     next.highest = region.highest + 1
-    direction.region = next
+    direction.records.region = next
     deliver(opened, active, direction, point, emit)
   }
 

@@ -13,11 +13,9 @@ extension TLSStream {
   func read(_ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver) {
     var offset = 0
     readRecords(bytes, &offset, direction, point, emit)
-    guard offset < bytes.byteCount else { return }
-    let rest = bytes.extracting(offset..<bytes.byteCount)
-    direction.partial.append(copying: rest)
-    // What looks like a record is looked at when it is there to its end.
-    guard direction.partial.count >= direction.wanted else { return }
+    guard offset < bytes.byteCount, direction.records.collect(bytes.extracting(offset..<bytes.byteCount)) else {
+      return
+    }
     searchAndRead(direction, point, emit)
   }
 
@@ -25,132 +23,47 @@ extension TLSStream {
   func readRecords(
     _ bytes: RawSpan, _ offset: inout Int, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
-    while offset < bytes.byteCount && !direction.isSearching {
-      let rest = bytes.extracting(offset..<bytes.byteCount)
-      if direction.state == .failed {
-        skipInFailure(rest, direction)
-        offset = bytes.byteCount
-        return
-      }
-      if direction.skip > 0 {
-        let count = min(direction.skip, rest.byteCount)
-        direction.keepTail(rest.extracting(0..<count))
-        direction.skip -= count
-        direction.region?.captured += count
-        if direction.skip == 0 { direction.noteEnd(direction.tail.rawBytes) }
-        offset += count
-        continue
-      }
-      if direction.partial.isEmpty {
-        if direction.records == 0, let length = beginning(rest, direction) {
-          // Only a hello in SSL 2.0's form is no record.
-          guard length <= rest.byteCount else {
-            direction.partial.append(copying: rest)
-            offset = bytes.byteCount
-            return
-          }
-          readSSL2Hello(rest.extracting(0..<length), direction)
-          offset += length
+    while true {
+      switch direction.records.next(in: bytes, at: &offset, direction.expectation) {
+      case .record(let header, let place):
+        guard case .wait(let reason) = process(header, bytes.extracting(place), direction, point, emit) else {
           continue
         }
-        if rest.byteCount >= RecordHeader.length {
-          let header = RecordHeader(rest, at: 0)
-          guard isPlausible(header, direction) else {
-            loseTrack(direction)
-            continue
-          }
-          if header.recordLength <= rest.byteCount {
-            let record = rest.extracting(0..<header.recordLength)
-            if case .wait(let reason) = process(header, record, direction, point, emit) {
-              wait(direction, for: reason, rest, point)
-              offset = bytes.byteCount
-              return
-            }
-            offset += header.recordLength
-            continue
-          }
-        }
-        direction.partial.append(copying: rest)
+        wait(direction, for: reason, bytes.extracting(place.lowerBound..<bytes.byteCount), point)
         offset = bytes.byteCount
         return
+      case .assembled(let header):
+        readAssembled(header, direction, point, emit)
+        guard direction.isWaiting else { continue }
+        if offset < bytes.byteCount { hold(bytes.extracting(offset..<bytes.byteCount), direction, point) }
+        offset = bytes.byteCount
+        return
+      case .hello(let hello): readSSL2Hello(hello.rawBytes, direction)
+      case .passed(let tail): direction.noteEnd(tail.bytes.rawBytes)
+      case .lost:
+        direction.handshake.reset()
+        return
+      case .done: return
       }
-      offset += complete(rest, direction, point, emit)
     }
   }
 
-  /// Adds to the beginning of a record what `bytes` have of it, and reads it when it is whole. Returns the bytes used.
-  private func complete(
-    _ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
-  ) -> Int {
-    if direction.records == 0, let wanted = beginning(direction.partial.rawBytes, direction) {
-      let count = min(bytes.byteCount, wanted - direction.partial.count)
-      direction.partial.append(copying: bytes.extracting(0..<count))
-      // The fifth byte tells whether it is a hello, and how long.
-      guard let length = beginning(direction.partial.rawBytes, direction) else {
-        loseTrack(direction)
-        return count
-      }
-      guard direction.partial.count == length else { return count }
-      let hello = direction.partial
-      direction.partial = []
-      readSSL2Hello(hello.rawBytes, direction)
-      return count
-    }
-    var wanted = RecordHeader.length
-    if direction.partial.count >= RecordHeader.length {
-      wanted = RecordHeader(direction.partial.rawBytes, at: 0).recordLength
-    }
-    let count = min(bytes.byteCount, wanted - direction.partial.count)
-    direction.partial.append(copying: bytes.extracting(0..<count))
-    guard direction.partial.count == wanted else { return count }
-    let header = RecordHeader(direction.partial.rawBytes, at: 0)
-    guard isPlausible(header, direction) else {
-      loseTrack(direction)
-      return count
-    }
-    guard direction.partial.count == header.recordLength else { return count }
-    readAssembled(header, direction, point, emit)
-    guard direction.isWaiting else { return count }
-    let rest = bytes.extracting(count..<bytes.byteCount)
-    if rest.byteCount > 0 { hold(rest, direction, point) }
-    return bytes.byteCount
-  }
-
-  /// Reads the record that `partial` now holds whole.
+  /// Reads a record that came in pieces.
   private func readAssembled(
     _ header: RecordHeader, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
-    // Taken out while it is read, because reading may keep other bytes there.
-    var record: [UInt8] = []
-    swap(&record, &direction.partial)
+    var record = direction.records.takePartial()
     if case .wait(let reason) = process(header, record.rawBytes, direction, point, emit) {
       wait(direction, for: reason, record.rawBytes, point)
-    } else if direction.partial.isEmpty {
+    } else {
+      // Its memory is used again.
       record.removeAll(keepingCapacity: true)
-      swap(&record, &direction.partial)
+      direction.records.returnPartial(record)
     }
-  }
-
-  /// Whether a record may begin so in this direction.
-  func isPlausible(_ header: RecordHeader, _ direction: TLSDirection) -> Bool {
-    guard header.isPlausible else { return false }
-    guard direction.state == .sealed, let active = direction.active else { return true }
-    if active.decryptor.version >= .tls13 { return header.version <= .tls12 }
-    return header.version == active.decryptor.version
-  }
-
-  /// The direction's first bytes: the length of a hello in SSL 2.0's form, `nil` for everything else.
-  private func beginning(_ bytes: RawSpan, _ direction: TLSDirection) -> Int? {
-    guard !direction.hadGap, bytes.byteCount > 0 else { return nil }
-    if direction.side == .client, bytes.byte(at: 0) & 0x80 != 0 {
-      if bytes.byteCount < 5 { return 5 }
-      if SSL2Hello.begins(bytes) { return 2 + Int(bytes.uint16(at: 0) & 0x7fff) }
-    }
-    return nil
   }
 
   private func readSSL2Hello(_ bytes: RawSpan, _ direction: TLSDirection) {
-    direction.records += 1
+    direction.records.count += 1
     guard let hello = SSL2Hello(bytes) else { return }
     direction.negotiation.clientRandom = hello.random
     direction.negotiation.keep(hello.message, fromClient: true, maximumLength: limits.maximumHandshakeLength)
@@ -167,17 +80,18 @@ extension TLSStream {
     switch direction.state {
     case .sealed:
       if case .wait(let reason) = open(header, fragment, direction, point, emit) { return .wait(reason) }
-      direction.records += 1
+      direction.records.count += 1
     case .clear:
-      if direction.records == 0 && !direction.hadGap && !isHello(header, fragment) { beginInside(direction) }
+      if direction.records.count == 0 && !direction.records.hadGap && !isHello(header, fragment) {
+        direction.records.beginInside()
+      }
       if isSealed(header, fragment, direction) {
         direction.state = .sealed
         direction.keyedHandshakes = direction.negotiation.number + 1
         return process(header, record, direction, point, emit)
       }
-      direction.records += 1
+      direction.records.count += 1
       readClear(header, fragment, direction)
-    case .failed: direction.region?.captured += record.byteCount
     }
     return .done
   }
@@ -190,25 +104,15 @@ extension TLSStream {
     }
   }
 
-  /// The capture began in the middle of this direction.
-  func beginInside(_ direction: TLSDirection) {
-    var region = SkippedRegion()
-    region.highest = limits.maximumMissingRecords
-    region.isBeforeCapture = true
-    region.isBeforeData = true
-    direction.region = region
-    direction.hadGap = true
-  }
-
   /// Whether a record that ought to be in the clear is sealed: data always are, and the record before which keys changed
   /// may be missing.
   func isSealed(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> Bool {
     switch header.type {
     case .applicationData: return true
     case .handshake:
-      guard direction.hadGap, direction.handshake.isEmpty else { return false }
+      guard direction.records.hadGap, direction.handshake.isEmpty else { return false }
       return !isClearHandshake(fragment)
-    case .alert: return direction.hadGap && fragment.byteCount != 2
+    case .alert: return direction.records.hadGap && fragment.byteCount != 2
     default: return false
     }
   }

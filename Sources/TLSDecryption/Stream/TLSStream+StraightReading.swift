@@ -11,15 +11,14 @@ extension TLSStream {
     _ bytes: RawSpan, _ direction: TLSDirection, _ decryptor: RecordDecryptor, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Int? {
-    var partial: [UInt8] = []
+    var partial = direction.records.takePartial()
     var output: [UInt8] = []
-    swap(&partial, &direction.partial)
     swap(&output, &secrets.workspace.output)
     var offset = direction.tally.offset
     var records = 0
     defer {
       swap(&output, &secrets.workspace.output)
-      direction.records += records
+      direction.records.count += records
       direction.tally.openStraight(records: records, upTo: offset)
     }
     let version = min(decryptor.version, .tls12)
@@ -28,11 +27,11 @@ extension TLSStream {
 
     if !partial.isEmpty {
       let before = partial.count
-      if before < RecordHeader.length { Self.fill(&partial, to: RecordHeader.length, bytes, &position) }
+      if before < RecordHeader.length { RecordReader.fill(&partial, to: RecordHeader.length, bytes, &position) }
       if partial.count >= RecordHeader.length {
         let header = RecordHeader(partial.rawBytes, at: 0)
         let isData = header.type == .applicationData && header.version == version && header.isPlausible
-        if isData { Self.fill(&partial, to: header.recordLength, bytes, &position) }
+        if isData { RecordReader.fill(&partial, to: header.recordLength, bytes, &position) }
         if !isData || partial.count == header.recordLength {
           guard isData,
             let opened = decryptor.openNextData(
@@ -40,7 +39,7 @@ extension TLSStream {
           else {
             // As if nothing had been added.
             partial.removeLast(partial.count - before)
-            swap(&partial, &direction.partial)
+            direction.records.returnPartial(partial)
             return 0
           }
           records += 1
@@ -55,13 +54,13 @@ extension TLSStream {
     while bytes.byteCount - position >= RecordHeader.length {
       let header = RecordHeader(bytes, at: position)
       guard header.type == .applicationData, header.version == version, header.isPlausible else {
-        swap(&partial, &direction.partial)
+        direction.records.returnPartial(partial)
         return position
       }
       guard bytes.byteCount - position >= header.recordLength else { break }
       let fragment = bytes.extracting(position + RecordHeader.length..<position + header.recordLength)
       guard let opened = decryptor.openNextData(header, fragment, into: &output) else {
-        swap(&partial, &direction.partial)
+        direction.records.returnPartial(partial)
         return position
       }
       records += 1
@@ -72,15 +71,7 @@ extension TLSStream {
       }
     }
     if position < bytes.byteCount { partial.append(copying: bytes.extracting(position..<bytes.byteCount)) }
-    swap(&partial, &direction.partial)
+    direction.records.returnPartial(partial)
     return nil
-  }
-
-  /// Adds bytes until there are `count`, or no more.
-  private static func fill(_ partial: inout [UInt8], to count: Int, _ bytes: RawSpan, _ position: inout Int) {
-    let added = min(count - partial.count, bytes.byteCount - position)
-    guard added > 0 else { return }
-    partial.append(copying: bytes.extracting(position..<position + added))
-    position += added
   }
 }

@@ -14,7 +14,7 @@ extension TLSStream {
   /// bytes may have held.
   func match(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
     let waiting = direction.epochs?.flatMap(\.candidates) ?? []
-    guard let region = direction.region else {
+    guard let region = direction.records.region else {
       // Its key stream has moved on: there is one attempt only, and it has been made.
       if let active = direction.active, !active.decryptor.isRC4,
         let match = attempt(active, active.decryptor.sequence, header, fragment, direction)
@@ -84,7 +84,7 @@ extension TLSStream {
       return KeyMatch(candidate: candidate, sequence: sequence, opened: opened)
     }
     // A long record takes longer, with some ciphers as long as hundreds of short ones.
-    if direction.region != nil { direction.attempts += 1 + fragment.byteCount >> 10 }
+    if direction.records.region != nil { direction.attempts += 1 + fragment.byteCount >> 10 }
     return nil
   }
 

@@ -23,8 +23,8 @@ public final class TLSStream {
     self.secrets = secrets
     self.limits = limits
     let negotiation = Negotiation()
-    client = TLSDirection(.client, negotiation)
-    server = TLSDirection(.server, negotiation)
+    client = TLSDirection(.client, negotiation, limits)
+    server = TLSDirection(.server, negotiation, limits)
   }
 
   deinit { secrets.heldBytes -= client.input.heldBytes + server.input.heldBytes }
@@ -41,7 +41,7 @@ public final class TLSStream {
     summary.wireBytes = client.tally.wireBytes + server.tally.wireBytes
     summary.problem = problem
     let isClosed = [client, server].contains {
-      $0.tally.sealedRecords > 0 || $0.state == .failed || $0.tally.unread != nil
+      $0.tally.sealedRecords > 0 || $0.records.hasFailed || $0.tally.unread != nil
     }
     summary.isDecrypted = problem == nil || !isClosed || summary.plaintextBytes > 0
     summary.isWhole = problem == nil || !isClosed
@@ -178,7 +178,7 @@ public final class TLSStream {
 
   /// Gives a direction up: its bytes are only counted from here on.
   func fail(_ direction: TLSDirection, _ reason: String) {
-    direction.state = .failed
+    direction.records.fail()
     direction.epochs = nil
     direction.active = nil
     problem = problem ?? reason
@@ -188,7 +188,7 @@ public final class TLSStream {
   private func concludeProblem() {
     guard problem == nil else { return }
     if client.tally.sealedRecords + server.tally.sealedRecords == 0 {
-      let isCut = client.hadGap || server.hadGap
+      let isCut = client.records.hadGap || server.records.hadGap
       problem = isCut ? "the handshake is not whole in the capture" : "the handshake was not finished"
       return
     }
