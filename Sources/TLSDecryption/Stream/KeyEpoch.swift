@@ -25,4 +25,15 @@ final class KeyCandidate {
     self.line = line
     self.secret = secret
   }
+
+  /// The keys that follow when the sender updates these, in TLS 1.3.
+  ///
+  /// - Parameter draft: of the standard that is spoken, 0 for the standard itself.
+  func updated(draft: Int) -> KeyCandidate? {
+    let secret = KeySchedule.nextTrafficSecret(after: secret, suite, draft: draft)
+    guard let keys = KeySchedule.keys(trafficSecret: secret, suite, draft: draft),
+      let decryptor = RecordDecryptor(keys, suite, .tls13, draft: draft)
+    else { return nil }
+    return KeyCandidate(decryptor, .data, suite, line: nil, secret: secret)
+  }
 }

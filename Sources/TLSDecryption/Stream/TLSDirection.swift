@@ -1,49 +1,22 @@
-import Bytes
-
-/// One direction of a TLS connection: how far its bytes are read, and with which keys.
+/// One direction of a TLS connection. Its members are values that know nothing of each other; `TLSStream` leads bytes
+/// through them.
 final class TLSDirection {
-  enum State {
-    /// Records are not sealed yet.
-    case clear
-    /// Records are sealed.
-    case sealed
-  }
-
   let side: TLSSide
-  var state = State.clear
-
+  /// What comes in: read as it comes, or held.
+  var input = DirectionInput()
+  /// Where records begin and end.
   var records: RecordReader
-  var handshake = HandshakeAssembler()
-
-  // Keys
+  /// Which keys open them.
+  var keys = KeySearch()
   /// The handshake that this direction is at.
   var negotiation: Negotiation
+  var handshake = HandshakeAssembler()
   /// Handshakes whose keys came into use.
   var keyedHandshakes = 0
-  /// `nil` until the first sealed record needs them.
-  var epochs: [KeyEpoch]?
-  /// The keys in `epochs` are guessed among all; they are made anew for each record, as there may be thousands.
-  var isGuessing = false
-  /// The secrets that there were when the keys were collected.
-  var generation = 0
-  /// The keys that opened the last record.
-  var active: KeyCandidate?
-  /// Failed attempts to open records, and records that were tried with more than one number, since the last success.
-  var attempts = 0
-  var trials = 0
+  /// What has come, and what was given out.
+  var tally = DirectionTally()
   /// The keys, when nothing is in doubt: data is being read, no number is missing, the suite is an AEAD.
   private(set) var straight: RecordDecryptor?
-
-  // Waiting
-  var input = DirectionInput()
-  var isWaiting: Bool { input.isWaiting }
-
-  // Results
-  var tally = DirectionTally()
-  /// The handshake's last message was opened: what follows is data.
-  var hasFinished = false
-  /// Of the last keys, for what is counted without them.
-  var lastOverhead = 0
 
   init(_ side: TLSSide, _ negotiation: Negotiation, _ limits: TLSLimits) {
     self.side = side
@@ -51,29 +24,29 @@ final class TLSDirection {
     records = RecordReader(isFromClient: side == .client, maximumMissingRecords: limits.maximumMissingRecords)
   }
 
-  /// What the records to come look like.
-  var expectation: RecordExpectation {
-    RecordExpectation(keyVersion: active?.decryptor.version, isBeforeData: !hasFinished)
-  }
+  /// TLS 1.3 is spoken: the keys in use say so, or the server's hello.
+  var isModern: Bool { (keys.active?.decryptor.version ?? negotiation.version ?? .tls12) >= .tls13 }
 
-  /// Bytes of the shortest record that may be missing.
-  var shortestRecord: Int { active?.decryptor.shortestRecord ?? 22 }
+  /// The draft of TLS 1.3 that is spoken, 0 for the standard.
+  var draft: Int { negotiation.serverHello?.draft ?? 0 }
 
   /// What it says in a handshake before its keys change may still come.
   func mayBring(_ negotiation: Negotiation) -> Bool {
     !input.isOver && !records.hadGap && !records.hasFailed && keyedHandshakes <= negotiation.number
   }
 
-  /// Decides whether the next bytes can be read straight on.
-  func settleStraight() {
-    let isStraight =
-      records.isAligned && records.region == nil && !isWaiting && active?.stage == .data
-    straight = isStraight && active?.decryptor.isAEAD == true ? active?.decryptor : nil
+  /// Records are sealed from here on.
+  func seal() {
+    keys.seal()
+    keyedHandshakes = negotiation.number + 1
   }
 
-  /// Notes the bytes before a record, for all keys that may open it.
-  func noteEnd(_ bytes: RawSpan) {
-    active?.decryptor.noteEnd(bytes)
-    for epoch in epochs ?? [] { for candidate in epoch.candidates { candidate.decryptor.noteEnd(bytes) } }
+  /// Decides whether the next bytes can be read straight on.
+  func settleStraight() {
+    straight = nil
+    guard records.isAligned, records.region == nil, !input.isWaiting, let active = keys.active, active.stage == .data,
+      active.decryptor.isAEAD
+    else { return }
+    straight = active.decryptor
   }
 }

@@ -9,11 +9,11 @@ extension TLSStream {
   ) {
     // What looked like the beginning of a record may hide whole ones.
     if direction.records.isSearching { searchAndRead(direction, point, emit, isFinal: true) }
-    if direction.isWaiting { return hold(.gap(length: length, reason, point), direction) }
-    direction.records.gap(length, reason, direction.expectation)
+    if direction.input.isWaiting { return hold(.gap(length: length, reason, point), direction) }
+    direction.records.gap(length, reason, direction.keys.expectation)
     direction.handshake.reset()
-    direction.noteEnd(RawSpan())
-    if direction.active?.decryptor.isRC4 == true {
+    direction.keys.noteEnd(RawSpan())
+    if direction.keys.active?.decryptor.isRC4 == true {
       fail(direction, "RC4 after a gap: the state of its key stream cannot be recovered")
     }
   }
@@ -29,7 +29,7 @@ extension TLSStream {
     var offset = 0
     while direction.records.isSearching {
       guard findRecord(bytes.rawBytes, &offset, direction, point, emit, isFinal: isFinal) else { return }
-      if direction.isWaiting {
+      if direction.input.isWaiting {
         if offset < bytes.count { hold(bytes.rawBytes.extracting(offset..<bytes.count), direction, point) }
         return
       }
@@ -45,7 +45,7 @@ extension TLSStream {
     let beginning = offset
     var start = offset
     while let candidate = direction.records.candidate(
-      in: bytes, after: beginning, from: start, direction.expectation, isFinal: isFinal)
+      in: bytes, after: beginning, from: start, direction.keys.expectation, isFinal: isFinal)
     {
       let place = candidate.place
       let before = bytes.extracting(beginning..<place.lowerBound)
@@ -54,7 +54,7 @@ extension TLSStream {
         return true
       }
       if direction.records.hasFailed {
-        direction.records.countUnread(bytes.byteCount - beginning, direction.expectation)
+        direction.records.countUnread(bytes.byteCount - beginning, direction.keys.expectation)
         return false
       }
       start = place.lowerBound + 1
@@ -68,16 +68,17 @@ extension TLSStream {
     _ emit: PlaintextReceiver
   ) -> Bool {
     let searching = direction.records
-    let tail = direction.records.align(after: before, shortestRecord: direction.shortestRecord)
-    direction.noteEnd(tail.bytes.rawBytes)
+    let tail = direction.records.align(after: before, shortestRecord: direction.keys.shortestRecord)
+    direction.keys.noteEnd(tail.bytes.rawBytes)
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
-    if direction.state == .clear && !isSealed(header, fragment, direction) {
-      direction.records.count += 1
-      readClear(header, fragment, direction)
-      return true
+    if !direction.keys.isSealed {
+      guard isSealed(header, fragment, direction) else {
+        direction.records.count += 1
+        readClear(header, fragment, direction)
+        return true
+      }
+      direction.seal()
     }
-    if direction.state == .clear { direction.keyedHandshakes = direction.negotiation.number + 1 }
-    direction.state = .sealed
     switch tryOpen(header, fragment, direction, point, emit) {
     case .opened:
       direction.records.count += 1
@@ -97,12 +98,12 @@ extension TLSStream {
 
   func readEnd(_ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver) {
     if direction.records.isSearching { searchAndRead(direction, point, emit, isFinal: true) }
-    if direction.isWaiting { return hold(.end(point), direction) }
+    if direction.input.isWaiting { return hold(.end(point), direction) }
     let region = direction.records.end(
-      countsPartial: direction.state == .sealed, shortestRecord: direction.shortestRecord, direction.expectation)
+      countsPartial: direction.keys.isSealed, shortestRecord: direction.keys.shortestRecord, direction.keys.expectation)
     if let region {
       direction.tally.unread = region
-      if direction.hasFinished || hidesData(region, direction) { emitLast(region, direction, point, emit) }
+      if direction.keys.hasFinished || hidesData(region, direction) { emitLast(region, direction, point, emit) }
     }
     emit(.end, direction.side, direction.tally.offset, point)
   }
@@ -112,7 +113,7 @@ extension TLSStream {
   private func hidesData(_ region: SkippedRegion, _ direction: TLSDirection) -> Bool {
     let longestFinished = 128
     guard region.missing > 0, region.missing + region.captured > longestFinished else { return false }
-    return direction.state == .sealed && !direction.records.hasFailed && direction.tally.failures == 0
+    return direction.keys.isSealed && !direction.records.hasFailed && direction.tally.failures == 0
       && direction.negotiation.version.map { $0 < .tls13 } == true
   }
 
@@ -121,12 +122,12 @@ extension TLSStream {
     _ region: SkippedRegion, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     let bytes = region.missing + region.captured
-    if region.lowest == 1 && bytes == RecordHeader.length + direction.lastOverhead + 2 { return }
+    if region.lowest == 1 && bytes == RecordHeader.length + direction.keys.overhead + 2 { return }
     // No later record tells how many there were: as many as if they were like those before.
     var records = region.lowest
     if direction.tally.openedRecords > 0 {
       let usual =
-        direction.tally.plaintextBytes / direction.tally.openedRecords + RecordHeader.length + direction.lastOverhead
+        direction.tally.plaintextBytes / direction.tally.openedRecords + RecordHeader.length + direction.keys.overhead
       records = min(max(records, (bytes + usual / 2) / usual), max(records, region.highest))
     }
     emitRegion(region, records: records, direction, point, emit)
@@ -137,7 +138,7 @@ extension TLSStream {
     _ region: SkippedRegion, records: Int, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     guard !region.isBeforeCapture else { return }
-    let added = RecordHeader.length + (direction.active?.decryptor.overhead ?? direction.lastOverhead)
+    let added = RecordHeader.length + direction.keys.overhead
     let plain = max(0, region.missing + region.captured - records * added)
     // What sealing adds is taken from the bytes that are there, as far as they go.
     let missing = min(plain, region.missing)

@@ -17,7 +17,7 @@ extension TLSStream {
       keep(message, direction)
       receive(keyExchange: message, direction)
     case .newSessionTicket where !isClient:
-      let version: TLSVersion = isModern(direction) ? .tls13 : .tls12
+      let version: TLSVersion = direction.isModern ? .tls13 : .tls12
       let ticket = NewSessionTicket.ticket(message.body, version)
       if version >= .tls13 {
         if let ticket, clientSubject != nil {
@@ -29,22 +29,17 @@ extension TLSStream {
       }
     case .encryptedExtensions where !isClient && direction.negotiation.version == .tls13:
       direction.negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
-    case .endOfEarlyData where direction.active?.stage == .early: advance(direction, from: .early)
-    case .finished where direction.active?.stage == .handshake: advance(direction, from: .handshake)
-    case .keyUpdate where direction.active?.stage == .data && isModern(direction): updateKeys(direction)
+    case .endOfEarlyData where direction.keys.active?.stage == .early: direction.keys.leave(.early)
+    case .finished where direction.keys.active?.stage == .handshake: direction.keys.leave(.handshake)
+    case .keyUpdate where direction.keys.active?.stage == .data && direction.isModern: updateKeys(direction)
     case .helloRetryRequest where !isClient: direction.negotiation.noteRetryRequest()
     case .helloRequest: break
     default: keep(message, direction)
     }
   }
 
-  /// TLS 1.3 is spoken: the keys in use say so, or the server's hello.
-  func isModern(_ direction: TLSDirection) -> Bool {
-    (direction.active?.decryptor.version ?? direction.negotiation.version ?? .tls12) >= .tls13
-  }
-
   private func keep(_ message: HandshakeMessage, _ direction: TLSDirection) {
-    guard !isModern(direction) else { return }
+    guard !direction.isModern else { return }
     direction.negotiation.keep(
       message.bytes, fromClient: direction.side == .client, maximumLength: limits.maximumHandshakeLength)
   }
@@ -60,7 +55,7 @@ extension TLSStream {
 
   /// A hello in a sealed record begins another handshake.
   private func renegotiateIfSealed(_ direction: TLSDirection) {
-    guard direction.active != nil else { return }
+    guard direction.keys.active != nil else { return }
     direction.negotiation = direction.negotiation.following()
     if abs(client.negotiation.number - server.negotiation.number) > 16 {
       fail(direction, "one side's handshakes run far ahead of the other's")
@@ -93,7 +88,7 @@ extension TLSStream {
   }
 
   private func receive(certificate message: HandshakeMessage, _ direction: TLSDirection) {
-    guard let der = CertificateMessage.first(message.body, isModern(direction) ? .tls13 : .tls12) else { return }
+    guard let der = CertificateMessage.first(message.body, direction.isModern ? .tls13 : .tls12) else { return }
     if direction.side == .client {
       clientSubject = Certificate(der: der)?.subject ?? clientSubject
     } else {
@@ -137,32 +132,22 @@ extension TLSStream {
 
   /// After a ChangeCipherSpec, and up to TLS 1.2: the next record has the keys of the last handshake.
   func changeKeys(_ direction: TLSDirection) {
-    direction.state = .sealed
     // Keys change once in a handshake: the hello of this one is missing.
     if direction.keyedHandshakes > direction.negotiation.number {
       direction.negotiation = direction.negotiation.following()
     }
     direction.keyedHandshakes = direction.negotiation.number + 1
-    direction.epochs = nil
-    direction.active = nil
-    direction.hasFinished = false
+    direction.keys.change()
     direction.handshake.reset()
     noteResumption(direction)
     // Without secrets too: the session's subject is in the clear.
     rememberSession(direction)
   }
 
-  /// Leaves a stage of TLS 1.3.
-  private func advance(_ direction: TLSDirection, from stage: KeyEpoch.Stage) {
-    direction.epochs = direction.epochs?.filter { $0.stage.rawValue > stage.rawValue }
-    direction.active = nil
-    if stage == .handshake { direction.hasFinished = true }
-  }
-
   private func updateKeys(_ direction: TLSDirection) {
-    guard let active = direction.active, let next = nextKeys(after: active, direction) else { return }
+    guard let next = direction.keys.active?.updated(draft: direction.draft) else { return }
     next.isProven = true
-    direction.active = next
+    direction.keys.update(to: next)
   }
 
   func note(_ alert: Alert?, _ direction: TLSDirection) {

@@ -55,7 +55,7 @@ extension TLSStream {
   }
 
   func collect(_ direction: TLSDirection) -> Preparation {
-    direction.generation = secrets.generation
+    direction.keys.generation = secrets.generation
     guard let hello = direction.negotiation.serverHello else { return collectWithoutServerHello(direction) }
     guard hello.version >= .ssl3, hello.version <= .tls13 else { return .failed("\(hello.version) is not supported") }
     guard hello.suite.protection != nil else { return .failed("cipher suite not supported: \(hello.suite.name)") }
@@ -78,7 +78,7 @@ extension TLSStream {
     guard candidates.contains(where: { !$0.candidates.isEmpty }) else {
       return .failed(missingSecret(hello, direction))
     }
-    direction.epochs = candidates
+    direction.keys.collect(candidates)
     return .ready
   }
 
@@ -135,7 +135,7 @@ extension TLSStream {
     guard epochs.contains(where: { !$0.candidates.isEmpty }) else {
       return .failed(secrets.isEmpty ? Self.noSecrets : "no ServerHello in the capture")
     }
-    direction.epochs = epochs
+    direction.keys.collect(epochs)
     return .ready
   }
 
@@ -145,7 +145,7 @@ extension TLSStream {
     let label = direction.side == .client ? KeyLogLabel.clientTraffic : .serverTraffic
     let lines = secrets.all(label)
     guard !lines.isEmpty, mayGuess(direction, lines) else { return .failed(noTrafficSecret(lines.count)) }
-    direction.epochs = [KeyEpoch(stage: .data, candidates: lines.flatMap { candidates($0, .data) })]
+    direction.keys.collect([KeyEpoch(stage: .data, candidates: lines.flatMap { candidates($0, .data) })])
     return .ready
   }
 
@@ -156,7 +156,7 @@ extension TLSStream {
 
   /// Whether the keys of all these may be made, to be tried with one record; few records of a direction are tried so.
   private func mayGuess(_ direction: TLSDirection, _ lines: [KeyLogLine]) -> Bool {
-    direction.isGuessing = true
+    direction.keys.isGuessing = true
     let maximumRecords = 32
     // Making keys takes as long as this many attempts to open a short record; there are up to four suites.
     let cost = 256

@@ -13,7 +13,7 @@ extension TLSStream {
     _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Step {
-    if let active = direction.active, direction.records.region == nil {
+    if let active = direction.keys.active, direction.records.region == nil {
       // The usual case.
       let decryptor = active.decryptor
       let sequence = decryptor.sequence
@@ -25,8 +25,8 @@ extension TLSStream {
       }
     }
     // Compatibility messages of TLS 1.3 mean nothing; a second hello follows a retry request in the clear.
-    if header.type == .changeCipherSpec, direction.active == nil || isModern(direction) { return .done }
-    if header.type == .handshake, direction.active == nil, direction.negotiation.serverHello == nil,
+    if header.type == .changeCipherSpec, direction.keys.active == nil || direction.isModern { return .done }
+    if header.type == .handshake, direction.keys.active == nil, direction.negotiation.serverHello == nil,
       isClearHello(fragment)
     {
       direction.handshake.add(fragment, maximumLength: limits.maximumHandshakeLength) { receive($0, direction) }
@@ -54,7 +54,7 @@ extension TLSStream {
       direction.records.region?.captured += header.recordLength
       return
     }
-    if direction.active == nil && direction.tally.failures > Self.patience
+    if direction.keys.active == nil && direction.tally.failures > Self.patience
       && direction.tally.failures == direction.tally.sealedRecords
     {
       // Nothing is missing, and nothing fits.
@@ -62,7 +62,7 @@ extension TLSStream {
     }
     direction.records.countUnopened(
       header, isBeforeData: !direction.tally.openedData && !hasUnopenedEarlyData(direction))
-    direction.noteEnd(fragment)
+    direction.keys.noteEnd(fragment)
   }
 
   /// Sealed records from the first on that may stay closed before a direction is given up: a handshake has fewer.
@@ -72,7 +72,7 @@ extension TLSStream {
   /// Early data is being sent for which there is no secret.
   private func hasUnopenedEarlyData(_ direction: TLSDirection) -> Bool {
     direction.side == .client && direction.negotiation.clientHello?.extensions.earlyData == true
-      && direction.negotiation.acceptsEarlyData != false && direction.active == nil
+      && direction.negotiation.acceptsEarlyData != false && direction.keys.active == nil
   }
 
   // MARK: trying
@@ -82,7 +82,7 @@ extension TLSStream {
     _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Attempt {
-    if direction.epochs == nil && direction.active == nil {
+    if direction.keys.isWithoutKeys {
       switch prepare(direction) {
       case .ready: break
       case .wait(let reason): return .wait(reason)
@@ -101,43 +101,34 @@ extension TLSStream {
       deliver(match.opened, match.candidate, direction, point, emit)
       return .opened
     }
-    if direction.isGuessing && direction.active == nil {
-      direction.epochs = nil
-      direction.isGuessing = false
-    } else if lacksKeys(direction) {
+    if direction.keys.isGuessing && direction.keys.active == nil {
+      direction.keys.forgetGuesses()
+    } else if direction.keys.lacksKeys {
       // The secrets of this stage may come later than those of the one before.
-      if direction.generation != secrets.generation || secrets.readLate() {
-        direction.epochs = nil
+      if direction.keys.generation != secrets.generation || secrets.readLate() {
+        direction.keys.drop()
         return tryOpen(header, fragment, direction, point, emit)
       }
       if direction.input.mayWait && secrets.mayGrow { return .wait(.secrets(generation: secrets.generation)) }
     }
-    if let active = direction.active, active.decryptor.needsVector, direction.records.region != nil,
+    if let active = direction.keys.active, active.decryptor.needsVector, direction.records.region != nil,
       let opened = active.decryptor.openWithoutVector(header, fragment, into: &secrets.workspace.output)
     {
       acceptWithoutVector(opened, active, header, fragment, direction, point, emit)
       return .opened
     }
-    if direction.attempts > limits.maximumAttempts {
+    if direction.keys.attempts > limits.maximumAttempts {
       fail(direction, "no record could be opened after a gap or damage in \(limits.maximumAttempts) attempts")
     }
     return .refused
-  }
-
-  func nextKeys(after candidate: KeyCandidate, _ direction: TLSDirection) -> KeyCandidate? {
-    let draft = direction.negotiation.serverHello?.draft ?? 0
-    let secret = KeySchedule.nextTrafficSecret(after: candidate.secret, candidate.suite, draft: draft)
-    guard let keys = KeySchedule.keys(trafficSecret: secret, candidate.suite, draft: draft),
-      let decryptor = RecordDecryptor(keys, candidate.suite, .tls13, draft: draft)
-    else { return nil }
-    return KeyCandidate(decryptor, .data, candidate.suite, line: nil, secret: secret)
   }
 
   // MARK: success
 
   /// The keys of a handshake inside the connection, when the message that brings them into use is missing.
   private func matchRenegotiated(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
-    guard let active = direction.active, direction.records.region?.missing ?? 0 > 0, active.decryptor.version < .tls13
+    guard let active = direction.keys.active, direction.records.region?.missing ?? 0 > 0,
+      active.decryptor.version < .tls13
     else {
       return nil
     }
@@ -147,21 +138,15 @@ extension TLSStream {
       direction.negotiation = direction.negotiation.following()
     }
     if direction.negotiation.serverHello != nil, case .ready = collect(direction) {
-      direction.active = nil
+      direction.keys.setAside()
       if let match = match(header, fragment, direction) {
         direction.keyedHandshakes = direction.negotiation.number + 1
         return match
       }
-      direction.active = active
     }
     (direction.negotiation, direction.keyedHandshakes) = known
-    direction.epochs = []
+    direction.keys.takeUp(active)
     return nil
-  }
-
-  /// Whether there is no key for the data to come.
-  private func lacksKeys(_ direction: TLSDirection) -> Bool {
-    direction.active == nil && direction.epochs?.contains { $0.stage == .data && !$0.candidates.isEmpty } == false
   }
 
   /// Takes keys and number as proven, and gives out what is missing before the record.
@@ -170,16 +155,13 @@ extension TLSStream {
   ) {
     let candidate = match.candidate
     direction.tally.sealedRecords += 1
-    // A record that opens forgives the attempts that few losses cost, so that the work stays in proportion to the records.
-    direction.attempts = max(0, direction.attempts - 256)
-    direction.trials = 0
-    if let region = direction.records.region {
-      let isSame = direction.active === candidate
+    direction.keys.forgive()
+    if var region = direction.records.takeRegion() {
+      let isSame = direction.keys.active === candidate
       var records =
         isSame ? Int(clamping: match.sequence &- candidate.decryptor.sequence) : Int(clamping: match.sequence)
-      var region = region
       if !isSame {
-        if direction.active?.stage == .data {
+        if direction.keys.active?.stage == .data {
           records = max(records, region.lowest)
         } else if !region.isBeforeData {
           // Early data without its secret; the record that ends them has four bytes and is none.
@@ -187,8 +169,7 @@ extension TLSStream {
           if direction.side == .client, region.captured > 4, candidate.stage != .early { region.captured -= 4 }
         }
       }
-      direction.records.region = nil
-      if direction.active == nil { direction.lastOverhead = candidate.decryptor.overhead }
+      direction.keys.foresee(candidate)
       // Before the data there is handshake; up to TLS 1.2 the first sealed record is its last message.
       let handshakes = candidate.decryptor.version >= .tls13 ? 0 : 1
       if !region.isBeforeData || (candidate.stage == .data && records > handshakes) {
@@ -196,13 +177,7 @@ extension TLSStream {
       }
     }
     candidate.decryptor.accept(fragment, sequence: match.sequence)
-    if direction.active !== candidate {
-      direction.active = candidate
-      if candidate.stage == .data { direction.hasFinished = true }
-      direction.lastOverhead = candidate.decryptor.overhead
-      // What comes before in a connection does not come again.
-      direction.epochs = direction.epochs?.filter { $0.stage.rawValue > candidate.stage.rawValue }
-    }
+    direction.keys.use(candidate)
     prove(candidate, direction)
   }
 

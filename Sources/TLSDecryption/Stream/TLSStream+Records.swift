@@ -24,7 +24,7 @@ extension TLSStream {
     _ bytes: RawSpan, _ offset: inout Int, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     while true {
-      switch direction.records.next(in: bytes, at: &offset, direction.expectation) {
+      switch direction.records.next(in: bytes, at: &offset, direction.keys.expectation) {
       case .record(let header, let place):
         guard case .wait(let reason) = process(header, bytes.extracting(place), direction, point, emit) else {
           continue
@@ -34,12 +34,12 @@ extension TLSStream {
         return
       case .assembled(let header):
         readAssembled(header, direction, point, emit)
-        guard direction.isWaiting else { continue }
+        guard direction.input.isWaiting else { continue }
         if offset < bytes.byteCount { hold(bytes.extracting(offset..<bytes.byteCount), direction, point) }
         offset = bytes.byteCount
         return
       case .hello(let hello): readSSL2Hello(hello.rawBytes, direction)
-      case .passed(let tail): direction.noteEnd(tail.bytes.rawBytes)
+      case .passed(let tail): direction.keys.noteEnd(tail.bytes.rawBytes)
       case .lost:
         direction.handshake.reset()
         return
@@ -77,22 +77,19 @@ extension TLSStream {
     _ emit: PlaintextReceiver
   ) -> Step {
     let fragment = record.extracting(RecordHeader.length..<record.byteCount)
-    switch direction.state {
-    case .sealed:
-      if case .wait(let reason) = open(header, fragment, direction, point, emit) { return .wait(reason) }
-      direction.records.count += 1
-    case .clear:
+    if !direction.keys.isSealed {
       if direction.records.count == 0 && !direction.records.hadGap && !isHello(header, fragment) {
         direction.records.beginInside()
       }
-      if isSealed(header, fragment, direction) {
-        direction.state = .sealed
-        direction.keyedHandshakes = direction.negotiation.number + 1
-        return process(header, record, direction, point, emit)
+      guard isSealed(header, fragment, direction) else {
+        direction.records.count += 1
+        readClear(header, fragment, direction)
+        return .done
       }
-      direction.records.count += 1
-      readClear(header, fragment, direction)
+      direction.seal()
     }
+    if case .wait(let reason) = open(header, fragment, direction, point, emit) { return .wait(reason) }
+    direction.records.count += 1
     return .done
   }
 

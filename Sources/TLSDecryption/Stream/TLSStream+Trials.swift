@@ -13,10 +13,10 @@ extension TLSStream {
   /// Tries the likely first: that nothing is missing, what the nonce says, new keys; then as many missing records as the
   /// bytes may have held.
   func match(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
-    let waiting = direction.epochs?.flatMap(\.candidates) ?? []
+    let waiting = direction.keys.candidates
     guard let region = direction.records.region else {
       // Its key stream has moved on: there is one attempt only, and it has been made.
-      if let active = direction.active, !active.decryptor.isRC4,
+      if let active = direction.keys.active, !active.decryptor.isRC4,
         let match = attempt(active, active.decryptor.sequence, header, fragment, direction)
       {
         return match
@@ -25,7 +25,7 @@ extension TLSStream {
       return nil
     }
     let isUncertain = region.missing > 0 || region.isBeforeCapture || !region.isExact || region.lowest > 1
-    if let active = direction.active {
+    if let active = direction.keys.active {
       let base = active.decryptor.sequence
       // A nonce may say anything; the bytes that are missing hold so many records and no more.
       if isUncertain, let likely = active.decryptor.likelySequence(fragment), likely >= base,
@@ -46,13 +46,12 @@ extension TLSStream {
     _ region: SkippedRegion, _ waiting: [KeyCandidate], _ header: RecordHeader, _ fragment: RawSpan,
     _ direction: TLSDirection
   ) -> KeyMatch? {
-    direction.trials += 1
-    let isWide = direction.trials & (direction.trials - 1) == 0
-    let active = direction.active.flatMap { $0.decryptor.mayOpen(fragment, &secrets.workspace.output) ? $0 : nil }
+    let isWide = direction.keys.countTrial()
+    let active = direction.keys.active.flatMap { $0.decryptor.mayOpen(fragment, &secrets.workspace.output) ? $0 : nil }
     var from = 0
     for limit in [16, 256, 4_096, limits.maximumMissingRecords] {
       let to = min(limit, limits.maximumMissingRecords)
-      if limit > 16 && (!isWide || direction.attempts > limits.maximumAttempts / 2) { return nil }
+      if limit > 16 && (!isWide || direction.keys.attempts > limits.maximumAttempts / 2) { return nil }
       if let active {
         let lowest = region.isExact ? 0 : region.lowest
         let base = active.decryptor.sequence
@@ -74,7 +73,7 @@ extension TLSStream {
     return nil
   }
 
-  private func mayTry(_ direction: TLSDirection) -> Bool { direction.attempts <= limits.maximumAttempts }
+  private func mayTry(_ direction: TLSDirection) -> Bool { direction.keys.attempts <= limits.maximumAttempts }
 
   private func attempt(
     _ candidate: KeyCandidate, _ sequence: UInt64, _ header: RecordHeader, _ fragment: RawSpan,
@@ -83,8 +82,7 @@ extension TLSStream {
     if let opened = candidate.decryptor.open(header, fragment, sequence: sequence, into: &secrets.workspace.output) {
       return KeyMatch(candidate: candidate, sequence: sequence, opened: opened)
     }
-    // A long record takes longer, with some ciphers as long as hundreds of short ones.
-    if direction.records.region != nil { direction.attempts += 1 + fragment.byteCount >> 10 }
+    if direction.records.region != nil { direction.keys.countAttempt(fragment) }
     return nil
   }
 
@@ -92,7 +90,7 @@ extension TLSStream {
   private func attemptNextKeys(
     after active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection
   ) -> KeyMatch? {
-    guard active.decryptor.version >= .tls13, active.stage == .data, let next = nextKeys(after: active, direction)
+    guard active.decryptor.version >= .tls13, active.stage == .data, let next = active.updated(draft: direction.draft)
     else {
       return nil
     }

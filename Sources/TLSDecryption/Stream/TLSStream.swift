@@ -33,8 +33,8 @@ public final class TLSStream {
   public var summary: TLSSummary {
     var summary = TLSSummary()
     let hello = server.negotiation.serverHello ?? firstServerHello
-    summary.version = hello?.version ?? client.active?.decryptor.version ?? server.active?.decryptor.version
-    summary.suite = hello?.suite ?? client.active?.suite ?? server.active?.suite
+    summary.version = hello?.version ?? client.keys.active?.decryptor.version ?? server.keys.active?.decryptor.version
+    summary.suite = hello?.suite ?? client.keys.active?.suite ?? server.keys.active?.suite
     summary.keyExchange = keyExchange
     summary.isResumed = isResumed
     summary.plaintextBytes = client.tally.plaintextBytes + server.tally.plaintextBytes
@@ -71,7 +71,7 @@ public final class TLSStream {
     if let decryptor = direction.straight {
       guard let rest = readStraight(bytes, direction, decryptor, point, emit) else { return }
       read(bytes.extracting(rest..<bytes.byteCount), direction, point, emit)
-    } else if direction.isWaiting {
+    } else if direction.input.isWaiting {
       hold(bytes, direction, point)
     } else {
       read(bytes, direction, point, emit)
@@ -86,7 +86,7 @@ public final class TLSStream {
     length: Int, reason: PlaintextGapReason, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     let direction = direction(side)
-    if direction.isWaiting {
+    if direction.input.isWaiting {
       hold(.gap(length: length, reason, point), direction)
     } else {
       readGap(length, reason, direction, point, emit)
@@ -101,7 +101,7 @@ public final class TLSStream {
     let direction = direction(side)
     guard !direction.input.isOver else { return }
     direction.input.isOver = true
-    if direction.isWaiting {
+    if direction.input.isWaiting {
       hold(.end(point), direction)
     } else {
       readEnd(direction, point, emit)
@@ -112,7 +112,7 @@ public final class TLSStream {
   /// Ends the connection: what waited is read with what is known.
   public func finish(at point: CapturePoint, _ emit: PlaintextReceiver) {
     for direction in [client, server] { direction.input.forbidWaiting() }
-    for direction in [client, server] where direction.isWaiting { replay(direction, emit) }
+    for direction in [client, server] where direction.input.isWaiting { replay(direction, emit) }
     for direction in [client, server] where !direction.input.isOver { end(from: direction.side, at: point, emit) }
     concludeProblem()
   }
@@ -162,7 +162,7 @@ public final class TLSStream {
 
   private func replay(_ direction: TLSDirection, _ emit: PlaintextReceiver) {
     for piece in direction.input.release(total: &secrets.heldBytes) {
-      guard !direction.isWaiting else {
+      guard !direction.input.isWaiting else {
         hold(piece, direction)
         continue
       }
@@ -179,8 +179,7 @@ public final class TLSStream {
   /// Gives a direction up: its bytes are only counted from here on.
   func fail(_ direction: TLSDirection, _ reason: String) {
     direction.records.fail()
-    direction.epochs = nil
-    direction.active = nil
+    direction.keys.drop()
     problem = problem ?? reason
   }
 
@@ -195,7 +194,7 @@ public final class TLSStream {
     for direction in [client, server] where !direction.tally.openedData {
       guard let unread = direction.tally.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
       // What is missing may be no more than the end of its handshake.
-      guard direction.hasFinished || !self.direction(direction.side.other).tally.openedData else { continue }
+      guard direction.keys.hasFinished || !self.direction(direction.side.other).tally.openedData else { continue }
       let cause = unread.reason == .truncated ? "the snap length cut it" : "packets are missing"
       problem = "no data of the \(direction.side.name)'s is whole in the capture: \(cause)"
       return
@@ -204,7 +203,7 @@ public final class TLSStream {
     where direction.tally.sealedRecords > 0 && !direction.tally.openedData && direction.tally.failures > 0 {
       if direction.tally.failures >= direction.tally.sealedRecords {
         problem = Self.unfit
-      } else if direction.negotiation.version ?? .tls12 >= .tls13, direction.active?.stage != .data {
+      } else if direction.negotiation.version ?? .tls12 >= .tls13, direction.keys.active?.stage != .data {
         problem = "the \(direction.side.name)'s traffic secret does not open its records, or is not in the key log"
       }
     }
