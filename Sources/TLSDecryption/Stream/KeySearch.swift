@@ -133,7 +133,7 @@ struct KeySearch {
   /// Goes on with keys that were in use, and no others.
   mutating func takeUp(_ candidate: KeyCandidate) { state = .active(candidate, later: []) }
 
-  /// What is counted before the first keys come into use is counted as if they had been.
+  /// Takes the overhead of keys that are about to come into use, when none are: what lies before is counted with it.
   mutating func foresee(_ candidate: KeyCandidate) {
     if active == nil { overhead = candidate.decryptor.overhead }
   }
