@@ -5,7 +5,7 @@ final class TLSDirection {
   /// What comes in: read as it comes, or held.
   var input = DirectionInput()
   /// Where records begin and end.
-  var records: RecordReader
+  var records: TLSRecordReader
   /// Which keys open them.
   var keys = KeySearch()
   /// The handshake that this direction is at.
@@ -21,7 +21,7 @@ final class TLSDirection {
   init(_ side: TLSSide, _ negotiation: Negotiation, _ limits: TLSLimits) {
     self.side = side
     self.negotiation = negotiation
-    records = RecordReader(isFromClient: side == .client, maximumMissingRecords: limits.maximumMissingRecords)
+    records = TLSRecordReader(isFromClient: side == .client, maximumMissingRecords: limits.maximumMissingRecords)
   }
 
   /// TLS 1.3 is spoken: the keys in use say so, or the server's hello.

@@ -27,11 +27,11 @@ extension TLSStream {
 
     if !partial.isEmpty {
       let before = partial.count
-      if before < RecordHeader.length { RecordReader.fill(&partial, to: RecordHeader.length, bytes, &position) }
+      if before < RecordHeader.length { TLSRecordReader.fill(&partial, to: RecordHeader.length, bytes, &position) }
       if partial.count >= RecordHeader.length {
         let header = RecordHeader(partial.rawBytes, at: 0)
         let isData = header.type == .applicationData && header.version == version && header.isPlausible
-        if isData { RecordReader.fill(&partial, to: header.recordLength, bytes, &position) }
+        if isData { TLSRecordReader.fill(&partial, to: header.recordLength, bytes, &position) }
         if !isData || partial.count == header.recordLength {
           guard isData,
             let opened = decryptor.openNextData(

@@ -4,7 +4,7 @@ import Testing
 @testable import TLSDecryption
 
 /// The record layer of one direction, without keys: pieces, gaps and ends in, records and what was passed over out.
-@Suite struct RecordReaderTests {
+@Suite struct TLSRecordReaderTests {
   /// A reader, and whoever asks it.
   struct Direction {
     enum Heard: Equatable {
@@ -14,11 +14,11 @@ import Testing
       case lost
     }
 
-    var reader: RecordReader
+    var reader: TLSRecordReader
     var expectation = RecordExpectation(keyVersion: nil, isBeforeData: false)
 
     init(isFromClient: Bool = true) {
-      reader = RecordReader(isFromClient: isFromClient, maximumMissingRecords: 100)
+      reader = TLSRecordReader(isFromClient: isFromClient, maximumMissingRecords: 100)
     }
 
     /// Reads bytes as a stream does, up to where it would search.

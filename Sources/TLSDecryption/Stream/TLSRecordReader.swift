@@ -13,7 +13,7 @@ import Bytes
 /// ```
 ///
 /// It knows no keys: whether a record opens is tried outside, and what headers may look like comes with the bytes.
-struct RecordReader {
+struct TLSRecordReader {
   enum State {
     /// The next byte continues this beginning of a record, or begins one.
     case aligned(partial: [UInt8])
