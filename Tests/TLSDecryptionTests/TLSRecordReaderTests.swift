@@ -1,4 +1,5 @@
 import Bytes
+import TLSFoundation
 import Testing
 
 @testable import TLSDecryption

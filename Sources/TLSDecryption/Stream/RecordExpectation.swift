@@ -1,3 +1,5 @@
+import TLSFoundation
+
 /// What is known of the records to come, from the keys in use.
 struct RecordExpectation {
   /// Of the keys; `nil` while there are none.
