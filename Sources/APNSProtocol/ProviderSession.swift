@@ -22,6 +22,13 @@
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
+  /// What became of a notification.
+  public enum Fate: String, Sendable, CaseIterable {
+    case accepted, rejected, discarded
+    /// Left open: no response proves anything about it.
+    case unknown
+  }
+
   /// How many notifications have which fate. The four add up to what was written.
   public struct Fates: Sendable, Equatable {
     public var accepted = 0
@@ -192,6 +199,35 @@ public struct ProviderSession: Sendable {
     return fates
   }
 
+  /// All notifications before this one keep their fate, whatever response comes.
+  public var final: Int { rejections.floor }
+
+  /// The fates of some notifications as they stand now: runs of equal fates, in order and without holes.
+  ///
+  /// - Parameter range: of notifications that were written. It begins no earlier than where `final` was before the last
+  ///   response that moved it: which ones before that were rejected is forgotten.
+  public func forEachFate(in range: Range<Int>, _ body: (Range<Int>, Fate) -> Void) {
+    var next = range.lowerBound
+    func pass(to end: Int, _ fate: Fate) {
+      guard end > next else { return }
+      body(next..<end, fate)
+      next = end
+    }
+    let end = max(next, min(range.upperBound, settled))
+    // Notifications from `next` up to here are known to be rejected.
+    var rejectedEnd = next
+    rejections.forEach(in: next..<end) { index in
+      if index > rejectedEnd {
+        pass(to: rejectedEnd, .rejected)
+        pass(to: index, .accepted)
+      }
+      rejectedEnd = index + 1
+    }
+    pass(to: rejectedEnd, .rejected)
+    pass(to: end, .accepted)
+    pass(to: range.upperBound, isTerminated ? .discarded : .unknown)
+  }
+
   /// How many of the notifications before `index` were rejected; at most as many as are settled when there were so many
   /// rejections that not all are kept.
   public func rejected(before index: Int) -> Int { rejections.count(before: index) }
@@ -216,8 +252,10 @@ private struct Rejections: Sendable {
   private static let maximumKept = 4_096
   private var kept: [Int] = []
   private var forgotten = 0
+  /// Those that were forgotten last, in order.
+  private var latestForgotten: [Int] = []
   /// Above the highest forgotten one.
-  private var floor = 0
+  private(set) var floor = 0
 
   var count: Int { forgotten + kept.count }
 
@@ -229,8 +267,20 @@ private struct Rejections: Sendable {
     if kept.count > Self.maximumKept {
       let half = Self.maximumKept / 2
       floor = kept[half - 1] + 1
+      latestForgotten = Array(kept[..<half])
       kept.removeFirst(half)
       forgotten += half
+    }
+  }
+
+  /// The rejected ones of a range, in order: of those below `floor` only the ones that were forgotten last.
+  func forEach(in range: Range<Int>, _ body: (Int) -> Void) {
+    if range.lowerBound < floor {
+      for index in latestForgotten where range.contains(index) { body(index) }
+    }
+    for index in kept[insertionPoint(range.lowerBound)...] {
+      guard index < range.upperBound else { return }
+      body(index)
     }
   }
 

@@ -8,7 +8,7 @@ public final class CSVWriter: RecordSink {
   public enum RecordType: String, CaseIterable, Sendable {
     case capture, notification
     case errorResponse = "error_response"
-    case feedback, gap, malformed, connection, summary
+    case fate, feedback, gap, malformed, connection, summary
   }
 
   private static let flushThreshold = 1 << 17
@@ -31,15 +31,18 @@ public final class CSVWriter: RecordSink {
   }
 
   private let tables: [RecordType: Table]
+  private var fates: FateNotes
 
   /// Every type into one file.
-  public init(output: @escaping RecordOutput) {
+  public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+    self.fates = FateNotes(fates)
     let table = Table(CSVFieldWriter.allColumns, output)
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
   }
 
   /// Each type into a file of its own; `file` makes the output for one.
-  public init(files file: (RecordType) throws -> RecordOutput) rethrows {
+  public init(fates: FateNotation = .omitted, files file: (RecordType) throws -> RecordOutput) rethrows {
+    self.fates = FateNotes(fates)
     var tables: [RecordType: Table] = [:]
     for type in RecordType.allCases { tables[type] = Table(Self.columns(of: type), try file(type)) }
     self.tables = tables
@@ -54,7 +57,8 @@ public final class CSVWriter: RecordSink {
 
   public func receive(_ record: CaptureRecord) { write(.capture) { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let record = NotificationRecord(layout, frame, at: place, index: index)
+    let fate = fates.fate(of: index, on: place.connection)
+    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate)
     guard let table = tables[.notification] else { return }
     record.write(to: &table.fields)
     if table.fields.output.count >= Self.flushThreshold { table.flush() }
@@ -62,12 +66,16 @@ public final class CSVWriter: RecordSink {
   public func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem)
+    let fate = fates.fate(of: index, on: place.connection)
+    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate)
     guard let table = tables[.notification] else { return }
     record.write(to: &table.fields)
     if table.fields.output.count >= Self.flushThreshold { table.flush() }
   }
   public func receive(_ record: ErrorResponseRecord) { write(.errorResponse) { record.write(to: &$0) } }
+  public func receive(_ record: FateRecord) {
+    if fates.areToldBy(record) { write(.fate) { record.write(to: &$0) } }
+  }
   public func receive(_ record: borrowing FeedbackRecord) {
     guard let table = tables[.feedback] else { return }
     record.write(to: &table.fields)
@@ -90,8 +98,8 @@ public final class CSVWriter: RecordSink {
     case .capture: ["type", "schema", "source", "format", "link_types"]
     case .notification:
       [
-        "type", "connection", "index", "time", "packet", "offset", "length", "command", "identifier", "expiration",
-        "priority", "token", "payload_length", "payload", "payload_base64", "items", "item_order",
+        "type", "connection", "index", "time", "packet", "offset", "length", "fate", "command", "identifier",
+        "expiration", "priority", "token", "payload_length", "payload", "payload_base64", "items", "item_order",
         "problem",
       ]
     case .errorResponse:
@@ -99,6 +107,7 @@ public final class CSVWriter: RecordSink {
         "type", "connection", "time", "packet", "offset", "command", "status", "status_name", "identifier",
         "notification", "accepted", "discarded", "latency_ms", "candidates", "ambiguous",
       ]
+    case .fate: ["type", "connection", "first", "last", "fate"]
     case .feedback: ["type", "connection", "index", "time", "packet", "offset", "length", "timestamp", "token"]
     case .gap: ["type", "connection", "direction", "time", "packet", "offset", "length", "reason"]
     case .malformed: ["type", "connection", "direction", "time", "packet", "offset", "length", "problem", "bytes"]

@@ -19,6 +19,8 @@ public struct DissectionOptions: Sendable {
   public var maximumWriteTimes: Int
   /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
   public var maximumHeldResponses: Int
+  /// Ranges of fates that are kept from a first reading for a second one, see `FateBook`.
+  public var maximumFateRanges: Int
 
   public static let knownPorts: [UInt16: Service] = [2195: .gateway, 2196: .feedback]
 
@@ -26,7 +28,7 @@ public struct DissectionOptions: Sendable {
     ports: [UInt16: Service] = knownPorts, dumpContents: DumpContents? = nil, limits: ProtocolLimits = ProtocolLimits(),
     capture: CaptureOptions = CaptureOptions(), tls: TLSLimits = TLSLimits(), maximumKeyLogLines: Int = 1 << 24,
     maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 1_024,
-    maximumHeldResponses: Int = 1_024
+    maximumHeldResponses: Int = 1_024, maximumFateRanges: Int = 1 << 22
   ) {
     self.ports = ports
     self.dumpContents = dumpContents
@@ -37,6 +39,7 @@ public struct DissectionOptions: Sendable {
     self.maximumIdentifierRuns = maximumIdentifierRuns
     self.maximumWriteTimes = maximumWriteTimes
     self.maximumHeldResponses = maximumHeldResponses
+    self.maximumFateRanges = maximumFateRanges
   }
 }
 

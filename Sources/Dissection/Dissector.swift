@@ -99,6 +99,7 @@ struct Dissector<Sink: RecordSink> {
     finish(connection, fromHigh: true)
     for index in connection.seenResponses.indices where connection.seenResponses[index].notification == nil {
       resolve(&connection.seenResponses[index], connection)
+      lanes[connection.slot].tellFates(to: &output.sink)
       output.sink.receiveEarly(connection.seenResponses[index])
     }
     for var response in connection.seenResponses {
@@ -107,6 +108,7 @@ struct Dissector<Sink: RecordSink> {
       }
       output.sink.receive(response)
     }
+    lanes[connection.slot].tellFates(atEnd: true, to: &output.sink)
     let record = record(of: connection)
     output.sink.receive(record)
     output.summary.noteEnd(of: record)
@@ -255,6 +257,7 @@ struct Dissector<Sink: RecordSink> {
     // One that names nothing yet may do so when the connection has ended.
     if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
     if isHeld { connection.seenResponses.append(record) } else { output.sink.receive(record) }
+    lanes[connection.slot].tellFates(to: &output.sink)
   }
 
   /// Tries again to find what a response names: the notifications may have waited for missing bytes while it came.

@@ -10,6 +10,8 @@ protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, _ value: Bool)
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, _ text: String)
+  /// A text that needs no escape.
+  mutating func field(_ name: StaticString, word: StaticString)
   mutating func field(_ name: StaticString, hex bytes: RawSpan)
   mutating func field(_ name: StaticString, time: Timestamp)
   mutating func field(_ name: StaticString, payload: RawSpan)

@@ -28,6 +28,8 @@ struct GatewayLane {
   let connection: Int
   /// Takes the bytes when they are TLS; what is read is what it gives out.
   var tls: TLSStream?
+  /// The sink knows the fates of the notifications before this one.
+  private var fatesTold = 0
   /// With TLS: who is who.
   var clientIsHigh = false
   /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
@@ -232,5 +234,18 @@ struct GatewayLane {
     else { return nil }
     session = later
     return (verdict, latency)
+  }
+
+  // MARK: fates
+
+  /// Tells the sink which fates are settled for good since the last time: with `atEnd` all.
+  mutating func tellFates<Sink: RecordSink>(atEnd: Bool = false, to sink: inout Sink) {
+    let end = atEnd ? session.written : session.final
+    guard end > fatesTold else { return }
+    session.forEachFate(in: fatesTold..<end) { range, fate in
+      sink.receive(
+        FateRecord(connection: connection, first: range.lowerBound, last: range.upperBound - 1, fate: fate))
+    }
+    fatesTold = end
   }
 }

@@ -48,6 +48,13 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
     output.write(jsonString: text)
   }
 
+  mutating func field(_ name: StaticString, word: StaticString) {
+    key(name)
+    output.write(UInt8(ascii: "\""))
+    output.write(word)
+    output.write(UInt8(ascii: "\""))
+  }
+
   mutating func field(_ name: StaticString, hex bytes: RawSpan) {
     key(name)
     output.write(UInt8(ascii: "\""))

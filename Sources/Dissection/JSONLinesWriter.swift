@@ -10,27 +10,34 @@ public final class JSONLinesWriter: RecordSink {
   private static let flushThreshold = 1 << 17
   private var fields = JSONFieldWriter(capacity: flushThreshold + 1 << 16)
   private let output: RecordOutput
+  private var fates: FateNotes
   /// The output took everything so far.
   public private(set) var isOpen = true
 
-  public init(output: @escaping RecordOutput) { self.output = output }
+  public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+    self.output = output
+    self.fates = FateNotes(fates)
+  }
 
   public func pause() { flush() }
 
   public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let record = NotificationRecord(layout, frame, at: place, index: index)
+    let fate = fates.fate(of: index, on: place.connection)
+    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate)
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }
   }
   public func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem)
+    let fate = fates.fate(of: index, on: place.connection)
+    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate)
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }
   }
   public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: FateRecord) { if fates.areToldBy(record) { write { record.write(to: &$0) } } }
   public func receive(_ record: borrowing FeedbackRecord) {
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }

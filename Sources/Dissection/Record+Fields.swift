@@ -25,6 +25,7 @@ extension NotificationRecord {
     output.field("packet", packet: place.packet)
     output.field("offset", place.offset)
     output.field("length", place.length)
+    if let fate { output.field("fate", word: fate.word) }
     let layout = notification.layout
     output.field("command", Int(layout.command.rawValue))
     output.field("identifier", optional: layout.identifier.map(Int.init))
@@ -68,6 +69,29 @@ extension ErrorResponseRecord {
     if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
     if candidates > 1 { output.field("candidates", candidates) }
     if isAmbiguous { output.field("ambiguous", true) }
+    output.end()
+  }
+}
+
+extension ProviderSession.Fate {
+  /// Its raw value.
+  var word: StaticString {
+    switch self {
+    case .accepted: "accepted"
+    case .rejected: "rejected"
+    case .discarded: "discarded"
+    case .unknown: "unknown"
+    }
+  }
+}
+
+extension FateRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("fate")
+    output.field("connection", connection)
+    output.field("first", first)
+    output.field("last", last)
+    output.field("fate", word: fate.word)
     output.end()
   }
 }

@@ -44,15 +44,18 @@ public struct NotificationRecord: ~Escapable {
   public let notification: PushNotification
   /// The frame's length is right and its items do not fit it: fields are those of the items before the one that is not.
   public let problem: String?
+  /// What became of it; `nil` when that is not told in its record.
+  public let fate: ProviderSession.Fate?
 
   @_lifetime(copy frame)
   init(
     _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int,
-    problem: String? = nil
+    problem: String? = nil, fate: ProviderSession.Fate? = nil
   ) {
     self.place = place
     self.index = index
     self.problem = problem
+    self.fate = fate
     notification = PushNotification(layout: layout, frame: frame)
   }
 }
@@ -71,6 +74,16 @@ public struct ErrorResponseRecord: Sendable {
   public var candidates: Int
   /// The identifier is 0, which may mean none, so that it is not taken to name a notification.
   public var isAmbiguous = false
+}
+
+/// What became of notifications of one connection that follow each other. It is told when no response can change it
+/// any more, at the latest before the connection's record; a connection's ranges are in order and leave none out.
+public struct FateRecord: Sendable, Equatable {
+  public var connection: Int
+  /// The first and last notification, by index.
+  public var first: Int
+  public var last: Int
+  public var fate: ProviderSession.Fate
 }
 
 /// A feedback tuple. A view, as `NotificationRecord`.
@@ -220,6 +233,8 @@ public protocol RecordSink {
   mutating func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.
   mutating func receive(_ record: ErrorResponseRecord)
+  /// Fates that are settled for good.
+  mutating func receive(_ record: FateRecord)
   mutating func receive(_ record: borrowing FeedbackRecord)
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
@@ -247,6 +262,7 @@ public protocol RecordSink {
 
 extension RecordSink {
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
+  public mutating func receive(_ record: FateRecord) {}
   public mutating func receive(_ outcome: CaptureOutcome) {}
   public mutating func opened(connection: Int, at time: Timestamp) {}
   public mutating func segment(notifications: Int, at time: Timestamp) {}

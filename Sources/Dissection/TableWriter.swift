@@ -11,10 +11,14 @@ public final class TableWriter: RecordSink {
 
   private var text = ByteWriter(capacity: flushThreshold + 1 << 14)
   private let output: RecordOutput
+  private var fates: FateNotes
   /// The output took everything so far.
   public private(set) var isOpen = true
 
-  public init(output: @escaping RecordOutput) { self.output = output }
+  public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+    self.output = output
+    self.fates = FateNotes(fates)
+  }
 
   public func flush() {
     if isOpen && text.count > 0 { isOpen = output(text.bytes) }
@@ -30,18 +34,22 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    line(NotificationRecord(layout, frame, at: place, index: index))
+    let fate = fates.fate(of: index, on: place.connection)
+    line(NotificationRecord(layout, frame, at: place, index: index, fate: fate))
   }
 
   public func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    line(NotificationRecord(layout, frame, at: place, index: index, problem: problem))
+    let fate = fates.fate(of: index, on: place.connection)
+    line(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
   }
 
   private func line(_ record: borrowing NotificationRecord) {
     let layout = record.notification.layout
-    var parts = ["#\(record.index)", "command \(layout.command.rawValue)"]
+    var parts = ["#\(record.index)"]
+    if let fate = record.fate { parts.append(fate.rawValue) }
+    parts.append("command \(layout.command.rawValue)")
     if let identifier = layout.identifier { parts.append("id \(identifier)") }
     if let expiration = layout.expiration { parts.append("expires \(expiration)") }
     if let priority = layout.priority { parts.append("priority \(priority)") }
@@ -65,6 +73,13 @@ public final class TableWriter: RecordSink {
       details += "  names nothing that was seen"
     }
     line(record.place, "error", details)
+  }
+
+  public func receive(_ record: FateRecord) {
+    guard fates.areToldBy(record) else { return }
+    let place = RecordPlace(connection: record.connection, time: .none, packet: 0, offset: 0, length: 0)
+    let range = record.first == record.last ? "#\(record.first)" : "#\(record.first) to #\(record.last)"
+    line(place, "fate", "\(range)  \(record.fate.rawValue)")
   }
 
   public func receive(_ record: borrowing FeedbackRecord) {

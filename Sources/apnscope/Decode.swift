@@ -22,6 +22,10 @@ struct Decode: ParsableCommand {
       server's RSA key (--server-key). A connection that stays closed says why in its record ("problem"), and --strict \
       makes it exit code 65. Secrets are never printed.
 
+      What became of a notification, its "fate", is known when its connection has ended. So files are read twice, and \
+      the fate is in each notification's record. Standard input and pipes are read once: records come at once, without \
+      it, and "fate" records follow with the fates of ranges of notifications, at the latest when a connection has ended.
+
       Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
       Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number. \
       Control characters and marks of direction are written as \\u009b, in CSV too.
@@ -29,6 +33,7 @@ struct Decode: ParsableCommand {
       Examples:
         apnscope decode --format table capture.pcap
         apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
+        apnscope decode capture.pcap | jq -c 'select(.fate == "discarded") | [.token, .identifier]'
         apnscope decode --keys sslkeys.log capture.pcap > records.jsonl
         apnscope decode --format csv --output records/ capture.pcapng.zst
         tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
@@ -56,6 +61,13 @@ struct Decode: ParsableCommand {
         "Write the secrets that opened something to this file: a key log for --keys that holds these connections only, readable by its owner only. Pass it on with a capture instead of a server's key.",
         valueName: "file"), completion: .file())
     var exportKeys: String?
+
+    @Flag(
+      inversion: .prefixedNo, exclusivity: .chooseLast,
+      help:
+        "Write the fate into every notification's record, of standard input too, which is then kept in an unnamed file until it ends (folder: TMPDIR). --no-fates: write no fates, and read files once. Default: fates of files, and ranges of them for what can be read only once."
+    )
+    var fates: Bool?
 
     @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
     var strict = false
@@ -99,23 +111,29 @@ struct Decode: ParsableCommand {
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
+    let early = try EarlyReading(recordings.inputs, decoding, fates: records.fates)
+    let fates = early.notation
     switch format {
-    case .jsonl: try decode(into: JSONLinesWriter(output: try outputs.open()), outputs, onUse)
-    case .table: try decode(into: TableWriter(output: try outputs.open()), outputs, onUse)
+    case .jsonl: try decode(into: JSONLinesWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
+    case .table: try decode(into: TableWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
     case .csv where isDirectory:
-      try decode(into: try CSVWriter { try outputs.open(Self.name(of: $0)) }, outputs, onUse)
-    case .csv: try decode(into: CSVWriter(output: try outputs.open()), outputs, onUse)
+      let writer = try CSVWriter(fates: fates) { try outputs.open(Self.name(of: $0)) }
+      try decode(into: writer, early, outputs, onUse)
+    case .csv: try decode(into: CSVWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
     }
   }
 
-  private func decode(into writer: some RecordSink, _ outputs: Outputs, _ onUse: ((String) -> Void)?) throws {
-    var result = try Reading(recordings.inputs, decoding, into: writer, onUse: onUse)
+  private func decode(
+    into writer: some RecordSink, _ early: EarlyReading, _ outputs: Outputs, _ onUse: ((String) -> Void)?
+  ) throws {
+    var result = try Reading(recordings.inputs, decoding, into: writer, secrets: early.secrets, onUse: onUse)
+    early.complain(after: result.summary)
     // When nothing could be read, the files stay as they were.
     if result.hasRead {
       result.sink.pause()
       try outputs.check()
     }
-    let code = result.exitCode(strict: strict)
+    let code = early.isCut ? ExitStatus.interrupted : result.exitCode(strict: strict)
     if code != .success { throw code }
   }
 }

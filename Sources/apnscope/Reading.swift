@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dissection
 import PacketCapture
+import TLSDecryption
 
 /// Reads all inputs into a sink, as both reading commands do.
 struct Reading<Sink: RecordSink> {
@@ -18,9 +19,13 @@ struct Reading<Sink: RecordSink> {
   ///
   /// An input that cannot be read is complained about, and the others are read all the same.
   ///
-  /// - Parameter onUse: takes the secrets that opened something, as lines of a key log.
+  /// - Parameters:
+  ///   - secrets: what the options name when it has been read already.
+  ///   - isQuiet: another reading follows, and says what is wrong with the inputs.
+  ///   - onUse: takes the secrets that opened something, as lines of a key log.
   init(
-    _ inputs: [String], _ options: DecodingOptions, into sink: Sink, onUse: ((String) -> Void)? = nil
+    _ inputs: [String], _ options: DecodingOptions, into sink: Sink, secrets known: Secrets? = nil,
+    isQuiet: Bool = false, onUse: ((String) -> Void)? = nil
   ) throws {
     let filter: PacketFilter?
     do {
@@ -29,7 +34,7 @@ struct Reading<Sink: RecordSink> {
       throw ValidationError(error.message)
     }
     let dissectionOptions = options.dissectionOptions
-    let secrets = try options.secrets.read(options.limits)
+    let secrets = try known?.unused() ?? options.secrets.read(options.limits)
     secrets.onUse = onUse
     var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter, secrets: secrets)
     for path in inputs where dissection.sink.isOpen && !Interrupt.isRequested {
@@ -37,21 +42,22 @@ struct Reading<Sink: RecordSink> {
       var progress = Progress()
       defer { progress.end() }
       do {
-        let input = try CaptureInput.open(path, options: dissectionOptions.capture)
+        let input = try CaptureInput.open(RepeatableInput.path(of: path), options: dissectionOptions.capture)
         let outcome = try dissection.read(input, source: ArgumentBytes.named(path)) { state in
           progress.show(state)
           return !Interrupt.isRequested
         }
         progress.end()
-        for warning in outcome.warnings { complain("\(name): \(warning)") }
+        for warning in outcome.warnings where !isQuiet { complain("\(name): \(warning)") }
         hasWarnings = hasWarnings || !outcome.warnings.isEmpty
       } catch let error as CaptureError {
         progress.end()
         // Ctrl-C before the first byte of a pipe came looks like an empty input.
         if Interrupt.isRequested { break }
+        failure = failure ?? ExitStatus.code(for: error)
+        if isQuiet { continue }
         let other = error.kind == .notACapture ? FileKind(ofFile: path, beginning: error.beginning) : nil
         complain("\(name): \(other?.advice ?? error.message)")
-        failure = failure ?? ExitStatus.code(for: error)
       }
     }
     hasRead = dissection.hasBegun

@@ -136,6 +136,12 @@ struct LimitOptions: ParsableArguments {
   var maxHeldResponses = Self.usual.maximumHeldResponses
 
   @Option(
+    help: ArgumentHelp(
+      "Ranges of fates that are kept from a first reading, 8 bytes each; those of further connections are told in 'fate' records.",
+      valueName: "count"))
+  var maxFateRanges = Self.usual.maximumFateRanges
+
+  @Option(
     "Longest TLS handshake message, and all of one handshake; without a longer one its connection may stay closed.",
     valueName: "bytes")
   var maxHandshakeLength = ByteCount(Self.usual.tls.maximumHandshakeLength)
@@ -201,6 +207,7 @@ struct LimitOptions: ParsableArguments {
       Limit("max-identifier-runs", \.maxIdentifierRuns, \.maximumIdentifierRuns),
       Limit("max-write-times", \.maxWriteTimes, \.maximumWriteTimes),
       Limit("max-held-responses", \.maxHeldResponses, \.maximumHeldResponses),
+      Limit("max-fate-ranges", \.maxFateRanges, \.maximumFateRanges),
       Limit("max-handshake-length", \.maxHandshakeLength.bytes, \.tls.maximumHandshakeLength),
       Limit("max-held-tls-bytes", \.maxHeldTLSBytes.bytes, \.tls.maximumHeldBytes),
       Limit("max-total-held-tls-bytes", \.maxTotalHeldTLSBytes.bytes, \.tls.maximumTotalHeldBytes),

@@ -123,6 +123,7 @@ public struct RecordReader: ~Copyable {
     case "notification": try notification(line, &sink)
     case "capture": try capture(fields, &sink)
     case "error_response": try errorResponse(fields, &sink)
+    case "fate": break
     case "feedback": try feedback(fields, &sink)
     case "gap":
       guard let reason = fields.text("reason").flatMap(GapRecord.Reason.init) else {

@@ -22,6 +22,13 @@ extension Schema {
       skips in a `gap` or `malformed` record.
       """,
       """
+      A notification's fate is proven by what comes later, so that it is known when its connection has ended. Of files \
+      each `notification` has its `fate`. Of standard input and pipes the records come at once and without it, and \
+      `fate` records follow with ranges of notifications, as soon as no response can change them, at the latest before \
+      the connection's record; `--fates` waits for the end of the input instead. The ranges of a connection are in order \
+      and leave no notification out. The fates of a connection's notifications add up to those in its record.
+      """,
+      """
       CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \
       spaces, and a field that is absent is an empty cell.
       """,
@@ -35,6 +42,8 @@ extension Schema {
           "error_response",
           "An answer of the gateway, and the fates that follow from it.",
           errorResponse),
+        .init(
+          "fate", "What became of consecutive notifications whose own records do not tell it.", fate),
         .init("feedback", "A tuple of the feedback service: a token that no device has any more.", feedback),
         .init("gap", "Bytes that the capture does not hold, or that belong to a record it does not hold whole.", gap),
         .init("malformed", "Bytes that cannot be parsed as a record.", malformed),
@@ -44,7 +53,7 @@ extension Schema {
     example: #"""
       {"type":"capture","schema":1,"source":"a.pcap","format":"pcapng","link_types":["EN10MB"]}
       {"type":"notification","connection":1,"index":0,"time":"2015-09-16T01:02:03.123456789Z",\#
-      "packet":12,"offset":0,"length":98,"command":2,"identifier":7,"token":"865ab0","payload_length":25,\#
+      "packet":12,"offset":0,"length":98,"fate":"unknown","command":2,"identifier":7,"token":"865ab0","payload_length":25,\#
       "payload":{"aps":{"alert":"hello"}}}
       {"type":"summary","packets":12,"connections":1,"notifications":1,"error_responses":0,\#
       "feedback_tuples":0,"gaps":0,"malformed":0,"undecrypted_connections":0}
@@ -70,6 +79,9 @@ extension Schema {
   private static let notification: [Field] = [
     connectionNumber, index, time, packet, offset,
     length,
+    Field(
+      "fate", .fate, "What became of it, when its connection has ended.",
+      when: "the input was read twice: it is a file, or `--fates` was given"),
     Field("command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed."),
     Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
     Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
@@ -114,6 +126,13 @@ extension Schema {
     Field(
       "ambiguous", .boolean, "True: identifier 0 may mean \"none\", so that the response settles nothing.",
       when: "it is so"),
+  ]
+
+  private static let fate: [Field] = [
+    connectionNumber,
+    Field("first", .integer, "`index` of the first notification."),
+    Field("last", .integer, "`index` of the last one."),
+    Field("fate", .fate, "What became of each of them."),
   ]
 
   private static let feedback: [Field] = [

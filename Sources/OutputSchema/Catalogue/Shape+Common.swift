@@ -32,6 +32,13 @@ extension Shape {
     "tls": "TLS of which nothing could be read, on a port of neither service.",
   ])
 
+  static let fate = values([
+    "accepted": "Proven: an error response names it or a later one, and not as rejected.",
+    "rejected": "An error response names it; not one of status 10 or 0.",
+    "discarded": "It came after a rejected one, or after the last one that a shutdown names: the gateway ignored it.",
+    "unknown": "No error response proves anything about it: it was accepted or lost.",
+  ])
+
   static let gapReason = values([
     "lost": "Sent, and not in the capture.", "truncated": "Cut off by the snap length.",
     "before_capture": "The end of a record that began before the capture.",

@@ -26,6 +26,15 @@ public final class Secrets {
     guesses = limits.maximumAttempts << 3
   }
 
+  /// The same key material, of which nothing has been used and with which nothing was learnt: for another reading of a
+  /// recording, which then finds what the first one has found.
+  public func unused() -> Secrets {
+    let secrets = Secrets(limits: limits)
+    for keyLog in keyLogs { secrets.add(keyLog) }
+    for serverKey in serverKeys { secrets.add(serverKey) }
+    return secrets
+  }
+
   /// Whether there may be another guess; each time it is asked counts.
   func mayGuess(costing cost: Int = 1) -> Bool {
     guard guesses > 0 else { return false }
