@@ -31,12 +31,11 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     "client",
     "server", "opened", "closed", "end", "tls_version", "tls_cipher_suite", "tls_decrypted", "tls_problem",
     "tls_client_subject", "tls_resumed", "tls_alert", "client_bytes", "server_bytes",
-    "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "first", "last",
-    "fate", "command", "status", "status_name", "identifier", "expiration", "priority", "timestamp", "token",
-    "payload_length", "payload", "payload_base64",
-    "items", "item_order", "reason", "problem", "bytes", "notification", "notifications", "error_responses",
-    "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms", "candidates", "ambiguous",
-    "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
+    "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "first", "last", "fate", "command",
+    "status", "status_name", "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload",
+    "payload_base64", "items", "item_order", "reason", "problem", "bytes", "notification", "notifications",
+    "error_responses", "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms", "candidates",
+    "ambiguous", "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
   ]
 
   mutating func begin(_ type: StaticString) {

@@ -37,9 +37,10 @@ struct EarlyReading {
   /// Says where the records do not have their fates.
   func complain(after second: SummaryRecord) {
     if connectionsNotKept > 0 {
+      let (which, whose) =
+        connectionsNotKept == 1 ? ("1 connection", "its") : ("\(connectionsNotKept) connections", "their")
       apnscope.complain(
-        "the fates of \(connectionsNotKept) connections are in 'fate' records and not in their notifications' (--max-fate-ranges)"
-      )
+        "the fates of \(which) are in 'fate' records and not in \(whose) notifications' (--max-fate-ranges)")
     }
     guard let summary, !Interrupt.isRequested else { return }
     if summary.packets != second.packets || summary.notifications != second.notifications {

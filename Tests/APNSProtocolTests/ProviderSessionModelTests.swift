@@ -4,7 +4,7 @@ import Testing
 
 /// The rules of `ProviderSession` said in the plainest way: one fate per notification, the list searched from the end.
 struct SessionModel {
-  enum Fate { case unknown, accepted, rejected, discarded }
+  typealias Fate = ProviderSession.Fate
 
   private struct Entry {
     var identifier: UInt32?
@@ -60,6 +60,20 @@ struct SessionModel {
   }
 
   func count(_ fate: Fate) -> Int { entries.count { $0.fate == fate } }
+  var fates: [Fate] { entries.map(\.fate) }
+}
+
+extension ProviderSession {
+  /// The fate of each notification from one on; `nil` when the runs leave a hole, or two that join have the same fate.
+  func eachFate(from first: Int) -> [Fate]? {
+    var fates: [Fate] = []
+    var isInOrder = true
+    forEachFate(in: first..<written) { range, fate in
+      isInOrder = isInOrder && range.lowerBound == first + fates.count && fates.last != fate
+      fates += range.map { _ in fate }
+    }
+    return isInOrder && first + fates.count == written ? fates : nil
+  }
 }
 
 @Suite("Provider session: the model")
@@ -106,6 +120,8 @@ struct ProviderSessionModelTests {
       #expect(fates.discarded == model.count(.discarded), "step \(step)")
       #expect(fates.unknown == model.count(.unknown), "step \(step)")
       #expect(session.unresolvedResponses == model.unresolved, "step \(step)")
+      let first = random.number(0...session.written)
+      #expect(session.eachFate(from: first) == Array(model.fates[first...]), "step \(step)")
     }
   }
 

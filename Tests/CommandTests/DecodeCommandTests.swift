@@ -66,6 +66,85 @@ struct DecodeCommandTests {
     }
   }
 
+  // MARK: fates
+
+  @Test("Records of a file have their fates, those of a pipe come with ranges, and --fates waits for them")
+  func fates() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      func name(_ text: String) -> String {
+        text.replacingOccurrences(of: #""source":"-""#, with: #""source":"plain-error.pcap""#)
+      }
+      let file = try command.run("decode", "plain-error.pcap")
+      #expect(file.lines.count { $0.contains(#""fate":"accepted","command""#) } == 7)
+      #expect(file.lines.count { $0.contains(#""fate":"discarded","command""#) } == 26)
+      #expect(!file.output.contains(#""type":"fate""#))
+
+      let without = try command.run("decode", "--no-fates", "plain-error.pcap")
+      #expect(!without.output.contains("fate"))
+      let pattern = #","fate":"[a-z]*""#
+      #expect(file.output.replacingOccurrences(of: pattern, with: "", options: .regularExpression) == without.output)
+
+      let ranges = [
+        #"{"type":"fate","connection":1,"first":0,"last":6,"fate":"accepted"}"#,
+        #"{"type":"fate","connection":1,"first":7,"last":7,"fate":"rejected"}"#,
+        #"{"type":"fate","connection":1,"first":8,"last":33,"fate":"discarded"}"#,
+        #"{"type":"fate","connection":2,"first":0,"last":31,"fate":"unknown"}"#,
+      ]
+      for line in [#"cat plain-error.pcap | "$apnscope" decode -"#, #""$apnscope" decode <(cat plain-error.pcap)"#] {
+        let piped = try command.shell(line).lines
+        #expect(piped.filter { $0.hasPrefix(#"{"type":"fate""#) } == ranges)
+        #expect(piped.count == without.lines.count + 4)
+        // They stand right before the record of their connection.
+        let last = try #require(piped.firstIndex(of: ranges[2]))
+        #expect(piped[last + 1].hasPrefix(#"{"type":"connection","connection":1,"#))
+      }
+      #expect(
+        try command.shell(#"cat plain-error.pcap | "$apnscope" decode --no-fates -"#).output.contains("fate") == false)
+      for line in [
+        #"cat plain-error.pcap | "$apnscope" decode --fates -"#, #""$apnscope" decode --fates - < plain-error.pcap"#,
+      ] {
+        let waited = try command.shell(line)
+        #expect(waited.status == 0 && name(waited.output) == file.output, "\(waited.errors)")
+      }
+      let pipe = try command.shell(#""$apnscope" decode --fates <(cat plain-error.pcap)"#)
+      #expect(pipe.status == 64 && pipe.errors.contains("--fates reads its input twice, and /dev/fd/"))
+    }
+  }
+
+  @Test("Fates that are too many to keep are told in ranges, with a warning") func fateLimit() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      // Connection 1 has three ranges, connection 2 one.
+      let outcome = try command.run("decode", "--max-fate-ranges", "2", "plain-error.pcap")
+      #expect(outcome.status == 0)
+      #expect(
+        outcome.errors
+          == "apnscope: the fates of 1 connection are in 'fate' records and not in its notifications' (--max-fate-ranges)\n"
+      )
+      #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"fate","connection":1,"#) } == 3)
+      #expect(outcome.lines.count { $0.contains(#""fate":"unknown","command""#) } == 32)
+      #expect(!outcome.output.contains(#""fate":"accepted","command""#))
+    }
+  }
+
+  @Test("In CSV the fate is a column, and ranges are rows of their own") func fatesInCSV() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let file = try command.run("decode", "--format", "csv", "--output", "records/", "plain-error.pcap")
+      #expect(file.status == 0)
+      let rows = try command.read("records/notification.csv").split(separator: "\n")
+      #expect(rows[0].contains(",length,fate,command,"))
+      #expect(rows[8].contains(",130,rejected,1,8,"))
+      #expect(try command.read("records/fate.csv") == "type,connection,first,last,fate\n")
+      let piped = try command.shell(#"cat plain-error.pcap | "$apnscope" decode --format csv --output records/ -"#)
+      #expect(piped.status == 0)
+      #expect(
+        try command.read("records/fate.csv").hasSuffix(
+          "\nfate,1,7,7,rejected\nfate,1,8,33,discarded\nfate,2,0,31,unknown\n"))
+    }
+  }
+
   // MARK: strictness
 
   @Test(
@@ -246,8 +325,8 @@ struct DecodeCommandTests {
       #expect(outcome.status == 0)
       #expect(outcome.output == "")
       let counts = [
-        "capture": 1, "notification": 66, "error_response": 1, "feedback": 0, "gap": 0, "malformed": 0,
-        "connection": 2, "summary": 1,
+        "capture": 1, "notification": 66, "error_response": 1, "fate": 0, "feedback": 0, "gap": 0,
+        "malformed": 0, "connection": 2, "summary": 1,
       ]
       for (type, count) in counts {
         let lines = try command.read("records/\(type).csv").split(separator: "\n")

@@ -51,11 +51,15 @@ struct SecondDecoder {
   /// What `apnscope decode` prints for the capture, beside what this decoder reads: differences, and how much of what was
   /// compared.
   ///
-  /// - Parameter changed: what becomes of the records first.
+  /// - Parameters:
+  ///   - isPiped: decode gets the capture as standard input.
+  ///   - changed: what becomes of the records first.
   func compare(
-    _ capture: String, changed: (String) -> String = { $0 }
+    _ capture: String, isPiped: Bool = false, changed: (String) -> String = { $0 }
   ) throws -> (status: Int32, text: String, counts: [String: Int]) {
-    let decoded = try RunningProcess(Command.path, ["decode"] + ports + [capture], in: command.folder).end()
+    let arguments = ["decode"] + ports + [isPiped ? "-" : capture]
+    let input = isPiped ? command.folder.appending(path: capture) : nil
+    let decoded = try RunningProcess(Command.path, arguments, in: command.folder, input: input).end()
     try #require(decoded.status == 0, "\(decoded.errors)")
     try command.write(Array(changed(decoded.output).utf8), "records.jsonl")
     let outcome = try run("compare.py", ports + [capture, "records.jsonl"])

@@ -86,7 +86,7 @@ struct UsageTests {
     "--filter", "--port", "--stream", "--max-frame-length", "--max-token-length", "--max-payload-length",
     "--max-packet-length", "--max-block-length", "--max-hex-dump-length", "--max-fragmented-datagrams",
     "--max-buffered-bytes", "--max-total-buffered-bytes", "--max-connections", "--gap-patience", "--start-patience",
-    "--max-identifier-runs", "--max-write-times", "--max-held-responses", "--keys", "--server-key",
+    "--max-identifier-runs", "--max-write-times", "--max-held-responses", "--max-fate-ranges", "--keys", "--server-key",
     "--pass-phrase-file", "--max-handshake-length", "--max-held-tls-bytes", "--max-tls-candidates",
     "--max-missing-records", "--max-opening-attempts", "--max-key-log-lines", "--max-secrets-length",
   ]

@@ -45,6 +45,7 @@ struct Collector: RecordSink {
   var notifications: [SeenNotification] = []
   var early: [ErrorResponseRecord] = []
   var responses: [ErrorResponseRecord] = []
+  var fates: [FateRecord] = []
   var tuples: [SeenTuple] = []
   var gaps: [GapRecord] = []
   var malformed: [MalformedRecord] = []
@@ -73,6 +74,7 @@ struct Collector: RecordSink {
   }
   mutating func receiveEarly(_ record: ErrorResponseRecord) { early.append(record) }
   mutating func receive(_ record: ErrorResponseRecord) { responses.append(record) }
+  mutating func receive(_ record: FateRecord) { fates.append(record) }
   mutating func receive(_ record: borrowing FeedbackRecord) {
     tuples.append(
       SeenTuple(
@@ -107,15 +109,19 @@ func secrets(beside path: String) throws -> Secrets {
 
 /// What `apnscope decode` writes for a file under this name. A key log beside it is used.
 func decodedLines(_ path: String, source: String, _ options: DissectionOptions = DissectionOptions()) throws -> String {
+  func read<Sink: RecordSink>(into sink: Sink) throws -> Sink {
+    var dissection = Dissection(into: sink, options: options, secrets: try secrets(beside: path))
+    _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: source) { _ in true }
+    dissection.finish()
+    return dissection.sink
+  }
+  let fates = try read(into: FateBook(maximumRanges: options.maximumFateRanges))
   var written: [UInt8] = []
-  let writer = JSONLinesWriter { bytes in
+  let writer = JSONLinesWriter(fates: .each(fates)) { bytes in
     written.append(copying: bytes)
     return true
   }
-  var dissection = Dissection(into: writer, options: options, secrets: try secrets(beside: path))
-  _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: source) { _ in true }
-  dissection.finish()
-  writer.flush()
+  try read(into: writer).flush()
   return String(decoding: written, as: UTF8.self)
 }
 

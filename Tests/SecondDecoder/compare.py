@@ -67,6 +67,18 @@ def told(responses, count):
     return ["rejected" if n in rejected else "accepted" if n < settled else rest for n in range(count)]
 
 
+def written(records, count):
+    """The fate of each of so many notifications as decode writes it, with them or in ranges; None where it does not."""
+    fates = [None] * count
+    for record in records["notification"]:
+        if record["index"] < count:
+            fates[record["index"]] = record.get("fate")
+    for record in records["fate"]:
+        for index in range(record["first"], min(record["last"] + 1, count)):
+            fates[index] = record["fate"] if fates[index] is None else "told twice"
+    return fates
+
+
 class Comparison:
     def __init__(self):
         self.counts, self.differences = collections.Counter(), 0
@@ -151,6 +163,9 @@ class Comparison:
         for index, (fate, frame) in enumerate(zip(told(records["error_response"], len(second["frames"])), second["frames"])):
             self.counts["fate"] += 1
             self.same(f"{place}, notification {index}", "fate", fate, frame["fate"])
+        for index, (fate, frame) in enumerate(zip(written(records, len(second["frames"])), second["frames"])):
+            self.counts["written fate"] += 1
+            self.same(f"{place}, notification {index}", "written fate", fate, frame["fate"])
         fates = collections.Counter(frame["fate"] for frame in second["frames"])
         for fate in ("accepted", "rejected", "discarded", "unknown"):
             self.counts[fate] += fates[fate]
