@@ -27,9 +27,9 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
 
   /// Every column of every type of record, in an order of which each type's own order is a part.
   static let allColumns: [StaticString] = [
-    "type", "schema", "source", "format", "link_types", "packets", "connections", "connection", "service", "protocol",
-    "client",
-    "server", "opened", "closed", "end", "tls_version", "tls_cipher_suite", "tls_decrypted", "tls_problem",
+    "type", "schema", "source", "format", "link_types", "selection", "packets", "connections", "connection", "service",
+    "protocol", "client", "server", "opened", "closed", "end", "tls_version", "tls_cipher_suite", "tls_decrypted",
+    "tls_problem",
     "tls_client_subject", "tls_resumed", "tls_alert", "client_bytes", "server_bytes",
     "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "first", "last", "fate", "command",
     "status", "status_name", "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload",

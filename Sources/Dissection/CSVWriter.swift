@@ -4,13 +4,6 @@ import PacketCapture
 
 /// Writes records as CSV: all types into one file with every column, or each type into a file of its own.
 public final class CSVWriter: RecordSink {
-  /// The types of records, which are also the names of the files.
-  public enum RecordType: String, CaseIterable, Sendable {
-    case capture, notification
-    case errorResponse = "error_response"
-    case fate, feedback, gap, malformed, connection, summary
-  }
-
   private static let flushThreshold = 1 << 17
 
   /// One file's writer; a class, because the non-copyable writer has to live in a dictionary.
@@ -95,7 +88,7 @@ public final class CSVWriter: RecordSink {
   /// The columns that one type of record uses.
   private static func columns(of type: RecordType) -> [StaticString] {
     switch type {
-    case .capture: ["type", "schema", "source", "format", "link_types"]
+    case .capture: ["type", "schema", "source", "format", "link_types", "selection"]
     case .notification:
       [
         "type", "connection", "index", "time", "packet", "offset", "length", "fate", "command", "identifier",

@@ -38,7 +38,9 @@ public struct Inspection: RecordSink {
 
   // MARK: records
 
-  public mutating func receive(_ record: CaptureRecord) {}
+  public mutating func receive(_ record: CaptureRecord) {
+    if !record.selection.isEmpty { report.selection = record.selection }
+  }
 
   public mutating func receive(_ outcome: CaptureOutcome) { report.files.append(InspectionReport.File(outcome)) }
 
@@ -102,7 +104,8 @@ public struct Inspection: RecordSink {
       }
       if index == named { rejected = sent }
     }
-    if !tally.isTerminated { shared.lost.addForgotten(oldest - named - 1) }
+    // Those that were not selected are not among the remembered ones, too.
+    if !tally.isTerminated, report.selection == nil { shared.lost.addForgotten(oldest - named - 1) }
     if record.response.status != .shutdown, let rejected, !rejected.isKnownBad {
       noteRejected(rejected, packet: packet)
     }
@@ -184,7 +187,8 @@ public struct Inspection: RecordSink {
       report.errors[index].sentAgain = shared.lost.resent(ofLoss: loss)
     }
     let sent = report.summary.notifications
-    if perSegment.total >= 100, Double(sent) / Double(max(1, perSegment.total)) < 1.1 {
+    // Of a selection a segment may have had more than is seen.
+    if report.selection == nil, perSegment.total >= 100, Double(sent) / Double(max(1, perSegment.total)) < 1.1 {
       shared.findings.note(.unbatched, count: perSegment.total, packet: 0)
     }
     report.opensPerMinute = opens.perMinute()
@@ -199,7 +203,12 @@ public struct Inspection: RecordSink {
       .sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(20)
       .map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
     // First of all what was not read: the others know nothing of it.
-    report.findings = unread.findings(report.summary) + shared.findings.rows
+    report.findings = unread.findings(report.summary, isSelection: report.selection != nil) + shared.findings.rows
+    if report.selection != nil {
+      for index in report.findings.indices where report.findings[index].kind == .neverResent {
+        report.findings[index].text += ", as far as records are selected"
+      }
+    }
     return report
   }
 }

@@ -11,6 +11,7 @@ extension CaptureRecord {
     output.field("source", source)
     output.field("format", format.rawValue)
     output.field("link_types", linkTypes.map(\.description))
+    if !selection.isEmpty { output.field("selection", selection) }
     output.end()
   }
 }

@@ -34,6 +34,8 @@ public struct CaptureRecord: Sendable {
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType]
+  /// Which records follow, as options of the command; empty when all do.
+  public var selection: [String] = []
 }
 
 /// A notification. A view: it lives as long as the bytes it was found in.

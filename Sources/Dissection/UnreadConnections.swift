@@ -45,13 +45,17 @@ struct UnreadConnections {
   }
 
   /// What keeps a recording, or a part of it, from being read.
-  func findings(_ summary: InspectionReport.Summary) -> [InspectionReport.FindingRow] {
+  ///
+  /// - Parameter isSelection: only selected records were seen, and connections that have any.
+  func findings(_ summary: InspectionReport.Summary, isSelection: Bool = false) -> [InspectionReport.FindingRow] {
     var rows: [InspectionReport.FindingRow] = []
     func add(_ kind: FindingKind, _ count: Int, _ text: String) {
       rows.append(InspectionReport.FindingRow(kind, count: count, text: text))
     }
     let hasRead = summary.hasRead
-    if !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
+    if isSelection && !hasRead { add(.nothingRead, 1, "no notification, error response or feedback is selected") }
+    if isSelection && summary.connections == 0 { return rows }
+    if !isSelection && !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
     func are(_ count: Int) -> String { count == 1 ? "is" : "are" }
     if encrypted > 0 {
       add(

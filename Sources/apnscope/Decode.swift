@@ -26,6 +26,11 @@ struct Decode: ParsableCommand {
       the fate is in each notification's record. Standard input and pipes are read once: records come at once, without \
       it, and "fate" records follow with the fates of ranges of notifications, at the latest when a connection has ended.
 
+      Options select records: --from 10:00 --to 10:05, --token 3b1d, --fate discarded, --type error_response. One that is \
+      given several times takes any of its values; all options must fit. A record that lacks what is asked for does not \
+      fit. Sessions are followed before that, so that fates are those of the whole recording. The records of connections \
+      of which something is selected stay, the "capture" record says what was selected, and "summary" counts it.
+
       Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
       Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number. \
       Control characters and marks of direction are written as \\u009b, in CSV too.
@@ -34,6 +39,7 @@ struct Decode: ParsableCommand {
         apnscope decode --format table capture.pcap
         apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
         apnscope decode capture.pcap | jq -c 'select(.fate == "discarded") | [.token, .identifier]'
+        apnscope decode --token 3b1d --format table capture.pcap
         apnscope decode --keys sslkeys.log capture.pcap > records.jsonl
         apnscope decode --format csv --output records/ capture.pcapng.zst
         tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
@@ -69,11 +75,15 @@ struct Decode: ParsableCommand {
     )
     var fates: Bool?
 
+    @Option(help: ArgumentHelp("Stop after so many selected records.", valueName: "count"))
+    var limit: Int?
+
     @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
 
   @OptionGroup(title: "What is written") var records: RecordOptions
+  @OptionGroup(title: "Which records") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
   @OptionGroup(title: "What is read") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
@@ -95,6 +105,7 @@ struct Decode: ParsableCommand {
     if isDirectory && format != .csv {
       throw ValidationError("--output names a directory; only --format csv writes several files.")
     }
+    if let limit = records.limit, limit < 1 { throw ValidationError("--limit takes a number from 1 on, not \(limit).") }
     try refuseConflicts(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
   }
 
@@ -102,16 +113,16 @@ struct Decode: ParsableCommand {
   private var written: [(name: String, path: String?)] {
     guard let output else { return [FilesInUse.standardOutput] }
     guard isDirectory else { return [("--output", output)] }
-    return CSVWriter.RecordType.allCases.map { ("--output", Paths.path(of: Self.name(of: $0), in: output)) }
+    return RecordType.allCases.map { ("--output", Paths.path(of: Self.name(of: $0), in: output)) }
   }
 
-  private static func name(of type: CSVWriter.RecordType) -> String { "\(type.rawValue).csv" }
+  private static func name(of type: RecordType) -> String { "\(type.rawValue).csv" }
 
   func run() throws {
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
-    let early = try EarlyReading(recordings.inputs, decoding, fates: records.fates)
+    let early = try EarlyReading(recordings.inputs, decoding, which.selection, fates: records.fates)
     let fates = early.notation
     switch format {
     case .jsonl: try decode(into: JSONLinesWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
@@ -126,14 +137,26 @@ struct Decode: ParsableCommand {
   private func decode(
     into writer: some RecordSink, _ early: EarlyReading, _ outputs: Outputs, _ onUse: ((String) -> Void)?
   ) throws {
-    var result = try Reading(recordings.inputs, decoding, into: writer, secrets: early.secrets, onUse: onUse)
-    early.complain(after: result.summary)
-    // When nothing could be read, the files stay as they were.
-    if result.hasRead {
-      result.sink.pause()
-      try outputs.check()
+    let result: (hasRead: Bool, code: ExitCode)
+    if which.selection.isEmpty && records.limit == nil {
+      result = try read(into: writer, early, onUse) { _ in false }
+    } else {
+      let selected = SelectedRecords(
+        writer, which.selection, facts: early.facts, limit: records.limit ?? .max,
+        maximumRanges: limits.maxFateRanges)
+      result = try read(into: selected, early, onUse, isCut: \.isCut)
     }
-    let code = early.isCut ? ExitStatus.interrupted : result.exitCode(strict: strict)
-    if code != .success { throw code }
+    // When nothing could be read, the files stay as they were.
+    if result.hasRead { try outputs.check() }
+    if result.code != .success { throw result.code }
+  }
+
+  private func read<Sink: RecordSink>(
+    into sink: Sink, _ early: EarlyReading, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
+  ) throws -> (hasRead: Bool, code: ExitCode) {
+    var reading = try Reading(recordings.inputs, decoding, into: sink, secrets: early.secrets, onUse: onUse)
+    if reading.hasRead { reading.sink.pause() }
+    early.complain(after: reading.summary, isCut: isCut(reading.sink))
+    return (reading.hasRead, early.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))
   }
 }

@@ -25,7 +25,10 @@ struct Inspect: ParsableCommand {
         apnscope inspect capture.pcap
         apnscope inspect --keys sslkeys.log capture.pcap
         apnscope inspect --rows 100 --filter 'host 10.0.0.5' capture.pcap
+        apnscope inspect --from 10:00 --to 10:05 --topic com.example.app capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
+
+      Options select records as those of 'decode' do; all figures are then of these records, and a line says so.
 
       Where nothing of the protocol can be read, the findings say so and why: what is encrypted, which ports speak \
       something else, a filter that matches nothing.
@@ -47,6 +50,7 @@ struct Inspect: ParsableCommand {
   }
 
   @OptionGroup(title: "What is shown") var view: ViewOptions
+  @OptionGroup(title: "Which records") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
   @OptionGroup(title: "What is read") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
@@ -64,8 +68,10 @@ struct Inspect: ParsableCommand {
 
   func run() throws {
     Interrupt.watch()
-    var result = try Reading(recordings.inputs, decoding, into: Inspection(limits: tallies.limits))
-    let report = result.sink.finish()
+    let result = try InspectedRecording(
+      recordings.inputs, decoding, which.selection, into: Inspection(limits: tallies.limits), strict: view.strict)
+    var inspection = result.sink
+    let report = inspection.finish()
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()
     // Nothing to show when no input could be read.
@@ -78,7 +84,6 @@ struct Inspect: ParsableCommand {
       _ = write(Array(text.utf8).rawBytes)
     }
     try outputs.check()
-    let code = result.exitCode(strict: view.strict)
-    if code != .success { throw code }
+    if result.code != .success { throw result.code }
   }
 }

@@ -108,7 +108,7 @@ struct DecodeCommandTests {
         #expect(waited.status == 0 && name(waited.output) == file.output, "\(waited.errors)")
       }
       let pipe = try command.shell(#""$apnscope" decode --fates <(cat plain-error.pcap)"#)
-      #expect(pipe.status == 64 && pipe.errors.contains("--fates reads its input twice, and /dev/fd/"))
+      #expect(pipe.status == 64 && pipe.errors.contains("--fates needs its input twice, and /dev/fd/"))
     }
   }
 

@@ -6,6 +6,8 @@ struct RecordCensus {
   var found = SummaryRecord()
   /// Connections of which there is any record.
   var begun = 0
+  /// Records of connections count what was not selected, too.
+  var isSelection = false
   private var summaries = 0
   private var told = SummaryRecord()
   private var toldByConnections = SummaryRecord()
@@ -22,6 +24,7 @@ struct RecordCensus {
 
   mutating func add(_ connection: ConnectionRecord) {
     found.connections += 1
+    if isSelection { return }
     toldByConnections.notifications += connection.notifications
     toldByConnections.errorResponses += connection.errorResponses
     toldByConnections.feedbackTuples += connection.feedbackTuples

@@ -17,6 +17,9 @@ public struct RecordReader: ~Copyable {
     public var remembered = 1 << 16
     /// Connections that are open at a time.
     public var connections = ReassemblyOptions().maximumConnections
+    /// Ranges of fates of connections that have begun and not ended; those of further ones are not told. With 0 none
+    /// are.
+    public var fateRanges = DissectionOptions().maximumFateRanges
     public init() {}
   }
 
@@ -34,6 +37,12 @@ public struct RecordReader: ~Copyable {
   private var base = 0
   private var highest = 0
   private var mayRestart = false
+  private var fateRanges = 0
+  /// The first pass has found that the records are a part of those that there were, and say so: what records of
+  /// connections count is more than what is there.
+  public private(set) var isSelection = false { didSet { census.isSelection = isSelection } }
+  /// A record has told a fate of notifications.
+  public private(set) var tellsFates = false
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
@@ -62,6 +71,8 @@ public struct RecordReader: ~Copyable {
     var feedbackTuples = 0
     /// What its error responses say became of its notifications.
     var fates = ToldFates()
+    /// What records say of its notifications, in their order.
+    var ranges: [FateRecord] = []
   }
 
   /// What is missing of the records, in a sentence; `nil` when nothing is known to be. Ask when `finish(into:)` was called.
@@ -74,7 +85,9 @@ public struct RecordReader: ~Copyable {
   /// Takes a line of the first pass. What is wrong with it is told by `read(_:into:)`.
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
-    case "capture": files.append(File())
+    case "capture":
+      files.append(File())
+      if let fields = try? Self.fields(line), !fields.list("selection").isEmpty { isSelection = true }
     case "error_response":
       guard remembered < limits.remembered, let fields = try? Self.fields(line),
         let record = try? Self.errorResponse(fields)
@@ -123,7 +136,7 @@ public struct RecordReader: ~Copyable {
     case "notification": try notification(line, &sink)
     case "capture": try capture(fields, &sink)
     case "error_response": try errorResponse(fields, &sink)
-    case "fate": break
+    case "fate": try fate(fields, &sink)
     case "feedback": try feedback(fields, &sink)
     case "gap":
       guard let reason = fields.text("reason").flatMap(GapRecord.Reason.init) else {
@@ -165,6 +178,7 @@ public struct RecordReader: ~Copyable {
         feedbackTuples: counts.feedbackTuples, fates: fates, conflictingBytes: 0, limits: [])
       summary.notifications += fates.written - counts.notifications
       summary.noteEnd(of: record)
+      tellFates(counts.ranges, of: record.notifications, on: number, &sink)
       sink.receive(record)
     }
     sink.receive(summary)
@@ -232,6 +246,7 @@ public struct RecordReader: ~Copyable {
     var place = RecordPlace(connection: 0, time: .none, packet: 0, offset: 0, length: 0)
     var index = 0
     var problem: String?
+    var fate: ProviderSession.Fate?
     while let member = members.next() {
       if members.isName("packet", of: member) {
         place.packet = try members.number(member, "packet")
@@ -241,6 +256,11 @@ public struct RecordReader: ~Copyable {
         place.length = try members.number(member, "length", most: 1 << 32)
       } else if members.isName("index", of: member) {
         index = try members.number(member, "index")
+      } else if members.isName("fate", of: member) {
+        let word = members.line.extracting(try members.string(member, "fate"))
+        fate = ProviderSession.Fate.allCases.first {
+          word.byteCount == $0.word.utf8CodeUnitCount && word.holds($0.word, at: 0)
+        }
       } else if members.isName("problem", of: member), member.kind == .string {
         problem = RecordText.unescaped(members.line.extracting(member.value))
       } else {
@@ -263,6 +283,7 @@ public struct RecordReader: ~Copyable {
     if segment.connection != place.connection || segment.packet != place.packet { endSegment(&sink) }
     segment = (place.connection, place.packet, segment.count + 1, place.time)
     open[place.connection]?.notifications += 1
+    if let fate { note(FateRecord(connection: place.connection, first: index, last: index, fate: fate)) }
     summary.notifications += 1
     census.found.notifications += 1
     records += 1
@@ -273,6 +294,48 @@ public struct RecordReader: ~Copyable {
     } else {
       sink.receive(layout, output.bytes, at: place, index: index)
     }
+  }
+
+  /// Adds what a record says of notifications to what is known of its connection.
+  private mutating func note(_ record: FateRecord) {
+    tellsFates = true
+    guard limits.fateRanges > 0, let count = open[record.connection]?.ranges.count else { return }
+    if let last = open[record.connection]?.ranges.last, last.fate == record.fate, last.last + 1 == record.first {
+      open[record.connection]?.ranges[count - 1].last = record.last
+    } else if fateRanges < limits.fateRanges {
+      fateRanges += 1
+      open[record.connection]?.ranges.append(record)
+    }
+  }
+
+  /// Tells a connection's fates from its first notification to its last; those that no record tells are unknown.
+  private mutating func tellFates(
+    _ ranges: [FateRecord], of notifications: Int, on connection: Int, _ sink: inout some RecordSink
+  ) {
+    guard limits.fateRanges > 0 else { return }
+    fateRanges -= ranges.count
+    var next = 0
+    func tellUnknown(before end: Int, _ sink: inout some RecordSink) {
+      if end > next { sink.receive(FateRecord(connection: connection, first: next, last: end - 1, fate: .unknown)) }
+    }
+    // Records may have been moved, or be there twice.
+    for range in ranges.sorted(by: { ($0.first, $0.last) < ($1.first, $1.last) }) where range.first >= next {
+      tellUnknown(before: range.first, &sink)
+      sink.receive(range)
+      next = range.last + 1
+    }
+    tellUnknown(before: notifications, &sink)
+  }
+
+  private mutating func fate(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    guard let fate = fields.text("fate").flatMap(ProviderSession.Fate.init) else {
+      throw RecordError("fate is none that is known")
+    }
+    let first = try fields.required("first", most: Self.mostBytes)
+    let last = try fields.required("last", most: Self.mostBytes)
+    guard last >= first else { throw RecordError("last is before first") }
+    let connection = try begin(try fields.required("connection"), .none, &sink)
+    note(FateRecord(connection: connection, first: first, last: last, fate: fate))
   }
 
   private mutating func capture(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
@@ -287,7 +350,7 @@ public struct RecordReader: ~Copyable {
         source: fields.text("source") ?? "", format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
         linkTypes: fields.list("link_types").prefix(100).compactMap { name in
           (0...UInt16(300)).lazy.map(LinkType.init).first { $0.description == name }
-        }))
+        }, selection: fields.list("selection")))
   }
 
   private static func errorResponse(_ fields: RecordFields) throws(RecordError) -> ErrorResponseRecord {
@@ -406,6 +469,7 @@ public struct RecordReader: ~Copyable {
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written
+    tellFates(counts?.ranges ?? [], of: record.notifications, on: record.connection, &sink)
     summary.notifications += record.notifications - found
     summary.noteEnd(of: record)
     sink.receive(record)

@@ -3,6 +3,8 @@
 /// Names in JSON are snake case; times RFC 3339; `nil` is left out.
 public struct InspectionReport: Sendable, Equatable, Codable {
   public var files: [File] = []
+  /// Which records everything is of, as options of the command; `nil`: all.
+  public var selection: [String]?
   public var summary = Summary()
   public var connections: [ConnectionRow] = []
   public var connectionsNotListed = 0

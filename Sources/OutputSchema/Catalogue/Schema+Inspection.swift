@@ -12,6 +12,9 @@ extension Schema {
         "schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it.", since: "0.2"),
       Field("kind", .word("inspect"), "Which document it is.", since: "0.2"),
       Field("files", .array(.object(file)), "The inputs that were read."),
+      Field(
+        "selection", .array(.text), "Which records all that follows is of, as options of the command.",
+        when: "not all are"),
       Field("summary", .object(summary), "Totals, as in the record `summary`."),
       Field("connections", .array(.object(connection)), "Connections one by one, up to `--max-listed`."),
       Field("connections_not_listed", .integer, "Connections that are counted and not listed."),

@@ -29,6 +29,11 @@ extension Schema {
       and leave no notification out. The fates of a connection's notifications add up to those in its record.
       """,
       """
+      Of a selection (`--from`, `--token` and so on) there are the selected records, the records and fates of connections \
+      that have any, the `capture` record with `selection`, and a `summary` that counts what was selected. Fates, and what \
+      the records of error responses and connections count, are those of the whole recording.
+      """,
+      """
       CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \
       spaces, and a field that is absent is an empty cell.
       """,
@@ -64,6 +69,9 @@ extension Schema {
     Field("source", .text, "The input as it was named on the command line; `-` is standard input."),
     Field("format", .captureFormat, "Format of the file."),
     Field("link_types", .array(.text), "Link types of the packets by their registered names; empty for a dump."),
+    Field(
+      "selection", .array(.text), "Which records follow, as options of the command, each with one value.",
+      when: "not all do"),
   ]
 
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")

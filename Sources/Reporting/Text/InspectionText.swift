@@ -38,10 +38,16 @@ public struct InspectionText: Sendable {
         add("  from \(first)  for \(span(duration))")
       }
     }
+    if let selection = report.selection {
+      add(
+        "  selected: \(ControlCharacters.escaped(selection.joined(separator: " "))); all figures below are of these records"
+      )
+    }
     var losses = report.gapsByReason.sorted.map { "\($0.count) \($0.name)" }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
     if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
-    let none = report.summary.hasRead ? "none" : "not known, because nothing was read"
+    let none =
+      report.summary.hasRead || report.selection != nil ? "none" : "not known, because nothing was read"
     add("  loss: \(losses.isEmpty ? none : losses.joined(separator: ", "))")
   }
 

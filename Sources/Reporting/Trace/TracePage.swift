@@ -95,9 +95,17 @@ public struct TracePage: Sendable {
         ))
     }
     var blocks: [Block] = [.figures(figures)]
+    if let selection = inspection.selection {
+      blocks.append(
+        .callout(
+          .neutral,
+          "All figures of this page are of a part of the trace: the records that are selected by "
+            + .code(selection.joined(separator: " ")) + "."))
+    }
     blocks += report.warnings.map { .callout(.warning, Prose($0)) }
     if !summary.hasRead {
-      blocks.append(.callout(.warning, "Nothing of the protocol was read: the findings say why."))
+      let what = inspection.selection == nil ? "Nothing of the protocol was read" : "Nothing is selected"
+      blocks.append(.callout(.warning, Prose("\(what): the findings say why.")))
     } else if inspection.findings.isEmpty, isProven {
       blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
     }

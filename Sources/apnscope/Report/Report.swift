@@ -32,6 +32,9 @@ struct Report: ParsableCommand {
       file; it is not copied into the folder. '-' is standard input; what comes through a pipe is kept in an unnamed file \
       of the folder meanwhile, or of the one that it will be made in.
 
+      Options select records of a trace as those of 'decode' do, which also reads --from and --to; the page then says that \
+      its figures are of these records.
+
       With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
       load, line by line. With --baseline, the figures of an earlier run are set beside those of this one, with ratios, and \
       settings that differ are listed. Nothing is called better or worse: one run a side tells no difference from chance; \
@@ -76,6 +79,8 @@ struct Report: ParsableCommand {
 
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
+
+  @OptionGroup(title: "Which records of traces") var which: RecordSelectionOptions
 
   @OptionGroup(title: "What is kept of traces") var tallies: TallyLimitOptions
 
@@ -124,6 +129,9 @@ struct Report: ParsableCommand {
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")
     }
+    if kind != .records && kind != .recording, !which.selection.isEmpty {
+      throw ValidationError("--from, --token and the like select records of a trace; \(input) is none.")
+    }
     switch kind {
     case .load: try reportLoad(path)
     case .capacity: try reportCapacity(path)
@@ -132,8 +140,8 @@ struct Report: ParsableCommand {
         "\(input): is a ledger of 'apnscope simulate'; give it beside the load's result: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
-    case .records: try reportTrace(try TraceReading(records: path, trace, tallies, decoding.limits))
-    case .recording: try reportTrace(try TraceReading(recording: path, trace, tallies, decoding))
+    case .records: try reportTrace(try TraceReading(records: path, trace, tallies, which.selection, decoding.limits))
+    case .recording: try reportTrace(try TraceReading(recording: path, trace, tallies, which.selection, decoding))
     }
   }
 

@@ -56,12 +56,15 @@ struct TraceReading {
 
   /// Decodes a recording, as `inspect` does. Throws an exit code when nothing of it could be read.
   init(
-    recording path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ decoding: DecodingOptions
+    recording path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ selection: RecordSelection,
+    _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
-    var reading = try Reading([path], decoding, into: TraceInspection(limits: options.limits(tallies)))
-    code = reading.exitCode(strict: options.strict)
-    var report = reading.sink.finish()
+    let reading = try InspectedRecording(
+      [path], decoding, selection, into: TraceInspection(limits: options.limits(tallies)), strict: options.strict)
+    code = reading.code
+    var inspection = reading.sink
+    var report = inspection.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
     report.warnings = report.inspection.files.flatMap(\.warnings)
     self.report = report
@@ -70,47 +73,64 @@ struct TraceReading {
   /// Reads the records of `apnscope decode`. A line that is none is complained about, and the others are read all the
   /// same.
   init(
-    records path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ limits: LimitOptions
+    records path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ selection: RecordSelection,
+    _ limits: LimitOptions
   ) throws {
     Interrupt.watch()
     var readerLimits = RecordReader.Limits()
     readerLimits.connections = limits.maxConnections
     readerLimits.remembered = tallies.maxRemembered
-    var reader = RecordReader(limits: readerLimits)
-    // What is wrong with the file is told in the second pass.
-    var early = try RecordLines(path)
-    while !Interrupt.isRequested, try early.nextIfReadable() { reader.scan(early.text) }
-    var sink = TraceInspection(limits: options.limits(tallies))
-    var lines = try RecordLines(path)
+    readerLimits.fateRanges = limits.maxFateRanges
+    var facts = RecordingFacts(for: selection, maximumRanges: limits.maxFateRanges)
+    if selection.needsFacts {
+      // What is wrong with the file is told when it is read again.
+      var pass = try RecordsPass(path, readerLimits)
+      try pass.read(into: &facts) { _, _ in }
+      pass.reader.finish(into: &facts)
+    }
+    var pass = try RecordsPass(path, readerLimits)
     var refused = 0
-    while !Interrupt.isRequested, try lines.nextIfReadable() {
-      do {
-        try reader.read(lines.text, into: &sink)
-      } catch {
+    func read(into sink: inout some RecordSink) throws {
+      try pass.read(into: &sink) { lines, error in
         refused += 1
         if refused <= options.maxComplaints { complain("\(lines.failure(error))") }
       }
+      if let cut = pass.cut { complain("\(cut); nothing is read from here on") }
+      if refused > options.maxComplaints {
+        complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
+      }
+      guard pass.reader.records > 0 else {
+        complain("\(path): holds no record of 'apnscope decode' that can be read")
+        throw ExitStatus.damaged
+      }
+      pass.reader.finish(into: &sink)
     }
-    if let cut = lines.cut { complain("\(cut); nothing is read from here on") }
-    if refused > options.maxComplaints {
-      complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
+    var sink = TraceInspection(limits: options.limits(tallies))
+    if selection.isEmpty && !pass.reader.isSelection {
+      try read(into: &sink)
+    } else {
+      var selected = SelectedRecords(
+        sink, selection, facts: facts, countsSelected: true, maximumRanges: limits.maxFateRanges)
+      try read(into: &selected)
+      sink = selected.sink as? TraceInspection ?? sink
+      if selected.isCut || facts.isCut {
+        complain("more is selected than can be remembered, so that some of it is missing (--max-fate-ranges)")
+      }
+      if pass.reader.summary.notifications > 0, !pass.reader.tellsFates {
+        complain("\(path): its records tell no fates; those of what is selected are unknown")
+      }
     }
-    guard reader.records > 0 else {
-      complain("\(path): holds no record of 'apnscope decode' that can be read")
-      throw ExitStatus.damaged
-    }
-    reader.finish(into: &sink)
     var warnings: [String] = []
     func some(_ count: Int) -> String { count == 1 ? "1 line" : "\(grouped(count)) lines" }
     if refused > 0 {
       warnings.append("\(some(refused)) of the records could not be read and \(refused == 1 ? "is" : "are") left out.")
     }
-    if lines.cut != nil {
+    if pass.cut != nil {
       warnings.append("The records end with a line that is too long; what is behind it was not read.")
     }
-    if let missing = reader.missing { warnings.append(missing) }
-    if reader.unknownRecords > 0 {
-      let count = reader.unknownRecords
+    if let missing = pass.reader.missing { warnings.append(missing) }
+    if pass.reader.unknownRecords > 0 {
+      let count = pass.reader.unknownRecords
       warnings.append(
         "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of a kind that is not known, and passed over.")
     }
@@ -119,11 +139,41 @@ struct TraceReading {
     self.report = report
     if Interrupt.isRequested {
       code = ExitStatus.interrupted
-    } else if refused > 0 || lines.cut != nil {
+    } else if refused > 0 || pass.cut != nil {
       code = ExitStatus.damaged
     } else {
-      let isWhole = !reader.summary.isDamaged && reader.summary.hasRead && reader.missing == nil
+      let isWhole = !pass.reader.summary.isDamaged && pass.reader.summary.hasRead && pass.reader.missing == nil
       code = options.strict && !isWhole ? ExitStatus.damaged : .success
     }
+  }
+}
+
+/// Reads the lines of a file of records, once to see what comes late and once more.
+private struct RecordsPass: ~Copyable {
+  var reader: RecordReader
+  private let path: String
+  /// The line that is too long, before which reading has ended.
+  private(set) var cut: FileFailure?
+
+  init(_ path: String, _ limits: RecordReader.Limits) throws(FileFailure) {
+    self.path = path
+    reader = RecordReader(limits: limits)
+    // What is wrong with the file is told in the second pass.
+    var early = try RecordLines(path)
+    while !Interrupt.isRequested, try early.nextIfReadable() { reader.scan(early.text) }
+  }
+
+  mutating func read(
+    into sink: inout some RecordSink, refused: (borrowing RecordLines, RecordError) -> Void
+  ) throws(FileFailure) {
+    var lines = try RecordLines(path)
+    while !Interrupt.isRequested, try lines.nextIfReadable() {
+      do {
+        try reader.read(lines.text, into: &sink)
+      } catch {
+        refused(lines, error)
+      }
+    }
+    cut = lines.cut
   }
 }

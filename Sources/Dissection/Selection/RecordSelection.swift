@@ -1,0 +1,117 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// The types of records, which are also the names of the files that they go to.
+public enum RecordType: String, CaseIterable, Sendable {
+  case capture, notification
+  case errorResponse = "error_response"
+  case fate, feedback, gap, malformed, connection, summary
+}
+
+/// Which records are wanted. A record is selected when it has what each criterion asks for; of a criterion's values one
+/// must fit, and a criterion without values asks for nothing.
+public struct RecordSelection: Sendable, Equatable {
+  /// A moment of a recording.
+  public enum Moment: Sendable, Equatable {
+    case at(Timestamp)
+    /// A time of day in nanoseconds, in UTC, on the day on which the first connection was opened.
+    case timeOfDay(Int64)
+    /// Nanoseconds after the first connection was opened.
+    case offset(Int64)
+  }
+
+  /// The beginning of a token, in hexadecimal digits.
+  public struct TokenPrefix: Sendable, Equatable {
+    private let bytes: [UInt8]
+    /// The digit after them; `nil` when there is none.
+    private let half: UInt8?
+    public let text: String
+
+    /// `nil` when it is not hexadecimal, empty, or longer than any token.
+    public init?(_ text: String) {
+      let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map(UInt8.init) }
+      guard !digits.isEmpty, digits.count == text.utf8.count, digits.count <= 2 * 65_535 else { return nil }
+      bytes = stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+      half = digits.count.isMultiple(of: 2) ? nil : digits.last
+      self.text = text.lowercased()
+    }
+
+    @inline(__always)
+    func begins(_ token: RawSpan) -> Bool {
+      guard token.byteCount >= bytes.count + (half == nil ? 0 : 1) else { return false }
+      for offset in bytes.indices where token.byte(at: offset) != bytes[offset] { return false }
+      return half.map { token.byte(at: bytes.count) >> 4 == $0 } ?? true
+    }
+  }
+
+  /// The time is this or later.
+  public var from: Moment?
+  /// The time is earlier.
+  public var to: Moment?
+  /// Of error responses it is the token of the notification that they name.
+  public var tokens: [TokenPrefix] = []
+  public var identifiers: [UInt32] = []
+  public var connections: [ClosedRange<Int>] = []
+  /// Of notifications it is that of an error response that names them.
+  public var statuses: Set<UInt8> = []
+  /// Of error responses it is the fate of the notification that they name.
+  public var fates: Set<ProviderSession.Fate> = []
+  /// What the client's certificate of the connection names as UID.
+  public var topics: Set<String> = []
+  public var types: Set<RecordType> = []
+
+  public init() {}
+
+  /// Nothing is asked for, and every record is selected.
+  public var isEmpty: Bool { self == RecordSelection() }
+
+  /// What it asks for is known at the end of each connection: the recording is to be read into `RecordingFacts` first.
+  public var needsFacts: Bool {
+    !topics.isEmpty || !fates.isEmpty || !statuses.isEmpty && (types.isEmpty || types.contains(.notification))
+  }
+
+  /// Its criteria as options of the command, each with one value.
+  public var options: [String] {
+    var options: [String] = []
+    func add(_ name: String, _ values: some Sequence<String>) { options += values.map { "--\(name)=\($0)" } }
+    add("from", from.map { [$0.text] } ?? [])
+    add("to", to.map { [$0.text] } ?? [])
+    add("token", tokens.map(\.text))
+    add("identifier", identifiers.map(String.init))
+    add(
+      "connection", connections.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)..\($0.upperBound)" })
+    add("status", statuses.sorted().map(String.init))
+    add("fate", ProviderSession.Fate.allCases.filter(fates.contains).map(\.rawValue))
+    add("topic", topics.sorted())
+    add("type", RecordType.allCases.filter(types.contains).map(\.rawValue))
+    return options
+  }
+}
+
+extension RecordSelection.Moment {
+  private static let day: Int64 = 86_400_000_000_000
+
+  /// As it is typed.
+  var text: String {
+    switch self {
+    case .at(let time): return RFC3339.text(time.nanoseconds)
+    case .timeOfDay(let nanoseconds): return String(RFC3339.text(nanoseconds).dropFirst(11).dropLast())
+    case .offset(let nanoseconds): return Units.times.text(Int(nanoseconds), in: ["s", "ms", "us", "ns"])
+    }
+  }
+
+  /// The time that is meant when a recording begins then; `nil` when that is not known.
+  func time(after start: Timestamp) -> Timestamp? {
+    if case .at(let time) = self { return time }
+    guard start.isKnown else { return nil }
+    switch self {
+    case .at(let time): return time
+    case .timeOfDay(let nanoseconds):
+      let rest = start.nanoseconds % Self.day
+      return Timestamp(nanoseconds: start.nanoseconds - (rest < 0 ? rest + Self.day : rest) + nanoseconds)
+    case .offset(let nanoseconds):
+      return Timestamp(nanoseconds: start.nanoseconds.addingReportingOverflow(nanoseconds).partialValue)
+    }
+  }
+}

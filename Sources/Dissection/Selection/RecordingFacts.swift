@@ -1,0 +1,100 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+import TLSDecryption
+
+/// What a first reading of a recording finds for a second one: what is known of notifications when their connection has
+/// ended.
+///
+/// It is a sink: read the recording into it.
+public struct RecordingFacts: RecordSink, Sendable {
+  public private(set) var fates: FateBook
+  private let statuses: Set<UInt8>
+  private let topics: Set<String>
+  private let maximum: Int
+  /// By connection, the notifications that responses of one of the statuses name; in order when the connection has ended.
+  private var named: [Int: [Int]] = [:]
+  /// Connections of one of the topics.
+  private var matching: Set<Int> = []
+  private var kept = 0
+  /// Something was too much to be kept, so that a selection may lack records.
+  public private(set) var isCut = false
+
+  /// - Parameters:
+  ///   - selection: what it asks for is found.
+  ///   - maximumRanges: of fates that are kept, see `FateBook`, and the same for all else.
+  public init(
+    for selection: RecordSelection = RecordSelection(),
+    maximumRanges: Int = DissectionOptions().maximumFateRanges
+  ) {
+    fates = FateBook(maximumRanges: maximumRanges)
+    statuses = selection.statuses
+    topics = selection.topics
+    maximum = maximumRanges
+  }
+
+  public mutating func receive(_ record: ErrorResponseRecord) {
+    guard let notification = record.notification, statuses.contains(record.response.status.rawValue), mayKeep() else {
+      return
+    }
+    named[record.place.connection, default: []].append(notification)
+  }
+
+  public mutating func receive(_ record: FateRecord) { fates.receive(record) }
+
+  public mutating func receive(_ record: ConnectionRecord) {
+    fates.receive(record)
+    named[record.connection]?.sort()
+    guard !topics.isEmpty, let tls = record.tls, !topics.isDisjoint(with: tls.topics), mayKeep() else { return }
+    matching.insert(record.connection)
+  }
+
+  private mutating func mayKeep() -> Bool {
+    guard kept < maximum else {
+      isCut = true
+      return false
+    }
+    kept += 1
+    return true
+  }
+
+  /// A response of one of the statuses names the notification.
+  func isNamed(_ notification: Int, on connection: Int) -> Bool {
+    guard let named = named[connection] else { return false }
+    var (low, high) = (0, named.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if named[middle] < notification { low = middle + 1 } else { high = middle }
+    }
+    return low < named.count && named[low] == notification
+  }
+
+  /// The connection is one of the topics.
+  func isOfTopic(_ connection: Int) -> Bool { matching.contains(connection) }
+
+  // MARK: what it has no use for
+
+  public var isOpen: Bool { true }
+  public mutating func receive(_ record: CaptureRecord) {}
+  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  }
+  public mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {}
+  public mutating func receive(_ record: borrowing FeedbackRecord) {}
+  public mutating func receive(_ record: GapRecord) {}
+  public mutating func receive(_ record: MalformedRecord) {}
+  public mutating func receive(_ record: SummaryRecord) {}
+}
+
+extension TLSSummary {
+  /// The topics that the client's certificate names: its subject's UIDs.
+  var topics: [String] {
+    guard let clientSubject else { return [] }
+    // The parts are parted by commas, or by plus signs within one of several values.
+    return clientSubject.split { $0 == "," || $0 == "+" }.compactMap { part in
+      let part = part.drop { $0 == " " }
+      return part.hasPrefix("UID=") ? String(part.dropFirst(4)) : nil
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import APNSProtocol
+import ArgumentParser
+import Bytes
+import Dissection
+import PacketCapture
+
+/// Which of the records that a recording has are wanted.
+struct RecordSelectionOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Only from this time on: RFC 3339 in UTC, a time of day of the recording's first day, or a time after its first connection was opened.",
+      valueName: "time"), transform: Moment.parse)
+  var from: Moment?
+
+  @Option(help: ArgumentHelp("Only before this time.", valueName: "time"), transform: Moment.parse)
+  var to: Moment?
+
+  @Option(
+    name: .customLong("token"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Only of tokens that begin so, in hexadecimal. Error responses: of the notification that they name.",
+      valueName: "prefix"), transform: TokenDigits.parse)
+  var tokens: [TokenDigits] = []
+
+  @Option(
+    name: .customLong("identifier"), parsing: .singleValue,
+    help: ArgumentHelp("Only notifications and error responses with this identifier.", valueName: "number"))
+  var identifiers: [UInt32] = []
+
+  @Option(
+    name: .customLong("connection"), parsing: .singleValue,
+    help: ArgumentHelp("Only of this connection, by its number.", valueName: "number"), transform: NumberRange.parse)
+  var connections: [NumberRange] = []
+
+  @Option(
+    name: .customLong("status"), parsing: .singleValue,
+    help: ArgumentHelp("Only error responses of this status, and notifications that they name.", valueName: "status"))
+  var statuses: [UInt8] = []
+
+  @Option(
+    name: .customLong("fate"), parsing: .singleValue,
+    help:
+      "Only notifications with this fate, and error responses that name them: \(ProviderSession.Fate.allCases.map(\.rawValue).joined(separator: ", "))."
+  )
+  var fates: [ProviderSession.Fate] = []
+
+  @Option(
+    name: .customLong("topic"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Only of connections whose client certificate names this topic as UID; none without TLS.", valueName: "topic"))
+  var topics: [String] = []
+
+  @Option(
+    name: .customLong("type"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Only records of this type: \(SelectedType.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "type")
+  )
+  var types: [SelectedType] = []
+
+  var selection: RecordSelection {
+    var selection = RecordSelection()
+    selection.from = from?.moment
+    selection.to = to?.moment
+    selection.tokens = tokens.map(\.prefix)
+    selection.identifiers = identifiers
+    selection.connections = connections.map(\.numbers)
+    selection.statuses = Set(statuses)
+    selection.fates = Set(fates)
+    selection.topics = Set(topics)
+    selection.types = Set(types.map(\.type))
+    return selection
+  }
+}
+
+extension ProviderSession.Fate: ExpressibleByArgument {}
+
+/// The types that can be selected; the others come with them.
+enum SelectedType: String, CaseIterable, ExpressibleByArgument {
+  case notification
+  case errorResponse = "error_response"
+  case feedback, gap, malformed, connection
+
+  var type: RecordType {
+    switch self {
+    case .notification: .notification
+    case .errorResponse: .errorResponse
+    case .feedback: .feedback
+    case .gap: .gap
+    case .malformed: .malformed
+    case .connection: .connection
+    }
+  }
+}
+
+/// A moment of a recording as typed: 2026-11-21T00:32:58Z, 00:32:58.5, or 90s.
+struct Moment: Quantity {
+  static let notation = "a time as 2026-11-21T10:05:00Z, 10:05, 10:05:30.5 or, after the first connection, 90s"
+
+  var moment: RecordSelection.Moment
+
+  init?(argument: String) {
+    if argument.contains("T") {
+      guard let time = RFC3339.nanoseconds(Array((argument.hasSuffix("Z") ? argument : argument + "Z").utf8).rawBytes)
+      else { return nil }
+      moment = .at(Timestamp(nanoseconds: time))
+    } else if argument.contains(":") {
+      let text = "1970-01-01T\(argument)" + (argument.split(separator: ":").count == 2 ? ":00Z" : "Z")
+      guard let time = RFC3339.nanoseconds(Array(text.utf8).rawBytes) else { return nil }
+      moment = .timeOfDay(time)
+    } else {
+      guard let span = TimeSpan(argument: argument.hasPrefix("+") ? String(argument.dropFirst()) : argument) else {
+        return nil
+      }
+      moment = .offset(Int64((span.duration / .nanoseconds(1)).rounded()))
+    }
+  }
+
+  static func guess(_ text: String) -> String? {
+    Moment(argument: text + "s").map { _ in text + "s" }
+  }
+}
+
+/// The beginning of a device token as typed: 3b1d.
+struct TokenDigits: Quantity {
+  static let notation = "the first hexadecimal digits of a token as 3b1d"
+
+  var prefix: RecordSelection.TokenPrefix
+
+  init?(argument: String) {
+    guard let prefix = RecordSelection.TokenPrefix(argument) else { return nil }
+    self.prefix = prefix
+  }
+}

@@ -1,0 +1,272 @@
+import APNSProtocol
+import Bytes
+import Foundation
+import PacketCapture
+import TestSupport
+import Testing
+
+@testable import Dissection
+
+/// Selections against a plain filter over all records, which knows records by their JSON alone.
+@Suite("Record selections")
+struct RecordSelectionTests {
+  @Test("A selection is what a filter over all records gives", arguments: TraceTests.baselines)
+  func law(name: String) throws {
+    let trace = String(name.dropLast(".jsonl".count))
+    let all = try AllRecords(trace)
+    var random = SeededGenerator(seed: UInt64(trace.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))
+    for _ in 0..<12 {
+      let selection = all.someSelection(&random)
+      let selected = try Self.lines(trace, selection)
+      let expected = all.filtered(by: selection)
+      #expect(selected.records == expected.records, "\(selection.options)")
+      #expect(selected.summary == expected.summary, "\(selection.options)")
+      for capture in selected.captures { #expect(capture["selection"] as? [String] == selection.options) }
+    }
+  }
+
+  @Test("Without a criterion everything is selected") func everything() throws {
+    let selected = try Self.lines("known-bad-and-errors.pcap", RecordSelection())
+    #expect(selected.records.count == 26)
+    #expect(selected.captures.allSatisfy { $0["selection"] == nil })
+  }
+
+  @Test("A limit ends the records, and connections that had not ended by then have none") func limit() throws {
+    let whole = try Self.lines("plain-error.pcap", RecordSelection())
+    let limited = try Self.lines("plain-error.pcap", RecordSelection(), limit: 5)
+    #expect(limited.records == Array(whole.records.prefix(5)))
+    #expect(limited.captures.first?["selection"] as? [String] == ["--limit=5"])
+    #expect(limited.summary["notifications"] == 5)
+  }
+
+  @Test("Connections of an inspection count what was selected") func counted() throws {
+    var selection = RecordSelection()
+    selection.fates = [.discarded]
+    let path = Folder.traces.appending(path: "plain-error.pcap").path
+    let facts = try Self.read(path, into: RecordingFacts(for: selection))
+    let selected = try Self.read(
+      path, into: SelectedRecords(Inspection(), selection, facts: facts, countsSelected: true))
+    var inspection = try #require(selected.sink as? Inspection)
+    let report = inspection.finish()
+    #expect(report.selection == ["--fate=discarded"])
+    #expect(report.summary.notifications == 26)
+    #expect(report.summary.connections == 1)
+    #expect(report.fates.discarded == 26 && report.fates.accepted == 0 && report.fates.unknown == 0)
+    #expect(report.connections.map(\.notifications) == [26])
+  }
+
+  @Test(
+    "Of tokens the first digits are compared, odd ones too",
+    arguments: [
+      ("a", true), ("aB", true), ("ab1", true), ("ab12", true), ("ab12c", false), ("b", false), ("ab2", false),
+    ])
+  func tokens(prefix: String, fits: Bool) throws {
+    let token: [UInt8] = [0xab, 0x12]
+    #expect(try #require(RecordSelection.TokenPrefix(prefix)).begins(token.rawBytes) == fits)
+  }
+
+  @Test("What is not hexadecimal is no token", arguments: ["", "xy", "0x12", " 1"]) func noToken(text: String) {
+    #expect(RecordSelection.TokenPrefix(text) == nil)
+  }
+
+  @Test("Times of day are of the first connection's day, offsets count from it") func moments() {
+    // 2015-12-13T09:46:40Z.
+    let start = Timestamp(nanoseconds: 1_450_000_000_000_000_000)
+    let hour: Int64 = 3_600_000_000_000
+    #expect(RecordSelection.Moment.timeOfDay(10 * hour).time(after: start)?.nanoseconds == 1_450_000_800_000_000_000)
+    #expect(RecordSelection.Moment.timeOfDay(0).time(after: start)?.nanoseconds == 1_449_964_800_000_000_000)
+    #expect(RecordSelection.Moment.offset(5).time(after: start)?.nanoseconds == start.nanoseconds + 5)
+    #expect(RecordSelection.Moment.offset(5).time(after: .none) == nil)
+    #expect(RecordSelection.Moment.at(start).time(after: .none) == start)
+  }
+
+  // MARK: reading
+
+  static func read<Sink: RecordSink>(_ path: String, into sink: Sink) throws -> Sink {
+    var dissection = Dissection(into: sink, options: DissectionOptions(), secrets: try secrets(beside: path))
+    _ = try dissection.read(try CaptureInput.open(path, options: CaptureOptions()), source: "x") { _ in true }
+    dissection.finish()
+    return dissection.sink
+  }
+
+  static func lines(_ trace: String, _ selection: RecordSelection, limit: Int = .max) throws -> Selected {
+    let path = Folder.traces.appending(path: trace).path
+    let facts = try read(path, into: RecordingFacts(for: selection))
+    var written: [UInt8] = []
+    let writer = JSONLinesWriter(fates: .each(facts.fates)) { bytes in
+      written.append(copying: bytes)
+      return true
+    }
+    _ = try read(path, into: SelectedRecords(writer, selection, facts: facts, limit: limit))
+    writer.flush()
+    return try Selected(String(decoding: written, as: UTF8.self))
+  }
+
+  /// What was written, apart by how it is compared.
+  struct Selected {
+    var captures: [[String: Any]] = []
+    /// All but captures and the summary, as lines.
+    var records: [String] = []
+    var summary: [String: Int] = [:]
+
+    init() {}
+    init(_ text: String) throws {
+      for line in text.split(separator: "\n") {
+        let record = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        switch record["type"] as? String {
+        case "capture": captures.append(record)
+        case "summary": summary = record.compactMapValues { $0 as? Int }
+        default: records.append(String(line))
+        }
+      }
+    }
+  }
+}
+
+/// All records of a trace.
+private struct AllRecords {
+  private var records: [(line: String, fields: [String: Any])] = []
+  private var summary: [String: Int] = [:]
+
+  init(_ trace: String) throws {
+    let path = Folder.traces.appending(path: trace).path
+    for line in try decodedLines(path, source: "x").split(separator: "\n") {
+      let fields = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      switch fields["type"] as? String {
+      case "capture": continue
+      case "summary": summary = fields.compactMapValues { $0 as? Int }
+      default: records.append((String(line), fields))
+      }
+    }
+  }
+
+  /// Criteria that something fits, mostly.
+  func someSelection(_ random: inout SeededGenerator) -> RecordSelection {
+    var selection = RecordSelection()
+    let some = records.filter { _ in random.happens(oneIn: 5) }
+    for _ in 0..<random.number(1...2) {
+      guard let fields = (some.isEmpty ? records : some).randomElement(using: &random)?.fields else { break }
+      switch random.number(0...7) {
+      case 0:
+        guard let time = moment(fields) else { break }
+        if random.happens(oneIn: 2) { selection.from = time } else { selection.to = time }
+      case 1:
+        if let token = fields["token"] as? String, !token.isEmpty {
+          selection.tokens += [RecordSelection.TokenPrefix(String(token.prefix(random.number(1...6))))].compactMap {
+            $0
+          }
+        }
+      case 2:
+        if let identifier = fields["identifier"] as? Int { selection.identifiers.append(UInt32(identifier)) }
+      case 3:
+        if let connection = fields["connection"] as? Int { selection.connections.append(connection...connection) }
+      case 4: if let status = fields["status"] as? Int { selection.statuses.insert(UInt8(status)) }
+      case 5: selection.fates.insert(random.pick([.accepted, .rejected, .discarded, .unknown]))
+      case 6: selection.topics.formUnion(topics(fields).prefix(1))
+      default:
+        selection.types.insert(random.pick([.notification, .errorResponse, .feedback, .gap, .malformed, .connection]))
+      }
+    }
+    return selection
+  }
+
+  private func moment(_ fields: [String: Any]) -> RecordSelection.Moment? {
+    guard let text = fields["time"] as? String, let time = RFC3339.nanoseconds(Array(text.utf8).rawBytes) else {
+      return nil
+    }
+    return .at(Timestamp(nanoseconds: time))
+  }
+
+  private func topics(_ fields: [String: Any]) -> [String] {
+    let subject = (fields["tls"] as? [String: Any])?["client_subject"] as? String ?? ""
+    return subject.split(separator: ",").filter { $0.hasPrefix("UID=") }.map { String($0.dropFirst(4)) }
+  }
+
+  func filtered(by selection: RecordSelection) -> RecordSelectionTests.Selected {
+    var selected = RecordSelectionTests.Selected()
+    if selection.isEmpty { selected.records = records.map(\.line) } else { filter(selection, into: &selected) }
+    selected.summary = summary
+    let kept = Set(selected.records)
+    func count(_ type: String) -> Int { selected.records.count { $0.hasPrefix(#"{"type":"\#(type)""#) } }
+    selected.summary["connections"] = count("connection")
+    selected.summary["notifications"] = count("notification")
+    selected.summary["error_responses"] = count("error_response")
+    selected.summary["feedback_tuples"] = count("feedback")
+    selected.summary["gaps"] = count("gap")
+    let broken = records.count {
+      kept.contains($0.line) && $0.fields["type"] as? String == "notification" && $0.fields["problem"] != nil
+    }
+    selected.summary["malformed"] = count("malformed") + broken
+    selected.summary["undecrypted_connections"] = records.count {
+      kept.contains($0.line) && ($0.fields["tls"] as? [String: Any])?["decrypted"] as? Bool == false
+    }
+    return selected
+  }
+
+  private func filter(_ selection: RecordSelection, into selected: inout RecordSelectionTests.Selected) {
+    // What is known of a notification, by connection and index.
+    var notifications: [[Int]: [String: Any]] = [:]
+    var statuses: [[Int]: Set<UInt8>] = [:]
+    var onTopic: Set<Int> = []
+    for (_, fields) in records {
+      let connection = fields["connection"] as? Int ?? 0
+      if let index = fields["index"] as? Int { notifications[[connection, index]] = fields }
+      if let named = fields["notification"] as? Int, let status = fields["status"] as? Int {
+        statuses[[connection, named], default: []].insert(UInt8(status))
+      }
+      if !selection.topics.isDisjoint(with: topics(fields)) { onTopic.insert(connection) }
+    }
+    let (from, to) = (text(selection.from), text(selection.to))
+    func fits(_ fields: [String: Any]) -> Bool {
+      let connection = fields["connection"] as? Int ?? 0
+      let type = fields["type"] as? String ?? ""
+      if !selection.types.isEmpty, !selection.types.contains(where: { $0.rawValue == type }) { return false }
+      if !selection.connections.isEmpty, !selection.connections.contains(where: { $0.contains(connection) }) {
+        return false
+      }
+      if !selection.topics.isEmpty, !onTopic.contains(connection) { return false }
+      if from != nil || to != nil {
+        guard let time = (type == "connection" ? fields["opened"] : fields["time"]) as? String else { return false }
+        if let from, time < from { return false }
+        if let to, time >= to { return false }
+      }
+      let named = (fields["notification"] as? Int).flatMap { notifications[[connection, $0]] }
+      if !selection.tokens.isEmpty {
+        guard let token = (type == "error_response" ? named?["token"] : fields["token"]) as? String,
+          selection.tokens.contains(where: { token.hasPrefix($0.text) })
+        else { return false }
+      }
+      if !selection.identifiers.isEmpty {
+        guard let identifier = fields["identifier"] as? Int, selection.identifiers.contains(UInt32(identifier)) else {
+          return false
+        }
+      }
+      if !selection.fates.isEmpty {
+        guard let fate = (type == "error_response" ? named?["fate"] : fields["fate"]) as? String,
+          selection.fates.contains(where: { $0.rawValue == fate })
+        else { return false }
+      }
+      if !selection.statuses.isEmpty {
+        let own = (fields["status"] as? Int).map { [UInt8($0)] }
+        let others = (fields["index"] as? Int).flatMap { type == "notification" ? statuses[[connection, $0]] : nil }
+        guard !selection.statuses.isDisjoint(with: Set(own ?? []).union(others ?? [])) else { return false }
+      }
+      return true
+    }
+    let chosen = records.map { record in
+      let isConnection = record.fields["type"] as? String == "connection"
+      return (!isConnection || selection.types.contains(.connection)) && fits(record.fields)
+    }
+    let connections = Set(zip(records, chosen).filter(\.1).compactMap { $0.0.fields["connection"] as? Int })
+    for (record, isChosen) in zip(records, chosen) {
+      let stays =
+        record.fields["type"] as? String == "connection"
+        && connections.contains(record.fields["connection"] as? Int ?? 0)
+      if isChosen || stays { selected.records.append(record.line) }
+    }
+  }
+
+  private func text(_ moment: RecordSelection.Moment?) -> String? {
+    if case .at(let time) = moment { TimestampFormatter.text(time) } else { nil }
+  }
+}
