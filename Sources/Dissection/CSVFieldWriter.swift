@@ -15,11 +15,17 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   private var prefix: StaticString = ""
   private var times = TimestampFormatter()
 
-  init(columns: [StaticString], capacity: Int) {
+  private let separator: UInt8
+  private let hasType: Bool
+
+  /// - Parameter isTabbed: cells are parted by tabs and never quoted; a tab in one is escaped, as all control characters.
+  init(columns: [StaticString], capacity: Int, isTabbed: Bool = false) {
     self.columns = columns
+    separator = isTabbed ? UInt8(ascii: "\t") : UInt8(ascii: ",")
+    hasType = columns.first?.description == "type"
     output = ByteWriter(capacity: capacity)
     for (index, name) in columns.enumerated() {
-      if index > 0 { output.write(",") }
+      if index > 0 { output.write(separator) }
       output.write(name)
     }
     output.write("\n")
@@ -40,13 +46,14 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
 
   mutating func begin(_ type: StaticString) {
     column = 0
+    guard hasType else { return }
     cell("type")
     output.write(type)
   }
 
   mutating func end() {
     while column < columns.count {
-      if column > 0 && column < columns.count { output.write(UInt8(ascii: ",")) }
+      if column > 0 && column < columns.count { output.write(separator) }
       column += 1
     }
     output.write("\n")
@@ -55,7 +62,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   /// Moves on to the column of this name.
   private mutating func cell(_ name: StaticString) {
     while column < columns.count {
-      if column > 0 { output.write(UInt8(ascii: ",")) }
+      if column > 0 { output.write(separator) }
       let found = Self.equal(columns[column], prefix, name)
       column += 1
       if found { return }
@@ -63,7 +70,8 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     assertionFailure("no column \(prefix)\(name) here")
   }
 
-  private static func equal(_ column: StaticString, _ prefix: StaticString, _ name: StaticString) -> Bool {
+  @inline(__always)
+  static func equal(_ column: StaticString, _ prefix: StaticString, _ name: StaticString) -> Bool {
     let split = prefix.utf8CodeUnitCount
     guard column.utf8CodeUnitCount == split + name.utf8CodeUnitCount else { return false }
     // Safe: all three are compile-time constants, read within their lengths.
@@ -151,6 +159,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   mutating func endObject() { prefix = "" }
 
   private mutating func quoted(_ text: RawSpan) {
+    if separator != UInt8(ascii: ",") { return output.write(escapingControlsOf: text) }
     var needsQuotes = false
     for offset in 0..<text.byteCount {
       switch text.byte(at: offset) {

@@ -2,64 +2,150 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes records as an aligned table for people: one line a record, with what matters of it.
+/// Writes records as an aligned table for people: one line a record, with what matters of it, in the order of time.
+///
+/// A connection's line stands at its end. A row waits for those that come late: one that does by more than
+/// `maximumRows` stands behind others. Rows without a time follow the one before them.
 ///
 /// What came from the wire is shown without control characters, so that it cannot steer a terminal.
 public final class TableWriter: RecordSink {
-  private static let flushThreshold = 1 << 16
+  /// Rows that wait; half of them are written when there are more.
+  static let maximumRows = 16_384
   private static let previewLength = 72
 
-  private var text = ByteWriter(capacity: flushThreshold + 1 << 14)
+  /// The rows that wait, one after the other.
+  private var text = ByteWriter(capacity: 1 << 20)
+  private var rows: [Row] = []
+  private var isInOrder = true
+  private var latest = Int64.min
+  /// What is written of them.
+  private var page = ByteWriter(capacity: 1 << 20)
+  private var times = TimestampFormatter()
   private let output: RecordOutput
+  private let notation: FateNotation
   private var fates: FateNotes
   /// The output took everything so far.
   public private(set) var isOpen = true
 
+  private struct Row {
+    var time: Int64
+    var offset: Int
+    var end: Int
+  }
+
   public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
     self.output = output
+    notation = fates
     self.fates = FateNotes(fates)
   }
 
-  public func flush() {
-    if isOpen && text.count > 0 { isOpen = output(text.bytes) }
-    text.removeAll()
-  }
+  /// Writes all rows that wait.
+  public func flush() { write(rows.count) }
 
   public func pause() { flush() }
 
+  /// Writes the first of the rows in the order of time, and keeps the others.
+  private func write(_ count: Int) {
+    if !isInOrder {
+      // Rows of one time stay in their order.
+      rows.sort { ($0.time, $0.offset) < ($1.time, $1.offset) }
+      isInOrder = true
+    }
+    page.removeAll()
+    for row in rows[..<count] { page.write(text.bytes.extracting(row.offset..<row.end)) }
+    if isOpen && page.count > 0 { isOpen = output(page.bytes) }
+    page.removeAll()
+    for index in count..<rows.count {
+      let (offset, end) = (rows[index].offset, rows[index].end)
+      rows[index].offset = page.count
+      page.write(text.bytes.extracting(offset..<end))
+      rows[index].end = page.count
+    }
+    rows.removeFirst(count)
+    swap(&text, &page)
+  }
+
   public func receive(_ record: CaptureRecord) {
     let types = record.linkTypes.isEmpty ? "" : ", " + record.linkTypes.map(\.description).joined(separator: " ")
+    flush()
+    // Times of another input may be earlier.
+    latest = .min
+    begin(.none)
     text.write(text: "\(Self.printable(record.source)) (\(record.format.rawValue)\(types))\n")
-    text.write(text: Self.columns("time (UTC)", "conn", "packet", "record", "details"))
+    if !record.selection.isEmpty {
+      text.write(text: "selected: \(Self.printable(record.selection.joined(separator: " ")))\n")
+    }
+    text.write("time (UTC)                   conn    packet  record        details")
+    end()
   }
 
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    line(NotificationRecord(layout, frame, at: place, index: index, fate: fate))
+    row(NotificationRecord(layout, frame, at: place, index: index, fate: fate))
   }
 
   public func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     let fate = fates.fate(of: index, on: place.connection)
-    line(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
+    row(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
   }
 
-  private func line(_ record: borrowing NotificationRecord) {
+  private func row(_ record: borrowing NotificationRecord) {
     let layout = record.notification.layout
-    var parts = ["#\(record.index)"]
-    if let fate = record.fate { parts.append(fate.rawValue) }
-    parts.append("command \(layout.command.rawValue)")
-    if let identifier = layout.identifier { parts.append("id \(identifier)") }
-    if let expiration = layout.expiration { parts.append("expires \(expiration)") }
-    if let priority = layout.priority { parts.append("priority \(priority)") }
-    parts.append("token \(Self.short(record.notification.token))")
-    parts.append("\(layout.payload.length) B \(Self.preview(record.notification.payload))")
-    if let problem = record.problem { parts.append("malformed: \(problem)") }
-    line(record.place, "notification", parts.joined(separator: "  "))
+    begin(record.place, "notification")
+    text.write(UInt8(ascii: "#"))
+    text.write(decimal: record.index)
+    if let fate = record.fate {
+      text.write("  ")
+      text.write(fate.word)
+    }
+    text.write("  command ")
+    text.write(decimal: Int(layout.command.rawValue))
+    if let identifier = layout.identifier {
+      text.write("  id ")
+      text.write(decimal: Int(identifier))
+    }
+    if let expiration = layout.expiration {
+      text.write("  expires ")
+      text.write(decimal: Int(expiration))
+    }
+    if let priority = layout.priority {
+      text.write("  priority ")
+      text.write(decimal: Int(priority))
+    }
+    text.write("  token ")
+    write(short: record.notification.token)
+    text.write("  ")
+    text.write(decimal: layout.payload.length)
+    text.write(" B ")
+    write(preview: record.notification.payload)
+    if let problem = record.problem { text.write(text: "  malformed: \(problem)") }
+    end()
   }
 
+  /// With fates in notifications' records it is known how many are discarded.
+  public func receiveEarly(_ record: ErrorResponseRecord) {
+    var record = record
+    switch notation {
+    case .omitted: return
+    case .ranges: record.discarded = nil
+    case .each(let book):
+      record.discarded = record.notification.flatMap { named in
+        guard book.range(of: named, on: record.place.connection) != nil else { return nil }
+        let next = book.range(of: named + 1, on: record.place.connection)
+        return next.map { $0.fate == .discarded ? $0.last - named : 0 } ?? 0
+      }
+    }
+    row(record)
+  }
+
+  /// Otherwise it is told when the connection has ended.
   public func receive(_ record: ErrorResponseRecord) {
+    if case .omitted = notation { row(record) }
+  }
+
+  private func row(_ record: ErrorResponseRecord) {
     var details =
       "status \(record.response.status.rawValue) (\(record.response.status))  id \(record.response.identifier)"
     if let named = record.notification {
@@ -84,7 +170,10 @@ public final class TableWriter: RecordSink {
 
   public func receive(_ record: borrowing FeedbackRecord) {
     let time = TimestampFormatter.text(Timestamp(nanoseconds: Int64(record.tuple.timestamp) * 1_000_000_000)).prefix(19)
-    line(record.place, "feedback", "#\(record.index)  \(time)  token \(Self.short(record.tuple.token))")
+    begin(record.place, "feedback")
+    text.write(text: "#\(record.index)  \(time)  token ")
+    write(short: record.tuple.token)
+    end()
   }
 
   public func receive(_ record: GapRecord) {
@@ -94,10 +183,11 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ record: MalformedRecord) {
-    line(
-      record.place, "malformed",
-      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.problem)  \(Self.short(record.bytes.rawBytes))"
-    )
+    begin(record.place, "malformed")
+    text.write(
+      text: "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.problem)  ")
+    write(short: record.bytes.rawBytes)
+    end()
   }
 
   public func receive(_ record: ConnectionRecord) {
@@ -121,43 +211,89 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ record: SummaryRecord) {
+    begin(.none)
     text.write(
       text: "\(record.packets) packets, \(record.connections) connections, \(record.notifications) notifications, "
         + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, \(record.gaps) gaps, "
-        + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted\n")
+        + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted")
+    end()
   }
 
-  // MARK: lines
+  // MARK: rows
 
-  private func line(_ place: RecordPlace, _ record: String, _ details: String) {
-    let time = place.time.isKnown ? String(TimestampFormatter.text(place.time).dropLast(4)) : "-"
-    text.write(
-      text: Self.columns(
-        time, "\(place.connection)", place.packet > 0 ? "\(place.packet)" : "-", record, details))
-    if text.count >= Self.flushThreshold { flush() }
+  private func line(_ place: RecordPlace, _ record: StaticString, _ details: String) {
+    begin(place, record)
+    text.write(text: details)
+    end()
   }
 
-  private static func columns(
-    _ time: String, _ connection: String, _ packet: String, _ record: String, _ details: String
-  ) -> String {
-    func left(_ text: String, _ width: Int) -> String {
-      text + String(repeating: " ", count: max(0, width - text.count))
+  @inline(__always)
+  private func begin(_ time: Timestamp) {
+    let key = time.isKnown ? time.nanoseconds : latest
+    if key < latest { isInOrder = false } else { latest = key }
+    rows.append(Row(time: key, offset: text.count, end: text.count))
+  }
+
+  private func begin(_ place: RecordPlace, _ record: StaticString) {
+    begin(place.time)
+    let start = text.count
+    if place.time.isKnown {
+      times.write(place.time, into: &text)
+      // Microseconds do.
+      text.truncate(to: text.count - 4)
+      text.write("  ")
+    } else {
+      text.write("-")
+      pad(to: start + 28)
     }
-    func right(_ text: String, _ width: Int) -> String {
-      String(repeating: " ", count: max(0, width - text.count)) + text
-    }
-    return "\(left(time, 26))  \(right(connection, 5))  \(right(packet, 8))  \(left(record, 12))  \(details)\n"
+    write(place.connection, width: 5)
+    text.write("  ")
+    if place.packet > 0 { write(place.packet, width: 8) } else { text.write("       -") }
+    text.write("  ")
+    let word = text.count
+    text.write(record)
+    pad(to: word + 14)
   }
 
-  private static func short(_ bytes: RawSpan) -> String {
-    var digits = ByteWriter(capacity: 64)
-    digits.write(hex: bytes.extracting(0..<min(8, bytes.byteCount)))
-    let text = String(decoding: Array(copying: digits.bytes), as: UTF8.self)
-    return bytes.byteCount == 0 ? "(empty)" : bytes.byteCount > 8 ? "\(text)… (\(bytes.byteCount) B)" : text
+  private func end() {
+    text.write(UInt8(ascii: "\n"))
+    rows[rows.count - 1].end = text.count
+    if rows.count >= Self.maximumRows { write(rows.count / 2) }
+  }
+
+  private func pad(to count: Int) { while text.count < count { text.write(UInt8(ascii: " ")) } }
+
+  private func write(_ number: Int, width: Int) {
+    var digits = 1
+    var rest = number / 10
+    while rest > 0 {
+      digits += 1
+      rest /= 10
+    }
+    if digits < width { pad(to: text.count + width - digits) }
+    text.write(decimal: number)
+  }
+
+  /// The first bytes, and how many there are.
+  private func write(short bytes: RawSpan) {
+    if bytes.byteCount == 0 { return text.write("(empty)") }
+    text.write(hex: bytes.extracting(0..<min(8, bytes.byteCount)))
+    guard bytes.byteCount > 8 else { return }
+    text.write("… (")
+    text.write(decimal: bytes.byteCount)
+    text.write(" B)")
+  }
+
+  private func write(preview payload: RawSpan) {
+    let shown = payload.extracting(0..<min(payload.byteCount, Self.previewLength))
+    for offset in 0..<shown.byteCount where !(0x20..<0x7f).contains(shown.byte(at: offset)) {
+      return text.write(text: Self.preview(payload))
+    }
+    text.write(shown)
+    if payload.byteCount > Self.previewLength { text.write("…") }
   }
 
   private static func preview(_ payload: RawSpan) -> String {
-    guard payload.byteCount > 0 else { return "" }
     let text = String(
       decoding: Array(copying: payload.extracting(0..<min(payload.byteCount, 4 * previewLength))), as: UTF8.self)
     let shown = printable(text)

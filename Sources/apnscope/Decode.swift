@@ -31,6 +31,9 @@ struct Decode: ParsableCommand {
       fit. Sessions are followed before that, so that fates are those of the whole recording. The records of connections \
       of which something is selected stay, the "capture" record says what was selected, and "summary" counts it.
 
+      The table has its rows in the order of time; a connection's stands at its end. Rows that come more than 16384 rows \
+      late stay where they are, and from a pipe rows come when it pauses.
+
       Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
       Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number. \
       Control characters and marks of direction are written as \\u009b, in CSV too.
@@ -42,6 +45,7 @@ struct Decode: ParsableCommand {
         apnscope decode --token 3b1d --format table capture.pcap
         apnscope decode --keys sslkeys.log capture.pcap > records.jsonl
         apnscope decode --format csv --output records/ capture.pcapng.zst
+        apnscope decode --format csv --type notification --fields time,token,fate capture.pcap
         tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
 
       Exit codes: 0 done (damage is in the records); 64 usage; 65 not a capture, a key that cannot be used, or --strict \
@@ -52,13 +56,13 @@ struct Decode: ParsableCommand {
   struct RecordOptions: ParsableArguments {
     @Option(
       help:
-        "jsonl (one JSON object a line), csv (one table, or one file per record type into a directory), or table (for people)."
+        "jsonl (one JSON object a line), csv (one table), or table (for people, in the order of time). jsonl and csv go into one file per record type when --output is a directory."
     )
     var format = Format.jsonl
 
     @Option(
       help: ArgumentHelp(
-        "Where to write. A directory (with csv) when it exists or ends with a slash. Default: standard output.",
+        "Where to write. A directory when it exists or ends with a slash. Default: standard output.",
         valueName: "path"), completion: .file())
     var output: String?
 
@@ -74,6 +78,12 @@ struct Decode: ParsableCommand {
         "Write the fate into every notification's record, of standard input too, which is then kept in an unnamed file until it ends (folder: TMPDIR). --no-fates: write no fates, and read files once. Default: fates of files, and ranges of them for what can be read only once."
     )
     var fates: Bool?
+
+    @Option(
+      help: ArgumentHelp(
+        "Only these fields, parted by commas, by the names of the columns of CSV; records with none of them are left out. JSON Lines have the type, too; a table is parted by tabs then.",
+        valueName: "names"))
+    var fields: String?
 
     @Option(help: ArgumentHelp("Stop after so many selected records.", valueName: "count"))
     var limit: Int?
@@ -102,9 +112,11 @@ struct Decode: ParsableCommand {
   }
 
   func validate() throws {
-    if isDirectory && format != .csv {
-      throw ValidationError("--output names a directory; only --format csv writes several files.")
+    if isDirectory && (format == .table || records.fields != nil) {
+      let what = format == .table ? "a table" : "what --fields selects"
+      throw ValidationError("--output names a directory; \(what) goes into one file.")
     }
+    _ = try fieldSelection
     if let limit = records.limit, limit < 1 { throw ValidationError("--limit takes a number from 1 on, not \(limit).") }
     try refuseConflicts(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
   }
@@ -113,10 +125,25 @@ struct Decode: ParsableCommand {
   private var written: [(name: String, path: String?)] {
     guard let output else { return [FilesInUse.standardOutput] }
     guard isDirectory else { return [("--output", output)] }
-    return RecordType.allCases.map { ("--output", Paths.path(of: Self.name(of: $0), in: output)) }
+    return RecordType.allCases.map { ("--output", Paths.path(of: name(of: $0), in: output)) }
   }
 
-  private static func name(of type: RecordType) -> String { "\(type.rawValue).csv" }
+  private func name(of type: RecordType) -> String { "\(type.rawValue).\(format.rawValue)" }
+
+  /// `nil`: all of them.
+  private var fieldSelection: FieldSelection? {
+    get throws {
+      guard let names = records.fields?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) else {
+        return nil
+      }
+      guard let selection = FieldSelection(names) else {
+        let unknown = names.first { !FieldSelection.all.contains($0) } ?? ""
+        throw ValidationError(
+          "--fields: no record has '\(unknown)'; there are \(FieldSelection.all.joined(separator: ", ")).")
+      }
+      return selection
+    }
+  }
 
   func run() throws {
     Interrupt.watch()
@@ -124,11 +151,26 @@ struct Decode: ParsableCommand {
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
     let early = try EarlyReading(recordings.inputs, decoding, which.selection, fates: records.fates)
     let fates = early.notation
+    if let selection = try fieldSelection {
+      switch format {
+      case .jsonl:
+        let writer = JSONSomeFieldsWriter(selection, fates: fates, output: try outputs.open())
+        try decode(into: writer, early, outputs, onUse)
+      case .csv, .table:
+        let writer = SomeColumnsWriter(
+          selection, isTabbed: format == .table, fates: fates, output: try outputs.open())
+        try decode(into: writer, early, outputs, onUse)
+      }
+      return
+    }
     switch format {
+    case .jsonl where isDirectory:
+      let writer = try JSONFilesWriter(fates: fates) { try outputs.open(name(of: $0)) }
+      try decode(into: writer, early, outputs, onUse)
     case .jsonl: try decode(into: JSONLinesWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
     case .table: try decode(into: TableWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
     case .csv where isDirectory:
-      let writer = try CSVWriter(fates: fates) { try outputs.open(Self.name(of: $0)) }
+      let writer = try CSVWriter(fates: fates) { try outputs.open(name(of: $0)) }
       try decode(into: writer, early, outputs, onUse)
     case .csv: try decode(into: CSVWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
     }

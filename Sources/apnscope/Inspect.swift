@@ -5,6 +5,8 @@ import Dissection
 import Measurement
 import Reporting
 
+extension InspectionReport.Order: ExpressibleByArgument {}
+
 struct Inspect: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
     case text, json
@@ -45,6 +47,12 @@ struct Inspect: ParsableCommand {
     @Option(help: ArgumentHelp("Connections and error responses that the text lists, 0 to 10000.", valueName: "count"))
     var rows = 12
 
+    @Option(
+      help:
+        "Order of connections and error responses: start (by the time they began or came), or cost (those first that lost most notifications), among those that are kept (--max-listed)."
+    )
+    var sort = InspectionReport.Order.start
+
     @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
@@ -71,7 +79,8 @@ struct Inspect: ParsableCommand {
     let result = try InspectedRecording(
       recordings.inputs, decoding, which.selection, into: Inspection(limits: tallies.limits), strict: view.strict)
     var inspection = result.sink
-    let report = inspection.finish()
+    var report = inspection.finish()
+    report.sort(by: view.sort)
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()
     // Nothing to show when no input could be read.

@@ -99,14 +99,8 @@ struct Moment: Quantity {
   var moment: RecordSelection.Moment
 
   init?(argument: String) {
-    if argument.contains("T") {
-      guard let time = RFC3339.nanoseconds(Array((argument.hasSuffix("Z") ? argument : argument + "Z").utf8).rawBytes)
-      else { return nil }
-      moment = .at(Timestamp(nanoseconds: time))
-    } else if argument.contains(":") {
-      let text = "1970-01-01T\(argument)" + (argument.split(separator: ":").count == 2 ? ":00Z" : "Z")
-      guard let time = RFC3339.nanoseconds(Array(text.utf8).rawBytes) else { return nil }
-      moment = .timeOfDay(time)
+    if let moment = RecordSelection.Moment(clock: argument) {
+      self.moment = moment
     } else {
       guard let span = TimeSpan(argument: argument.hasPrefix("+") ? String(argument.dropFirst()) : argument) else {
         return nil

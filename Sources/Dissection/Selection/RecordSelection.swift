@@ -92,6 +92,21 @@ public struct RecordSelection: Sendable, Equatable {
 extension RecordSelection.Moment {
   private static let day: Int64 = 86_400_000_000_000
 
+  /// A time as `2026-11-21T10:05:00Z`, with or without a fraction and the Z, or as `10:05` or `10:05:30.5`; `nil` for
+  /// anything else.
+  public init?(clock text: String) {
+    func nanoseconds(_ text: String) -> Int64? { RFC3339.nanoseconds(Array(text.utf8).rawBytes) }
+    if text.contains("T") {
+      guard let time = nanoseconds(text.hasSuffix("Z") ? text : text + "Z") else { return nil }
+      self = .at(Timestamp(nanoseconds: time))
+    } else {
+      let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
+      guard let time = nanoseconds("1970-01-01T\(text)\(colons == 1 ? ":00" : "")Z") else { return nil }
+      // Second 60 is the first one of the next day.
+      self = .timeOfDay(time)
+    }
+  }
+
   /// As it is typed.
   var text: String {
     switch self {

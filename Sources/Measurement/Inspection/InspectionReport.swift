@@ -170,3 +170,32 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     }
   }
 }
+
+extension InspectionReport {
+  /// An order of connections and error responses.
+  public enum Order: String, Sendable, CaseIterable {
+    /// Connections by their numbers, error responses by their times.
+    case start
+    /// Those first that cost most: connections by what was discarded on them and what is unknown, then by what was
+    /// rejected; error responses by what was discarded after them.
+    case cost
+  }
+
+  /// Puts its lists in an order.
+  public mutating func sort(by order: Order) {
+    switch order {
+    case .start:
+      connections.sort { $0.connection < $1.connection }
+      // Without times as they came; the texts of times are all of one length.
+      errors.sort { ($0.time ?? "", $0.packet ?? 0, $0.connection) < ($1.time ?? "", $1.packet ?? 0, $1.connection) }
+    case .cost:
+      connections.sort {
+        ($1.discarded + $1.unknown, $1.rejected, $0.connection)
+          < ($0.discarded + $0.unknown, $0.rejected, $1.connection)
+      }
+      errors.sort {
+        ($1.discarded ?? 0, $0.time ?? "", $0.packet ?? 0) < ($0.discarded ?? 0, $1.time ?? "", $1.packet ?? 0)
+      }
+    }
+  }
+}

@@ -16,7 +16,9 @@ extension Schema {
         "selection", .array(.text), "Which records all that follows is of, as options of the command.",
         when: "not all are"),
       Field("summary", .object(summary), "Totals, as in the record `summary`."),
-      Field("connections", .array(.object(connection)), "Connections one by one, up to `--max-listed`."),
+      Field(
+        "connections", .array(.object(connection)),
+        "Connections one by one, up to `--max-listed`, in the order of `--sort`."),
       Field("connections_not_listed", .integer, "Connections that are counted and not listed."),
       Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
       Field("tls", .object(tlsTotals), "Connections with TLS, and the bytes that it added."),
@@ -27,7 +29,9 @@ extension Schema {
       Field("fates", .object(fates), "Notifications by fate."),
       Field("error_count", .integer, "Error responses."),
       Field("errors_by_status", .countsByStatus, "Error responses by status."),
-      Field("errors", .array(.object(error)), "Error responses one by one, up to `--max-listed`."),
+      Field(
+        "errors", .array(.object(error)),
+        "Error responses one by one, up to `--max-listed`, in the order of `--sort`."),
       Field("feedback_connections", .integer, "Connections to a feedback service."),
       Field("feedback_tuples", .integer, "Feedback tuples."),
       Field(

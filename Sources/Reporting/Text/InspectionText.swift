@@ -78,7 +78,8 @@ public struct InspectionText: Sendable {
     add("connections    \(grouped(report.summary.connections))")
     var table = TextTable(
       [
-        "conn", "service", "client -> server", "start", "length", "cmd 0/1/2", "fates a/r/d/u", "first error", "lost",
+        "conn", "service", "client -> server", "start (UTC)", "length", "cmd 0/1/2", "fates a/r/d/u", "first error",
+        "lost",
         "end",
       ],
       right: [0, 4, 5, 6, 8])
@@ -141,11 +142,12 @@ public struct InspectionText: Sendable {
     let byStatus = report.errorsByStatus.sorted { $0.key < $1.key }.map { "\($0.value) x status \($0.key)" }
     add("errors         \(grouped(report.errorCount)) (\(byStatus.joined(separator: ", ")))")
     var table = TextTable(
-      ["conn", "packet", "status", "identifier", "names", "accepted", "discarded", "latency"],
-      right: [0, 1, 3, 4, 5, 6, 7])
+      ["time (UTC)", "conn", "packet", "status", "identifier", "names", "accepted", "discarded", "latency"],
+      right: [1, 2, 4, 5, 6, 7, 8])
     for row in report.errors.prefix(rows) {
       table.add([
-        "\(row.connection)", row.packet.map(String.init) ?? "-", "\(row.status) \(row.statusName)", "\(row.identifier)",
+        row.time.map { String($0.dropFirst(11).prefix(12)) } ?? "-", "\(row.connection)",
+        row.packet.map(String.init) ?? "-", "\(row.status) \(row.statusName)", "\(row.identifier)",
         row.notification.map { "#\($0)" } ?? "nothing seen", row.accepted.map(String.init) ?? "-",
         row.discarded.map(String.init) ?? "-", row.latencyMs.map { fixed($0, 1) + " ms" } ?? "-",
       ])

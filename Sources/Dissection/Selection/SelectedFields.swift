@@ -1,0 +1,94 @@
+import Bytes
+import PacketCapture
+
+/// Which fields of records are wanted.
+public struct FieldSelection: Sendable, Equatable {
+  /// Names of columns of CSV.
+  let columns: [StaticString]
+  private let names: [String]
+
+  public static func == (a: FieldSelection, b: FieldSelection) -> Bool { a.names == b.names }
+
+  /// What can be named: the columns of CSV, and `tls` for all those that begin with it.
+  public static let all = CSVFieldWriter.allColumns.map(\.description) + ["tls"]
+
+  /// - Parameter names: `payload` and `payload_base64` stand for each other, as a payload has one of them.
+  /// - Returns: `nil` when one of them is the name of no field.
+  public init?(_ names: [String]) {
+    guard names.allSatisfy(Self.all.contains) else { return nil }
+    self.names = names
+    columns = CSVFieldWriter.allColumns.filter { column in
+      let name = column.description
+      return names.contains(name) || name.hasPrefix("tls_") && names.contains("tls")
+        || name.hasPrefix("payload") && name != "payload_length"
+          && (names.contains("payload") || names.contains("payload_base64"))
+    }
+  }
+
+  @inline(__always)
+  func contains(_ prefix: StaticString, _ name: StaticString) -> Bool {
+    for column in columns where CSVFieldWriter.equal(column, prefix, name) { return true }
+    return false
+  }
+}
+
+/// Hands the wanted fields of records on.
+struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
+  var base: Base
+  private let fields: FieldSelection
+  private var object: (name: StaticString, isOpen: Bool)?
+  /// The record has none of the fields so far.
+  private(set) var isEmpty = true
+
+  init(_ base: consuming Base, _ fields: FieldSelection) {
+    self.base = base
+    self.fields = fields
+  }
+
+  mutating func begin(_ type: StaticString) {
+    isEmpty = !fields.contains("", "type")
+    base.begin(type)
+  }
+
+  mutating func end() { base.end() }
+
+  /// The field is wanted, and goes to the base next.
+  private mutating func wants(_ name: StaticString) -> Bool {
+    guard let object else {
+      guard fields.contains("", name) else { return false }
+      isEmpty = false
+      return true
+    }
+    // The only object in the contract is `tls`.
+    guard fields.contains("tls_", name) else { return false }
+    isEmpty = false
+    if !object.isOpen {
+      base.beginObject(object.name)
+      self.object?.isOpen = true
+    }
+    return true
+  }
+
+  mutating func field(_ name: StaticString, _ value: Int) { if wants(name) { base.field(name, value) } }
+  mutating func field(_ name: StaticString, _ value: Bool) { if wants(name) { base.field(name, value) } }
+  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
+    if wants(name) { base.field(name, milliseconds: nanoseconds) }
+  }
+  mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
+  mutating func field(_ name: StaticString, word: StaticString) { if wants(name) { base.field(name, word: word) } }
+  mutating func field(_ name: StaticString, hex bytes: RawSpan) { if wants(name) { base.field(name, hex: bytes) } }
+  mutating func field(_ name: StaticString, time: Timestamp) { if wants(name) { base.field(name, time: time) } }
+  mutating func field(_ name: StaticString, payload: RawSpan) { if wants(name) { base.field(name, payload: payload) } }
+  mutating func field(_ name: StaticString, _ texts: [String]) { if wants(name) { base.field(name, texts) } }
+  mutating func field(_ name: StaticString, numbers: [UInt8]) { if wants(name) { base.field(name, numbers: numbers) } }
+  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
+    if wants(name) { base.field(name, items: items) }
+  }
+
+  mutating func beginObject(_ name: StaticString) { object = (name, false) }
+
+  mutating func endObject() {
+    if object?.isOpen == true { base.endObject() }
+    object = nil
+  }
+}
