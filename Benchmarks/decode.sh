@@ -36,6 +36,11 @@ warm() { cat "$capture" > /dev/null; }
 run_loop() { "$@" "$work/loop" "$capture"; }
 run_inspect() { "$@" .build/release/apnscope inspect "${with_keys[@]}" "$capture"; }
 run_decode() { "$@" .build/release/apnscope decode --format jsonl "${with_keys[@]}" "$capture"; }
+# One reading, without fates; then records selected from it, and the table.
+run_bare() { "$@" .build/release/apnscope decode --no-fates "${with_keys[@]}" "$capture"; }
+run_all() { "$@" .build/release/apnscope decode --no-fates --from 0s "${with_keys[@]}" "$capture"; }
+run_few() { "$@" .build/release/apnscope decode --no-fates --token 00 "${with_keys[@]}" "$capture"; }
+run_table() { "$@" .build/release/apnscope decode --no-fates --format table "${with_keys[@]}" "$capture"; }
 run_pinned() { "$@" taskset -c 0 .build/release/apnscope inspect "${with_keys[@]}" "$capture"; }
 # It has to encrypt before it can decrypt, so it takes the time itself.
 run_libcrypto() { "$@" "$work/tlsopen" "$plaintext" > "$work/seconds"; }
@@ -82,14 +87,18 @@ bench_plain() {
   quietly gcc -O2 -o "$work/genbig" Benchmarks/genbig.c
   choose big
   warm
-  interleave loop inspect decode
+  interleave loop inspect decode bare all few table
   loop=$(median loop)
   echo "$bytes B, $packets packets, $notifications notifications, 256 connections; $rounds interleaved rounds"
   echo
   printf '%-38s %8s %8s %8s %7s %12s %10s  %s\n' "" "median s" "min s" "max s" "x loop" "notif/s" "peak MiB" "required"
   row loop "libpcap loop (the yardstick)" "-"
   row inspect "apnscope inspect" "<= 1.5 x loop, <= 64 MiB"
-  row decode "apnscope decode --format jsonl" ">= 1 M notif/s, <= 64 MiB"
+  row decode "apnscope decode --format jsonl" "<= 1.6 x --no-fates, <= 64 MiB"
+  row bare "apnscope decode --no-fates" ">= 1 M notif/s, <= 64 MiB"
+  row all "  with --from 0s, which selects all" "<= 1.3 x --no-fates"
+  row few "  with --token 00, a 256th" "<= 1.3 x --no-fates"
+  row table "  with --format table" "<= 2 x --no-fates"
 }
 
 bench_tls() {

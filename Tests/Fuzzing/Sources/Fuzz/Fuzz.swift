@@ -10,7 +10,7 @@ enum Fuzz {
     "gateway": fuzzGateway,
     "packet": fuzzPackets, "segments": fuzzSegments, "stream": fuzzStream,
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
-    "tls": fuzzTLS, "keylog": fuzzKeyLog,
+    "tls": fuzzTLS, "keylog": fuzzKeyLog, "selection": fuzzSelection,
   ]
 
   /// What the callback, a C function, calls. Set once before libFuzzer starts.

@@ -5,12 +5,12 @@ import Bytes
 @testable import PacketCapture
 
 // The writers live through all runs, because their buffers cost more than a run.
-nonisolated(unsafe) private let lines = JSONLinesWriter { output in
+nonisolated(unsafe) private let lines = JSONLinesWriter(fates: .ranges) { output in
   checkLines(output)
   return true
 }
-nonisolated(unsafe) private let table = TableWriter { _ in true }
-nonisolated(unsafe) private let csv = CSVWriter { _ in true }
+nonisolated(unsafe) private let table = TableWriter(fates: .ranges) { _ in true }
+nonisolated(unsafe) private let csv = CSVWriter(fates: .ranges) { _ in true }
 
 /// Checks what every dissection must keep: records of a direction cover its bytes exactly once, counts add up, and what
 /// the writers make of the records can be read back.
@@ -28,6 +28,9 @@ struct LawSink: RecordSink {
     var responses = 0
     var tuples = 0
     var lastTupleEnd = 0
+    /// The notifications before it have a fate.
+    var settled = 0
+    var fates: [ProviderSession.Fate: Int] = [:]
   }
 
   private var books: [Int: Books] = [:]
@@ -126,6 +129,18 @@ struct LawSink: RecordSink {
     inspection?.receive(record)
   }
 
+  mutating func receive(_ record: FateRecord) {
+    law(
+      record.first == books[record.connection]?.settled && record.last >= record.first,
+      "fates of \(record.first) to \(record.last) are out of turn")
+    books[record.connection]?.settled = record.last + 1
+    books[record.connection]?.fates[record.fate, default: 0] += record.last + 1 - record.first
+    guard inspection != nil else { return }
+    lines.receive(record)
+    table.receive(record)
+    csv.receive(record)
+  }
+
   mutating func receive(_ record: borrowing FeedbackRecord) {
     law(record.index == books[record.place.connection]?.tuples, "tuple \(record.index) is out of turn")
     books[record.place.connection]?.tuples += 1
@@ -198,6 +213,11 @@ struct LawSink: RecordSink {
         && fates.accepted + fates.rejected + fates.discarded + fates.unknown == record.notifications,
       "fates \(fates) of \(record.notifications) notifications")
     law(record.notifications == books.notifications, "the connection has other notifications")
+    let told = ProviderSession.Fate.allCases.map { books.fates[$0, default: 0] }
+    law(
+      books.settled == record.notifications
+        && told == [fates.accepted, fates.rejected, fates.discarded, fates.unknown],
+      "fates \(fates) are told as \(told)")
     law(record.errorResponses == books.responses, "the connection has other responses")
     law(record.feedbackTuples == books.tuples, "the connection has other tuples")
     guard record.tls == nil, record.service == .gateway || record.service == .feedback else { return }
