@@ -11,7 +11,8 @@ struct UsageTests {
       ["decode", "--port", "2195", "a"], ["decode", "--port", "0=gateway", "a"],
       ["decode", "--port", "1=unknown", "a"],
       ["decode", "--stream", "client", "a"], ["decode", "--max-frame-length", "0", "a"],
-      ["decode", "--max-connections", "many", "a"], ["decode", "-", "-"], ["decode", "--output", "records/", "a"],
+      ["decode", "--max-connections", "many", "a"], ["decode", "-", "-"],
+      ["decode", "--format", "table", "--output", "records/", "a"],
       ["inspect", "--rows", "-1", "a"], ["explain", "a"], ["decode", "--pass-phrase-file", "phrase", "a"],
       ["inspect", "--export-keys", "keys", "a"], ["decode", "--max-key-log-lines", "0", "a"],
     ])
