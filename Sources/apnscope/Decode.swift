@@ -196,7 +196,7 @@ struct Decode: ParsableCommand {
   private func read<Sink: RecordSink>(
     into sink: Sink, _ early: EarlyReading, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
   ) throws -> (hasRead: Bool, code: ExitCode) {
-    var reading = try Reading(recordings.inputs, decoding, into: sink, secrets: early.secrets, onUse: onUse)
+    var reading = try RecordingReader(recordings.inputs, decoding, into: sink, secrets: early.secrets, onUse: onUse)
     if reading.hasRead { reading.sink.pause() }
     early.complain(after: reading.summary, isCut: isCut(reading.sink))
     return (reading.hasRead, early.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))

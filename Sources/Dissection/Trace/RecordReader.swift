@@ -70,7 +70,7 @@ public struct RecordReader: ~Copyable {
     var errorResponses = 0
     var feedbackTuples = 0
     /// What its error responses say became of its notifications.
-    var fates = ToldFates()
+    var fates = InferredFates()
     /// What records say of its notifications, in their order.
     var ranges: [FateRecord] = []
   }

@@ -4,7 +4,7 @@ import PacketCapture
 import TLSDecryption
 
 /// Reads all inputs into a sink, as both reading commands do.
-struct Reading<Sink: RecordSink> {
+struct RecordingReader<Sink: RecordSink> {
   /// The sink with everything it has taken.
   var sink: Sink
   let summary: SummaryRecord
