@@ -9,11 +9,11 @@ final class Connection {
   struct Held {
     var bytes: [UInt8]
     var offset: Int
-    var mark: Mark
+    var mark: CapturePosition
   }
 
   /// Both are kept per end of the flow: index 0 is what the flow's low end sent.
-  struct Way {
+  struct DirectionState {
     var held: [Held] = []
     /// What was missing before it was known what the connection is.
     var missing = 0
@@ -31,10 +31,10 @@ final class Connection {
   var otherProtocol: OtherProtocol?
   /// Takes the bytes of a TLS connection; what is read is what it gives out.
   var tls: TLSStream?
-  var ways = (low: Way(), high: Way())
+  var directions = (low: DirectionState(), high: DirectionState())
 
-  var responses: RecordFramer<ResponseGrammar, Mark>
-  var feedback: RecordFramer<FeedbackGrammar, Mark>
+  var responses: RecordFramer<ResponseGrammar, CapturePosition>
+  var feedback: RecordFramer<FeedbackGrammar, CapturePosition>
   var seenResponses: [ErrorResponseRecord] = []
   var feedbackTuples = 0
   var errorResponses = 0
@@ -54,8 +54,8 @@ final class Connection {
   }
 
   /// How both ways are read, once the client and the service are known.
-  func readings() -> (low: GatewayLane.Reading, high: GatewayLane.Reading) {
-    let (client, server): (GatewayLane.Reading, GatewayLane.Reading) =
+  func readings() -> (low: ClientStream.ReadingMode, high: ClientStream.ReadingMode) {
+    let (client, server): (ClientStream.ReadingMode, ClientStream.ReadingMode) =
       switch service {
       case .gateway: (.gateway, .responses)
       case .feedback: (.opaque, .feedback)
@@ -83,16 +83,17 @@ final class Connection {
 
   /// Takes out what was held, in the order in which it was captured, so that a response finds what it answers.
   func takeHeld() -> [(piece: Held, isHigh: Bool)] {
-    let held = ways.low.held.map { (piece: $0, isHigh: false) } + ways.high.held.map { (piece: $0, isHigh: true) }
-    ways.low.held = []
-    ways.high.held = []
+    let held =
+      directions.low.held.map { (piece: $0, isHigh: false) } + directions.high.held.map { (piece: $0, isHigh: true) }
+    directions.low.held = []
+    directions.high.held = []
     let order = held.indices.sorted { (held[$0].piece.mark.packet, $0) < (held[$1].piece.mark.packet, $1) }
     return order.map { held[$0] }
   }
 
   /// Nothing of the protocol was found yet, so that the bytes may still be TLS.
-  func mayTurnOutToBeTLS(_ lane: GatewayLane) -> Bool {
-    tls == nil && flow != nil && lane.session.written == 0 && errorResponses == 0 && feedbackTuples == 0
+  func mayTurnOutToBeTLS(_ clientStream: ClientStream) -> Bool {
+    tls == nil && flow != nil && clientStream.session.written == 0 && errorResponses == 0 && feedbackTuples == 0
   }
 }
 

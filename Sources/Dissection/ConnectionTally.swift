@@ -4,7 +4,7 @@ import PacketCapture
 
 /// What an inspection keeps of a connection while it is open.
 ///
-/// A value in an array, like `GatewayLane`, and for the same reason.
+/// A value in an array, like `ClientStream`, and for the same reason.
 struct ConnectionTally {
   let number: Int
   let opened: Timestamp

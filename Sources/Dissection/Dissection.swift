@@ -163,7 +163,7 @@ public struct Dissection<Sink: RecordSink> {
     dissector.beginDump(connection)
     var offset = 0
     let size = dump.size
-    let mark = Mark(time: .none, packet: 0)
+    let mark = CapturePosition(time: .none, packet: 0)
     try dump.forEachPiece { bytes, bytesRead in
       dissector.count(bytes.byteCount, connection, fromClient: contents == .gateway)
       switch contents {

@@ -7,11 +7,11 @@ extension Dissector {
   /// Takes the bytes of a TLS connection. It touches no more than the lane: the connection itself is far away in memory.
   mutating func consume(_ bytes: RawSpan, at position: StreamPosition, through tls: TLSStream) {
     let slot = position.slot
-    let before = lanes[slot].session.written
-    tls.receive(bytes, from: lanes[slot].side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
+    let before = clientStreams[slot].session.written
+    tls.receive(bytes, from: clientStreams[slot].side(fromHigh: position.fromHigh), at: CapturePoint(position)) {
       consumePlaintext($0, $1, $2, $3, slot)
     }
-    output.sink.segment(notifications: lanes[slot].session.written - before, at: position.time)
+    output.sink.segment(notifications: clientStreams[slot].session.written - before, at: position.time)
   }
 
   /// Secrets have come: connections that waited for theirs read on.
@@ -28,7 +28,7 @@ extension Dissector {
     guard secrets.mayGrow, let waiting = connection.tls?.bytesWaitingForSecrets, waiting > 0 else { return false }
     // What they hold counts for the limit on all connections' held bytes.
     guard parked.count < options.capture.reassembly.maximumConnections else { return false }
-    parked.append((connection, lanes[connection.slot]))
+    parked.append((connection, clientStreams[connection.slot]))
     return true
   }
 
@@ -36,19 +36,19 @@ extension Dissector {
   mutating func retryParked(isFinal: Bool) {
     let waiting = parked
     parked = []
-    for (connection, lane) in waiting {
+    for (connection, clientStream) in waiting {
       // Its old place may be another's by now.
       connection.slot = connections.count
       connections.append(connection)
-      lanes.append(lane)
+      clientStreams.append(clientStream)
       connection.tls?.retry { consumePlaintext($0, $1, $2, $3, connection.slot) }
       if isFinal || connection.tls?.bytesWaitingForSecrets == 0 {
         close(connection)
       } else {
-        parked.append((connection, lanes[connection.slot]))
+        parked.append((connection, clientStreams[connection.slot]))
       }
       connections.removeLast()
-      lanes.removeLast()
+      clientStreams.removeLast()
     }
   }
 
@@ -56,11 +56,11 @@ extension Dissector {
   mutating func consumePlaintext(
     _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ slot: Int
   ) {
-    let fromHigh = lanes[slot].isHigh(side)
-    let mark = Mark(time: Timestamp(nanoseconds: point.time), packet: point.packet)
+    let fromHigh = clientStreams[slot].isHigh(side)
+    let mark = CapturePosition(time: Timestamp(nanoseconds: point.time), packet: point.packet)
     switch event {
     case .bytes(let bytes):
-      if lanes[slot].readOn(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) { return }
+      if clientStreams[slot].readWholeFrames(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) { return }
       if let connection = connections[slot] { read(bytes, at: offset, mark, connection, fromHigh) }
     case .gap(let length, let reason):
       guard let connection = connections[slot] else { return }
@@ -89,11 +89,11 @@ extension Dissector {
     connection.startWasCaptured = TLSRecognition.isFromClient(first) != nil
     let tls = TLSStream(secrets: secrets, limits: options.tls)
     connection.tls = tls
-    lanes[connection.slot] = GatewayLane(connection: connection.number, options: options)
-    lanes[connection.slot].tls = tls
-    lanes[connection.slot].clientIsHigh = connection.clientIsHigh ?? false
+    clientStreams[connection.slot] = ClientStream(connection: connection.number, options: options)
+    clientStreams[connection.slot].tls = tls
+    clientStreams[connection.slot].clientIsHigh = connection.clientIsHigh ?? false
     let point = CapturePoint(time: connection.opened.nanoseconds, packet: 0)
-    for (isHigh, missing) in [(false, connection.ways.low.missing), (true, connection.ways.high.missing)]
+    for (isHigh, missing) in [(false, connection.directions.low.missing), (true, connection.directions.high.missing)]
     where missing > 0 {
       tls.gap(length: missing, reason: .lost, from: connection.side(fromHigh: isHigh), at: point) { _, _, _, _ in }
     }

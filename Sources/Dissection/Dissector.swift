@@ -11,17 +11,17 @@ struct Dissector<Sink: RecordSink> {
   /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
   private static var sniffedBytes: Int { 4_096 }
 
-  var output: RecordOutlet<Sink>
+  var output: RecordEmitter<Sink>
   let options: DissectionOptions
   let secrets: Secrets
   var connections: [Connection?] = []
   /// Connections that have ended and whose secrets may still come, with their lanes.
-  var parked: [(connection: Connection, lane: GatewayLane)] = []
+  var parked: [(connection: Connection, clientStream: ClientStream)] = []
   /// One for each connection, at the same place.
-  var lanes: [GatewayLane] = []
+  var clientStreams: [ClientStream] = []
 
   init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
-    output = RecordOutlet(sink: sink)
+    output = RecordEmitter(sink: sink)
     self.options = options
     self.secrets = secrets
   }
@@ -47,7 +47,7 @@ struct Dissector<Sink: RecordSink> {
     case .closed:
       if !park(connection) { close(connection) }
       connections[slot] = nil
-      lanes[slot] = GatewayLane(connection: 0, options: options)
+      clientStreams[slot] = ClientStream(connection: 0, options: options)
     }
   }
 
@@ -58,10 +58,10 @@ struct Dissector<Sink: RecordSink> {
       number: output.summary.connections, slot: slot, flow: flow, opened: time, options: options)
     while connections.count <= slot {
       connections.append(nil)
-      lanes.append(GatewayLane(connection: 0, options: options))
+      clientStreams.append(ClientStream(connection: 0, options: options))
     }
     connections[slot] = connection
-    lanes[slot] = GatewayLane(connection: connection.number, options: options)
+    clientStreams[slot] = ClientStream(connection: connection.number, options: options)
     output.sink.opened(connection: connection.number, at: time)
     return connection
   }
@@ -70,11 +70,11 @@ struct Dissector<Sink: RecordSink> {
   mutating func beginDump(_ connection: Connection) {
     connection.startWasCaptured = true
     connection.clientIsHigh = false
-    lanes[connection.slot].readings = connection.readings()
+    clientStreams[connection.slot].readings = connection.readings()
   }
 
   mutating func count(_ bytes: Int, _ connection: Connection, fromClient: Bool) {
-    lanes[connection.slot].count(bytes, fromHigh: !fromClient)
+    clientStreams[connection.slot].count(bytes, fromHigh: !fromClient)
   }
 
   /// Ends what is still open, in the order of the connections: the reading was interrupted.
@@ -103,7 +103,7 @@ struct Dissector<Sink: RecordSink> {
     }
     for var response in connection.seenResponses {
       if let named = response.notification {
-        response.discarded = lanes[connection.slot].session.discarded(after: named)
+        response.discarded = clientStreams[connection.slot].session.discarded(after: named)
       }
       output.sink.receive(response)
     }
@@ -115,7 +115,7 @@ struct Dissector<Sink: RecordSink> {
   private func record(of connection: Connection) -> ConnectionRecord {
     // With nothing else to go by, the server is the end with the lower port.
     let clientIsHigh = connection.clientIsHigh ?? connection.flow.map { $0.high.port > $0.low.port } ?? false
-    var (low, high) = lanes[connection.slot].byteCounts
+    var (low, high) = clientStreams[connection.slot].byteCounts
     let tls = connection.tls?.summary
     if let stream = connection.tls, tls?.isDecrypted == false {
       // Nothing is known of the content.
@@ -138,9 +138,9 @@ struct Dissector<Sink: RecordSink> {
       opened: connection.opened, closed: connection.closed, end: end,
       tls: tls,
       clientBytes: clientIsHigh ? high : low, serverBytes: clientIsHigh ? low : high,
-      missingBytes: connection.missingBytes, notifications: lanes[connection.slot].session.written,
+      missingBytes: connection.missingBytes, notifications: clientStreams[connection.slot].session.written,
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
-      fates: lanes[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes,
+      fates: clientStreams[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes,
       limits: connection.limits)
   }
 
@@ -150,10 +150,12 @@ struct Dissector<Sink: RecordSink> {
     switch event {
     case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
     case .bytes(let bytes):
-      if let tls = lanes[position.slot].tls { return consume(bytes, at: position, through: tls) }
-      let mark = Mark(time: position.time, packet: position.packet)
+      if let tls = clientStreams[position.slot].tls { return consume(bytes, at: position, through: tls) }
+      let mark = CapturePosition(time: position.time, packet: position.packet)
       // The usual case touches nothing but the lane.
-      if lanes[position.slot].readOn(bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output) {
+      if clientStreams[position.slot].readWholeFrames(
+        bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output)
+      {
         return
       }
       if let connection = connections[position.slot] {
@@ -161,7 +163,7 @@ struct Dissector<Sink: RecordSink> {
       }
     case .gap(let length, let reason):
       guard let connection = connections[position.slot] else { return }
-      let mark = Mark(time: position.time, packet: position.packet)
+      let mark = CapturePosition(time: position.time, packet: position.packet)
       connection.missingBytes += length
       if let tls = connection.tls {
         tls.gap(
@@ -171,7 +173,11 @@ struct Dissector<Sink: RecordSink> {
         return
       }
       if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
-      if position.fromHigh { connection.ways.high.missing += length } else { connection.ways.low.missing += length }
+      if position.fromHigh {
+        connection.directions.high.missing += length
+      } else {
+        connection.directions.low.missing += length
+      }
       readGap(
         length, reason == .truncated ? .truncated : .lost, at: position.offset, mark, connection, position.fromHigh)
     case .end:
@@ -188,20 +194,24 @@ struct Dissector<Sink: RecordSink> {
 
   mutating func end(_ connection: Connection, _ fromHigh: Bool) {
     // A direction that ends without a byte decides nothing: the other may still tell.
-    let way = fromHigh ? connection.ways.high : connection.ways.low
-    if reading(connection, fromHigh) == .undecided && !way.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
+    let direction = fromHigh ? connection.directions.high : connection.directions.low
+    if reading(connection, fromHigh) == .undecided && !direction.held.isEmpty {
+      decide(connection, fromHigh, isFinal: true)
+    }
     finish(connection, fromHigh: fromHigh)
   }
 
-  func reading(_ connection: Connection, _ fromHigh: Bool) -> GatewayLane.Reading {
-    lanes[connection.slot].reading(fromHigh: fromHigh)
+  func reading(_ connection: Connection, _ fromHigh: Bool) -> ClientStream.ReadingMode {
+    clientStreams[connection.slot].reading(fromHigh: fromHigh)
   }
 
   mutating func read(
-    _ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
+    _ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection, _ fromHigh: Bool
   ) {
     let reading = reading(connection, fromHigh)
-    if reading != .undecided && connection.mayTurnOutToBeTLS(lanes[connection.slot]) && TLSRecognition.isRecord(bytes) {
+    if reading != .undecided && connection.mayTurnOutToBeTLS(clientStreams[connection.slot])
+      && TLSRecognition.isRecord(bytes)
+    {
       // A capture that begins inside a TLS record, or without the first, shows it at the next one.
       hold(bytes, at: offset, mark, connection, fromHigh)
       return beginTLS(connection, bytes, fromHigh: fromHigh)
@@ -217,11 +227,11 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  mutating func readGateway(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    lanes[connection.slot].read(bytes, at: offset, mark, into: &output)
+  mutating func readGateway(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection) {
+    clientStreams[connection.slot].read(bytes, at: offset, mark, into: &output)
   }
 
-  mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
+  mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection) {
     // A provider may speak this protocol to a server of another one, whose answer shows it.
     if offset == 0, connection.otherProtocol == nil {
       connection.otherProtocol = OtherProtocol(
@@ -234,14 +244,16 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  private mutating func response(_ bytes: RawSpan, _ offset: Int, _ mark: Mark, _ connection: Connection) {
+  private mutating func response(_ bytes: RawSpan, _ offset: Int, _ mark: CapturePosition, _ connection: Connection) {
     var position = 0
     guard let response = try? ErrorResponse(parsing: bytes, at: &position) else { return }
     note(response, at: offset, mark, connection)
   }
 
-  private mutating func note(_ response: ErrorResponse, at offset: Int, _ mark: Mark, _ connection: Connection) {
-    let (verdict, latency) = lanes[connection.slot].receive(response, at: mark.time)
+  private mutating func note(
+    _ response: ErrorResponse, at offset: Int, _ mark: CapturePosition, _ connection: Connection
+  ) {
+    let (verdict, latency) = clientStreams[connection.slot].receive(response, at: mark.time)
     connection.errorResponses += 1
     output.summary.errorResponses += 1
     let record = ErrorResponseRecord(
@@ -249,7 +261,7 @@ struct Dissector<Sink: RecordSink> {
         connection: connection.number, time: mark.time, packet: mark.packet, offset: offset,
         length: ErrorResponse.length),
       response: response, notification: verdict.notification, accepted: verdict.accepted,
-      discarded: verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) },
+      discarded: verdict.notification.map { clientStreams[connection.slot].session.discarded(after: $0) },
       latencyNanoseconds: latency, candidates: verdict.candidates, isAmbiguous: verdict.isAmbiguous)
     let isHeld = connection.seenResponses.count < options.maximumHeldResponses
     // One that names nothing yet may do so when the connection has ended.
@@ -259,17 +271,17 @@ struct Dissector<Sink: RecordSink> {
 
   /// Tries again to find what a response names: the notifications may have waited for missing bytes while it came.
   private mutating func resolve(_ record: inout ErrorResponseRecord, _ connection: Connection) {
-    guard let late = lanes[connection.slot].receiveLate(record.response, at: record.place.time) else { return }
+    guard let late = clientStreams[connection.slot].receiveLate(record.response, at: record.place.time) else { return }
     let (verdict, latency) = late
     record.notification = verdict.notification
     record.accepted = verdict.accepted
     record.candidates = verdict.candidates
     record.isAmbiguous = false
     record.latencyNanoseconds = latency
-    record.discarded = verdict.notification.map { lanes[connection.slot].session.discarded(after: $0) }
+    record.discarded = verdict.notification.map { clientStreams[connection.slot].session.discarded(after: $0) }
   }
 
-  mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection) {
+  mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection) {
     connection.feedback.read(bytes, at: offset, mark: mark) {
       tuple($0, $1, $2, connection)
     } damage: {
@@ -277,7 +289,7 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  private mutating func tuple(_ bytes: RawSpan, _ offset: Int, _ mark: Mark, _ connection: Connection) {
+  private mutating func tuple(_ bytes: RawSpan, _ offset: Int, _ mark: CapturePosition, _ connection: Connection) {
     let place = RecordPlace(
       connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: bytes.byteCount)
     output.sink.receive(
@@ -289,11 +301,12 @@ struct Dissector<Sink: RecordSink> {
   // MARK: gaps, ends, damage
 
   mutating func readGap(
-    _ length: Int, _ reason: GapRecord.Reason, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool
+    _ length: Int, _ reason: GapRecord.Reason, at offset: Int, _ mark: CapturePosition, _ connection: Connection,
+    _ fromHigh: Bool
   ) {
     switch reading(connection, fromHigh) {
     case .gateway:
-      lanes[connection.slot].gap(at: offset, length: length, mark, into: &output)
+      clientStreams[connection.slot].gap(at: offset, length: length, mark, into: &output)
     case .responses:
       connection.responses.gap(at: offset, length: length)
       readFoundResponses(connection)
@@ -314,8 +327,8 @@ struct Dissector<Sink: RecordSink> {
   mutating func finish(_ connection: Connection, fromHigh: Bool) {
     switch reading(connection, fromHigh) {
     case .gateway:
-      let mark = Mark(time: connection.closed, packet: 0)
-      lanes[connection.slot].finish(mark, into: &output)
+      let mark = CapturePosition(time: connection.closed, packet: 0)
+      clientStreams[connection.slot].finish(mark, into: &output)
     case .responses:
       readWholeAnswer(connection)
       connection.responses.finish()
@@ -356,20 +369,20 @@ struct Dissector<Sink: RecordSink> {
 
   // MARK: deciding what a connection is
 
-  func hold(_ bytes: RawSpan, at offset: Int, _ mark: Mark, _ connection: Connection, _ fromHigh: Bool) {
+  func hold(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection, _ fromHigh: Bool) {
     let held = Connection.Held(bytes: Array(copying: bytes), offset: offset, mark: mark)
     if fromHigh {
-      connection.ways.high.held.append(held)
+      connection.directions.high.held.append(held)
     } else {
-      connection.ways.low.held.append(held)
+      connection.directions.low.held.append(held)
     }
   }
 
   /// Decides how the connection is read if what is known suffices; then reads what was held.
   mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
     connection.decideByPorts(options.ports)
-    let way = fromHigh ? connection.ways.high : connection.ways.low
-    let first = way.held.flatMap(\.bytes)
+    let direction = fromHigh ? connection.directions.high : connection.directions.low
+    let first = direction.held.flatMap(\.bytes)
     switch connection.tls == nil ? TLSRecognition.begins(first.rawBytes) : .no {
     case .yes: return beginTLS(connection, first.rawBytes, fromHigh: fromHigh)
     case .needsMore where !isFinal && !first.isEmpty: return
@@ -387,8 +400,8 @@ struct Dissector<Sink: RecordSink> {
     }
     // A port that is known at both ends tells the service once the client is settled.
     if connection.service == .unknown { connection.decideByPorts(options.ports) }
-    lanes[connection.slot].readings = connection.readings()
-    if !connection.startWasCaptured { lanes[connection.slot].beginAnywhere() }
+    clientStreams[connection.slot].readings = connection.readings()
+    if !connection.startWasCaptured { clientStreams[connection.slot].beginAnywhere() }
     for (piece, isHigh) in connection.takeHeld() {
       read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
     }
@@ -396,8 +409,8 @@ struct Dissector<Sink: RecordSink> {
 
   private mutating func decideFinally(_ connection: Connection) {
     for fromHigh in [false, true] where reading(connection, fromHigh) == .undecided {
-      let way = fromHigh ? connection.ways.high : connection.ways.low
-      if !way.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
+      let direction = fromHigh ? connection.directions.high : connection.directions.low
+      if !direction.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
     }
     if connection.service == .unknown { connection.decideByPorts(options.ports) }
   }

@@ -13,9 +13,9 @@ import TLSTransport
 /// let ledger = try await simulator.stop()
 /// ```
 public final class Simulator: Sendable {
-  private let desk: Desk
+  private let shared: SimulatorContext
   private let group: MultiThreadedEventLoopGroup
-  private let books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)]
+  private let loopState: [(loop: any EventLoop, loopState: NIOLoopBound<EventLoopState>)]
   private let channels: [any Channel]
   private let sweeps: [RepeatedTask]
   private let ending = Mutex<Task<Ledger, Never>?>(nil)
@@ -29,41 +29,41 @@ public final class Simulator: Sendable {
   ) async throws -> Simulator {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
     do {
-      return try await Simulator(Desk(options, feedbackList: feedbackList, log: log), group)
+      return try await Simulator(SimulatorContext(options, feedbackList: feedbackList, log: log), group)
     } catch {
       try? await group.shutdownGracefully()
       throw error
     }
   }
 
-  private init(_ desk: Desk, _ group: MultiThreadedEventLoopGroup) async throws {
-    self.desk = desk
+  private init(_ shared: SimulatorContext, _ group: MultiThreadedEventLoopGroup) async throws {
+    self.shared = shared
     self.group = group
-    var books: [(loop: any EventLoop, books: NIOLoopBound<LoopBooks>)] = []
+    var loopState: [(loop: any EventLoop, loopState: NIOLoopBound<EventLoopState>)] = []
     var sweeps: [RepeatedTask] = []
     for loop in group.makeIterator() {
       let (bound, sweep) = try await loop.submit {
-        desk.options.scheduling.apply()
-        let books = LoopBooks(loop)
-        return (NIOLoopBound(books, eventLoop: loop), books.startSweeping())
+        shared.options.scheduling.apply()
+        let loopState = EventLoopState(loop)
+        return (NIOLoopBound(loopState, eventLoop: loop), loopState.startSweeping())
       }.get()
-      books.append((loop, bound))
+      loopState.append((loop, bound))
       sweeps.append(sweep)
     }
-    self.books = books
+    self.loopState = loopState
     self.sweeps = sweeps
-    let lookup = Dictionary(uniqueKeysWithValues: books.map { (ObjectIdentifier($0.loop), $0.books) })
+    let lookup = Dictionary(uniqueKeysWithValues: loopState.map { (ObjectIdentifier($0.loop), $0.loopState) })
 
     var channels: [any Channel] = []
     func listen(_ address: SimulatorOptions.Address?, _ service: Service) async throws -> SimulatorOptions.Address? {
       guard let address else { return nil }
-      let channel = try await Self.listen(address, service, desk, group, lookup)
+      let channel = try await Self.listen(address, service, shared, group, lookup)
       channels.append(channel)
       return SimulatorOptions.Address(host: address.host, port: channel.localAddress?.port ?? address.port)
     }
     do {
-      gateway = try await listen(desk.options.gateway, .gateway)
-      feedback = try await listen(desk.options.feedback, .feedback)
+      gateway = try await listen(shared.options.gateway, .gateway)
+      feedback = try await listen(shared.options.feedback, .feedback)
     } catch {
       for channel in channels { try? await channel.close() }
       throw error
@@ -72,10 +72,11 @@ public final class Simulator: Sendable {
   }
 
   private static func listen(
-    _ address: SimulatorOptions.Address, _ service: Service, _ desk: Desk, _ group: MultiThreadedEventLoopGroup,
-    _ books: [ObjectIdentifier: NIOLoopBound<LoopBooks>]
+    _ address: SimulatorOptions.Address, _ service: Service, _ shared: SimulatorContext,
+    _ group: MultiThreadedEventLoopGroup,
+    _ loopState: [ObjectIdentifier: NIOLoopBound<EventLoopState>]
   ) async throws -> any Channel {
-    let reading = desk.behavior.reading
+    let reading = shared.behavior.reading
     var bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 4_096)
@@ -95,10 +96,10 @@ public final class Simulator: Sendable {
       )
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          guard let books = books[ObjectIdentifier(channel.eventLoop)]?.value else {
+          guard let loopState = loopState[ObjectIdentifier(channel.eventLoop)]?.value else {
             throw ChannelError.unknownLocalAddress
           }
-          try accept(channel, service, desk, books)
+          try accept(channel, service, shared, loopState)
         }
       }
     if service == .gateway, let length = reading.receiveBuffer {
@@ -118,31 +119,34 @@ public final class Simulator: Sendable {
   }
 
   /// Sets up a connection that was accepted, on its loop.
-  static func accept(_ channel: any Channel, _ service: Service, _ desk: Desk, _ books: LoopBooks) throws {
+  static func accept(
+    _ channel: any Channel, _ service: Service, _ shared: SimulatorContext, _ loopState: EventLoopState
+  ) throws {
     let pipeline = channel.pipeline.syncOperations
     let number: UInt64
-    do throws(Desk.Excess) {
-      number = try desk.begin()
+    do throws(SimulatorContext.ExceededLimit) {
+      number = try shared.begin()
     } catch {
-      books.turnAway(from: service, client: channel.remoteAddress?.text ?? "unknown", because: error, desk)
+      loopState.refuseConnection(
+        from: service, client: channel.remoteAddress?.text ?? "unknown", because: error, shared)
       throw error
     }
     do {
-      if let context = desk.options.tls {
-        var generator = desk.handshakeGenerator(number)
-        if service == .gateway, generator.isHit(desk.behavior.connection.handshakeFailure) {
+      if let context = shared.options.tls {
+        var generator = shared.handshakeGenerator(number)
+        if service == .gateway, generator.isHit(shared.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
         } else {
           try pipeline.addHandler(
-            TLSHandler(server: context, handshakeTimeout: desk.options.handshakeTimeout.timeAmount))
+            TLSHandler(server: context, handshakeTimeout: shared.options.handshakeTimeout.timeAmount))
         }
       }
       switch service {
-      case .gateway: try pipeline.addHandler(GatewayHandler(desk, books, number: number))
-      case .feedback: try pipeline.addHandler(FeedbackHandler(desk, books, number: number))
+      case .gateway: try pipeline.addHandler(GatewayHandler(shared, loopState, number: number))
+      case .feedback: try pipeline.addHandler(FeedbackHandler(shared, loopState, number: number))
       }
     } catch {
-      desk.ended()
+      shared.ended()
       throw error
     }
   }
@@ -150,12 +154,12 @@ public final class Simulator: Sendable {
   // MARK: while it runs
 
   /// The books as they stand, without the list of connections.
-  public func snapshot() async -> Ledger { desk.ledger(await tally()) }
+  public func snapshot() async -> Ledger { shared.ledger(await tally()) }
 
   private func tally() async -> Tally {
     var tally = Tally()
-    for (loop, books) in books {
-      if let part = try? await loop.submit({ books.value.tally }).get() { tally += part }
+    for (loop, loopState) in loopState {
+      if let part = try? await loop.submit({ loopState.value.tally }).get() { tally += part }
     }
     return tally
   }
@@ -163,8 +167,8 @@ public final class Simulator: Sendable {
   /// Connections that are open now.
   public func openConnections() async -> (gateway: Int, feedback: Int) {
     var (gateway, feedback) = (0, 0)
-    for (loop, books) in books {
-      guard let part = try? await loop.submit({ books.value.tally }).get() else { continue }
+    for (loop, loopState) in loopState {
+      guard let part = try? await loop.submit({ loopState.value.tally }).get() else { continue }
       gateway += part.open
       feedback += part.feedbackOpen
     }
@@ -172,7 +176,7 @@ public final class Simulator: Sendable {
   }
 
   /// Problems with the feedback list since the last call.
-  public func takeFailures() -> [String] { desk.takeFailures() }
+  public func takeFailures() -> [String] { shared.takeFailures() }
 
   /// Shuts down all connections to the gateway as for maintenance (status 10); new ones are accepted.
   public func shutDownConnections() {
@@ -181,13 +185,15 @@ public final class Simulator: Sendable {
 
   private func shutDownConnections(forGood: Bool) {
     // A loop may come to it late: a connection that was made meanwhile is not meant.
-    let last = forGood ? UInt64.max : desk.lastNumber
-    for (loop, books) in books { loop.execute { books.value.shutDownConnections(upTo: last, forGood: forGood) } }
+    let last = forGood ? UInt64.max : shared.lastNumber
+    for (loop, loopState) in loopState {
+      loop.execute { loopState.value.shutDownConnections(upTo: last, forGood: forGood) }
+    }
   }
 
   /// All devices that are offline come online, get what waits for them, and go offline again.
   public func bringDevicesOnline() {
-    desk.jury.store.withLock { $0.comeOnline(now: desk.milliseconds) }
+    shared.policy.store.withLock { $0.comeOnline(now: shared.milliseconds) }
   }
 
   // MARK: the end
@@ -209,13 +215,13 @@ public final class Simulator: Sendable {
   private func end() async -> Ledger {
     for channel in channels { try? await channel.close() }
     shutDownConnections(forGood: true)
-    await settle(for: min(desk.options.linger, .seconds(5)))
-    for (loop, books) in books { try? await loop.submit { books.value.closeConnections() }.get() }
+    await settle(for: min(shared.options.linger, .seconds(5)))
+    for (loop, loopState) in loopState { try? await loop.submit { loopState.value.closeConnections() }.get() }
     // Their ends come in the loop's next turns, but what they put on the feedback list waits for the disk.
     await settle(for: .seconds(30))
-    await desk.settle()
-    await desk.feedbackList.flush()
-    let ledger = desk.closedLedger(await tally())
+    await shared.settle()
+    await shared.feedbackList.flush()
+    let ledger = shared.closedLedger(await tally())
     for sweep in sweeps { sweep.cancel() }
     try? await group.shutdownGracefully()
     return ledger
@@ -228,8 +234,8 @@ public final class Simulator: Sendable {
   }
 
   private func isSettled() async -> Bool {
-    for (loop, books) in books {
-      if (try? await loop.submit { books.value.isSettled }.get()) != true { return false }
+    for (loop, loopState) in loopState {
+      if (try? await loop.submit { loopState.value.isSettled }.get()) != true { return false }
     }
     return true
   }

@@ -48,7 +48,7 @@ public struct TCPReassembler {
   private var table = FlowTable()
   private var connections: [Connection] = []
   /// Two a connection: the direction from the flow's low end, then from its high end.
-  private var halves: [HalfStream] = []
+  private var streams: [DirectionalStream] = []
   private var freeSlots: [Int] = []
   /// What waits in all halves, as it counts against the limit.
   private var totalCost = 0
@@ -82,50 +82,50 @@ public struct TCPReassembler {
     connections[slot].lastPacket = packet
     if connections[slot].isClosed { return }
 
-    let half = 2 * slot + (direction == .reverse ? 1 : 0)
+    let stream = 2 * slot + (direction == .reverse ? 1 : 0)
     var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
-    if segment.flags.isOrdinary && halves[half].isSmooth && halves[half ^ 1].isSmooth
+    if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
       && !connections[slot].isLingering
     {
-      halves[half ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
+      streams[stream ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
       if segment.payloadLength == 0 { return }
-      if let offset = halves[half].takeNext(segment, payload) {
+      if let offset = streams[stream].takeNext(segment, payload) {
         position.offset = offset
         emit(.bytes(payload), position)
         return
       }
     }
-    if segment.flags.contains(.syn) { noteSYN(segment, half, position, emit) }
+    if segment.flags.contains(.syn) { noteSYN(segment, stream, position, emit) }
     if segment.flags.contains(.rst) {
-      if isAcceptable(reset: segment, half) {
-        noteAcknowledgement(segment, ofHalf: half ^ 1)
-        noteReset(segment, half, position, emit)
+      if isAcceptable(reset: segment, stream) {
+        noteAcknowledgement(segment, ofStream: stream ^ 1)
+        noteReset(segment, stream, position, emit)
       }
       return
     }
-    noteAcknowledgement(segment, ofHalf: half ^ 1)
-    if connections[slot].isLingering { noteLife(segment, slot, half, position) }
+    noteAcknowledgement(segment, ofStream: stream ^ 1)
+    if connections[slot].isLingering { noteLife(segment, slot, stream, position) }
     if segment.payloadLength > 0 {
-      receiveData(segment, payload, half, position, emit)
-    } else if halves[half].start == .unknown {
-      noteEmpty(segment, half)
+      receiveData(segment, payload, stream, position, emit)
+    } else if streams[stream].start == .unknown {
+      noteEmpty(segment, stream)
     }
     if segment.flags.contains(.fin) {
-      noteFIN(segment, half)
+      noteFIN(segment, stream)
       emit(.connection(.closing(direction, isReset: false)), position)
     }
-    if halves[half].waitingCost > 0 || halves[half].start == .held {
-      settle(half, position, emit)
-    } else if halves[half].finOffset != nil {
-      endIfFinished(half, position, emit)
+    if streams[stream].waitingCost > 0 || streams[stream].start == .held {
+      settle(stream, position, emit)
+    } else if streams[stream].finOffset != nil {
+      endIfFinished(stream, position, emit)
     }
-    if halves[half ^ 1].waitingCost > 0 {
+    if streams[stream ^ 1].waitingCost > 0 {
       var other = position
       other.direction = direction.opposite
-      settle(half ^ 1, other, emit)
+      settle(stream ^ 1, other, emit)
     }
-    if halves[half].hasEnded && halves[half ^ 1].hasEnded { close(slot, time, packet, emit) }
+    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded { close(slot, time, packet, emit) }
   }
 
   /// Ends everything: what still waits is emitted with the gaps before it.
@@ -142,27 +142,27 @@ public struct TCPReassembler {
 
   /// A SYN that does not belong to what is known of the flow starts a new connection on the same four numbers.
   private func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
-    let half = halves[2 * slot + (direction == .reverse ? 1 : 0)]
-    let distance = segment.sequence.advanced(by: 1).distance(from: half.base)
+    let stream = streams[2 * slot + (direction == .reverse ? 1 : 0)]
+    let distance = segment.sequence.advanced(by: 1).distance(from: stream.base)
     if segment.flags.contains(.syn) {
-      switch half.start {
+      switch stream.start {
       case .unknown:
         // The other direction may be a whole other connection's, unless this SYN-ACK answers it.
         return connections[slot].isClosed
       case .held:
-        let first = half.waiting.first?.offset ?? 0
+        let first = stream.waiting.first?.offset ?? 0
         return !(0...(1 << 20)).contains(first - distance)
       case .known:
-        if let known = half.synBase { return segment.sequence.advanced(by: 1) != known }
+        if let known = stream.synBase { return segment.sequence.advanced(by: 1) != known }
         return !(-(1 << 20)...0).contains(distance)
       }
     }
     guard connections[slot].isClosed, segment.payloadLength > 0, !segment.flags.contains(.rst) else { return false }
-    let offset = half.offset(of: segment.sequence)
+    let offset = stream.offset(of: segment.sequence)
     // New data from the end that is said to have reset the connection: it had not.
-    if connections[slot].reset?.direction == direction && offset + segment.payloadLength > half.next { return true }
+    if connections[slot].reset?.direction == direction && offset + segment.payloadLength > stream.next { return true }
     // Data far from where an ended connection stopped: its successor's SYN was not captured.
-    return half.start == .unknown || abs(offset - half.next) > 1 << 20
+    return stream.start == .unknown || abs(offset - stream.next) > 1 << 20
   }
 
   private mutating func open(
@@ -175,14 +175,14 @@ public struct TCPReassembler {
       slot = free
       connections[slot] = connection
       openedAt[slot] = packet
-      halves[2 * slot] = HalfStream()
-      halves[2 * slot + 1] = HalfStream()
+      streams[2 * slot] = DirectionalStream()
+      streams[2 * slot + 1] = DirectionalStream()
     } else {
       slot = connections.count
       connections.append(connection)
       openedAt.append(packet)
-      halves.append(HalfStream())
-      halves.append(HalfStream())
+      streams.append(DirectionalStream())
+      streams.append(DirectionalStream())
     }
     table.insert(hash, slot: slot)
     emit(.connection(.opened(flow)), .whole(slot, time, packet))
@@ -198,18 +198,18 @@ public struct TCPReassembler {
     }
     connections[slot] = Connection(flow: flow, hash: connections[slot].hash, lastPacket: packet)
     openedAt[slot] = packet
-    halves[2 * slot] = HalfStream()
-    halves[2 * slot + 1] = HalfStream()
+    streams[2 * slot] = DirectionalStream()
+    streams[2 * slot + 1] = DirectionalStream()
     emit(.connection(.opened(flow)), .whole(slot, time, packet))
   }
 
   private mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     connections[slot].isClosed = true
-    for half in [2 * slot, 2 * slot + 1] {
-      totalCost -= halves[half].waitingCost
-      halves[half].waitingCost = 0
-      halves[half].waiting = []
-      halves[half].cuts = []
+    for stream in [2 * slot, 2 * slot + 1] {
+      totalCost -= streams[stream].waitingCost
+      streams[stream].waitingCost = 0
+      streams[stream].waiting = []
+      streams[stream].cuts = []
     }
     emit(.connection(.closed), .whole(slot, time, packet))
   }
@@ -258,7 +258,7 @@ public struct TCPReassembler {
   // MARK: flags
 
   private mutating func noteSYN(
-    _ segment: TCPSegment, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ segment: TCPSegment, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     if !connections[position.slot].initiatorIsKnown {
       connections[position.slot].initiatorIsKnown = true
@@ -266,67 +266,69 @@ public struct TCPReassembler {
       emit(.connection(.initiator(isAnswer ? position.direction.opposite : position.direction)), position)
     }
     let first = segment.sequence.advanced(by: 1)
-    if halves[half].start != .known {
+    if streams[stream].start != .known {
       // What was counted from a hint, or from data that came first, is counted from here now.
-      if halves[half].start == .held || halves[half].hasHint {
-        halves[half].moveBase(by: first.distance(from: halves[half].base))
+      if streams[stream].start == .held || streams[stream].hasHint {
+        streams[stream].moveBase(by: first.distance(from: streams[stream].base))
       }
-      halves[half].base = first
-      halves[half].start = .known
-      halves[half].patience = 0
+      streams[stream].base = first
+      streams[stream].start = .known
+      streams[stream].patience = 0
     }
-    if halves[half].synBase == nil { halves[half].synBase = first }
+    if streams[stream].synBase == nil { streams[stream].synBase = first }
   }
 
   @inline(__always)
-  private mutating func noteAcknowledgement(_ segment: TCPSegment, ofHalf half: Int) {
+  private mutating func noteAcknowledgement(_ segment: TCPSegment, ofStream stream: Int) {
     guard segment.flags.contains(.ack) else { return }
-    if halves[half].start == .unknown && !halves[half].hasHint {
-      halves[half].base = segment.acknowledgement
-      halves[half].hasHint = true
-      halves[half].acknowledged = 0
+    if streams[stream].start == .unknown && !streams[stream].hasHint {
+      streams[stream].base = segment.acknowledgement
+      streams[stream].hasHint = true
+      streams[stream].acknowledged = 0
       return
     }
-    let offset = halves[half].offset(of: segment.acknowledgement)
-    if offset == 1 && halves[half].start == .unknown && halves[half].hintMayBeKeepAlive { return passKeepAlive(half) }
-    halves[half].acknowledge(segment.acknowledgement, within: Self.farthest)
+    let offset = streams[stream].offset(of: segment.acknowledgement)
+    if offset == 1 && streams[stream].start == .unknown && streams[stream].hintMayBeKeepAlive {
+      return passKeepAlive(stream)
+    }
+    streams[stream].acknowledge(segment.acknowledgement, within: Self.farthest)
   }
 
   /// A segment without data before any with data tells where the stream stands.
-  private mutating func noteEmpty(_ segment: TCPSegment, _ half: Int) {
-    if !halves[half].hasHint {
-      halves[half].base = segment.sequence
-      halves[half].hasHint = true
-      halves[half].hintMayBeKeepAlive = true
-    } else if halves[half].hintMayBeKeepAlive && segment.sequence == halves[half].base.advanced(by: 1) {
-      passKeepAlive(half)
+  private mutating func noteEmpty(_ segment: TCPSegment, _ stream: Int) {
+    if !streams[stream].hasHint {
+      streams[stream].base = segment.sequence
+      streams[stream].hasHint = true
+      streams[stream].hintMayBeKeepAlive = true
+    } else if streams[stream].hintMayBeKeepAlive && segment.sequence == streams[stream].base.advanced(by: 1) {
+      passKeepAlive(stream)
     }
   }
 
-  private mutating func passKeepAlive(_ half: Int) {
-    halves[half].moveBase(by: 1)
-    halves[half].hintMayBeKeepAlive = false
+  private mutating func passKeepAlive(_ stream: Int) {
+    streams[stream].moveBase(by: 1)
+    streams[stream].hintMayBeKeepAlive = false
   }
 
   // MARK: resets
 
-  private func isAcceptable(reset segment: TCPSegment, _ half: Int) -> Bool {
-    guard halves[half].start == .known else {
+  private func isAcceptable(reset segment: TCPSegment, _ stream: Int) -> Bool {
+    guard streams[stream].start == .known else {
       // What answers a SYN acknowledges it (RFC 9293 §3.10.7.3); anything else is older, or forged.
-      let peer = halves[half ^ 1]
+      let peer = streams[stream ^ 1]
       guard peer.start == .known, segment.flags.contains(.ack) else { return true }
       return (0...max(peer.next, peer.waiting.last?.end ?? 0) + 1).contains(peer.offset(of: segment.acknowledgement))
     }
-    let offset = halves[half].offset(of: segment.sequence)
-    let highest = halves[half].waiting.last?.end ?? halves[half].next
-    return offset >= halves[half].next - 1 && offset <= highest + Self.resetWindow
+    let offset = streams[stream].offset(of: segment.sequence)
+    let highest = streams[stream].waiting.last?.end ?? streams[stream].next
+    return offset >= streams[stream].next - 1 && offset <= highest + Self.resetWindow
   }
 
   private mutating func noteReset(
-    _ segment: TCPSegment, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ segment: TCPSegment, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     let slot = position.slot
-    let offset = halves[half].start == .known ? halves[half].offset(of: segment.sequence) : nil
+    let offset = streams[stream].start == .known ? streams[stream].offset(of: segment.sequence) : nil
     if connections[slot].reset == nil {
       connections[slot].reset = Reset(
         direction: position.direction, offset: offset, time: position.time, packet: position.packet)
@@ -339,100 +341,100 @@ public struct TCPReassembler {
   }
 
   /// A segment after a RST: the connection is not silent yet, and not reset at all if the RST's sender has new data.
-  private mutating func noteLife(_ segment: TCPSegment, _ slot: Int, _ half: Int, _ position: StreamPosition) {
+  private mutating func noteLife(_ segment: TCPSegment, _ slot: Int, _ stream: Int, _ position: StreamPosition) {
     guard let reset = connections[slot].reset else { return }
     connections[slot].reset?.time = max(reset.time, position.time)
     connections[slot].reset?.packet = position.packet
     guard reset.direction == position.direction else { return }
-    let end = halves[half].offset(of: segment.sequence) + segment.payloadLength
+    let end = streams[stream].offset(of: segment.sequence) + segment.payloadLength
     let isNew = reset.offset.map { segment.payloadLength > 0 && end > $0 } ?? (segment.payloadLength > 0)
     if segment.flags.contains(.syn) || isNew { connections[slot].reset = nil }
   }
 
-  private mutating func noteFIN(_ segment: TCPSegment, _ half: Int) {
-    if halves[half].start == .unknown {
-      if !halves[half].hasHint { halves[half].base = segment.sequence }
-      halves[half].start = .held
+  private mutating func noteFIN(_ segment: TCPSegment, _ stream: Int) {
+    if streams[stream].start == .unknown {
+      if !streams[stream].hasHint { streams[stream].base = segment.sequence }
+      streams[stream].start = .held
     }
-    let offset = halves[half].offset(of: segment.sequence) + segment.payloadLength
-    guard halves[half].finOffset == nil, abs(offset - halves[half].next) < Self.farthest else { return }
-    if halves[half].start == .known && offset < halves[half].next { return }
-    halves[half].finOffset = offset
+    let offset = streams[stream].offset(of: segment.sequence) + segment.payloadLength
+    guard streams[stream].finOffset == nil, abs(offset - streams[stream].next) < Self.farthest else { return }
+    if streams[stream].start == .known && offset < streams[stream].next { return }
+    streams[stream].finOffset = offset
   }
 
   // MARK: data
 
   private mutating func receiveData(
-    _ segment: TCPSegment, _ payload: RawSpan, _ half: Int, _ position: StreamPosition,
+    _ segment: TCPSegment, _ payload: RawSpan, _ stream: Int, _ position: StreamPosition,
     _ emit: StreamReceiver
   ) {
     let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
-    if halves[half].hasEnded { return }
-    if halves[half].start != .known {
-      if halves[half].start == .unknown && halves[half].hintMayBeKeepAlive
-        && sequence == halves[half].base.advanced(by: 1)
+    if streams[stream].hasEnded { return }
+    if streams[stream].start != .known {
+      if streams[stream].start == .unknown && streams[stream].hintMayBeKeepAlive
+        && sequence == streams[stream].base.advanced(by: 1)
       {
-        passKeepAlive(half)
+        passKeepAlive(stream)
       }
-      let isExpected = halves[half].waiting.isEmpty && halves[half].hasHint && sequence == halves[half].base
+      let isExpected = streams[stream].waiting.isEmpty && streams[stream].hasHint && sequence == streams[stream].base
       if isExpected {
-        halves[half].start = .known
+        streams[stream].start = .known
       } else {
-        if halves[half].start == .unknown && !halves[half].hasHint { halves[half].base = sequence }
-        halves[half].start = .held
+        if streams[stream].start == .unknown && !streams[stream].hasHint { streams[stream].base = sequence }
+        streams[stream].start = .held
       }
     }
-    let next = halves[half].next
-    let offset = halves[half].offset(of: sequence)
+    let next = streams[stream].next
+    let offset = streams[stream].offset(of: sequence)
     guard abs(offset - next) < Self.farthest else { return }
 
-    if halves[half].start == .known && offset == next && halves[half].waiting.isEmpty {
-      deliver(payload, half, position, emit)
-    } else if halves[half].start == .known && offset < next {
+    if streams[stream].start == .known && offset == next && streams[stream].waiting.isEmpty {
+      deliver(payload, stream, position, emit)
+    } else if streams[stream].start == .known && offset < next {
       let end = offset + payload.byteCount
       // One byte just before the expected one is a keep-alive; its contents mean nothing.
-      if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, half, position, emit) }
+      if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, stream, position, emit) }
       if end > next {
         let rest = payload.extracting(next - offset..<payload.byteCount)
-        if halves[half].waiting.isEmpty {
-          deliver(rest, half, position, emit)
+        if streams[stream].waiting.isEmpty {
+          deliver(rest, stream, position, emit)
         } else {
-          wait(rest, next, half, position, emit)
+          wait(rest, next, stream, position, emit)
         }
       }
     } else {
-      wait(payload, offset, half, position, emit)
+      wait(payload, offset, stream, position, emit)
     }
     if payload.byteCount < segment.payloadLength {
-      noteCut(offset + payload.byteCount..<offset + segment.payloadLength, half)
+      noteCut(offset + payload.byteCount..<offset + segment.payloadLength, stream)
     }
   }
 
-  private mutating func noteCut(_ range: Range<Int>, _ half: Int) {
-    guard halves[half].start != .known || range.upperBound > halves[half].next else { return }
-    let before = halves[half].waitingCost
-    halves[half].noteCut(range)
-    totalCost += halves[half].waitingCost - before
+  private mutating func noteCut(_ range: Range<Int>, _ stream: Int) {
+    guard streams[stream].start != .known || range.upperBound > streams[stream].next else { return }
+    let before = streams[stream].waitingCost
+    streams[stream].noteCut(range)
+    totalCost += streams[stream].waitingCost - before
   }
 
   @inline(__always)
   private mutating func deliver(
-    _ bytes: RawSpan, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ bytes: RawSpan, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     guard bytes.byteCount > 0 else { return }
     var position = position
-    position.offset = halves[half].next
-    halves[half].recent.note(bytes, at: position.offset)
-    halves[half].next += bytes.byteCount
+    position.offset = streams[stream].next
+    streams[stream].recent.note(bytes, at: position.offset)
+    streams[stream].next += bytes.byteCount
     emit(.bytes(bytes), position)
   }
 
   private mutating func wait(
-    _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ bytes: RawSpan, _ offset: Int, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
-    let before = halves[half].waitingCost
-    let held = halves[half].hold(bytes, at: offset, time: position.time, packet: position.packet)
-    totalCost += halves[half].waitingCost - before
+    let before = streams[stream].waitingCost
+    let held = streams[stream].hold(bytes, at: offset, time: position.time, packet: position.packet)
+    totalCost += streams[stream].waitingCost - before
     if held.conflicts > 0 {
       emit(
         .connection(.conflict(position.direction, offset: held.firstConflict, length: held.conflicts)),
@@ -441,122 +443,122 @@ public struct TCPReassembler {
   }
 
   private func reportConflicts(
-    _ bytes: RawSpan, _ offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ bytes: RawSpan, _ offset: Int, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
-    let conflicts = halves[half].recent.conflicts(bytes, at: offset)
+    let conflicts = streams[stream].recent.conflicts(bytes, at: offset)
     guard conflicts.length > 0 else { return }
     emit(
       .connection(.conflict(position.direction, offset: conflicts.first, length: conflicts.length)), position)
   }
 
   /// Emits what has become deliverable in one direction, and decides gaps that have waited long enough.
-  private mutating func settle(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
+  private mutating func settle(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     var limit: LimitKind?
-    if halves[half].start == .held {
-      halves[half].patience += 1
-      limit = exceededLimit(half)
-      guard limit != nil || halves[half].patience >= options.startPatience else { return }
-      halves[half].settleStart()
+    if streams[stream].start == .held {
+      streams[stream].patience += 1
+      limit = exceededLimit(stream)
+      guard limit != nil || streams[stream].patience >= options.startPatience else { return }
+      streams[stream].settleStart()
     }
-    drain(half, position, emit)
+    drain(stream, position, emit)
     var isCounted = false
-    while let first = halves[half].firstPending {
-      let isAcknowledged = halves[half].acknowledged.map { $0 >= first } ?? false
+    while let first = streams[stream].firstPending {
+      let isAcknowledged = streams[stream].acknowledged.map { $0 >= first } ?? false
       if isAcknowledged && !isCounted {
-        halves[half].patience += 1
+        streams[stream].patience += 1
         isCounted = true
       }
-      if !isAcknowledged || halves[half].patience < options.gapPatience {
-        guard let exceeded = exceededLimit(half) else { break }
+      if !isAcknowledged || streams[stream].patience < options.gapPatience {
+        guard let exceeded = exceededLimit(stream) else { break }
         limit = exceeded
       }
-      declareGap(upTo: first, half, position, emit)
-      drain(half, position, emit)
+      declareGap(upTo: first, stream, position, emit)
+      drain(stream, position, emit)
     }
     if let limit {
       emit(.connection(.limit(limit)), position)
     }
-    if halves[half].firstPending == nil { endIfFinished(half, position, emit) }
+    if streams[stream].firstPending == nil { endIfFinished(stream, position, emit) }
   }
 
-  private func exceededLimit(_ half: Int) -> LimitKind? {
-    if halves[half].waitingCost > options.maximumBufferedBytes { return .bufferedBytes }
-    return totalCost > options.maximumTotalBufferedBytes && halves[half].waitingCost > 0 ? .totalBufferedBytes : nil
+  private func exceededLimit(_ stream: Int) -> LimitKind? {
+    if streams[stream].waitingCost > options.maximumBufferedBytes { return .bufferedBytes }
+    return totalCost > options.maximumTotalBufferedBytes && streams[stream].waitingCost > 0 ? .totalBufferedBytes : nil
   }
 
   /// Delivers what waits at the next offset, and gaps that the snap length made.
-  private mutating func drain(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
-    guard halves[half].waitingCost > 0, halves[half].start == .known else { return }
-    let before = halves[half].waitingCost
+  private mutating func drain(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
+    guard streams[stream].waitingCost > 0, streams[stream].start == .known else { return }
+    let before = streams[stream].waitingCost
     while true {
-      halves[half].dropPassedCuts()
-      if let offset = halves[half].waiting.first?.offset, offset <= halves[half].next {
-        let first = halves[half].removeFirstWaiting()
-        halves[half].patience = 0
-        let skip = halves[half].next - first.offset
+      streams[stream].dropPassedCuts()
+      if let offset = streams[stream].waiting.first?.offset, offset <= streams[stream].next {
+        let first = streams[stream].removeFirstWaiting()
+        streams[stream].patience = 0
+        let skip = streams[stream].next - first.offset
         guard skip < first.bytes.count else { continue }
         var its = position
         its.time = first.time
         its.packet = first.packet
-        deliver(first.bytes.rawBytes.extracting(skip..<first.bytes.count), half, its, emit)
-      } else if let cut = halves[half].cuts.first, cut.lowerBound <= halves[half].next {
-        let stop = min(cut.upperBound, halves[half].waiting.first?.offset ?? .max)
-        emitGap(stop - halves[half].next, .truncated, half, position, emit)
+        deliver(first.bytes.rawBytes.extracting(skip..<first.bytes.count), stream, its, emit)
+      } else if let cut = streams[stream].cuts.first, cut.lowerBound <= streams[stream].next {
+        let stop = min(cut.upperBound, streams[stream].waiting.first?.offset ?? .max)
+        emitGap(stop - streams[stream].next, .truncated, stream, position, emit)
       } else {
         break
       }
     }
-    totalCost -= before - halves[half].waitingCost
+    totalCost -= before - streams[stream].waitingCost
   }
 
   private mutating func declareGap(
-    upTo offset: Int, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    upTo offset: Int, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
-    halves[half].patience = 0
-    let length = offset - halves[half].next
-    if length > 0 { emitGap(length, .lost, half, position, emit) }
+    streams[stream].patience = 0
+    let length = offset - streams[stream].next
+    if length > 0 { emitGap(length, .lost, stream, position, emit) }
   }
 
   private mutating func emitGap(
-    _ length: Int, _ reason: GapReason, _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ length: Int, _ reason: GapReason, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     var position = position
-    position.offset = halves[half].next
-    halves[half].next += length
+    position.offset = streams[stream].next
+    streams[stream].next += length
     emit(.gap(length: length, reason: reason), position)
   }
 
   private mutating func endIfFinished(
-    _ half: Int, _ position: StreamPosition, _ emit: StreamReceiver
+    _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
-    guard let fin = halves[half].finOffset, fin <= halves[half].next, !halves[half].hasEnded else { return }
-    emitEnd(half, position, emit)
+    guard let fin = streams[stream].finOffset, fin <= streams[stream].next, !streams[stream].hasEnded else { return }
+    emitEnd(stream, position, emit)
   }
 
-  private mutating func emitEnd(_ half: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
-    halves[half].hasEnded = true
+  private mutating func emitEnd(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
+    streams[stream].hasEnded = true
     var position = position
-    position.offset = halves[half].next
+    position.offset = streams[stream].next
     emit(.end, position)
   }
 
   /// Emits all that waits in both directions, with the gaps before it and the one the peer's acknowledgement shows.
   private mutating func flush(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
-    for half in [2 * slot, 2 * slot + 1] where !halves[half].hasEnded {
+    for stream in [2 * slot, 2 * slot + 1] where !streams[stream].hasEnded {
       let position = StreamPosition(
-        slot: slot, direction: half & 1 == 1 ? .reverse : .forward, offset: 0, time: time, packet: packet)
-      halves[half].settleStart()
-      drain(half, position, emit)
-      while let first = halves[half].firstPending {
-        declareGap(upTo: first, half, position, emit)
-        drain(half, position, emit)
+        slot: slot, direction: stream & 1 == 1 ? .reverse : .forward, offset: 0, time: time, packet: packet)
+      streams[stream].settleStart()
+      drain(stream, position, emit)
+      while let first = streams[stream].firstPending {
+        declareGap(upTo: first, stream, position, emit)
+        drain(stream, position, emit)
       }
       // An acknowledged byte that nothing explains is a FIN that was not captured.
-      let acknowledged = halves[half].acknowledged ?? 0
-      let hasFIN = halves[half].lastAdvance == 1 || acknowledged == halves[half].next + 1
-      let end = halves[half].finOffset ?? acknowledged - (hasFIN ? 1 : 0)
-      if end > halves[half].next { declareGap(upTo: end, half, position, emit) }
-      emitEnd(half, position, emit)
+      let acknowledged = streams[stream].acknowledged ?? 0
+      let hasFIN = streams[stream].lastAdvance == 1 || acknowledged == streams[stream].next + 1
+      let end = streams[stream].finOffset ?? acknowledged - (hasFIN ? 1 : 0)
+      if end > streams[stream].next { declareGap(upTo: end, stream, position, emit) }
+      emitEnd(stream, position, emit)
     }
   }
 }

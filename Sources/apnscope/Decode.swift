@@ -109,7 +109,7 @@ struct Decode: ParsableCommand {
   }
 
   private func decode(into writer: some RecordSink, _ outputs: Outputs, _ onUse: ((String) -> Void)?) throws {
-    var result = try Reading(recordings.inputs, decoding, into: writer, onUse: onUse)
+    var result = try RecordingReader(recordings.inputs, decoding, into: writer, onUse: onUse)
     // When nothing could be read, the files stay as they were.
     if result.hasRead {
       result.sink.pause()

@@ -64,7 +64,7 @@ struct Inspect: ParsableCommand {
 
   func run() throws {
     Interrupt.watch()
-    var result = try Reading(recordings.inputs, decoding, into: Inspection(limits: tallies.limits))
+    var result = try RecordingReader(recordings.inputs, decoding, into: Inspection(limits: tallies.limits))
     let report = result.sink.finish()
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()

@@ -27,10 +27,10 @@ struct CrashTests {
 
   /// Bytes lost inside an error response, and fewer behind them than it needs.
   @Test("A gap inside a response is survived") func aGapInsideAResponseIsSurvived() {
-    var framer = RecordFramer<ResponseGrammar, Mark>(grammar: ResponseGrammar(), isAligned: true)
+    var framer = RecordFramer<ResponseGrammar, CapturePosition>(grammar: ResponseGrammar(), isAligned: true)
     var damaged = 0
     let (head, tail): ([UInt8], [UInt8]) = ([8, 8, 0], [9])
-    let mark = Mark(time: .none, packet: 1)
+    let mark = CapturePosition(time: .none, packet: 1)
     framer.read(head.rawBytes, at: 0, mark: mark) { _, _, _ in
       Issue.record("no record is whole")
     } damage: {

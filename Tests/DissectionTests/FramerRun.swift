@@ -34,16 +34,16 @@ struct FramerRun {
   private(set) var length = 0
 
   init<G: RecordGrammar>(_ grammar: G, _ pieces: [Piece], isAligned: Bool = true) {
-    var framer = RecordFramer<G, Mark>(grammar: grammar, isAligned: isAligned)
+    var framer = RecordFramer<G, CapturePosition>(grammar: grammar, isAligned: isAligned)
     var (records, damage): ([Framed], [Range<Int>]) = ([], [])
-    func record(_ bytes: RawSpan, _ offset: Int, _ mark: Mark) {
+    func record(_ bytes: RawSpan, _ offset: Int, _ mark: CapturePosition) {
       records.append(Framed(offset: offset, bytes: Array(copying: bytes)))
     }
-    func note(_ found: StreamDamage<Mark>) { damage.append(found.offset..<found.offset + found.length) }
+    func note(_ found: StreamDamage<CapturePosition>) { damage.append(found.offset..<found.offset + found.length) }
     for (number, piece) in pieces.enumerated() {
       switch piece {
       case .bytes(let bytes):
-        let mark = Mark(time: .none, packet: number + 1)
+        let mark = CapturePosition(time: .none, packet: number + 1)
         framer.read(bytes.rawBytes, at: length, mark: mark, record, damage: note)
       case .gap(let length):
         framer.gap(at: self.length, length: length)

@@ -18,10 +18,10 @@ struct TLSCaptureRun {
     var server: String
     /// The beginning of what the client sent, as captured.
     var hello: [UInt8] = []
-    var ways: [TLSSide: Direction] = [.client: Direction(), .server: Direction()]
+    var directions: [TLSSide: Direction] = [.client: Direction(), .server: Direction()]
     var summary = TLSSummary()
 
-    func plaintext(from end: String) -> [UInt8] { ways[end == client ? .client : .server]?.bytes ?? [] }
+    func plaintext(from end: String) -> [UInt8] { directions[end == client ? .client : .server]?.bytes ?? [] }
     /// Of a hello that begins the stream and stands in one record.
     var clientRandom: [UInt8] { Array(hello.dropFirst(11).prefix(32)) }
   }
@@ -106,18 +106,18 @@ struct TLSCaptureRun {
   private mutating func note(
     _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _: CapturePoint, _ connection: Int
   ) {
-    var way = connections[connection].ways[side]!
-    if way.hasEnded { violations.append("plaintext behind the end") }
-    if offset != way.bytes.count + way.missing {
-      violations.append("offset \(offset) after \(way.bytes.count) bytes and \(way.missing) missing ones")
+    var direction = connections[connection].directions[side]!
+    if direction.hasEnded { violations.append("plaintext behind the end") }
+    if offset != direction.bytes.count + direction.missing {
+      violations.append("offset \(offset) after \(direction.bytes.count) bytes and \(direction.missing) missing ones")
     }
     switch event {
-    case .bytes(let bytes): way.bytes.append(copying: bytes)
+    case .bytes(let bytes): direction.bytes.append(copying: bytes)
     case .gap(let length, _):
       if length <= 0 { violations.append("a gap of \(length) bytes") }
-      way.missing += length
-    case .end: way.hasEnded = true
+      direction.missing += length
+    case .end: direction.hasEnded = true
     }
-    connections[connection].ways[side] = way
+    connections[connection].directions[side] = direction
   }
 }

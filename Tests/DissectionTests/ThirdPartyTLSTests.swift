@@ -19,8 +19,8 @@ import Testing
     for connection in run.connections {
       #expect(connection.summary.isDecrypted)
       #expect(connection.summary.problem == nil)
-      for way in connection.ways.values { #expect(way.hasEnded) }
-      #expect(connection.ways.values.reduce(0) { $0 + $1.missing } == ThirdPartyTLS.unfinished[capture] ?? 0)
+      for direction in connection.directions.values { #expect(direction.hasEnded) }
+      #expect(connection.directions.values.reduce(0) { $0 + $1.missing } == ThirdPartyTLS.unfinished[capture] ?? 0)
     }
   }
 
@@ -58,7 +58,7 @@ import Testing
     try ThirdPartyTLS.expect(run, of: "tls13-rfc8446.pcap", \.followTlsNoearly)
     let resumed = try #require(run.connections.last)
     // 47 bytes with the secret: 23 of early data, 24 behind them.
-    #expect(resumed.ways[.client]?.missing == 23)
+    #expect(resumed.directions[.client]?.missing == 23)
     #expect(resumed.summary.isResumed == true)
   }
 
@@ -68,7 +68,7 @@ import Testing
       of: ThirdPartyTLS.path(capture), secrets: try ThirdPartyTLS.secrets(withoutThoseOf: capture))
     let holdsItsSecrets = ThirdPartyTLS.keys[capture]?.isEmpty == true
     for connection in run.connections where !holdsItsSecrets {
-      #expect(connection.ways.values.allSatisfy { $0.bytes.isEmpty })
+      #expect(connection.directions.values.allSatisfy { $0.bytes.isEmpty })
       #expect(!connection.summary.isDecrypted)
       #expect(connection.summary.problem != nil)
     }
@@ -84,7 +84,7 @@ import Testing
     }
     #expect(run.violations.isEmpty)
     guard try !ThirdPartyTLS.captures().contains(capture), !ThirdPartyTLS.overlooked.contains(capture) else { return }
-    for connection in run.connections { #expect(connection.ways.values.allSatisfy { $0.bytes.isEmpty }) }
+    for connection in run.connections { #expect(connection.directions.values.allSatisfy { $0.bytes.isEmpty }) }
   }
 
   @Test("Secrets before the packets open what a dissection reads") func secretsBeforeThePacketsOpenWhatADissection()
@@ -112,7 +112,7 @@ import Testing
     try withTemporaryFile(pcapng) { path in
       // Read once only, as from a pipe, the secrets come too late.
       for connection in try TLSCaptureRun(of: path, secrets: Secrets()).connections {
-        #expect(connection.ways.values.allSatisfy { $0.bytes.isEmpty })
+        #expect(connection.directions.values.allSatisfy { $0.bytes.isEmpty })
         #expect(connection.summary.problem == "no key log or server key was given")
       }
       let read = try dissect(path).connections

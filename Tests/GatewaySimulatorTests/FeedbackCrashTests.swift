@@ -104,7 +104,7 @@ struct FeedbackCrashTests {
     var allowed = 0
   }
 
-  private final class Books: Sendable {
+  private final class AddedFailures: Sendable {
     private let known = Mutex(Known())
 
     func withLock<T: Sendable>(_ body: (inout Known) -> sending T) -> T { known.withLock { body(&$0) } }
@@ -115,7 +115,7 @@ struct FeedbackCrashTests {
     try await inTemporaryFolder { folder in
       let path = folder.appendingPathComponent("list").path
       let list = try FeedbackList(path: path, limits: .init(), checkpointPages: checkpointPages)
-      let known = Books()
+      let known = AddedFailures()
       let rounds = TestRun.isWhole ? 15 : 5
       // Writing goes on during each copy, and the list does not grow with the time that the copies take.
       let each = 600
@@ -148,7 +148,7 @@ struct FeedbackCrashTests {
 
   /// Adds failures until there are so many, and for the time being not more than are allowed.
   private static func add(
-    to list: FeedbackList, _ known: Books, seed: UInt64, most: Int
+    to list: FeedbackList, _ known: AddedFailures, seed: UInt64, most: Int
   ) async throws {
     var random = SeededGenerator(seed: seed)
     while true {
@@ -169,7 +169,7 @@ struct FeedbackCrashTests {
     }
   }
 
-  private static func removeAll(from list: FeedbackList, _ known: Books) async throws {
+  private static func removeAll(from list: FeedbackList, _ known: AddedFailures) async throws {
     let end = try await list.snapshot(topic: "t0").sequence
     let entries = try await list.read(topic: "t0", after: 0, through: end, limit: .max)
     let numbers = entries.map { Int($0.time == 1 ? Self.number($0.token) : -1) }
@@ -181,7 +181,7 @@ struct FeedbackCrashTests {
   /// Without checkpoints the file stays as it is and its log only grows, so that a copy is what was at a moment; else the
   /// copy is made between two transactions, when the two files fit to each other.
   private static func expectCopy(
-    of list: FeedbackList, _ path: String, at copy: String, _ known: Books, isLocked: Bool
+    of list: FeedbackList, _ path: String, at copy: String, _ known: AddedFailures, isLocked: Bool
   ) async throws {
     let before: Known
     if isLocked {

@@ -96,10 +96,10 @@ private final class SimulatedFeedback: Sendable {
   }
 
   let list: FeedbackList
-  private let desk: Desk
+  private let shared: SimulatorContext
   private let loop = NIOAsyncTestingEventLoop()
   private let channel: NIOAsyncTestingChannel
-  private let parts: NIOLoopBound<(books: LoopBooks, sweeps: RepeatedTask, socket: SimulatedSocket)>
+  private let parts: NIOLoopBound<(books: EventLoopState, sweeps: RepeatedTask, socket: SimulatedSocket)>
 
   init(tuples: Int, holdsWrites: Bool = false, _ configure: (inout SimulatorOptions) -> Void = { _ in }) async throws {
     list = try FeedbackList(path: nil)
@@ -107,15 +107,15 @@ private final class SimulatedFeedback: Sendable {
     var options = SimulatorOptions()
     options.plainTopic = Simulation.topic
     configure(&options)
-    let desk = Desk(options, feedbackList: list, log: nil)
-    self.desk = desk
+    let shared = SimulatorContext(options, feedbackList: list, log: nil)
+    self.shared = shared
     let (loop, channel) = (loop, NIOAsyncTestingChannel(loop: loop))
     self.channel = channel
     parts = try await loop.executeInContext {
-      let (books, socket) = (LoopBooks(loop), SimulatedSocket(readLength: .max))
+      let (books, socket) = (EventLoopState(loop), SimulatedSocket(readLength: .max))
       socket.holdsWrites = holdsWrites
       try channel.pipeline.syncOperations.addHandler(socket)
-      try Simulator.accept(channel, .feedback, desk, books)
+      try Simulator.accept(channel, .feedback, shared, books)
       return NIOLoopBound((books, books.startSweeping(), socket), eventLoop: loop)
     }
     try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 50_000))
@@ -144,7 +144,7 @@ private final class SimulatedFeedback: Sendable {
 
   /// Everything that was asked of the list is done, and the loop has seen it.
   func settle() async {
-    await desk.settle()
+    await shared.settle()
     await loop.run()
   }
 

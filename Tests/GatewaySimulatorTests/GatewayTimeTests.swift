@@ -17,7 +17,7 @@ struct GatewayTimeTests {
     let earlier = try gateway.connect()
     earlier.send(frames(1...3))
     gateway.advance(by: .milliseconds(1))
-    let last = gateway.desk.lastNumber
+    let last = gateway.shared.lastNumber
     // Another event loop may accept it before this one comes to the shutdown.
     let later = try gateway.connect()
     later.send(frames(1...2))
@@ -429,9 +429,9 @@ struct GatewayTimeTests {
     client.send(frame(1, expiration: second + 1) + frame(2, expiration: second + 2) + frame(3, expiration: second + 3))
     // The second itself is still good.
     gateway.advance(by: .milliseconds(493))
-    #expect(gateway.desk.ledger(gateway.tally).devices.expired == 1)
+    #expect(gateway.shared.ledger(gateway.tally).devices.expired == 1)
     gateway.advance(by: .milliseconds(1))
-    #expect(gateway.desk.ledger(gateway.tally).devices.expired == 2)
+    #expect(gateway.shared.ledger(gateway.tally).devices.expired == 2)
     gateway.advance(by: .milliseconds(252))
     client.close()
     gateway.advance(by: .seconds(1))

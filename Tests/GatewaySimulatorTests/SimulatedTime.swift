@@ -16,8 +16,8 @@ final class SimulatedGateway {
   /// The time of day at which it begins: 2015-09-16T01:02:03Z.
   static let beginning: Int64 = 1_442_365_323_000_000_000
 
-  let desk: Desk
-  let books: LoopBooks
+  let shared: SimulatorContext
+  let books: EventLoopState
   fileprivate let loop: EmbeddedEventLoop
   private let usesTLS: Bool
   private var sweeps: RepeatedTask
@@ -31,10 +31,10 @@ final class SimulatedGateway {
     usesTLS = tls
     let loop = EmbeddedEventLoop()
     self.loop = loop
-    desk = Desk(
+    shared = SimulatorContext(
       options, feedbackList: try FeedbackList(path: nil), log: nil,
       wallClock: WallClock { Self.beginning + Int64(loop.now.uptimeNanoseconds) })
-    books = LoopBooks(loop)
+    books = EventLoopState(loop)
     sweeps = books.startSweeping()
   }
 
@@ -68,7 +68,7 @@ final class SimulatedGateway {
   /// Closes what is open, and the books, which have to balance.
   func end() -> Ledger {
     shutDown()
-    let ledger = desk.closedLedger(books.tally)
+    let ledger = shared.closedLedger(books.tally)
     expectBalance(ledger)
     return ledger
   }
@@ -102,7 +102,7 @@ final class SimulatedClient {
   fileprivate init(_ gateway: SimulatedGateway, tls: TLSContext?) throws {
     loop = gateway.loop
     let gatewayChannel = EmbeddedChannel(loop: loop)
-    gatewaySocket = SimulatedSocket(readLength: ReadThrottle.readLength(gateway.desk.behavior.reading))
+    gatewaySocket = SimulatedSocket(readLength: ReadThrottle.readLength(gateway.shared.behavior.reading))
     socket = SimulatedSocket(readLength: .max)
     socket.peer = gatewaySocket
     gatewaySocket.peer = socket
@@ -115,7 +115,7 @@ final class SimulatedClient {
     }
     try channel.pipeline.syncOperations.addHandler(recorder)
     do {
-      try Simulator.accept(gatewayChannel, .gateway, gateway.desk, gateway.books)
+      try Simulator.accept(gatewayChannel, .gateway, gateway.shared, gateway.books)
       try gatewayChannel.activate()
     } catch {
       gatewayChannel.close(promise: nil)

@@ -15,9 +15,9 @@ struct AnswerTests {
       if place + 1 < sample.bytes.count, sample.bytes[place + 1] != 33 { sample.bytes[place + 1] = 0 }
     }
     for seed in 1...5 as ClosedRange<UInt64> {
-      var manners = SimulatedLink.Manners()
-      manners.page = sample.bytes
-      let run = try SimulatedRun(manners, seed: seed) {
+      var behavior = SimulatedLink.GatewayBehavior()
+      behavior.page = sample.bytes
+      let run = try SimulatedRun(behavior, seed: seed) {
         ($0.count, $0.duration, $0.drain, $0.maximumAttempts) = (1, .seconds(1), .seconds(1), 1)
         $0.markerTimeout = .milliseconds(200)
       }

@@ -26,7 +26,7 @@ struct CheckpointTests {
     let kept = Kept()
     run.checkpoint = { books in kept.books.withLock { $0.append(books) } }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let results = kept.books.withLock { $0 }.map { $0.lostResult(Environment()) }
     #expect(results.compactMap(\.interrupted?.phase) == [.connect, .warmUp, .measured, .measured])
     #expect(results.allSatisfy { $0.interrupted?.cause == .lost })

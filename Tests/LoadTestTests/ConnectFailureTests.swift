@@ -13,7 +13,7 @@ struct ConnectFailureTests {
       ($0.connections.count, $0.connections.lifetime) = (8, .milliseconds(100))
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
     }
-    run.world.refusesOneIn = 4
+    run.environment.refusesOneIn = 4
     let result = try run.run().result(.current(openssl: "", apnscope: "", command: []))
     let connections = result.connections
     #expect(connections.failed > 0 && connections.failures == ["Connection refused": connections.failed])

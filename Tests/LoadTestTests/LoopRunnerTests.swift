@@ -57,10 +57,10 @@ struct LoopRunnerTests {
 /// A load over sockets that take whatever they are given, which never brings a loop to an end of itself.
 private final class FreeRun {
   private(set) var runner: LoopRunner
-  private let world: FreeWorld
+  private let environment: UnlimitedEnvironment
 
   /// What waits until the loop comes to its sockets.
-  var waiting: [() -> Void] { world.waiting }
+  var waiting: [() -> Void] { environment.waiting }
   var written: Int { runner.tally.sendings.written }
 
   init(_ change: (inout LoadPlan) -> Void) throws {
@@ -68,49 +68,49 @@ private final class FreeRun {
     plan.connections.count = 4
     plan.connections.stagger = .zero
     change(&plan)
-    let world = FreeWorld()
-    self.world = world
+    let environment = UnlimitedEnvironment()
+    self.environment = environment
     runner = LoopRunner(
-      plan, try Workload(plan.workload), world.loop, part: 0, of: 1,
-      World(
-        clock: { world.now }, processor: { 0 }, jitter: 1, hasInput: { _ in false },
-        afterSockets: { world.waiting.append($0) },
-        connect: { world.connect($0) }))
+      plan, try Workload(plan.workload), environment.loop, part: 0, of: 1,
+      LoopEnvironment(
+        clock: { environment.now }, processor: { 0 }, jitter: 1, hasInput: { _ in false },
+        afterSockets: { environment.waiting.append($0) },
+        connect: { environment.connect($0) }))
     runner.openAll(Array(0..<plan.connections.count), of: plan.connections.count)
-    world.loop.run()
-    runner.begin(at: world.now)
+    environment.loop.run()
+    runner.begin(at: environment.now)
   }
 
   /// A millisecond in which only timers come.
   func tick() {
-    world.now += 1_000_000
-    world.loop.advanceTime(by: .milliseconds(1))
+    environment.now += 1_000_000
+    environment.loop.advanceTime(by: .milliseconds(1))
     runner.tick()
   }
 
   func visit() {
-    let bodies = world.waiting
-    world.waiting = []
+    let bodies = environment.waiting
+    environment.waiting = []
     for body in bodies { body() }
   }
 
   func end() throws {
     runner.finish()
-    try world.loop.syncShutdownGracefully()
+    try environment.loop.syncShutdownGracefully()
   }
 }
 
-private final class FreeWorld {
+private final class UnlimitedEnvironment {
   let loop = EmbeddedEventLoop()
   var now: Int64 = 1_000_000_000
   var waiting: [() -> Void] = []
   private var links: [SimulatedLink] = []
 
   func connect(_ connection: ProviderConnection) {
-    var manners = SimulatedLink.Manners()
-    manners.room = .max
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.room = .max
     do {
-      let link = try SimulatedLink(manners, loop: loop)
+      let link = try SimulatedLink(behavior, loop: loop)
       try link.channel.pipeline.syncOperations.addHandler(ProviderHandler(connection, usesTLS: false))
       links.append(link)
       link.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 2195), promise: nil)

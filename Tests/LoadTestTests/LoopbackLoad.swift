@@ -18,11 +18,11 @@ final class LoopbackLoad {
   ) async throws {
     loop = group.next()
     let (loop, workload) = (loop, try Workload(plan.workload))
-    let pipe = try await SocketTurn.makePipe(on: loop)
+    let pipe = try await LoopTickPipe.makePipe(on: loop)
     runner = try await loop.submit {
-      var world = World.real(GatewayConnector(plan, tls, SessionCache()), try SocketTurn(pipe))
-      world.clock = clock
-      let runner = LoopRunner(plan, workload, loop, part: 0, of: 1, world)
+      var environment = LoopEnvironment.real(GatewayConnector(plan, tls, SessionCache()), try LoopTickPipe(pipe))
+      environment.clock = clock
+      let runner = LoopRunner(plan, workload, loop, part: 0, of: 1, environment)
       runner.openAll(Array(0..<plan.connections.count), of: plan.connections.count)
       return NIOLoopBound(runner, eventLoop: loop)
     }.get()

@@ -8,10 +8,11 @@ import Testing
 @Suite("What the measured phase says")
 struct MeasuredPhaseTests {
   private func run(
-    _ manners: SimulatedLink.Manners = .init(), rate: Double = 5_000, seconds: Double = 4, poisson: Bool = false,
+    _ behavior: SimulatedLink.GatewayBehavior = .init(), rate: Double = 5_000, seconds: Double = 4,
+    poisson: Bool = false,
     seed: UInt64 = 1, _ change: (inout LoadPlan) -> Void = { _ in }
   ) throws -> SimulatedRun {
-    try SimulatedRun(manners, seed: seed) {
+    try SimulatedRun(behavior, seed: seed) {
       ($0.count, $0.duration) = (nil, .seconds(seconds))
       $0.pace = .scheduled(.constant(rate), isPoisson: poisson)
       change(&$0)
@@ -19,22 +20,22 @@ struct MeasuredPhaseTests {
   }
 
   /// Its buffers are small: what it does not read is soon seen.
-  private var small: SimulatedLink.Manners {
-    var manners = SimulatedLink.Manners()
-    (manners.room, manners.receiveBuffer) = (8_192, 8_192)
-    return manners
+  private var small: SimulatedLink.GatewayBehavior {
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.room, behavior.receiveBuffer) = (8_192, 8_192)
+    return behavior
   }
 
   // MARK: windows
 
   @Test("A gateway that refuses in the warm-up alone: the measured phase has no errors, and all of it is accepted")
   func warmUpErrors() throws {
-    var manners = SimulatedLink.Manners()
-    manners.rejectsOneIn = 200
-    let run = try run(manners) { ($0.warmUp, $0.connections.count) = (.seconds(1), 2) }
-    run.at(.milliseconds(990)) { $0.world.isRefusing = false }
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.rejectsOneIn = 200
+    let run = try run(behavior) { ($0.warmUp, $0.connections.count) = (.seconds(1), 2) }
+    run.at(.milliseconds(990)) { $0.environment.isRefusing = false }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     let phases = Dictionary(uniqueKeysWithValues: result.phases.map { ($0.name, $0) })
     let (warmUp, measured) = try (#require(phases[.warmUp]), #require(phases[.measured]))
@@ -55,11 +56,11 @@ struct MeasuredPhaseTests {
 
   @Test("A response that comes in the drain is of the phase in which its notification was written")
   func lateResponses() throws {
-    var manners = SimulatedLink.Manners()
-    (manners.rejectsOneIn, manners.answerDelay) = (1_500, 1_500_000_000...1_500_000_000)
-    let run = try run(manners, rate: 1_000, seconds: 2)
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.rejectsOneIn, behavior.answerDelay) = (1_500, 1_500_000_000...1_500_000_000)
+    let run = try run(behavior, rate: 1_000, seconds: 2)
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     let measured = try #require(result.phase(.measured))
     #expect(measured.sendings.rejected >= 1 && measured.sendings.discarded > 0)
@@ -75,7 +76,7 @@ struct MeasuredPhaseTests {
         ($0.warmUp, $0.connections.count, $0.threads) = (.seconds(warmUp), threads, threads)
       }
       let outcome = try run.run()
-      expectBalance(outcome, run.world.books)
+      expectBalance(outcome, run.environment.books)
       #expect(outcome.books.generated == Int((rate * (warmUp + length)).rounded(.up)), "\(rate)/s, \(length) s")
       let result = outcome.result(Environment())
       #expect(abs(result.measuredS - length) < 1e-9)
@@ -94,7 +95,7 @@ struct MeasuredPhaseTests {
       ($0.count, $0.warmUp) = (100, .seconds(1))
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     #expect(result.measuredS == 0 && result.notifications.accepted == 100)
     let threshold = try Threshold("send_lag_p99<1s").judge(result)
@@ -107,7 +108,7 @@ struct MeasuredPhaseTests {
   func countAtTheJoint(count: Int) throws {
     let run = try run { ($0.count, $0.warmUp) = (count, .seconds(1)) }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.generated == count && outcome.books.accepted == count)
   }
 
@@ -122,7 +123,7 @@ struct MeasuredPhaseTests {
   func unlimitedEnd() throws {
     let run = try run(seconds: 0.02) { $0.pace = .unlimited }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.generated > 0)
     #expect(outcome.phase(.drain)?.tally.generated == 0)
   }
@@ -132,15 +133,15 @@ struct MeasuredPhaseTests {
   /// It read 8,000/s and was said to have accepted 17,560/s.
   @Test("What still lies in buffers at the end is not accepted per second: the drain that proves it counts")
   func saturated() throws {
-    var manners = SimulatedLink.Manners()
+    var behavior = SimulatedLink.GatewayBehavior()
     // A frame of 250 bytes: 800/s. More than half as much again lies in the sockets' buffers.
-    (manners.bytesPerSecond, manners.receiveBuffer, manners.room) = (400_000, 200_000, 100_000)
-    let run = try SimulatedRun(manners, step: 200_000...200_000) {
+    (behavior.bytesPerSecond, behavior.receiveBuffer, behavior.room) = (400_000, 200_000, 100_000)
+    let run = try SimulatedRun(behavior, step: 200_000...200_000) {
       ($0.count, $0.duration, $0.drain, $0.markerTimeout) = (nil, .seconds(2), .seconds(60), .seconds(60))
       $0.workload.payload = .sizes(.init(189...189))
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     // Each step it reads from 0 to all that it can: half of it on average.
     let truth = 200_000.0 / 250
@@ -161,7 +162,7 @@ struct MeasuredPhaseTests {
   @Test("A gateway that freezes for the rest of the run decides over send lag, and fails its thresholds")
   func frozen() throws {
     let run = try run(small, seconds: 6) { ($0.drain, $0.markerTimeout) = (.seconds(1), .seconds(1)) }
-    run.at(.milliseconds(1_500)) { $0.world.isReading = false }
+    run.at(.milliseconds(1_500)) { $0.environment.isReading = false }
     let outcome = try run.run()
     expectBalance(outcome, nil)
     let result = outcome.result(Environment())
@@ -183,10 +184,10 @@ struct MeasuredPhaseTests {
   @Test("What is skipped is late by what it was skipped for, and no threshold takes it for less")
   func skipped() throws {
     let run = try run(small, seconds: 3) { $0.behind = .skip }
-    run.at(.milliseconds(1_000)) { $0.world.isReading = false }
-    run.at(.milliseconds(2_000)) { $0.world.isReading = true }
+    run.at(.milliseconds(1_000)) { $0.environment.isReading = false }
+    run.at(.milliseconds(2_000)) { $0.environment.isReading = true }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     #expect(result.schedule.skipped > 3_000)
     #expect(result.latency.sendLagUs.quantile(0.99) >= 100_000)
@@ -198,10 +199,10 @@ struct MeasuredPhaseTests {
     arguments: [false, true])
   func gatewayStops(isPoisson: Bool) throws {
     let run = try run(small, rate: 10_000, seconds: 6, poisson: isPoisson)
-    run.at(.milliseconds(2_000)) { $0.world.isReading = false }
-    run.at(.milliseconds(3_000)) { $0.world.isReading = true }
+    run.at(.milliseconds(2_000)) { $0.environment.isReading = false }
+    run.at(.milliseconds(3_000)) { $0.environment.isReading = true }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let latency = outcome.result(Environment()).latency
     let lag = latency.sendLagUs
     // A sixth of all is late, evenly from 1 s to 0: what is due first waits longest.
@@ -230,9 +231,9 @@ struct MeasuredPhaseTests {
   @Test("A generator that stands still for 600 ms says so, and the lag is its own")
   func generatorStops() throws {
     let run = try run()
-    run.at(.milliseconds(2_000)) { $0.world.stop(for: .milliseconds(600)) }
+    run.at(.milliseconds(2_000)) { $0.environment.stop(for: .milliseconds(600)) }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     let stalls = try #require(result.stalls)
     #expect(stalls.count == 1 && (590...605).contains(stalls.longestMs), "\(stalls)")
@@ -251,7 +252,7 @@ struct MeasuredPhaseTests {
   @Test("A stall while a trial settles is of the trial, though not of what it measures")
   func stallBefore() throws {
     let run = try run { $0.warmUp = .seconds(1) }
-    run.at(.milliseconds(500)) { $0.world.stop(for: .milliseconds(300)) }
+    run.at(.milliseconds(500)) { $0.environment.stop(for: .milliseconds(300)) }
     let outcome = try run.run()
     let result = outcome.result(Environment())
     #expect(result.stalls?.count == 0)

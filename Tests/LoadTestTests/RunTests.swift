@@ -168,7 +168,7 @@ struct RunTests {
   }
 
   /// Looked at on the loop only.
-  private final class Remains: @unchecked Sendable {
+  private final class ResourceObserver: @unchecked Sendable {
     // Safe: written on one event loop, and read when that is gone.
     weak var runner: LoopRunner?
     weak var connection: ProviderConnection?
@@ -180,7 +180,7 @@ struct RunTests {
       $0.behavior.rejections = [.init(.every(50))]
     }
     let load = try await simulation.loop(simulation.plan { $0.connections.count = 3 })
-    let remains = Remains()
+    let remains = ResourceObserver()
     try await load.look { runner in
       remains.runner = runner
       remains.connection = runner.connections.first

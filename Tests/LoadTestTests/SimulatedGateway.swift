@@ -12,7 +12,7 @@ import TestSupport
 /// were written in, and can be lost with the connection. On the other side a `GatewaySession` decides.
 final class SimulatedLink {
   /// What the gateway does that is not the protocol's.
-  struct Manners {
+  struct GatewayBehavior {
     enum Ending { case response, fin, rst, nothing }
     enum Identifier { case right, wrong, zero, zeroWhenOversize }
 
@@ -45,7 +45,7 @@ final class SimulatedLink {
   }
 
   let channel: EmbeddedChannel
-  private let manners: Manners
+  private let behavior: GatewayBehavior
   private let socket: SenderSocket
   private let openedAt: Int64
   private var session: GatewaySession
@@ -66,14 +66,14 @@ final class SimulatedLink {
   /// Something has arrived that the sender has not read.
   var hasInput: Bool { answer.map { !$0.bytes.isEmpty && $0.from <= now } ?? false }
 
-  init(_ manners: Manners, loop: EmbeddedEventLoop, at time: Int64 = 0) throws {
-    self.manners = manners
+  init(_ behavior: GatewayBehavior, loop: EmbeddedEventLoop, at time: Int64 = 0) throws {
+    self.behavior = behavior
     (openedAt, now) = (time, time)
-    socket = SenderSocket(room: manners.room)
+    socket = SenderSocket(room: behavior.room)
     channel = EmbeddedChannel(loop: loop)
     try channel.pipeline.syncOperations.addHandler(socket)
     session = GatewaySession()
-    session.shutdownAfter = manners.shutsDownAfter
+    session.shutdownAfter = behavior.shutsDownAfter
     books.connections = 1
   }
 
@@ -94,17 +94,17 @@ final class SimulatedLink {
   func step(_ generator: inout SeededGenerator, at time: Int64, isReading: Bool) throws -> Bool {
     let passed = time - now
     now = time
-    if manners.breaksOneIn > 0, channel.isActive, generator.happens(oneIn: manners.breaksOneIn) {
+    if behavior.breaksOneIn > 0, channel.isActive, generator.happens(oneIn: behavior.breaksOneIn) {
       breakOff()
       return false
     }
-    let hasRoom = unread.count < manners.receiveBuffer
+    let hasRoom = unread.count < behavior.receiveBuffer
     if hasRoom { unread += take() }
     if isReading, !unread.isEmpty {
-      let most = min(Double(manners.readsAtMost), Double(manners.bytesPerSecond) * Double(passed) / 1e9)
+      let most = min(Double(behavior.readsAtMost), Double(behavior.bytesPerSecond) * Double(passed) / 1e9)
       receive(unread.prefix(generator.number(0...Int(most.rounded(.up)))), &generator)
     }
-    if now - openedAt >= manners.lifetime, session.ending == nil, !isOver {
+    if now - openedAt >= behavior.lifetime, session.ending == nil, !isOver {
       session.shutDown()
       conclude(&generator)
     }
@@ -121,9 +121,9 @@ final class SimulatedLink {
 
   private func receive(_ bytes: ArraySlice<UInt8>, _ generator: inout SeededGenerator) {
     guard !bytes.isEmpty else { return }
-    if let page = manners.page {
+    if let page = behavior.page {
       unread.removeFirst(bytes.count)
-      if answer == nil { answer = (page, now + Int64(generator.number(manners.answerDelay))) }
+      if answer == nil { answer = (page, now + Int64(generator.number(behavior.answerDelay))) }
       return
     }
     let wasOpen = session.ending == nil
@@ -132,9 +132,9 @@ final class SimulatedLink {
     let consumed = session.receive(frame.rawBytes) { notification in
       let identifier = notification.layout.identifier ?? 0
       if SyntheticToken.isInvalid(notification.token)
-        || isRefusing && manners.rejectsOneIn > 0 && generator.happens(oneIn: manners.rejectsOneIn)
+        || isRefusing && behavior.rejectsOneIn > 0 && generator.happens(oneIn: behavior.rejectsOneIn)
       {
-        return manners.status
+        return behavior.status
       }
       accepted.append(identifier)
       return nil
@@ -154,9 +154,9 @@ final class SimulatedLink {
       }
     }
     var bytes = ByteWriter(capacity: ErrorResponse.length)
-    if manners.ending == .response, let response = ending.response {
+    if behavior.ending == .response, let response = ending.response {
       let identifier =
-        switch manners.identifier {
+        switch behavior.identifier {
         case .right: response.identifier
         case .wrong: response.identifier &+ UInt32(generator.number(1...1_000))
         case .zero: 0 as UInt32
@@ -164,14 +164,14 @@ final class SimulatedLink {
         }
       ErrorResponse(status: response.status, identifier: identifier).encode(into: &bytes)
     }
-    answer = (Array(copying: bytes.bytes), now + Int64(generator.number(manners.answerDelay)))
+    answer = (Array(copying: bytes.bytes), now + Int64(generator.number(behavior.answerDelay)))
   }
 
   private func deliver(_ generator: inout SeededGenerator) throws {
     guard channel.isActive, !isOver else { return }
     if var rest = answer {
-      guard rest.from <= now, manners.ending != .nothing else { return }
-      if manners.ending == .rst { return breakOff() }
+      guard rest.from <= now, behavior.ending != .nothing else { return }
+      if behavior.ending == .rst { return breakOff() }
       let length = generator.number(0...rest.bytes.count)
       if length > 0 {
         let piece = ByteBuffer(bytes: rest.bytes[..<length])

@@ -12,11 +12,13 @@ struct SimulatedLoadTests {
   func books(seed: UInt64) throws {
     let load = try SimulatedLoad(seed: seed)
     let outcome = try load.run.run()
-    let (plan, world, tally, sendings) = (load.run.plan, load.run.world, outcome.books, outcome.books.sendings)
+    let (plan, environment, tally, sendings) = (
+      load.run.plan, load.run.environment, outcome.books, outcome.books.sendings
+    )
     // A gateway that names another one than it means is believed.
-    expectBalance(outcome, load.manners.identifier == .wrong ? nil : world.books)
+    expectBalance(outcome, load.behavior.identifier == .wrong ? nil : environment.books)
     func expect(_ condition: Bool, _ law: String) {
-      #expect(condition, "\(law): \(tally), gateway \(world.books)")
+      #expect(condition, "\(law): \(tally), gateway \(environment.books)")
     }
     expect(tally.generated <= plan.count ?? 0, "no more than was asked for")
     if !load.hasTrouble, !load.hasAnonymous, plan.usesMarkers {
@@ -27,15 +29,15 @@ struct SimulatedLoadTests {
       outcome.phases.reduce(0) { $0 + $1.measurements.latency.recoverUs.count } <= tally.opened,
       "a connection recovers once")
     // A loop that asks whenever it may comes to nothing else, and least of all to reading.
-    expect(world.mostAsked <= 3, "what is seen to wait is waited for, and not asked for again until it was read")
-    guard sendings.unknown == 0, !load.hasAnonymous, load.manners.identifier != .wrong else { return }
+    expect(environment.mostAsked <= 3, "what is seen to wait is waited for, and not asked for again until it was read")
+    guard sendings.unknown == 0, !load.hasAnonymous, load.behavior.identifier != .wrong else { return }
     // No notification was accepted twice, none is missing, and none that was refused was accepted as well.
-    let accepted = Set(world.accepted)
-    expect(accepted.count == world.accepted.count, "nothing was accepted twice")
+    let accepted = Set(environment.accepted)
+    expect(accepted.count == environment.accepted.count, "nothing was accepted twice")
     expect(accepted.count == tally.accepted, "the same are accepted")
-    expect(accepted.isDisjoint(with: world.refused), "what was refused was not accepted")
+    expect(accepted.isDisjoint(with: environment.refused), "what was refused was not accepted")
     if tally.abandoned == 0 {
-      let all = accepted.union(world.refused)
+      let all = accepted.union(environment.refused)
       expect(all.count == tally.generated, "none is missing")
       // Of two loops that were ended early one may be ahead.
       if plan.threads == 1 || tally.generated == plan.count {
@@ -49,7 +51,7 @@ struct SimulatedLoadTests {
     let runs = try (0..<2).map { _ in
       let load = try SimulatedLoad(seed: seed)
       let outcome = try load.run.run()
-      return (load.run.world.accepted, outcome.books.sendings.written, load.run.length)
+      return (load.run.environment.accepted, outcome.books.sendings.written, load.run.length)
     }
     #expect(runs[0] == runs[1])
   }
@@ -58,7 +60,7 @@ struct SimulatedLoadTests {
 /// A run whose plan, and whose gateway's manners, are drawn from a seed.
 private struct SimulatedLoad {
   let run: SimulatedRun
-  let manners: SimulatedLink.Manners
+  let behavior: SimulatedLink.GatewayBehavior
   /// The gateway breaks connections, refuses them, or ends them without a word.
   let hasTrouble: Bool
   /// Some notifications have no identifier, and end their connection without a word when they are refused.
@@ -66,25 +68,25 @@ private struct SimulatedLoad {
 
   init(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
-    var manners = SimulatedLink.Manners()
-    if generator.happens(oneIn: 2) { manners.rejectsOneIn = generator.number(30...400) }
-    if generator.happens(oneIn: 3) { manners.shutsDownAfter = generator.number(1...500) }
-    if generator.happens(oneIn: 4) { manners.breaksOneIn = generator.number(20...400) }
-    if generator.happens(oneIn: 6) { manners.ending = generator.pick([.fin, .rst]) }
-    if generator.happens(oneIn: 6) { manners.identifier = generator.pick([.wrong, .zero]) }
-    if generator.happens(oneIn: 3) { manners.status = .processingError }
-    if generator.happens(oneIn: 3) { manners.answerDelay = 0...generator.number(1_000_000...50_000_000) }
-    if generator.happens(oneIn: 6) { manners.lifetime = Int64(generator.number(20_000_000...500_000_000)) }
-    if generator.happens(oneIn: 8) { manners.closesOneIn = generator.number(2...6) }
-    if generator.happens(oneIn: 4) { manners.receiveBuffer = generator.pick([1_000, 16_384]) }
-    manners.readsAtMost = generator.pick([200, 3_000, 1 << 16])
-    manners.room = generator.pick([100, 4_000, 1 << 15])
+    var behavior = SimulatedLink.GatewayBehavior()
+    if generator.happens(oneIn: 2) { behavior.rejectsOneIn = generator.number(30...400) }
+    if generator.happens(oneIn: 3) { behavior.shutsDownAfter = generator.number(1...500) }
+    if generator.happens(oneIn: 4) { behavior.breaksOneIn = generator.number(20...400) }
+    if generator.happens(oneIn: 6) { behavior.ending = generator.pick([.fin, .rst]) }
+    if generator.happens(oneIn: 6) { behavior.identifier = generator.pick([.wrong, .zero]) }
+    if generator.happens(oneIn: 3) { behavior.status = .processingError }
+    if generator.happens(oneIn: 3) { behavior.answerDelay = 0...generator.number(1_000_000...50_000_000) }
+    if generator.happens(oneIn: 6) { behavior.lifetime = Int64(generator.number(20_000_000...500_000_000)) }
+    if generator.happens(oneIn: 8) { behavior.closesOneIn = generator.number(2...6) }
+    if generator.happens(oneIn: 4) { behavior.receiveBuffer = generator.pick([1_000, 16_384]) }
+    behavior.readsAtMost = generator.pick([200, 3_000, 1 << 16])
+    behavior.room = generator.pick([100, 4_000, 1 << 15])
     let refusesOneIn = generator.happens(oneIn: 4) ? generator.number(2...6) : 0
     let tokenLength = generator.pick([32, 32, 32, 16])
     // A gateway that refuses every token discards each notification so often that some are given up.
     hasTrouble =
-      tokenLength != 32 || manners.breaksOneIn > 0 || manners.ending != .response || manners.identifier != .right
-      || refusesOneIn > 0 || manners.closesOneIn > 0
+      tokenLength != 32 || behavior.breaksOneIn > 0 || behavior.ending != .response || behavior.identifier != .right
+      || refusesOneIn > 0 || behavior.closesOneIn > 0
 
     var plan = LoadPlan()
     plan.workload.seed = seed
@@ -116,9 +118,9 @@ private struct SimulatedLoad {
       plan.pace = .scheduled(
         .constant(Double(generator.number(1_000...50_000))), isPoisson: generator.happens(oneIn: 2))
     }
-    let world = SimulatedWorld(manners, generator)
-    world.refusesOneIn = refusesOneIn
-    self.manners = manners
-    run = try SimulatedRun(plan, world, seed: seed)
+    let environment = SimulatedEnvironment(behavior, generator)
+    environment.refusesOneIn = refusesOneIn
+    self.behavior = behavior
+    run = try SimulatedRun(plan, environment, seed: seed)
   }
 }

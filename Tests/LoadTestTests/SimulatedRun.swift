@@ -12,7 +12,7 @@ import TestSupport
 final class SimulatedRun: @unchecked Sendable {
   // Safe: everything is used on one thread.
   let plan: LoadPlan
-  let world: SimulatedWorld
+  let environment: SimulatedEnvironment
   let runner: LoadRunner
   private let jitter: UInt64
   private var result: Result<LoadOutcome, any Error>?
@@ -23,10 +23,10 @@ final class SimulatedRun: @unchecked Sendable {
   /// When it was over.
   private(set) var endedAt: Int64 = 0
 
-  struct Endless: Error {}
+  struct TimeLimitError: Error {}
 
   convenience init(
-    _ manners: SimulatedLink.Manners = .init(), seed: UInt64 = 1, step: ClosedRange<Int> = 10_000...1_000_000,
+    _ behavior: SimulatedLink.GatewayBehavior = .init(), seed: UInt64 = 1, step: ClosedRange<Int> = 10_000...1_000_000,
     _ change: (inout LoadPlan) -> Void = { _ in }
   ) throws {
     var plan = LoadPlan()
@@ -34,17 +34,17 @@ final class SimulatedRun: @unchecked Sendable {
     plan.count = 2_000
     plan.connections.stagger = .milliseconds(10)
     change(&plan)
-    try self.init(plan, SimulatedWorld(manners, SeededGenerator(seed: seed), step: step), seed: seed)
+    try self.init(plan, SimulatedEnvironment(behavior, SeededGenerator(seed: seed), step: step), seed: seed)
   }
 
-  init(_ plan: LoadPlan, _ world: SimulatedWorld, seed: UInt64) throws {
-    (self.plan, self.world, jitter) = (plan, world, seed)
+  init(_ plan: LoadPlan, _ environment: SimulatedEnvironment, seed: UInt64) throws {
+    (self.plan, self.environment, jitter) = (plan, environment, seed)
     runner = try LoadRunner(plan, tls: nil)
   }
 
   /// Does something when so much time of the run has passed.
   func at(_ time: Duration, _ body: @escaping (SimulatedRun) -> Void) {
-    _ = world.loop.scheduleTask(in: .nanoseconds(time.nanoseconds)) { body(self) }
+    _ = environment.loop.scheduleTask(in: .nanoseconds(time.nanoseconds)) { body(self) }
   }
 
   /// How long the run took.
@@ -58,9 +58,9 @@ final class SimulatedRun: @unchecked Sendable {
   ) throws -> LoadOutcome {
     let loops = max(1, min(plan.threads, plan.connections.count))
     let context = RunContext(
-      loops: Array(repeating: world.loop, count: loops), clock: { self.world.now },
+      loops: Array(repeating: environment.loop, count: loops), clock: { self.environment.now },
       sleep: { await self.sleep($0) },
-      makeWorld: { loop in NIOLoopBound(self.world.world(jitter: self.jitter), eventLoop: loop) })
+      makeEnvironment: { loop in NIOLoopBound(self.environment.loopEnvironment(jitter: self.jitter), eventLoop: loop) })
     let executor = SimulatedExecutor()
     Task(executorPreference: executor) {
       do {
@@ -70,26 +70,26 @@ final class SimulatedRun: @unchecked Sendable {
         self.result = .failure(error)
       }
     }
-    let last = world.now + longest.nanoseconds
+    let last = environment.now + longest.nanoseconds
     while true {
       repeat {
         executor.runAll()
-        world.loop.run()
+        environment.loop.run()
       } while executor.hasJobs
       if let outcome = result {
-        endedAt = world.now
-        try world.end()
+        endedAt = environment.now
+        try environment.end()
         return try outcome.get()
       }
-      guard world.now < last else { throw Endless() }
-      try world.pass()
+      guard environment.now < last else { throw TimeLimitError() }
+      try environment.pass()
       watch(self)
     }
   }
 
   private func sleep(_ duration: Duration) async {
     await withCheckedContinuation { continuation in
-      _ = world.loop.scheduleTask(in: .nanoseconds(duration.nanoseconds)) { continuation.resume() }
+      _ = environment.loop.scheduleTask(in: .nanoseconds(duration.nanoseconds)) { continuation.resume() }
     }
   }
 }

@@ -19,8 +19,8 @@ struct SimulatedRunTests {
       $0.threads = 2
     }
     var moments: [(time: Int64, written: Int)] = []
-    let outcome = try run.run { moments.append(($0.world.now, $0.runner.snapshot().sendings.written)) }
-    expectBalance(outcome, run.world.books)
+    let outcome = try run.run { moments.append(($0.environment.now, $0.runner.snapshot().sendings.written)) }
+    expectBalance(outcome, run.environment.books)
     let (connect, measured) = try (
       #require(outcome.phases.first), #require(outcome.phases.first { $0.phase == .measured })
     )
@@ -49,7 +49,7 @@ struct SimulatedRunTests {
       $0.connections.lifetime = .milliseconds(50)
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 2_000 && outcome.books.sendings.written == 2_000)
     let lives = outcome.timeline.spans.filter { $0.state == .up }
     #expect(lives.count >= 20)
@@ -70,11 +70,11 @@ struct SimulatedRunTests {
       $0.threads = 2
     }
     for time in [500, 1_100] {
-      run.at(.milliseconds(time)) { $0.world.goAway() }
-      run.at(.milliseconds(time + 100)) { $0.world.comeBack() }
+      run.at(.milliseconds(time)) { $0.environment.goAway() }
+      run.at(.milliseconds(time + 100)) { $0.environment.comeBack() }
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 6_000)
     // Those that may be why a connection broke are tried on connections of their own.
     #expect(outcome.books.opened >= 9)
@@ -88,10 +88,10 @@ struct SimulatedRunTests {
       $0.connections.count = 2
       $0.connections.maximumBackoff = .milliseconds(300)
     }
-    run.at(.milliseconds(400)) { $0.world.goAway() }
-    run.at(.milliseconds(5_400)) { $0.world.comeBack() }
+    run.at(.milliseconds(400)) { $0.environment.goAway() }
+    run.at(.milliseconds(5_400)) { $0.environment.comeBack() }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 5_000)
     // Two connections, which wait for 150 to 300 ms at last.
     #expect((2 * 16...2 * 45).contains(outcome.books.failed))
@@ -101,28 +101,28 @@ struct SimulatedRunTests {
 
   @Test("A gateway that does not read for two seconds is waited for")
   func stalled() throws {
-    var manners = SimulatedLink.Manners()
-    manners.receiveBuffer = 16_384
-    let run = try SimulatedRun(manners) { $0.count = 20_000 }
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.receiveBuffer = 16_384
+    let run = try SimulatedRun(behavior) { $0.count = 20_000 }
     var written: [Int] = []
-    run.at(.milliseconds(20)) { $0.world.isReading = false }
+    run.at(.milliseconds(20)) { $0.environment.isReading = false }
     for time in [1_000, 2_000] { run.at(.milliseconds(time)) { written.append($0.runner.snapshot().sendings.written) } }
-    run.at(.milliseconds(2_020)) { $0.world.isReading = true }
+    run.at(.milliseconds(2_020)) { $0.environment.isReading = true }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 20_000)
     #expect(written.count == 2 && written.first == written.last && (1..<20_000).contains(written.last ?? 0))
   }
 
   @Test("While nobody reads, what waits in this process does not grow")
   func stalledForGood() throws {
-    var manners = SimulatedLink.Manners()
-    (manners.receiveBuffer, manners.room) = (16_384, 32_768)
-    let run = try SimulatedRun(manners, step: 500_000...1_000_000) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.receiveBuffer, behavior.room) = (16_384, 32_768)
+    let run = try SimulatedRun(behavior, step: 500_000...1_000_000) {
       $0.count = nil
       ($0.duration, $0.drain) = (.seconds(3), .seconds(1))
     }
-    run.world.isReading = false
+    run.environment.isReading = false
     let outcome = try run.run()
     expectBalance(outcome, nil)
     #expect(outcome.books.accepted == 0)
@@ -133,16 +133,16 @@ struct SimulatedRunTests {
 
   @Test("Handshakes fail by chance", arguments: seeds(3, of: 30))
   func handshakes(seed: UInt64) throws {
-    var manners = SimulatedLink.Manners()
-    manners.rejectsOneIn = 100
-    let run = try SimulatedRun(manners, seed: seed) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.rejectsOneIn = 100
+    let run = try SimulatedRun(behavior, seed: seed) {
       $0.count = 3_000
       $0.connections.count = 3
       $0.connections.maximumBackoff = .milliseconds(200)
     }
-    run.world.refusesOneIn = 3
+    run.environment.refusesOneIn = 3
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted + outcome.books.rejected == 3_000)
     #expect(outcome.books.failed > 0)
     #expect(outcome.books.attempted == outcome.books.opened + outcome.books.failed)
@@ -150,15 +150,15 @@ struct SimulatedRunTests {
 
   @Test("Connections are accepted and closed by chance", arguments: seeds(3, of: 30))
   func acceptThenClose(seed: UInt64) throws {
-    var manners = SimulatedLink.Manners()
-    (manners.closesOneIn, manners.rejectsOneIn) = (3, 200)
-    let run = try SimulatedRun(manners, seed: seed) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.closesOneIn, behavior.rejectsOneIn) = (3, 200)
+    let run = try SimulatedRun(behavior, seed: seed) {
       $0.count = 3_000
       $0.connections.count = 2
       $0.connections.maximumBackoff = .milliseconds(200)
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted + outcome.books.rejected + outcome.books.abandoned == 3_000)
     // One that met three of these alone cannot be told from one that is why.
     #expect(outcome.books.abandoned <= 100)
@@ -166,20 +166,20 @@ struct SimulatedRunTests {
 
   @Test("A gateway that closes all connections is not stormed", arguments: seeds(2, of: 20))
   func storm(seed: UInt64) throws {
-    var manners = SimulatedLink.Manners()
-    manners.closesOneIn = 1
-    let run = try SimulatedRun(manners, seed: seed) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.closesOneIn = 1
+    let run = try SimulatedRun(behavior, seed: seed) {
       ($0.count, $0.duration, $0.drain) = (100, .seconds(3), .seconds(1))
       $0.connections.giveUp = .seconds(1)
     }
     do {
       let outcome = try run.run()
-      expectBalance(outcome, run.world.books)
+      expectBalance(outcome, run.environment.books)
       #expect(outcome.books.accepted == 0)
     } catch is LoadRunner.Failure {
       // It never saw one up.
     }
-    #expect((1..<100).contains(run.world.books.connections))
+    #expect((1..<100).contains(run.environment.books.connections))
   }
 
   // MARK: giving up
@@ -191,7 +191,7 @@ struct SimulatedRunTests {
       $0.connections.giveUp = .milliseconds(700)
       $0.threads = 2
     }
-    run.world.door = .refusing
+    run.environment.door = .refusing
     let failure = #expect(throws: LoadRunner.Failure.self) { try run.run() }
     #expect(failure?.description == "Connection refused")
     #expect(run.length > .milliseconds(700) && run.length < .milliseconds(710))
@@ -203,7 +203,7 @@ struct SimulatedRunTests {
       $0.connections.connectTimeout = .milliseconds(100)
       $0.connections.giveUp = .seconds(1)
     }
-    run.world.door = .silent
+    run.environment.door = .silent
     let failure = #expect(throws: LoadRunner.Failure.self) { try run.run() }
     #expect(failure?.description == "no answer in 100 ms")
     #expect(run.length > .seconds(1) && run.length < .milliseconds(1_010))
@@ -217,9 +217,9 @@ struct SimulatedRunTests {
       $0.connections.count = 2
       $0.connections.giveUp = .seconds(1)
     }
-    run.at(.milliseconds(500)) { $0.world.goAway() }
+    run.at(.milliseconds(500)) { $0.environment.goAway() }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.givenUp == .lost(lastError: "Connection refused"))
     #expect(
       outcome.result(Environment()).verdict.reasons?.first
@@ -237,14 +237,14 @@ struct SimulatedRunTests {
     }
     var stops = 0
     let outcome = try run.run(longest: .seconds(10_000)) { run in
-      guard run.world.links.count == 2, run.world.accepted.isEmpty, stops < 100 else { return }
+      guard run.environment.links.count == 2, run.environment.accepted.isEmpty, stops < 100 else { return }
       stops += 1
-      run.world.stop(for: .seconds(11))
+      run.environment.stop(for: .seconds(11))
     }
     #expect(stops == 100)
     #expect(outcome.givenUp == nil)
     #expect(outcome.books.accepted == 2_000)
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
   }
 
   @Test("Time in which a load was stopped is not time in which it could not connect")
@@ -254,21 +254,21 @@ struct SimulatedRunTests {
       $0.pace = .scheduled(.constant(500), isPoisson: false)
       $0.connections.giveUp = .seconds(2)
     }
-    run.at(.milliseconds(500)) { $0.world.goAway() }
-    run.at(.milliseconds(700)) { $0.world.stop(for: .seconds(5)) }
-    run.at(.milliseconds(900)) { $0.world.comeBack() }
+    run.at(.milliseconds(500)) { $0.environment.goAway() }
+    run.at(.milliseconds(700)) { $0.environment.stop(for: .seconds(5)) }
+    run.at(.milliseconds(900)) { $0.environment.comeBack() }
     let outcome = try run.run()
     #expect(outcome.givenUp == nil)
     #expect(outcome.books.accepted == 2_000)
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
   }
 
   @Test("A load that is stopped before its first connection is up goes on, too")
   func stoppedBeforeTheFirst() throws {
     let run = try SimulatedRun { $0.count = 100 }
-    run.world.door = .refusing
-    run.at(.milliseconds(500)) { $0.world.stop(for: .seconds(20)) }
-    run.at(.milliseconds(1_000)) { $0.world.comeBack() }
+    run.environment.door = .refusing
+    run.at(.milliseconds(500)) { $0.environment.stop(for: .seconds(20)) }
+    run.at(.milliseconds(1_000)) { $0.environment.comeBack() }
     #expect(try run.run().books.accepted == 100)
   }
 
@@ -284,21 +284,21 @@ struct SimulatedRunTests {
     let bad = (0..<10_000).count { workload.fault(of: UInt64($0)) != nil }
     #expect(bad > 0)
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.abandoned == bad)
     #expect(outcome.books.accepted == 10_000 - bad)
   }
 
   @Test("A marker's answer is waited for as long as the plan says")
   func markerTimeout() throws {
-    var manners = SimulatedLink.Manners()
-    manners.answerDelay = 20_000_000_000...20_000_000_000
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.answerDelay = 20_000_000_000...20_000_000_000
+    let run = try SimulatedRun(behavior) {
       ($0.count, $0.duration, $0.drain) = (50, .seconds(1), .seconds(2))
       $0.markerTimeout = .milliseconds(300)
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 0 && outcome.books.abandoned == 50)
     let lives = outcome.timeline.spans.filter { $0.state == .up }
     #expect(lives.count >= 2)
@@ -320,18 +320,20 @@ struct SimulatedRunTests {
     if milliseconds == 0 { run.runner.stop() }
     run.at(.milliseconds(milliseconds)) { $0.runner.stop() }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
-    #expect(run.world.books.accepted == outcome.books.accepted)
+    expectBalance(outcome, run.environment.books)
+    #expect(run.environment.books.accepted == outcome.books.accepted)
     // The last connection is opened after 75 ms.
     #expect(outcome.interruption?.phase == (milliseconds < 75 ? .connect : .measured))
     #expect((outcome.books.sendings.written > 0) == (milliseconds > 75))
     #expect(run.length < .milliseconds(milliseconds + 50))
   }
 
-  @Test("Stopped while nobody answers, it ends at once", arguments: [SimulatedWorld.Door.refusing, .silent])
-  func stopUnanswered(door: SimulatedWorld.Door) throws {
+  @Test(
+    "Stopped while nobody answers, it ends at once",
+    arguments: [SimulatedEnvironment.ConnectResponse.refusing, .silent])
+  func stopUnanswered(door: SimulatedEnvironment.ConnectResponse) throws {
     let run = try SimulatedRun { $0.connections.giveUp = .seconds(50) }
-    run.world.door = door
+    run.environment.door = door
     run.at(.milliseconds(200)) { $0.runner.stop() }
     let outcome = try run.run()
     expectBalance(outcome, nil)
@@ -342,9 +344,9 @@ struct SimulatedRunTests {
 
   @Test("The end has a deadline")
   func deadline() throws {
-    var manners = SimulatedLink.Manners()
-    manners.answerDelay = 20_000_000_000...20_000_000_000
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.answerDelay = 20_000_000_000...20_000_000_000
+    let run = try SimulatedRun(behavior) {
       $0.drain = .seconds(1)
       $0.markerTimeout = .seconds(30)
     }
@@ -357,11 +359,11 @@ struct SimulatedRunTests {
 
   @Test("What was open when a gateway was gone is left open if that is wanted")
   func leaveUnknown() throws {
-    var manners = SimulatedLink.Manners()
-    (manners.rejectsOneIn, manners.ending) = (500, .fin)
-    let run = try SimulatedRun(manners) { $0.resendsUnknown = false }
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.rejectsOneIn, behavior.ending) = (500, .fin)
+    let run = try SimulatedRun(behavior) { $0.resendsUnknown = false }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.unknown > 0)
     #expect(outcome.books.sendings.resent == 0)
   }
@@ -377,7 +379,7 @@ struct SimulatedRunTests {
       $0.connections.notifications = 500
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let result = outcome.result(Environment())
     #expect(result.series.count == 3)
     for (index, sample) in result.series.enumerated() {
@@ -402,9 +404,9 @@ struct SimulatedRunTests {
 
   @Test("A gateway that reads slowly leaves a backlog, which is told")
   func backlog() throws {
-    var manners = SimulatedLink.Manners()
-    (manners.bytesPerSecond, manners.receiveBuffer, manners.room) = (20_000, 4_096, 8_192)
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.bytesPerSecond, behavior.receiveBuffer, behavior.room) = (20_000, 4_096, 8_192)
+    let run = try SimulatedRun(behavior) {
       ($0.count, $0.duration, $0.drain) = (nil, .milliseconds(2_500), .zero)
       $0.pace = .scheduled(.constant(20_000), isPoisson: false)
       $0.connections.count = 2

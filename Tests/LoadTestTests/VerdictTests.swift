@@ -23,14 +23,14 @@ struct VerdictTests {
 
   @Test("A gateway that closes right after the handshake (simulate --accept-then-close 1) fails the run, with a guess")
   func closedAtOnce() throws {
-    var manners = SimulatedLink.Manners()
-    manners.closesOneIn = 1
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.closesOneIn = 1
+    let run = try SimulatedRun(behavior) {
       ($0.count, $0.duration, $0.drain) = (nil, .seconds(3), .seconds(2))
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
     }
     var outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     let opened = outcome.books.opened
     let ended = outcome.books.endedSilently
     #expect(ended > 0 && (0...1).contains(opened - ended))
@@ -47,32 +47,32 @@ struct VerdictTests {
 
   @Test("A count that a gateway never takes is given up, not tried for ever")
   func countAtClosedDoor() throws {
-    var manners = SimulatedLink.Manners()
-    manners.closesOneIn = 1
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.closesOneIn = 1
+    let run = try SimulatedRun(behavior) {
       ($0.count, $0.duration) = (1_000, .seconds(86_400))
       $0.connections.giveUp = .seconds(2)
     }
     let outcome = try run.run(longest: .seconds(60))
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(verdict(outcome).outcome == .failed)
     #expect(verdict(outcome).reasons?.contains { $0.contains("without an answer") } == true)
   }
 
   @Test("A gateway that never answers fails the run, and no marker's tick is given", arguments: [true, false])
   func silent(isReading: Bool) throws {
-    var manners = SimulatedLink.Manners()
-    manners.ending = .nothing
-    (manners.receiveBuffer, manners.room) = (16_384, 32_768)
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.ending = .nothing
+    (behavior.receiveBuffer, behavior.room) = (16_384, 32_768)
+    let run = try SimulatedRun(behavior) {
       ($0.count, $0.duration, $0.drain) = (nil, .seconds(2), .seconds(1))
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
       $0.markerTimeout = .milliseconds(300)
       $0.connections.notifications = 500
     }
-    run.world.isReading = isReading
+    run.environment.isReading = isReading
     let outcome = try run.run()
-    expectBalance(outcome, isReading ? run.world.books : nil)
+    expectBalance(outcome, isReading ? run.environment.books : nil)
     #expect(outcome.books.abandonedOpen > 0)
     #expect(verdict(outcome).outcome == .failed)
     #expect(markersHold(verdict(outcome)) == false)
@@ -88,14 +88,14 @@ struct VerdictTests {
   func withoutMarkers() throws {
     let run = try SimulatedRun { $0.usesMarkers = false }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(verdict(outcome).outcome == .unproven)
     #expect(verdict(outcome).reasons?.first?.hasPrefix("written, not proven: ") == true)
     #expect(markersHold(verdict(outcome)) == nil)
 
-    var manners = SimulatedLink.Manners()
-    manners.closesOneIn = 1
-    let closed = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.closesOneIn = 1
+    let closed = try SimulatedRun(behavior) {
       $0.usesMarkers = false
       ($0.count, $0.duration, $0.drain) = (nil, .seconds(2), .seconds(1))
       $0.pace = .scheduled(.constant(1), isPoisson: false)
@@ -104,7 +104,7 @@ struct VerdictTests {
     #expect(verdict(try closed.run()).outcome == .failed)
 
     // A gateway of the other environment takes the first batch, and closes: that is no writing either.
-    let quick = try SimulatedRun(manners) {
+    let quick = try SimulatedRun(behavior) {
       $0.usesMarkers = false
       ($0.count, $0.duration, $0.drain) = (nil, .seconds(2), .seconds(1))
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
@@ -119,8 +119,8 @@ struct VerdictTests {
       ($0.count, $0.duration, $0.behind) = (nil, .seconds(2), .skip)
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
     }
-    run.at(.milliseconds(300)) { $0.world.goAway() }
-    run.at(.milliseconds(900)) { $0.world.comeBack() }
+    run.at(.milliseconds(300)) { $0.environment.goAway() }
+    run.at(.milliseconds(900)) { $0.environment.comeBack() }
     let outcome = try run.run()
     #expect(outcome.books.skipped > 0 && verdict(outcome).outcome == .unproven)
     #expect(
@@ -130,9 +130,9 @@ struct VerdictTests {
 
   @Test("An answer that is no error response is the reason also when it comes in the drain of a short run")
   func foreignInTheDrain() throws {
-    var manners = SimulatedLink.Manners()
-    (manners.page, manners.answerDelay) = (Array("<!DOCTYPE HTML>\n".utf8), 200_000_000...200_000_000)
-    let run = try SimulatedRun(manners) { $0.count = 1 }
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.page, behavior.answerDelay) = (Array("<!DOCTYPE HTML>\n".utf8), 200_000_000...200_000_000)
+    let run = try SimulatedRun(behavior) { $0.count = 1 }
     let outcome = try run.run()
     #expect(verdict(outcome).outcome == .failed)
     #expect(verdict(outcome).reasons?.count == 1)
@@ -155,15 +155,15 @@ struct VerdictTests {
 
   @Test("What is due and still unsent 100 ms after the schedule's end is a warning, and what goes in that time is not")
   func unsent() throws {
-    var manners = SimulatedLink.Manners()
-    (manners.bytesPerSecond, manners.receiveBuffer, manners.room) = (20_000, 4_096, 8_192)
-    let slow = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    (behavior.bytesPerSecond, behavior.receiveBuffer, behavior.room) = (20_000, 4_096, 8_192)
+    let slow = try SimulatedRun(behavior) {
       ($0.count, $0.duration, $0.drain) = (nil, .seconds(1), .seconds(60))
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
       $0.markerTimeout = .seconds(60)
     }
     let outcome = try slow.run()
-    expectBalance(outcome, slow.world.books)
+    expectBalance(outcome, slow.environment.books)
     #expect(outcome.books.unsent > 0 && outcome.books.accepted == outcome.books.generated)
     #expect(verdict(outcome).outcome == .unproven)
     #expect(
@@ -177,8 +177,8 @@ struct VerdictTests {
       $0.pace = .scheduled(.constant(5_000), isPoisson: false)
       $0.connections.stagger = .zero
     }
-    late.at(.milliseconds(960)) { $0.world.isReading = false }
-    late.at(.milliseconds(1_050)) { $0.world.isReading = true }
+    late.at(.milliseconds(960)) { $0.environment.isReading = false }
+    late.at(.milliseconds(1_050)) { $0.environment.isReading = true }
     let second = try late.run()
     #expect(second.books.unsent == 0 && verdict(second).outcome == .proven)
     #expect((4_990...5_060).contains(second.books.accepted))
@@ -191,9 +191,9 @@ struct VerdictTests {
       $0.connections.count = 3
       $0.connections.giveUp = .milliseconds(200)
     }
-    run.world.mostConnections = 2
+    run.environment.mostConnections = 2
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 100 && outcome.books.everUp == 2)
     #expect(verdict(outcome).outcome == .failed)
     #expect(verdict(outcome).reasons == ["2 of 3 connections came up: Connection refused"])
@@ -208,7 +208,7 @@ struct VerdictTests {
       $0.workload.faults = [.oversize: 0.0005]
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.abandonedOpen == outcome.books.abandoned && outcome.books.abandoned > 0)
     #expect(verdict(outcome).outcome == .unproven && markersHold(verdict(outcome)) == false)
   }
@@ -218,11 +218,11 @@ struct VerdictTests {
   @Test("When nobody ever listens the run gives up after 3 seconds, and says at once that it tries again")
   func nobody() throws {
     let run = try SimulatedRun()
-    run.world.door = .refusing
+    run.environment.door = .refusing
     var saidAt: [Int64] = []
     run.notice = { text in
       #expect(text == "trying again: Connection refused")
-      saidAt.append(run.world.now)
+      saidAt.append(run.environment.now)
     }
     let failure = #expect(throws: LoadRunner.Failure.self) { try run.run() }
     #expect(failure?.description == "Connection refused")
@@ -234,11 +234,11 @@ struct VerdictTests {
     "An answer that is no error response ends the run at its first bytes, and is named",
     arguments: ["<!DOCTYPE HTML>\n<p>\u{8}\u{8}", "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"])
   func foreign(page: String) throws {
-    var manners = SimulatedLink.Manners()
-    manners.page = Array(page.utf8)
-    let run = try SimulatedRun(manners) { $0.connections.count = 2 }
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.page = Array(page.utf8)
+    let run = try SimulatedRun(behavior) { $0.connections.count = 2 }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.foreignAnswers > 0)
     #expect(outcome.books.errorResponses.isEmpty && outcome.books.closed[.shutdown] == nil)
     #expect(verdict(outcome).outcome == .failed && verdict(outcome).reasons?.count == 1)
@@ -254,9 +254,9 @@ struct VerdictTests {
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
       $0.connections.notifications = 300
     }
-    run.at(.seconds(1)) { $0.world.say(Array("HTTP".utf8) + [UInt8](repeating: 0, count: 20)) }
+    run.at(.seconds(1)) { $0.environment.say(Array("HTTP".utf8) + [UInt8](repeating: 0, count: 20)) }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.givenUp == nil && outcome.books.foreignAnswers == 1)
     #expect(outcome.books.accepted == outcome.books.generated)
     #expect(verdict(outcome).outcome == .unproven)
@@ -266,9 +266,9 @@ struct VerdictTests {
 
   @Test("A gateway that answers an oversize payload with identifier 0 does not cost three times the load")
   func oversizeAndZero() throws {
-    var manners = SimulatedLink.Manners()
-    manners.identifier = .zeroWhenOversize
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.identifier = .zeroWhenOversize
+    let run = try SimulatedRun(behavior) {
       $0.count = 20_000
       $0.connections.count = 2
       $0.workload.faults = [.oversize: 5e-4, .missingToken: 1e-3]
@@ -276,7 +276,7 @@ struct VerdictTests {
     let workload = try Workload(run.plan.workload)
     let bad = (0..<20_000).count { workload.fault(of: UInt64($0)) != nil }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(bad > 0 && outcome.books.rejected == bad && outcome.books.abandoned == 0)
     #expect(outcome.books.accepted == 20_000 - bad)
     #expect(outcome.books.unresolvedResponses == 0 && outcome.books.sendings.unknown == 0)
@@ -284,15 +284,15 @@ struct VerdictTests {
 
   @Test("Where usual payloads may be too long for a gateway as well, identifier 0 with status 7 names none")
   func oversizeAmongLongOnes() throws {
-    var manners = SimulatedLink.Manners()
-    manners.identifier = .zeroWhenOversize
-    let run = try SimulatedRun(manners) {
+    var behavior = SimulatedLink.GatewayBehavior()
+    behavior.identifier = .zeroWhenOversize
+    let run = try SimulatedRun(behavior) {
       $0.count = 3_000
       $0.workload.payload = .sizes(.init(100...2_049))
       $0.workload.faults = [.oversize: 1e-3]
     }
     let outcome = try run.run()
-    expectBalance(outcome, run.world.books)
+    expectBalance(outcome, run.environment.books)
     #expect(outcome.books.unresolvedResponses > 0)
   }
 }

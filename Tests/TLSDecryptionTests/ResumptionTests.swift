@@ -4,7 +4,7 @@ import Testing
 
 /// Sessions that are resumed, with a key log and with no more than what the first connection taught.
 @Suite struct ResumptionTests {
-  struct Way: CustomTestStringConvertible, Sendable {
+  struct ResumptionMethod: CustomTestStringConvertible, Sendable {
     var name: String
     var version: TLSConversation.Version
     var suite: String?
@@ -13,16 +13,19 @@ import Testing
   }
 
   static let ways = [
-    Way(name: "TLS 1.0 by id", version: .tls10, suite: "AES128-SHA", usesTickets: false),
-    Way(name: "TLS 1.1 by ticket", version: .tls11, suite: "AES128-SHA", usesTickets: true),
-    Way(name: "TLS 1.2 by id", version: .tls12, suite: "AES128-GCM-SHA256", usesTickets: false),
-    Way(name: "TLS 1.2 by ticket", version: .tls12, suite: "AES256-SHA256", usesTickets: true),
-    Way(name: "TLS 1.2 ECDHE by ticket", version: .tls12, suite: "ECDHE-RSA-AES128-GCM-SHA256", usesTickets: true),
-    Way(name: "TLS 1.3 by ticket", version: .tls13, suite: nil, usesTickets: true),
-    Way(name: "TLS 1.3 by identity", version: .tls13, suite: nil, usesTickets: false),
+    ResumptionMethod(name: "TLS 1.0 by id", version: .tls10, suite: "AES128-SHA", usesTickets: false),
+    ResumptionMethod(name: "TLS 1.1 by ticket", version: .tls11, suite: "AES128-SHA", usesTickets: true),
+    ResumptionMethod(name: "TLS 1.2 by id", version: .tls12, suite: "AES128-GCM-SHA256", usesTickets: false),
+    ResumptionMethod(name: "TLS 1.2 by ticket", version: .tls12, suite: "AES256-SHA256", usesTickets: true),
+    ResumptionMethod(
+      name: "TLS 1.2 ECDHE by ticket", version: .tls12, suite: "ECDHE-RSA-AES128-GCM-SHA256", usesTickets: true),
+    ResumptionMethod(name: "TLS 1.3 by ticket", version: .tls13, suite: nil, usesTickets: true),
+    ResumptionMethod(name: "TLS 1.3 by identity", version: .tls13, suite: nil, usesTickets: false),
   ]
 
-  private func conversations(_ way: Way) throws -> (first: RecordedConversation, second: RecordedConversation) {
+  private func conversations(_ way: ResumptionMethod) throws -> (
+    first: RecordedConversation, second: RecordedConversation
+  ) {
     var conversation = TLSConversation(version: way.version, suite: way.suite)
     conversation.usesTickets = way.usesTickets
     conversation.clientAuthentication = .given
@@ -32,7 +35,7 @@ import Testing
   }
 
   @Test("A resumed session is opened, and known as resumed", arguments: ways)
-  func aResumedSessionIsOpenedAndKnownAsResumed(way: Way) throws {
+  func aResumedSessionIsOpenedAndKnownAsResumed(way: ResumptionMethod) throws {
     let (first, second) = try conversations(way)
     #expect(second.isResumed)
     let secrets = Secrets(keyLog: first.keyLogText + second.keyLogText)
@@ -48,7 +51,7 @@ import Testing
   }
 
   @Test("Without secrets the session's client is known where it stands in the clear", arguments: ways)
-  func withoutSecretsTheSessionClientIsKnownWhereIt(way: Way)
+  func withoutSecretsTheSessionClientIsKnownWhereIt(way: ResumptionMethod)
     throws
   {
     let (first, second) = try conversations(way)
@@ -65,7 +68,7 @@ import Testing
   @Test(
     "The server's key opens the first connection, and what it taught the resumed one",
     arguments: ways.filter { $0.version != .tls13 && $0.suite?.hasPrefix("ECDHE") != true })
-  func theServerKeyOpensTheFirstConnectionAndWhatIt(way: Way) throws {
+  func theServerKeyOpensTheFirstConnectionAndWhatIt(way: ResumptionMethod) throws {
     let (first, second) = try conversations(way)
     let secrets = Secrets()
     secrets.add(try PrivateKey(pem: Array(TLSIdentity.rsaServer.pkcs8KeyPEM.utf8), passPhrase: nil))

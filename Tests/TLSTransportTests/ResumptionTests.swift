@@ -8,7 +8,7 @@ import Testing
 @Suite("sessions that resume")
 struct ResumptionTests {
   /// How sessions are resumed.
-  enum Way: String, CaseIterable {
+  enum ResumptionMethod: String, CaseIterable {
     case tickets, ids, off
 
     func apply(to configuration: inout TLSConfiguration) {
@@ -38,8 +38,10 @@ struct ResumptionTests {
     return (try #require(pair.client.observer.info), there)
   }
 
-  @Test("Up to TLS 1.2: by ticket, by id, not at all", arguments: [TLSVersion.tls10, .tls11, .tls12], Way.allCases)
-  func old(version: TLSVersion, way: Way) throws {
+  @Test(
+    "Up to TLS 1.2: by ticket, by id, not at all", arguments: [TLSVersion.tls10, .tls11, .tls12],
+    ResumptionMethod.allCases)
+  func old(version: TLSVersion, way: ResumptionMethod) throws {
     let credentials = TestCredentials.p256
     let client = try credentials.client { $0.versions = version...version }
     let server = try credentials.server(way.apply)
@@ -55,8 +57,8 @@ struct ResumptionTests {
     }
   }
 
-  @Test("TLS 1.3: as many times as there are tickets", arguments: [Way.tickets, .ids], [0, 1, 2])
-  func new(way: Way, tickets: Int) throws {
+  @Test("TLS 1.3: as many times as there are tickets", arguments: [ResumptionMethod.tickets, .ids], [0, 1, 2])
+  func new(way: ResumptionMethod, tickets: Int) throws {
     let credentials = TestCredentials.p256
     let client = try credentials.client { $0.versions = .tls13 ... .tls13 }
     let server = try credentials.server {
@@ -80,7 +82,7 @@ struct ResumptionTests {
   @Test("TLS 1.3 off") func newOff() throws {
     let credentials = TestCredentials.p256
     let server = try credentials.server {
-      Way.off.apply(to: &$0)
+      ResumptionMethod.off.apply(to: &$0)
       $0.ticketCount = 2
     }
     let sessions = SessionCache()
@@ -165,7 +167,7 @@ struct ResumptionTests {
   @Test("A connection that failed is not resumed") func failed() throws {
     let credentials = TestCredentials.p256
     let client = try credentials.client { $0.versions = .tls12 ... .tls12 }
-    let server = try credentials.server { Way.ids.apply(to: &$0) }
+    let server = try credentials.server { ResumptionMethod.ids.apply(to: &$0) }
     let sessions = SessionCache()
     do {
       let pair = try TLSPair(client, server, sessions: sessions)
@@ -197,7 +199,7 @@ struct ResumptionTests {
   @Test("Sessions of a server's cache: the oldest go") func cacheSize() throws {
     let credentials = TestCredentials.p256
     let server = try credentials.server {
-      Way.ids.apply(to: &$0)
+      ResumptionMethod.ids.apply(to: &$0)
       $0.sessionCacheSize = 2
     }
     let client = try credentials.client { $0.versions = .tls12 ... .tls12 }

@@ -8,7 +8,7 @@ import Testing
 @testable import TLSTransport
 
 /// What the end of a pipeline saw, read from any thread.
-final class Witness: ChannelInboundHandler, Sendable {
+final class InboundObserver: ChannelInboundHandler, Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -62,7 +62,7 @@ final class TLSServer: Sendable {
   let channel: any Channel
   private let witnesses: Accepted
 
-  private final class Accepted: Sendable { let all = Mutex<[Witness]>([]) }
+  private final class Accepted: Sendable { let all = Mutex<[InboundObserver]>([]) }
 
   init(_ context: TLSContext, echoes: Bool = true, options: SocketOptions = SocketOptions()) async throws {
     let accepted = Accepted()
@@ -71,7 +71,7 @@ final class TLSServer: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let witness = Witness(echoes: echoes)
+          let witness = InboundObserver(echoes: echoes)
           accepted.all.withLock { $0.append(witness) }
           try channel.pipeline.syncOperations.addHandlers([TLSHandler(server: context), witness])
         }
@@ -83,7 +83,7 @@ final class TLSServer: Sendable {
   }
 
   var port: Int { channel.localAddress?.port ?? 0 }
-  var accepted: [Witness] { witnesses.all.withLock { $0 } }
+  var accepted: [InboundObserver] { witnesses.all.withLock { $0 } }
 
   func close() async { try? await channel.close() }
 }
@@ -92,8 +92,8 @@ final class TLSServer: Sendable {
 func connectTLS(
   _ context: TLSContext, port: Int, sessions: SessionCache? = nil, options: SocketOptions = SocketOptions(),
   autoRead: Bool = true
-) async throws -> (channel: any Channel, witness: Witness) {
-  let witness = Witness()
+) async throws -> (channel: any Channel, witness: InboundObserver) {
+  let witness = InboundObserver()
   var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
     .channelOption(.allowRemoteHalfClosure, value: true)
     .channelOption(.autoRead, value: autoRead)

@@ -43,7 +43,7 @@ struct RecordCensus {
 }
 
 /// The fates of a connection's notifications, from its error responses alone: its own record is missing.
-struct ToldFates {
+struct InferredFates {
   /// Of the response that names the latest notification, which settles all up to it.
   private var named = -1
   private var isShutdown = false

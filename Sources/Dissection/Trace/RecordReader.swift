@@ -61,7 +61,7 @@ public struct RecordReader: ~Copyable {
     var errorResponses = 0
     var feedbackTuples = 0
     /// What its error responses say became of its notifications.
-    var fates = ToldFates()
+    var fates = InferredFates()
   }
 
   /// What is missing of the records, in a sentence; `nil` when nothing is known to be. Ask when `finish(into:)` was called.

@@ -30,8 +30,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   private static let chunk = 1_000
 
-  private let desk: Desk
-  private let books: LoopBooks
+  private let shared: SimulatorContext
+  private let loopState: EventLoopState
   private let number: UInt64
   private var context: ChannelHandlerContext?
   private var phase = Phase.handshake
@@ -50,12 +50,12 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   /// What TLS or the system said when it ended.
   private var problem: String?
 
-  init(_ desk: Desk, _ books: LoopBooks, number: UInt64) {
-    self.desk = desk
-    self.books = books
+  init(_ shared: SimulatorContext, _ loopState: EventLoopState, number: UInt64) {
+    self.shared = shared
+    self.loopState = loopState
     self.number = number
-    generator = desk.generator(number)
-    progress = books.loop.now
+    generator = shared.generator(number)
+    progress = loopState.loop.now
   }
 
   // MARK: events
@@ -63,14 +63,14 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     client = context.remoteAddress?.text ?? "unknown"
-    books.add(self, number: number)
-    books.tally.feedbackConnections += 1
-    books.tally.feedbackOpen += 1
+    loopState.add(self, number: number)
+    loopState.tally.feedbackConnections += 1
+    loopState.tally.feedbackOpen += 1
   }
 
   func channelActive(context: ChannelHandlerContext) {
     client = context.remoteAddress?.text ?? client
-    if desk.options.tls == nil { begin(topic: desk.options.plainTopic, nil) }
+    if shared.options.tls == nil { begin(topic: shared.options.plainTopic, nil) }
     context.fireChannelActive()
   }
 
@@ -112,18 +112,18 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func end() {
     guard phase != .closed else { return }
     if phase == .handshake {
-      books.tally.feedbackHandshakeFailures += 1
-      desk.log?.write(event("feedback_handshake_failed", reason: problem))
+      loopState.tally.feedbackHandshakeFailures += 1
+      shared.log?.write(event("feedback_handshake_failed", reason: problem))
     } else {
       var event = event("feedback_closed", reason: phase == .complete ? "complete" : "incomplete", tuples: tuples)
       // Once the list has arrived, the way the connection ends does not matter.
       if phase != .complete { event.error = problem }
-      desk.log?.write(event)
+      shared.log?.write(event)
     }
     phase = .closed
-    books.tally.feedbackOpen -= 1
-    books.remove(number: number)
-    desk.ended()
+    loopState.tally.feedbackOpen -= 1
+    loopState.remove(number: number)
+    shared.ended()
   }
 
   // MARK: the transfer
@@ -131,18 +131,18 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func begin(topic: String?, _ info: TLSConnectionInfo?) {
     guard phase == .handshake, let context else { return }
     phase = .sending
-    progress = books.loop.now
-    desk.log?.write(event("feedback_accepted", topic: topic, info))
+    progress = loopState.loop.now
+    shared.log?.write(event("feedback_accepted", topic: topic, info))
     // A certificate without a topic has no list.
     guard let topic else { return sent() }
     self.topic = topic
-    let (desk, handler, loop) = (desk, NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
-    desk.run {
+    let (shared, handler, loop) = (shared, NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
+    shared.run {
       do {
-        let snapshot = try await desk.feedbackList.snapshot(topic: topic)
+        let snapshot = try await shared.feedbackList.snapshot(topic: topic)
         loop.execute { handler.value.send(snapshot) }
       } catch {
-        desk.note(error)
+        shared.note(error)
         loop.execute { handler.value.leave() }
       }
     }
@@ -156,15 +156,15 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   /// One piece of the list at a time is read from the file, sent, and waited for: memory does not grow with the list.
   private func sendNext() {
     guard phase == .sending, let context, let snapshot else { return }
-    let (desk, topic, last, end, chunk) = (desk, topic, last, snapshot.sequence, Self.chunk)
+    let (shared, topic, last, end, chunk) = (shared, topic, last, snapshot.sequence, Self.chunk)
     let loop = context.eventLoop
     let handler = NIOLoopBound(self, eventLoop: loop)
-    desk.run {
+    shared.run {
       do {
-        let entries = try await desk.feedbackList.read(topic: topic, after: last, through: end, limit: chunk)
+        let entries = try await shared.feedbackList.read(topic: topic, after: last, through: end, limit: chunk)
         loop.execute { handler.value.send(entries) }
       } catch {
-        desk.note(error)
+        shared.note(error)
         loop.execute { handler.value.leave() }
       }
     }
@@ -180,25 +180,25 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     }
     let bytes = ByteBuffer(bytes: Array(copying: writer.bytes))
     let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let (count, size, desk) = (entries.count, bytes.readableBytes, desk)
-    guard desk.hold(size) else {
-      desk.letGo(size)
+    let (count, size, shared) = (entries.count, bytes.readableBytes, shared)
+    guard shared.reserveMemory(size) else {
+      shared.releaseMemory(size)
       return leave()
     }
     write(bytes).whenComplete { result in
       let handler = handler.value
-      desk.letGo(size)
+      shared.releaseMemory(size)
       guard case .success = result else { return handler.leave() }
       handler.tuples += count
-      handler.books.tally.tuplesSent += count
-      handler.progress = handler.books.loop.now
+      handler.loopState.tally.tuplesSent += count
+      handler.progress = handler.loopState.loop.now
       handler.sendNext()
     }
   }
 
   private func write(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
-    guard let context else { return books.failed }
-    guard desk.behavior.feedback.isRagged else { return context.writeAndFlush(wrapOutboundOut(bytes)) }
+    guard let context else { return loopState.failed }
+    guard shared.behavior.feedback.isRagged else { return context.writeAndFlush(wrapOutboundOut(bytes)) }
     let done = context.eventLoop.makePromise(of: Void.self)
     writeRagged(bytes, done)
     return done.futureResult
@@ -219,10 +219,10 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func sent() {
     guard phase == .sending, let context else { return }
     phase = .sent
-    progress = books.loop.now
+    progress = loopState.loop.now
     if hasPeerEnded {
       conclude(context)
-    } else if !desk.behavior.feedback.neverCloses {
+    } else if !shared.behavior.feedback.neverCloses {
       guard context.channel is any SocketOptionProvider else { return closeOutput(context) }
       awaitSocket(until: \.isAcknowledged) { handler, context in
         if !handler.hasPeerEnded { handler.closeOutput(context) }
@@ -247,7 +247,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     guard tls?.sawCloseNotify == true else { return awaitSocket(until: \.isAcknowledged) }
     // How its TCP connection ends is still to come, and is waited for: a close_notify of ours could meet a socket that
     // is closed already, and the reset it draws would hide the FIN.
-    awaitFIN(until: books.loop.now + Self.patience)
+    awaitFIN(until: loopState.loop.now + Self.patience)
   }
 
   /// How long a peer that said close_notify may take to end its TCP connection by itself.
@@ -256,7 +256,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func awaitFIN(until deadline: NIODeadline) {
     inspectSocket { handler, context, info in
       if info.hasPeerEnded { return handler.awaitSocket(until: \.isAcknowledged) }
-      if handler.books.loop.now >= deadline {
+      if handler.loopState.loop.now >= deadline {
         // It waits for ours.
         handler.closeOutput(context)
       } else {
@@ -298,15 +298,15 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func complete() {
     guard phase == .sent else { return }
     phase = .complete
-    books.tally.feedbackCompleted += 1
-    if let snapshot, snapshot.count > 0 { desk.clear(topic: topic, through: snapshot.sequence) }
+    loopState.tally.feedbackCompleted += 1
+    if let snapshot, snapshot.count > 0 { shared.clear(topic: topic, through: snapshot.sequence) }
     if hasPeerEnded { context?.close(promise: nil) }
   }
 
   // MARK: watched
 
   func check(_ now: NIODeadline) {
-    guard phase != .handshake, phase != .closed, now - progress > desk.options.feedbackTimeout.timeAmount else {
+    guard phase != .handshake, phase != .closed, now - progress > shared.options.feedbackTimeout.timeAmount else {
       return
     }
     leave()
@@ -324,7 +324,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private func event(
     _ name: String, topic: String? = nil, reason: String? = nil, tuples: Int? = nil, _ info: TLSConnectionInfo? = nil
   ) -> EventLog.Event {
-    var event = desk.event(
+    var event = shared.event(
       name, number, client: client, topic: topic ?? (self.topic.isEmpty ? nil : self.topic), reason: reason, info)
     event.tuples = tuples
     return event

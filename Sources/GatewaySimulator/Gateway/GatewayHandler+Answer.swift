@@ -14,9 +14,9 @@ extension GatewayHandler {
     case .rejected: refuse(ending)
     case .malformed:
       refuse(ending)
-      books.tally.malformed += 1
+      loopState.tally.malformed += 1
     }
-    let delay = desk.behavior.response.delay
+    let delay = shared.behavior.response.delay
     if delay.upperBound <= .zero {
       sendAnswer()
     } else {
@@ -27,7 +27,7 @@ extension GatewayHandler {
 
   private func refuse(_ ending: GatewaySession.Ending) {
     end = .rejected
-    books.tally.rejected[ending.status.rawValue, default: 0] += 1
+    loopState.tally.rejected[ending.status.rawValue, default: 0] += 1
   }
 
   /// Sends it, unless a failure that it would prove accepted is not on the feedback list yet: then that calls again. When
@@ -39,7 +39,7 @@ extension GatewayHandler {
       return
     }
     isAnswerHeld = false
-    let rules = desk.behavior.response
+    let rules = shared.behavior.response
     var response = ending.response
     if rules.ending != .response || end == .feedbackLost { response = nil }
     if let answered = response?.identifier {
@@ -84,7 +84,7 @@ extension GatewayHandler {
       return
     }
     unfinishedAnswer = nil
-    books.tally.errorResponses[answer.response.status.rawValue, default: 0] += 1
+    loopState.tally.errorResponses[answer.response.status.rawValue, default: 0] += 1
     log(answer.ending, answer.response)
   }
 
@@ -92,7 +92,7 @@ extension GatewayHandler {
   func abandonAnswer() {
     guard let answer = unfinishedAnswer else { return }
     unfinishedAnswer = nil
-    books.tally.errorResponsesIncomplete += 1
+    loopState.tally.errorResponsesIncomplete += 1
     log(answer.ending, answer.response, written: answer.written)
   }
 
@@ -102,7 +102,7 @@ extension GatewayHandler {
     // The answer may have met a reset, which closes at once.
     guard phase == .answering else { return }
     phase = .lingering
-    lingerUntil = books.loop.now + desk.options.linger.timeAmount
+    lingerUntil = loopState.loop.now + shared.options.linger.timeAmount
     if hasPeerEnded { leave() } else { context.close(mode: .output, promise: nil) }
   }
 

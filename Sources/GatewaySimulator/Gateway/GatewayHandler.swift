@@ -23,8 +23,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     case closed
   }
 
-  let desk: Desk
-  let books: LoopBooks
+  let shared: SimulatorContext
+  let loopState: EventLoopState
   let number: UInt64
   var context: ChannelHandlerContext?
   var phase = Phase.handshake
@@ -33,7 +33,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private var problem: String?
   var generator: SplitMix64
   var session: GatewaySession
-  private var judge: Judge?
+  private var filter: NotificationFilter?
   /// The beginning of a frame that is not there in full.
   private var partial = ByteBuffer()
   private var partialSince: NIODeadline?
@@ -60,14 +60,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   var lingerUntil: NIODeadline?
   var hasPeerEnded = false
 
-  init(_ desk: Desk, _ books: LoopBooks, number: UInt64) {
-    self.desk = desk
-    self.books = books
+  init(_ shared: SimulatorContext, _ loopState: EventLoopState, number: UInt64) {
+    self.shared = shared
+    self.loopState = loopState
     self.number = number
-    generator = desk.generator(number)
-    session = GatewaySession(rules: desk.options.rules)
-    openedAt = desk.wallClock.nanoseconds()
-    openedTick = books.loop.now
+    generator = shared.generator(number)
+    session = GatewaySession(rules: shared.options.rules)
+    openedAt = shared.wallClock.nanoseconds()
+    openedTick = loopState.loop.now
     lastRead = openedTick
   }
 
@@ -76,14 +76,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     client = context.remoteAddress?.text ?? "unknown"
-    books.add(self, number: number)
-    books.tally.connections += 1
-    books.tally.open += 1
+    loopState.add(self, number: number)
+    loopState.tally.connections += 1
+    loopState.tally.open += 1
   }
 
   func channelActive(context: ChannelHandlerContext) {
     client = context.remoteAddress?.text ?? client
-    if desk.options.tls == nil { begin(topic: desk.options.plainTopic, nil) }
+    if shared.options.tls == nil { begin(topic: shared.options.plainTopic, nil) }
     context.fireChannelActive()
   }
 
@@ -100,31 +100,31 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard phase == .handshake, let context else { return }
     phase = .open
     self.topic = topic
-    books.tally.handshakes += 1
-    if info?.isResumed == true { books.tally.resumed += 1 }
+    loopState.tally.handshakes += 1
+    if info?.isResumed == true { loopState.tally.resumed += 1 }
     if let refusal = refusal(topic) {
       end = .refused
-      books.tally.refused += 1
-      desk.log?.write(event("refused", reason: refusal, info))
+      loopState.tally.refused += 1
+      shared.log?.write(event("refused", reason: refusal, info))
       context.close(promise: nil)
       return
     }
-    desk.log?.write(event("accepted", info))
+    shared.log?.write(event("accepted", info))
     let standing: ErrorResponse.Status? =
       if let topic { topic.utf8.count > 255 || topic.isEmpty ? .invalidTopicSize : nil } else { .missingTopic }
-    session = GatewaySession(rules: desk.options.rules, standing: standing)
-    session.shutdownAfter = desk.behavior.shutdownAfter ?? .max
-    judge = Judge(desk.jury, topic: topic ?? "", connection: number)
-    readThrottle = ReadThrottle(desk.behavior.reading, at: books.loop.now)
+    session = GatewaySession(rules: shared.options.rules, standing: standing)
+    session.shutdownAfter = shared.behavior.shutdownAfter ?? .max
+    filter = NotificationFilter(shared.policy, topic: topic ?? "", connection: number)
+    readThrottle = ReadThrottle(shared.behavior.reading, at: loopState.loop.now)
   }
 
   private func refusal(_ topic: String?) -> String? {
     let name = topic ?? ""
-    if let refusal = desk.admission.admit(name, now: Int64(clamping: books.loop.now.uptimeNanoseconds)) {
+    if let refusal = shared.admission.admit(name, now: Int64(clamping: loopState.loop.now.uptimeNanoseconds)) {
       return refusal.rawValue
     }
     isAdmitted = true
-    let rules = desk.behavior.connection
+    let rules = shared.behavior.connection
     if rules.wrongEnvironmentTopics.contains(name) { return "wrong_environment" }
     return generator.isHit(rules.acceptThenClose) ? "accept_then_close" : nil
   }
@@ -143,21 +143,21 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
         // A buffer of its own: the one that was read is 64 KB, and this may wait for long.
         partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
         partial.writeImmutableBuffer(bytes)
-        partialSince = books.loop.now
+        partialSince = loopState.loop.now
       }
     }
     if partial.capacity > Self.uncountedBytes || heldBytes > 0 { countPartial() }
     // Only now that everything that was read is in the books: a write that fails, or a RST, closes them at once.
-    if let failures = judge?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
+    if let failures = filter?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
     if wasOpen, let ending = session.ending { answer(ending) }
-    if let delay = readThrottle?.delay(after: length, at: books.loop.now) { pauseReading(delay) }
+    if let delay = readThrottle?.delay(after: length, at: loopState.loop.now) { pauseReading(delay) }
   }
 
   /// Adds to the frame that was cut just what it lacks, and takes it; `false` when it still is not whole.
   private func completePartial(from bytes: inout ByteBuffer) -> Bool {
     while true {
       let needed: Int
-      switch PushNotification.extent(of: partial.readableBytesSpan, at: 0, limits: desk.options.rules.limits) {
+      switch PushNotification.extent(of: partial.readableBytesSpan, at: 0, limits: shared.options.rules.limits) {
       case .incomplete(let least): needed = least
       case .complete, .malformed:
         var frame = partial
@@ -184,45 +184,45 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     let (bytes, before) = (partial.capacity > Self.uncountedBytes ? partial.capacity : 0, heldBytes)
     heldBytes = bytes
     if bytes <= before {
-      desk.letGo(before - bytes)
-    } else if !desk.hold(bytes - before), phase == .open {
+      shared.releaseMemory(before - bytes)
+    } else if !shared.reserveMemory(bytes - before), phase == .open {
       close(as: .memory)
     }
   }
 
   /// Processes all complete frames and advances the reader index.
   private func take(_ bytes: inout ByteBuffer) {
-    guard bytes.readableBytes > 0, var judge else { return }
+    guard bytes.readableBytes > 0, var filter else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
-    let (offline, uninstalled) = (judge.offline, judge.uninstalled)
-    if !desk.jury.isQuiet { judge.now = desk.milliseconds }
+    let (offline, uninstalled) = (filter.offline, filter.uninstalled)
+    if !shared.policy.acceptsEverything { filter.now = shared.milliseconds }
     // The value moves out of the object and back: its counters are then not looked up for every notification.
-    self.judge = nil
-    let consumed = session.receive(bytes.readableBytesSpan) { judge.decide($0) }
-    self.judge = judge
+    self.filter = nil
+    let consumed = session.receive(bytes.readableBytesSpan) { filter.decide($0) }
+    self.filter = filter
     bytes.moveReaderIndex(forwardBy: consumed)
 
-    books.tally.received += session.received - received
-    books.tally.accepted += session.accepted - accepted
-    books.tally.discarded += session.discarded - discarded
-    books.tally.bytes += session.bytes - taken
-    books.tally.offline += judge.offline - offline
-    books.tally.uninstalled += judge.uninstalled - uninstalled
+    loopState.tally.received += session.received - received
+    loopState.tally.accepted += session.accepted - accepted
+    loopState.tally.discarded += session.discarded - discarded
+    loopState.tally.bytes += session.bytes - taken
+    loopState.tally.offline += filter.offline - offline
+    loopState.tally.uninstalled += filter.uninstalled - uninstalled
   }
 
   /// Reading stops while the list is behind, so that what waits for the disk is bounded by what was read.
   private func putOnFeedbackList(_ failures: [FeedbackList.Failure]) {
     undurable += 1
-    books.undurable += 1
+    loopState.undurable += 1
     add(failures)
   }
 
   /// Tries until the list takes them, also when the connection has ended meanwhile: they were accepted.
   private func add(_ failures: [FeedbackList.Failure]) {
-    let loop = books.loop
+    let loop = loopState.loop
     let handler = NIOLoopBound(self, eventLoop: loop)
     do {
-      let waiting = try desk.feedbackList.add(failures) { error in
+      let waiting = try shared.feedbackList.add(failures) { error in
         loop.execute { handler.value.becameDurable(failures.count, error) }
       }
       if waiting > 1 << 20 { setReading(false) }
@@ -239,7 +239,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// So many failures are on the list for certain, or why none of them is.
   private func becameDurable(_ count: Int, _ error: FeedbackListError?) {
     undurable -= 1
-    books.undurable -= 1
+    loopState.undurable -= 1
     if let error { lost(count, error) }
     guard undurable == 0 else { return }
     if readThrottle?.isPausing != true { setReading(true) }
@@ -248,8 +248,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   /// Nothing may prove these failures accepted any more: the connection ends without an answer, now or when it is due.
   private func lost(_ count: Int, _ error: FeedbackListError) {
-    desk.note(error)
-    books.tally.feedbackLost += count
+    shared.note(error)
+    loopState.tally.feedbackLost += count
     guard phase == .open || phase == .answering else { return }
     problem = problem ?? error.description
     if phase == .open { close(as: .feedbackLost) } else { end = .feedbackLost }
@@ -266,7 +266,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   private func setReading(_ isOn: Bool) {
     guard let context, context.channel.isActive, isOn != (unreadSince == nil) else { return }
-    let now = books.loop.now
+    let now = loopState.loop.now
     excuseUnread(now)
     unreadSince = isOn ? nil : now
     try? context.channel.syncOptions?.setOption(.autoRead, value: isOn)
@@ -294,7 +294,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       case .handshake, .closedDuringHandshake:
         if phase == .handshake, end == nil {
           end = .handshakeFailed
-          desk.log?.write(event("handshake_failed", reason: error.message))
+          shared.log?.write(event("handshake_failed", reason: error.message))
         }
       default:
         if end == nil { end = .tlsError }
@@ -319,29 +319,29 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private func finish() {
     guard phase != .closed else { return }
     if phase == .handshake {
-      books.tally.handshakeFailures += 1
+      loopState.tally.handshakeFailures += 1
       if end == nil { end = .handshakeFailed }
     } else if partial.readableBytes > 0 {
-      books.tally.incomplete += 1
+      loopState.tally.incomplete += 1
     }
     abandonAnswer()
-    desk.letGo(heldBytes)
+    shared.releaseMemory(heldBytes)
     heldBytes = 0
     phase = .closed
-    books.tally.open -= 1
-    books.remove(number: number)
-    if isAdmitted { desk.admission.release(topic ?? "") }
-    desk.ended()
+    loopState.tally.open -= 1
+    loopState.remove(number: number)
+    if isAdmitted { shared.admission.release(topic ?? "") }
+    shared.ended()
     let end = end ?? .peerRst
-    let closedAt = desk.wallClock.nanoseconds()
-    if let log = desk.log {
+    let closedAt = shared.wallClock.nanoseconds()
+    if let log = shared.log {
       var event = event("closed", reason: end.rawValue)
       event.accepted = session.accepted
       event.discarded = session.discarded
       event.error = problem
       log.write(event)
     }
-    desk.list.add(listed(end, closedAt))
+    shared.list.add(listed(end, closedAt))
   }
 
   private func listed(_ end: End, _ closedAt: Int64) -> Ledger.Connection {
@@ -376,11 +376,11 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     case .answering, .closed: break
     case .handshake:
       // Behind the handshake's own limit, which is told with a reason.
-      if now - openedTick > desk.options.handshakeTimeout.timeAmount + .seconds(1) { close(as: .handshakeFailed) }
+      if now - openedTick > shared.options.handshakeTimeout.timeAmount + .seconds(1) { close(as: .handshakeFailed) }
     case .lingering: if let lingerUntil, now >= lingerUntil { leave() }
     case .open:
-      let rules = desk.behavior.connection
-      if let partialSince, partial.readableBytes > 0, now - partialSince > desk.options.frameTimeout.timeAmount {
+      let rules = shared.behavior.connection
+      if let partialSince, partial.readableBytes > 0, now - partialSince > shared.options.frameTimeout.timeAmount {
         close(as: .frameTimeout)
       } else if let idle = rules.idle, now - lastRead >= idle.timeAmount {
         close(as: .idle)

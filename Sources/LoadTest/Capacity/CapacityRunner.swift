@@ -133,7 +133,7 @@ public struct CapacityRunner: Sendable {
   private mutating func make(_ request: TrialRequest, isLast: Bool = false) async throws -> CapacityTrial? {
     guard !stop.isRequested else { return nil }
     let outcome = try await runLoad(request.plan(of: load, settling: plan.settling, isFirst: trials.isEmpty))
-    if case .obstacle(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
+    if case .permanentFailure(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
     let result = outcome.result(environment)
     var trial = outcome.trial(result)
     (trial.number, trial.purpose) = (trials.count + 1, request.purpose)

@@ -170,7 +170,7 @@ final class ProviderConnection {
   /// gateway that never stops talking could else keep it back for good.
   @discardableResult
   func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
-    guard !runner.world.hasInput(self) else {
+    guard !runner.environment.hasInput(self) else {
       open?.readsFirst = true
       return false
     }
@@ -200,7 +200,7 @@ final class ProviderConnection {
 
   /// Writes these, whether or not the socket takes them, and closes the connection after them, to see what it makes of
   /// them alone.
-  func carryOnly(_ suspects: [SentLog.Piece]) {
+  func sendIsolated(_ suspects: [SentLog.Piece]) {
     let now = runner.clock()
     open?.takesMore = false
     for (number, piece) in suspects.enumerated() {
@@ -295,7 +295,7 @@ final class ProviderConnection {
     state = .connecting(problem: nil)
     attempt += 1
     runner.tally.attempted += 1
-    runner.world.connect(self)
+    runner.environment.connect(self)
   }
 
   func opened(_ channel: any Channel, attempt: Int, isResumed: Bool) {

@@ -72,7 +72,7 @@ struct SentLog {
 
   /// The last writes, at least `recent` of them, and all before these.
   private var entries: Deque<Entry> = []
-  private var old = OldWrites()
+  private var old = PackedWrites()
   private let recent: Int
   private let limit: Int
   /// Positions so far.

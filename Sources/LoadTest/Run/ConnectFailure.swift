@@ -40,7 +40,7 @@ struct ConnectFailure {
 }
 
 /// What a run meets that another attempt does not overcome, so that it ends unless the gateway has proven to be one before.
-enum Obstacle: Sendable, Equatable {
+enum PermanentFailure: Sendable, Equatable {
   /// One side refuses the other for what it is.
   case refused(String)
   /// What answers is no gateway.

@@ -4,7 +4,7 @@ import NIOPosix
 import TLSTransport
 
 /// What an event loop's part of a load needs of the world outside: a simulation puts its own in its place.
-struct World {
+struct LoopEnvironment {
   /// Nanoseconds of a clock that only goes forward.
   var clock: () -> Int64
   /// Nanoseconds of processor time that the thread which asks has used.
@@ -18,8 +18,8 @@ struct World {
   /// Tries to connect. A channel with a `ProviderHandler` comes of it, or the connection's `failedToOpen`.
   var connect: (ProviderConnection) -> Void
 
-  static func real(_ connector: GatewayConnector, _ turn: SocketTurn) -> World {
-    World(
+  static func real(_ connector: GatewayConnector, _ turn: LoopTickPipe) -> LoopEnvironment {
+    LoopEnvironment(
       clock: MonotonicClock.nanoseconds, processor: ProcessorTime.ofThread, jitter: .random(in: .min ... .max),
       hasInput: \.hasUnread,
       afterSockets: { turn.next($0) }, connect: { connector.connect($0) })

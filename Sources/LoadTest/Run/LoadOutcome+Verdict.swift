@@ -29,13 +29,13 @@ extension LoadOutcome {
     return reasons
   }
 
-  private var isObstructed: Bool { if case .obstacle = givenUp { true } else { false } }
+  private var isObstructed: Bool { if case .permanentFailure = givenUp { true } else { false } }
 
   private func givenUpReason(_ tally: LoadTally) -> String? {
     let patience = "\(Self.text(plan.connections.giveUp))"
     switch givenUp {
     case nil: return nil
-    case .obstacle(let reason): return reason
+    case .permanentFailure(let reason): return reason
     case .lost(let lastError):
       return areSilent(tally)
         ? "given up: for \(patience) every connection was ended at once"

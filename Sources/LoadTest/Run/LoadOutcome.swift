@@ -7,7 +7,7 @@ public struct LoadOutcome: Sendable {
     /// For as long as the plan allows, no connection could be made, or none that was made was of any use.
     case lost(lastError: String)
     /// Nothing that another attempt would overcome.
-    case obstacle(String)
+    case permanentFailure(String)
   }
 
   public struct Phase: Sendable {

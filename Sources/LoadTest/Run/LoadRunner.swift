@@ -75,19 +75,19 @@ public final class LoadRunner: Sendable {
     var runners: [NIOLoopBound<LoopRunner>] = []
     for (part, loop) in context.loops.enumerated() {
       let (plan, workload, count) = (plan, workload, context.loops.count)
-      let world = try await context.makeWorld(loop)
+      let environment = try await context.makeEnvironment(loop)
       runners.append(
         try await loop.submit {
-          NIOLoopBound(LoopRunner(plan, workload, loop, part: part, of: count, world.value), eventLoop: loop)
+          NIOLoopBound(LoopRunner(plan, workload, loop, part: part, of: count, environment.value), eventLoop: loop)
         }.get())
     }
-    let crew = Crew(runners, context.loops)
+    let loopRunners = LoopRunnerGroup(runners, context.loops)
     var outcome = LoadOutcome(plan: plan)
     outcome.usesTLS = tls != nil
-    let ticks = crew.startTicking()
+    let ticks = loopRunners.startTicking()
     defer { for tick in ticks { tick.cancel() } }
     outcome.started = rfc3339(WallClock.system.nanoseconds())
-    var recorder = Recorder(crew, clock: context.clock, progress) { snapshot in
+    var recorder = Recorder(loopRunners, clock: context.clock, progress) { snapshot in
       self.published.withLock { $0 = snapshot }
     }
     var notices = Notices(say: notice)
@@ -97,28 +97,28 @@ public final class LoadRunner: Sendable {
     }
 
     do {
-      outcome.givenUp = try await connect(crew, &recorder, &notices, context)
+      outcome.givenUp = try await connect(loopRunners, &recorder, &notices, context)
     } catch {
-      await crew.each { $0.finish() }
+      await loopRunners.each { $0.finish() }
       throw error
     }
     outcome.end(await recorder.endPhase(), isInterrupted: isStopped.load(ordering: .relaxed))
     if outcome.goesOn {
       let start = context.clock()
       recorder.begin(plan, at: start)
-      await crew.each { $0.begin(at: start) }
-      await send(&outcome, from: start, crew, &recorder, &notices, context)
+      await loopRunners.each { $0.begin(at: start) }
+      await send(&outcome, from: start, loopRunners, &recorder, &notices, context)
     }
     recorder.phase = .drain
-    if outcome.goesOn { await catchUp(crew, &recorder, context) }
-    await drain(crew, &recorder, context)
+    if outcome.goesOn { await catchUp(loopRunners, &recorder, context) }
+    await drain(loopRunners, &recorder, context)
     // Of a short run the first answers may come in its drain.
-    if outcome.givenUp == nil, let obstacle = await obstacle(await recorder.step(), crew) {
-      outcome.givenUp = .obstacle(obstacle)
+    if outcome.givenUp == nil, let permanentFailure = await permanentFailure(await recorder.step(), loopRunners) {
+      outcome.givenUp = .permanentFailure(permanentFailure)
     }
     outcome.phases.append(await recorder.endPhase())
     await recorder.settle(&outcome)
-    outcome.lastError = await crew.lastError()
+    outcome.lastError = await loopRunners.lastError()
     outcome.series = recorder.series
     outcome.timeline = await recorder.timeline()
     outcome.processor = ProcessStatus.processor()
@@ -128,10 +128,10 @@ public final class LoadRunner: Sendable {
 
   /// Until every connection has been up, or no more came up for a while. Returns why there is nothing to wait for.
   private func connect(
-    _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
+    _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async throws -> LoadOutcome.GivingUp? {
     let total = plan.connections.count
-    await crew.each { runner in
+    await loopRunners.each { runner in
       let numbers = stride(from: runner.part, to: total, by: runner.parts)
       runner.openAll(Array(numbers), of: total)
     }
@@ -143,12 +143,12 @@ public final class LoadRunner: Sendable {
       waited += min(now - last, 100_000_000)
       last = now
       let tally = await recorder.step()
-      if let obstacle = await obstacle(tally, crew) {
-        guard tally.opened > 0 else { throw Failure.unreachable(obstacle) }
-        return .obstacle(obstacle)
+      if let permanentFailure = await permanentFailure(tally, loopRunners) {
+        guard tally.opened > 0 else { throw Failure.unreachable(permanentFailure) }
+        return .permanentFailure(permanentFailure)
       }
       if tally.everUp >= total { return nil }
-      let lastError = tally.failed > 0 ? await crew.lastError() : nil
+      let lastError = tally.failed > 0 ? await loopRunners.lastError() : nil
       if let lastError { notices.tryingAgain(lastError) }
       // A gateway that is slow to answer is there; one that refuses is not.
       let isAbsent = tally.opened == 0 && tally.failed > 0
@@ -156,7 +156,7 @@ public final class LoadRunner: Sendable {
         isAbsent ? min(plan.connections.giveUp, plan.connections.patienceWithNobody) : plan.connections.giveUp
       guard waited > patience.nanoseconds else { continue }
       if tally.opened > 0 { return nil }
-      throw Failure.unreachable(await crew.lastError() ?? "no answer")
+      throw Failure.unreachable(await loopRunners.lastError() ?? "no answer")
     }
     return nil
   }
@@ -164,7 +164,7 @@ public final class LoadRunner: Sendable {
   /// The phases of the schedule, which begin and end when the plan says so; the last one earlier when there is nothing
   /// more to be sent, or the run is ended.
   private func send(
-    _ outcome: inout LoadOutcome, from start: Int64, _ crew: Crew, _ recorder: inout Recorder,
+    _ outcome: inout LoadOutcome, from start: Int64, _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder,
     _ notices: inout Notices, _ context: RunContext
   ) async {
     var end = start
@@ -172,18 +172,18 @@ public final class LoadRunner: Sendable {
       guard length > .zero || phase == .measured else { continue }
       recorder.phase = phase
       end += length.nanoseconds
-      let how = await wait(until: end, crew, &recorder, &notices, context)
+      let how = await wait(until: end, loopRunners, &recorder, &notices, context)
       if case .givenUp(let reason) = how { outcome.givenUp = reason }
       let ended =
         switch how {
         case .timeIsUp: end
         // With its last write: that it was is seen some milliseconds later.
-        case .allSent: min(end, max(recorder.phaseBegan, await crew.gather { $0.lastWrite }.max() ?? 0))
+        case .allSent: min(end, max(recorder.phaseBegan, await loopRunners.gather { $0.lastWrite }.max() ?? 0))
         case .stopped, .givenUp: min(end, context.clock())
         }
       if phase == .measured || how != .timeIsUp {
         recorder.endMeasuring(at: ended)
-        await crew.each { $0.endSchedule(at: ended) }
+        await loopRunners.each { $0.endSchedule(at: ended) }
       }
       outcome.end(await recorder.endPhase(at: ended), isInterrupted: how == .stopped)
       // A run that ends in the warm-up measures nothing.
@@ -192,9 +192,9 @@ public final class LoadRunner: Sendable {
   }
 
   /// What no other attempt overcomes, unless the gateway has proven to be one.
-  private func obstacle(_ tally: LoadTally, _ crew: Crew) async -> String? {
+  private func permanentFailure(_ tally: LoadTally, _ loopRunners: LoopRunnerGroup) async -> String? {
     guard tally.obstacles > 0, !tally.hasProof else { return nil }
-    return await crew.obstacle()?.reason
+    return await loopRunners.permanentFailure()?.reason
   }
 
   private enum End: Equatable {
@@ -206,18 +206,23 @@ public final class LoadRunner: Sendable {
   }
 
   private func wait(
-    until end: Int64, _ crew: Crew, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
+    until end: Int64, _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices,
+    _ context: RunContext
   ) async -> End {
     var failed = Int.max
     while context.clock() < end {
       if isStopped.load(ordering: .relaxed) { return .stopped }
       await context.sleep(.milliseconds(10))
       let tally = await recorder.step()
-      if let obstacle = await obstacle(tally, crew) { return .givenUp(.obstacle(obstacle)) }
-      if await crew.all({ $0.isCutOff }) { return .givenUp(.lost(lastError: await crew.lastError() ?? "no answer")) }
+      if let permanentFailure = await permanentFailure(tally, loopRunners) {
+        return .givenUp(.permanentFailure(permanentFailure))
+      }
+      if await loopRunners.all({ $0.isCutOff }) {
+        return .givenUp(.lost(lastError: await loopRunners.lastError() ?? "no answer"))
+      }
       // Behind the end the loops are in the next phase already.
-      if await crew.all({ $0.isAllSent }), context.clock() < end { return .allSent }
-      if tally.up == 0, tally.failed > failed, let lastError = await crew.lastError() {
+      if await loopRunners.all({ $0.isAllSent }), context.clock() < end { return .allSent }
+      if tally.up == 0, tally.failed > failed, let lastError = await loopRunners.lastError() {
         notices.tryingAgain(lastError)
       }
       failed = tally.failed
@@ -226,25 +231,25 @@ public final class LoadRunner: Sendable {
   }
 
   /// What is due when the schedule ends may still go for so long; what is left then is unsent.
-  private func catchUp(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
+  private func catchUp(_ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ context: RunContext) async {
     let end = context.clock() + LoadPlan.lateness.nanoseconds
-    while context.clock() < end, !isStopped.load(ordering: .relaxed), await crew.any({ $0.isOwing }) {
+    while context.clock() < end, !isStopped.load(ordering: .relaxed), await loopRunners.any({ $0.isOwing }) {
       await context.sleep(.milliseconds(5))
       _ = await recorder.step()
     }
   }
 
-  private func drain(_ crew: Crew, _ recorder: inout Recorder, _ context: RunContext) async {
-    await crew.each { $0.drain() }
+  private func drain(_ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ context: RunContext) async {
+    await loopRunners.each { $0.drain() }
     let end = context.clock() + plan.drain.nanoseconds
     while context.clock() < end {
       // Nor does anybody wait for a gateway that is gone.
-      if await crew.all({ $0.drainStep() || $0.isCutOff }) { break }
+      if await loopRunners.all({ $0.drainStep() || $0.isCutOff }) { break }
       let tally = await recorder.step()
       if tally.obstacles > 0, !tally.hasProof { break }
       await context.sleep(.milliseconds(5))
     }
-    await crew.each { $0.finish() }
+    await loopRunners.each { $0.finish() }
   }
 }
 
@@ -271,7 +276,7 @@ extension LoadOutcome {
 }
 
 /// The event loops' runners, from outside.
-struct Crew: Sendable {
+struct LoopRunnerGroup: Sendable {
   private let runners: [NIOLoopBound<LoopRunner>]
   private let loops: [any EventLoop]
 
@@ -301,7 +306,9 @@ struct Crew: Sendable {
   /// `nil` when nothing has failed.
   func lastError() async -> String? { await gather { $0.lastError }.first { !$0.isEmpty } }
 
-  func obstacle() async -> Obstacle? { await gather { $0.obstacle }.lazy.compactMap { $0 }.first }
+  func permanentFailure() async -> PermanentFailure? {
+    await gather { $0.permanentFailure }.lazy.compactMap { $0 }.first
+  }
 
   func startTicking() -> [RepeatedTask] {
     zip(runners, loops).map { runner, loop in

@@ -34,14 +34,14 @@ extension LoopRunner {
     lastError = failure.reason
     guard failure.isPermanent else { return }
     tally.obstacles += 1
-    if obstacle == nil { obstacle = .refused(failure.reason) }
+    if permanentFailure == nil { permanentFailure = .refused(failure.reason) }
   }
 
   /// The gateway has said something that is no error response.
   func noteForeign(_ answer: [UInt8]) {
     tally.foreignAnswers += 1
     tally.obstacles += 1
-    if obstacle == nil { obstacle = .foreign(ForeignAnswer(answer)) }
+    if permanentFailure == nil { permanentFailure = .foreign(ForeignAnswer(answer)) }
   }
 
   // MARK: what is left
@@ -78,9 +78,9 @@ extension LoopRunner {
     let now = clock()
     for var piece in pieces {
       piece.due = piece.due ?? now
-      if piece.isSuspect { suspects.append(piece) } else { again.append(piece) }
+      if piece.isSuspect { suspects.append(piece) } else { resendQueue.append(piece) }
     }
-    isAgainSorted = false
+    isResendQueueSorted = false
     schedulePump()
   }
 
@@ -102,7 +102,7 @@ extension LoopRunner {
       if count > 0 { taken.append(piece) }
       portion -= count
     }
-    connection.carryOnly(taken)
+    connection.sendIsolated(taken)
   }
 
   /// Those that may be what ends connections need one of their own; when none is on its way, one is made again.
@@ -120,7 +120,7 @@ extension LoopRunner {
   func tick() {
     let now = clock()
     passTime(now)
-    let late = stalls.tick(now, processor: world.processor(), interval: Self.tick)
+    let late = stalls.tick(now, processor: environment.processor(), interval: Self.tick)
     if lastTick != nil {
       measurements.noteLoopLag(late)
       // While the process was stopped nobody tried to connect.
@@ -158,7 +158,7 @@ extension LoopRunner {
   /// While draining: everything is settled.
   func drainStep() -> Bool {
     pump()
-    if again.isEmpty { for connection in connections { connection.close(as: .local) } }
+    if resendQueue.isEmpty { for connection in connections { connection.close(as: .local) } }
     return !isUnsettled && !connections.contains { !$0.isDown }
   }
 
@@ -166,9 +166,9 @@ extension LoopRunner {
     phase = .over
     for connection in connections { connection.abandon() }
     connections.removeAll()
-    noteNeverSent(again.filter { $0.attempt == 0 })
-    abandon(Array(again + suspects))
-    again.removeAll()
+    noteNeverSent(resendQueue.filter { $0.attempt == 0 })
+    abandon(Array(resendQueue + suspects))
+    resendQueue.removeAll()
     suspects.removeAll()
   }
 }

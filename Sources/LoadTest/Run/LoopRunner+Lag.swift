@@ -20,7 +20,7 @@ extension LoopRunner {
     if piece.attempt > 0 { tally.sendings.resent += piece.count }
     // Collected while the schedule went on, and written behind it: a phase's lag is of all that was due in it.
     let isLeftOver = runPhase == .drain && piece.attempt == 0 && due.first < scheduleEnd
-    book(isLeftOver ? lastScheduled : runPhase) { $0.measurements.noteLag(piece.count, due, at: now, absences) }
+    book(isLeftOver ? lastScheduled : runPhase) { $0.measurements.noteLag(piece.count, due, at: now, pauses) }
   }
 
   /// So many that are due next are left out for good.
@@ -30,7 +30,7 @@ extension LoopRunner {
     let part = max(16, count / 64)
     while left > 0, let due = takenPacer?.take(min(part, left)) {
       let phase = runPhase == .drain ? lastScheduled : runPhase
-      book(phase) { $0.measurements.noteLag(min(part, left), DueTimes(due, since: start), at: now, absences) }
+      book(phase) { $0.measurements.noteLag(min(part, left), DueTimes(due, since: start), at: now, pauses) }
       left -= min(part, left)
     }
   }
@@ -40,7 +40,7 @@ extension LoopRunner {
     let now = clock()
     for piece in pieces {
       let due = dueTimes(ofFirst: piece.count, of: piece)
-      book(lastScheduled) { $0.measurements.noteLag(piece.count, due, at: now, absences) }
+      book(lastScheduled) { $0.measurements.noteLag(piece.count, due, at: now, pauses) }
     }
   }
 }
@@ -49,11 +49,11 @@ extension LoadMeasurements {
   /// Most lags that a batch is spread over.
   private static let spread = 16
 
-  fileprivate mutating func noteLag(_ count: Int, _ due: DueTimes, at now: Int64, _ absences: Absences) {
+  fileprivate mutating func noteLag(_ count: Int, _ due: DueTimes, at now: Int64, _ pauses: LoopPauses) {
     let parts = due.last > due.first ? min(count, Self.spread) : 1
     for part in 0..<parts {
       let due = parts > 1 ? due.first + (due.last - due.first) * Int64(part) / Int64(parts - 1) : due.first
-      let own = absences.share(from: due, to: now)
+      let own = pauses.share(from: due, to: now)
       let times = count * (part + 1) / parts - count * part / parts
       latency.sendLagUs.record(Int((now - due) / 1_000), times: times)
       latency.sendLagOwnUs?.record(Int(own / 1_000), times: times)

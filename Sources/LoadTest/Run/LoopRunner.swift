@@ -22,7 +22,7 @@ final class LoopRunner {
   let loop: any EventLoop
   let part: Int
   let parts: Int
-  let world: World
+  let environment: LoopEnvironment
   var jitter: SplitMix64
   var pacer: Pacer?
   /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
@@ -40,8 +40,8 @@ final class LoopRunner {
   /// The last phase in which something became due.
   private(set) var lastScheduled = RunPhase.connect
   /// Of the phase that is on, and of those before it.
-  private var current = PhaseBooks()
-  private var earlier = [PhaseBooks](repeating: PhaseBooks(), count: RunPhase.allCases.count)
+  private var current = PhaseTotals()
+  private var earlier = [PhaseTotals](repeating: PhaseTotals(), count: RunPhase.allCases.count)
   var tally: LoadTally {
     _read { yield current.tally }
     _modify { yield &current.tally }
@@ -51,18 +51,18 @@ final class LoopRunner {
     _modify { yield &current.measurements }
   }
   var bins = WriteBins()
-  var absences = Absences()
+  var pauses = LoopPauses()
   var stalls = StallWatch(shortest: Int64(RunResult.Stalls.shortestMs * 1e6))
   var timeline: ConnectionTimeline
   var lastError = ""
   /// The first thing that another attempt does not overcome.
-  var obstacle: Obstacle?
+  var permanentFailure: PermanentFailure?
   /// Which of the gateway's addresses is tried first, counted on and on.
   var addressIndex = 0
 
   /// What is to be sent again, before anything new.
-  var again: Deque<SentLog.Piece> = []
-  var isAgainSorted = true
+  var resendQueue: Deque<SentLog.Piece> = []
+  var isResendQueueSorted = true
   /// Of these, one may be what ends connections without a word. They go on connections of their own.
   var suspects: Deque<SentLog.Piece> = []
   /// Due and not sent yet.
@@ -85,15 +85,18 @@ final class LoopRunner {
   let markerTimeoutNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
 
-  init(_ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int, _ world: World) {
+  init(
+    _ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int,
+    _ environment: LoopEnvironment
+  ) {
     self.plan = plan
     self.workload = workload
     self.loop = loop
     self.part = part
     self.parts = parts
-    self.world = world
-    jitter = SplitMix64(seed: world.jitter)
-    start = world.clock()
+    self.environment = environment
+    jitter = SplitMix64(seed: environment.jitter)
+    start = environment.clock()
     lastOpen = start
     timeline = ConnectionTimeline(limit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
@@ -102,7 +105,7 @@ final class LoopRunner {
     lifetimeNanoseconds = plan.connections.lifetime.map { $0.nanoseconds }
   }
 
-  func clock() -> Int64 { world.clock() }
+  func clock() -> Int64 { environment.clock() }
 }
 
 // MARK: - the run's phases
@@ -138,7 +141,7 @@ extension LoopRunner {
 
   private func enterPhase(_ next: RunPhase) {
     earlier[runPhase.index].merge(current)
-    current = PhaseBooks()
+    current = PhaseTotals()
     runPhase = next
     if next != .drain { lastScheduled = next }
     for connection in connections { connection.begin(next) }
@@ -152,7 +155,7 @@ extension LoopRunner {
   }
 
   /// Changes the books of a phase, which may be over.
-  func book(_ phase: RunPhase, _ change: (inout PhaseBooks) -> Void) {
+  func book(_ phase: RunPhase, _ change: (inout PhaseTotals) -> Void) {
     if phase == runPhase { change(&current) } else { change(&earlier[phase.index]) }
   }
 
@@ -185,7 +188,7 @@ extension LoopRunner {
 
 extension LoopRunner {
   /// Something is to be sent again.
-  var hasLeftovers: Bool { !again.isEmpty || !suspects.isEmpty }
+  var hasLeftovers: Bool { !resendQueue.isEmpty || !suspects.isEmpty }
 
   /// Something is on its way, or is to be sent again.
   var isUnsettled: Bool { hasLeftovers || connections.contains { $0.unsettled > 0 || $0.hasBatch } }
@@ -203,7 +206,7 @@ extension LoopRunner {
   func schedulePump() {
     guard !isPumpScheduled else { return }
     isPumpScheduled = true
-    world.afterSockets {
+    environment.afterSockets {
       self.isPumpScheduled = false
       self.streak = 0
       self.pump()
@@ -244,7 +247,7 @@ extension LoopRunner {
     isPumping = true
     defer { isPumping = false }
     let now = clock()
-    absences.look(at: now)
+    pauses.notePoll(at: now)
     passTime(now)
     if phase == .running { updateOwed(now) }
     body(now)
@@ -271,7 +274,7 @@ extension LoopRunner {
 
   /// There is more to be sent, and room for it: until the loop comes back to it, it is this side that is late.
   private func comeBack() {
-    absences.isBusy = true
+    pauses.isBusy = true
     schedulePump()
   }
 
@@ -309,24 +312,24 @@ extension LoopRunner {
 
   /// What is to go next: what has to be sent again, in order, then what is new.
   private func nextPiece() -> SentLog.Piece? {
-    if !isAgainSorted { sortAgain() }
-    if let piece = again.first { return piece }
+    if !isResendQueueSorted { sortAgain() }
+    if let piece = resendQueue.first { return piece }
     guard phase == .running, owed > 0, next < most else { return nil }
     return SentLog.Piece(index: next, count: min(owed, most - next, 1 << 20), attempt: 0)
   }
 
   private func sortAgain() {
-    again = Deque(SentLog.Piece.sorted(Array(again)))
+    resendQueue = Deque(SentLog.Piece.sorted(Array(resendQueue)))
     suspects = Deque(SentLog.Piece.sorted(Array(suspects)))
-    isAgainSorted = true
+    isResendQueueSorted = true
   }
 
   private func consume(_ piece: SentLog.Piece, _ taken: Int) {
     guard taken > 0 else { return }
-    if !again.isEmpty {
-      again[again.startIndex].index += taken
-      again[again.startIndex].count -= taken
-      if again[again.startIndex].count == 0 { again.removeFirst() }
+    if !resendQueue.isEmpty {
+      resendQueue[resendQueue.startIndex].index += taken
+      resendQueue[resendQueue.startIndex].count -= taken
+      if resendQueue[resendQueue.startIndex].count == 0 { resendQueue.removeFirst() }
     } else {
       next += taken
       tally.generated += taken
@@ -336,7 +339,7 @@ extension LoopRunner {
 
   /// When the first `count` of a piece that is to go next were due; what is new counts as taken.
   private func take(_ count: Int, of piece: SentLog.Piece, _ now: Int64) -> DueTimes {
-    if again.isEmpty {
+    if resendQueue.isEmpty {
       // Without a schedule they are due when there is room for them.
       return takenPacer?.take(count).map { DueTimes($0, since: start) } ?? DueTimes(now)
     }

@@ -7,7 +7,7 @@ import Measurement
 struct Recorder {
   private static let second: Int64 = 1_000_000_000
 
-  private let crew: Crew
+  private let loopRunners: LoopRunnerGroup
   private let clock: @Sendable () -> Int64
   private let progress: @Sendable (LoadProgress) -> Void
   /// Gets the books at each step, so that who watches asks no event loop.
@@ -28,7 +28,7 @@ struct Recorder {
   private(set) var tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
   private(set) var measurements = [LoadMeasurements](repeating: LoadMeasurements(), count: RunPhase.allCases.count)
   private var ofSecond = LoadMeasurements()
-  private var stalls: StallBooks
+  private var stalls: StallRecorder
   /// What is due when, and when that began; `nil` until it has.
   private var schedule: (plan: LoadPlan, began: Int64)?
   /// Which phase is on; progress shows it.
@@ -38,16 +38,17 @@ struct Recorder {
   var checkpoints: Checkpoints?
 
   init(
-    _ crew: Crew, clock: @escaping @Sendable () -> Int64, _ progress: @escaping @Sendable (LoadProgress) -> Void,
+    _ loopRunners: LoopRunnerGroup, clock: @escaping @Sendable () -> Int64,
+    _ progress: @escaping @Sendable (LoadProgress) -> Void,
     publish: @escaping @Sendable (LoadSnapshot) -> Void
   ) {
-    self.crew = crew
+    self.loopRunners = loopRunners
     self.clock = clock
     self.progress = progress
     self.publish = publish
     began = clock()
     (phaseBegan, phaseAsked, sampled, nextSample) = (began, began, began, began + Self.second)
-    stalls = StallBooks(began: began)
+    stalls = StallRecorder(began: began)
   }
 
   mutating func step() async -> LoadTally {
@@ -108,7 +109,7 @@ struct Recorder {
   @discardableResult
   private mutating func takeMeasurements() async -> Int {
     var backlog = 0
-    let taken = await crew.gather { ($0.takeMeasurements(), $0.stalls.take(), $0.backlog) }
+    let taken = await loopRunners.gather { ($0.takeMeasurements(), $0.stalls.take(), $0.backlog) }
     for (parts, _, waiting) in taken {
       for (phase, part) in zip(RunPhase.allCases, parts) {
         measurements[phase.index].merge(part)
@@ -122,7 +123,7 @@ struct Recorder {
 
   private mutating func tally() async -> LoadTally {
     tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
-    for loop in await crew.gather({ $0.tallies }) {
+    for loop in await loopRunners.gather({ $0.tallies }) {
       for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.index] += part }
     }
     return tallies.reduce(into: LoadTally()) { $0 += $1 }
@@ -137,7 +138,7 @@ struct Recorder {
     let end = min(end ?? now, now)
     let used = ProcessStatus.processor()
     let tally = await tally()
-    let waitedNow = await crew.gather { _ in ProcessStatus.waited() }.reduce(0, +)
+    let waitedNow = await loopRunners.gather { _ in ProcessStatus.waited() }.reduce(0, +)
     publish(LoadSnapshot(tally, phase: phase == .drain ? LoadSnapshot.over : phase.rawValue, sendLag99: sendLag99))
     let seconds = Double(max(0, end - phaseBegan)) / 1e9
     // Of as long a time as the phase.
@@ -156,7 +157,7 @@ struct Recorder {
     for index in outcome.phases.indices {
       let phase = outcome.phases[index].phase
       (outcome.phases[index].tally, outcome.phases[index].measurements) = (LoadTally(), LoadMeasurements())
-      let settledAt = await crew.gather { $0.settledAt(phase) }.max() ?? 0
+      let settledAt = await loopRunners.gather { $0.settledAt(phase) }.max() ?? 0
       outcome.phases[index].settledAfter = max(0, Double(settledAt - outcome.phases[index].end) / 1e9)
     }
     // What a loop was in before the run was ended in the phase before is counted with that.
@@ -167,7 +168,7 @@ struct Recorder {
     }
     outcome.stalls = stalls.result
     guard let schedule else { return }
-    let bins = await crew.gather { $0.bins }.reduce(into: WriteBins()) { $0.merge($1) }
+    let bins = await loopRunners.gather { $0.bins }.reduce(into: WriteBins()) { $0.merge($1) }
     var result = RunResult.Bins()
     (result.fromS, result.lengthS) = (Double(schedule.began - began) / 1e9, Double(bins.length) / 1e9)
     result.written = bins.counts
@@ -190,7 +191,7 @@ struct Recorder {
   func timeline() async -> RunResult.Timeline {
     let began = began
     var whole = RunResult.Timeline()
-    for part in await crew.gather({ $0.timeline.end(since: began, at: $0.clock()) }) {
+    for part in await loopRunners.gather({ $0.timeline.end(since: began, at: $0.clock()) }) {
       whole.omitted += part.omitted
       whole.spans += part.spans
     }
@@ -217,7 +218,7 @@ extension LoopRunner {
   var backlog: Int {
     guard pacer != nil else { return 0 }
     let notTaken = phase == .running ? min(owed, most - next) : 0
-    let again = again.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
-    return notTaken + again + connections.reduce(0) { $0 + $1.batchCount }
+    let resendQueue = resendQueue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
+    return notTaken + resendQueue + connections.reduce(0) { $0 + $1.batchCount }
   }
 }

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// What a run needs of the world outside, as `World` is what each of its event loops needs: a simulation puts its own in
+/// What a run needs of the world outside, as `LoopEnvironment` is what each of its event loops needs: a simulation puts its own in
 /// its place.
 struct RunContext: Sendable {
   /// One for each part of the load.
@@ -13,16 +13,16 @@ struct RunContext: Sendable {
   /// Returns when so much time has passed, or more.
   var sleep: @Sendable (Duration) async -> Void
   /// Makes what belongs to an event loop.
-  var makeWorld: @Sendable (any EventLoop) async throws -> NIOLoopBound<World>
+  var makeEnvironment: @Sendable (any EventLoop) async throws -> NIOLoopBound<LoopEnvironment>
 
   static func real(_ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup) -> RunContext {
     let sessions = SessionCache()
     return RunContext(
       loops: Array(group.makeIterator()), clock: MonotonicClock.nanoseconds, sleep: { try? await Task.sleep(for: $0) },
-      makeWorld: { loop in
-        let pipe = try await SocketTurn.makePipe(on: loop)
+      makeEnvironment: { loop in
+        let pipe = try await LoopTickPipe.makePipe(on: loop)
         return try await loop.submit {
-          NIOLoopBound(.real(GatewayConnector(plan, tls, sessions), try SocketTurn(pipe)), eventLoop: loop)
+          NIOLoopBound(.real(GatewayConnector(plan, tls, sessions), try LoopTickPipe(pipe)), eventLoop: loop)
         }.get()
       })
   }

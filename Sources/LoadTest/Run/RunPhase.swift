@@ -4,13 +4,13 @@ import Measurement
 ///
 /// What becomes of a sending, how late it was and what it cost belong to the phase in which it was written, however late
 /// that is learnt; everything else to the phase in which it happened.
-struct PhaseBooks: Sendable {
+struct PhaseTotals: Sendable {
   var tally = LoadTally()
   var measurements = LoadMeasurements()
   /// When a gateway said the last thing that settles something written in the phase; 0: it never did.
   var settledAt: Int64 = 0
 
-  mutating func merge(_ other: PhaseBooks) {
+  mutating func merge(_ other: PhaseTotals) {
     tally += other.tally
     measurements.merge(other.measurements)
     settledAt = max(settledAt, other.settledAt)

@@ -18,7 +18,7 @@ struct PayloadMaker: Sendable {
 
   private enum Source: Sendable {
     /// `filler` is long enough for any payload that begins at any of the places that may be drawn.
-    case sizes(Lottery<ClosedRange<Int>>, filler: [UInt8])
+    case sizes(WeightedChoice<ClosedRange<Int>>, filler: [UInt8])
     /// `length` is that of everything but the index, of which there are `indexes`.
     case template([Piece], length: Int, indexes: Int)
   }
@@ -42,7 +42,7 @@ struct PayloadMaker: Sendable {
       let longest = mix.parts.map(\.value.upperBound).max() ?? 0
       longestSize = longest
       source = .sizes(
-        try Lottery(mix, "payload sizes"),
+        try WeightedChoice(mix, "payload sizes"),
         filler: (0..<Self.places + longest + Workload.Variation.oversize).map {
           UInt8(ascii: "a") + UInt8($0 % Self.places)
         })
@@ -67,34 +67,36 @@ struct PayloadMaker: Sendable {
 
   /// Bytes of notification `number`'s payload.
   @inline(__always)
-  func size(of number: UInt64, _ draws: Draws) -> Int {
+  func size(of number: UInt64, _ random: NotificationRandom) -> Int {
     switch source {
     case .sizes(let sizes, _):
-      let range = sizes.draw(draws[.sizes])
+      let range = sizes.draw(random[.sizes])
       let width = UInt64(range.upperBound - range.lowerBound + 1)
-      return range.lowerBound + Int(draws[.size].multipliedFullWidth(by: width).high)
+      return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
     case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
     }
   }
 
   /// Writes a payload of `size + extra` bytes.
   @inline(__always)
-  func write(_ number: UInt64, _ size: Int, extra: Int, _ draws: Draws, into output: inout ByteWriter) {
+  func write(_ number: UInt64, _ size: Int, extra: Int, _ random: NotificationRandom, into output: inout ByteWriter) {
     switch source {
     case .sizes(_, let filler):
       output.write(Self.opening)
-      let start = Int(truncatingIfNeeded: draws[.text] % UInt64(Self.places))
+      let start = Int(truncatingIfNeeded: random[.text] % UInt64(Self.places))
       output.write(filler.rawBytes.extracting(start..<start + size + extra - Self.shortest))
       output.write(Self.closing)
     case .template(let pieces, _, _):
-      Self.write(pieces, number, draws, into: &output)
+      Self.write(pieces, number, random, into: &output)
       // Behind the JSON text, where white space may stand.
       for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
     }
   }
 
-  private static func write(_ pieces: [Piece], _ number: UInt64, _ draws: Draws, into output: inout ByteWriter) {
-    var state = draws[.text]
+  private static func write(
+    _ pieces: [Piece], _ number: UInt64, _ random: NotificationRandom, into output: inout ByteWriter
+  ) {
+    var state = random[.text]
     for piece in pieces {
       switch piece {
       case .text(let bytes): output.write(bytes.rawBytes)

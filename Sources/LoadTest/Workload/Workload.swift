@@ -15,11 +15,11 @@ public final class Workload: Sendable {
   }
 
   public let plan: WorkloadPlan
-  private let commands: Lottery<UInt8>
-  private let priorities: Lottery<UInt8?>
-  private let expirations: Lottery<UInt32?>
+  private let commands: WeightedChoice<UInt8>
+  private let priorities: WeightedChoice<UInt8?>
+  private let expirations: WeightedChoice<UInt32?>
   private let payloads: PayloadMaker
-  private let faults: FaultLottery
+  private let faults: FaultChoice
   private let segment: UInt64
   private let segments: UInt64
   private let tokens: UInt64
@@ -49,12 +49,12 @@ public final class Workload: Sendable {
     self.replay = replay
     (segment, segments) = (UInt64(plan.segment), UInt64(plan.segments))
     (tokens, tokenLength) = (UInt64(plan.tokens), plan.tokenLength)
-    commands = try Lottery(plan.commands, "commands")
-    priorities = try Lottery(plan.priorities, "priorities")
-    expirations = try Lottery(
+    commands = try WeightedChoice(plan.commands, "commands")
+    priorities = try WeightedChoice(plan.priorities, "priorities")
+    expirations = try WeightedChoice(
       WorkloadPlan.Mix(plan.expirations.parts.map { ($0.value?.seconds(start: start), $0.weight) }), "expirations")
     payloads = try PayloadMaker(plan.payload, start: start)
-    faults = try FaultLottery(plan.faults)
+    faults = try FaultChoice(plan.faults)
     tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
     drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
@@ -73,7 +73,7 @@ public final class Workload: Sendable {
   /// What is wrong with notification `number`; `nil` if nothing is.
   public func fault(of number: UInt64) -> WorkloadPlan.Fault? {
     if let replay { return replay.isMissingToken(Int(truncatingIfNeeded: number)) ? .missingToken : nil }
-    return faults.draw(Draws(of: number, drawKey)[.fault])
+    return faults.draw(NotificationRandom(of: number, drawKey)[.fault])
   }
 
   /// Some have tokens of lengths that a gateway may refuse.
@@ -93,13 +93,13 @@ public final class Workload: Sendable {
   @discardableResult
   public func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
     if replay != nil { return encodeRecorded(number, into: &output) }
-    let draws = Draws(of: number, drawKey)
-    guard let fault = faults.draw(draws[.fault]) else {
-      encode(number, draws, Variation(tokenLength: tokenLength), into: &output)
+    let random = NotificationRandom(of: number, drawKey)
+    guard let fault = faults.draw(random[.fault]) else {
+      encode(number, random, Variation(tokenLength: tokenLength), into: &output)
       return nil
     }
     if let variation = Variation(fault, tokenLength: tokenLength) {
-      encode(number, draws, variation, into: &output)
+      encode(number, random, variation, into: &output)
     } else {
       Self.encodeMalformed(number, into: &output)
     }
@@ -113,34 +113,36 @@ public final class Workload: Sendable {
     return fault(of: number)
   }
 
-  private func encode(_ number: UInt64, _ draws: Draws, _ variation: Variation, into output: inout ByteWriter) {
-    let command = commands.draw(draws[.command])
-    let size = payloads.size(of: number, draws)
+  private func encode(
+    _ number: UInt64, _ random: NotificationRandom, _ variation: Variation, into output: inout ByteWriter
+  ) {
+    let command = commands.draw(random[.command])
+    let size = payloads.size(of: number, random)
     let payloadLength = variation.hasPayload ? size + variation.extraPayload : 0
     let tokenLength = variation.tokenLength
     let identifier = Self.identifier(of: number)
     output.reserve(64 + tokenLength + payloadLength)
     guard command == 2 else {
-      let expiration = command == 1 ? expirations.draw(draws[.expiration]) ?? 0 : 0
+      let expiration = command == 1 ? expirations.draw(random[.expiration]) ?? 0 : 0
       return PushNotification.encodeUnframed(
         numbers: command == 1 ? (identifier, expiration) : nil, tokenLength: tokenLength, payloadLength: payloadLength,
-        into: &output, token: { writeToken(draws, variation, into: &$0) },
+        into: &output, token: { writeToken(random, variation, into: &$0) },
         payload: {
-          if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, draws, into: &$0) }
+          if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, random, into: &$0) }
         })
     }
     PushNotification.encodeFramed(
       tokenLength: variation.hasToken ? tokenLength : nil, payloadLength: variation.hasPayload ? payloadLength : nil,
-      identifier: identifier, expiration: expirations.draw(draws[.expiration]),
-      priority: priorities.draw(draws[.priority]), into: &output, token: { writeToken(draws, variation, into: &$0) },
-      payload: { payloads.write(number, size, extra: variation.extraPayload, draws, into: &$0) })
+      identifier: identifier, expiration: expirations.draw(random[.expiration]),
+      priority: priorities.draw(random[.priority]), into: &output, token: { writeToken(random, variation, into: &$0) },
+      payload: { payloads.write(number, size, extra: variation.extraPayload, random, into: &$0) })
   }
 
   /// Token number i is a pure function of the seed and i, and no two are the same; which one a notification goes to is
   /// drawn.
   @inline(__always)
-  private func writeToken(_ draws: Draws, _ variation: Variation, into output: inout ByteWriter) {
-    let index = draws[.token].multipliedFullWidth(by: tokens).high
+  private func writeToken(_ random: NotificationRandom, _ variation: Variation, into output: inout ByteWriter) {
+    let index = random[.token].multipliedFullWidth(by: tokens).high
     // An odd factor: all are different, and so are their last bytes as long as there are values for them.
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
     var left = variation.tokenLength
@@ -161,7 +163,7 @@ public final class Workload: Sendable {
 
 /// The random words of one notification, one for each thing that is drawn, so that what one decides says nothing about
 /// another.
-struct Draws {
+struct NotificationRandom {
   enum Purpose: UInt64 { case token, fault, command, sizes, size, priority, expiration, text }
 
   private let base: UInt64

@@ -42,7 +42,7 @@ final class TLSDirection {
   }
 
   /// Decides whether the next bytes can be read straight on.
-  func settleStraight() {
+  func updateFastPath() {
     straight = nil
     guard records.isAligned, records.region == nil, !input.isWaiting, let active = keys.active, active.stage == .data,
       active.decryptor.isAEAD

@@ -69,7 +69,7 @@ public final class TLSStream {
     let direction = direction(side)
     direction.tally.wireBytes += bytes.byteCount
     if let decryptor = direction.straight {
-      guard let rest = readStraight(bytes, direction, decryptor, point, emit) else { return }
+      guard let rest = readFastPath(bytes, direction, decryptor, point, emit) else { return }
       read(bytes.extracting(rest..<bytes.byteCount), direction, point, emit)
     } else if direction.input.isWaiting {
       hold(bytes, direction, point)
@@ -77,8 +77,8 @@ public final class TLSStream {
       read(bytes, direction, point, emit)
     }
     settle(emit)
-    client.settleStraight()
-    server.settleStraight()
+    client.updateFastPath()
+    server.updateFastPath()
   }
 
   /// Takes a gap of `length` bytes.
@@ -92,8 +92,8 @@ public final class TLSStream {
       readGap(length, reason, direction, point, emit)
     }
     settle(emit)
-    client.settleStraight()
-    server.settleStraight()
+    client.updateFastPath()
+    server.updateFastPath()
   }
 
   /// Notes that a direction has ended.
@@ -156,8 +156,8 @@ public final class TLSStream {
   /// Tries again with secrets that have come since.
   public func retry(_ emit: PlaintextReceiver) {
     settle(emit)
-    client.settleStraight()
-    server.settleStraight()
+    client.updateFastPath()
+    server.updateFastPath()
   }
 
   private func replay(_ direction: TLSDirection, _ emit: PlaintextReceiver) {

@@ -59,7 +59,7 @@ struct TraceReading {
     recording path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
-    var reading = try Reading([path], decoding, into: TraceInspection(limits: options.limits(tallies)))
+    var reading = try RecordingReader([path], decoding, into: TraceInspection(limits: options.limits(tallies)))
     code = reading.exitCode(strict: options.strict)
     var report = reading.sink.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }

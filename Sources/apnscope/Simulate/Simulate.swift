@@ -60,7 +60,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "What is refused, and how it is answered") var answers: AnswerOptions
   @OptionGroup(title: "How connections are treated") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
-  @OptionGroup(title: "Books") var books: BookOptions
+  @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
 
   @Option(

@@ -163,7 +163,7 @@ struct CapacityRunnerTests {
   @Test("An obstacle, or a gateway that is gone, ends it with an error, and the trials before it stay")
   func failures() async throws {
     for disturbance in [
-      SimulatedCapacity.Disturbance.givenUp(.obstacle("certificate expired")),
+      SimulatedCapacity.Disturbance.givenUp(.permanentFailure("certificate expired")),
       .fails(.unreachable("certificate expired")),
     ] {
       let gateway = SimulatedCapacity(limit: 10_000) { number, _ in number == 3 ? disturbance : nil }

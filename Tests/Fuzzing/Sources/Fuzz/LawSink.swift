@@ -22,7 +22,7 @@ struct LawSink: RecordSink {
     var what: String
   }
 
-  private struct Books {
+  private struct Totals {
     var pieces: [Direction: [Piece]] = [:]
     var notifications = 0
     var responses = 0
@@ -30,7 +30,7 @@ struct LawSink: RecordSink {
     var lastTupleEnd = 0
   }
 
-  private var books: [Int: Books] = [:]
+  private var books: [Int: Totals] = [:]
   private var opened = 0
   private var closed = 0
   private var notifications = 0
@@ -73,7 +73,7 @@ struct LawSink: RecordSink {
   mutating func opened(connection: Int, at time: Timestamp) {
     opened += 1
     law(connection == opened, "connection \(connection) after \(opened - 1)")
-    books[connection] = Books()
+    books[connection] = Totals()
     inspection?.opened(connection: connection, at: time)
   }
 
@@ -191,7 +191,7 @@ struct LawSink: RecordSink {
     books[place.connection]?.pieces[direction, default: []].append(piece)
   }
 
-  private func settle(_ books: Books, _ record: ConnectionRecord) {
+  private func settle(_ books: Totals, _ record: ConnectionRecord) {
     let fates = record.fates
     law(
       fates.accepted >= 0 && fates.rejected >= 0 && fates.discarded >= 0 && fates.unknown >= 0

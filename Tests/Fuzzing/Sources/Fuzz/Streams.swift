@@ -27,24 +27,24 @@ func dissectionOptions(narrow: Bool) -> DissectionOptions {
 
 /// What a reassembler must keep: per direction offsets rise without holes, and nothing comes after the end.
 struct StreamLaws {
-  private struct Way {
+  private struct DirectionState {
     var next = 0
     var hasEnded = false
     /// Sequence number of offset 0, as the contents tell.
     var base: UInt32?
   }
 
-  private var ways: [Int: [Way]] = [:]
+  private var directions: [Int: [DirectionState]] = [:]
 
   mutating func check(_ event: borrowing StreamEvent, _ position: StreamPosition, contentsTellSequence: Bool = false) {
     let side = position.direction == .reverse ? 1 : 0
     switch event {
     case .connection(.opened):
-      law(ways[position.slot] == nil, "slot \(position.slot) is opened twice")
-      ways[position.slot] = [Way(), Way()]
+      law(directions[position.slot] == nil, "slot \(position.slot) is opened twice")
+      directions[position.slot] = [DirectionState(), DirectionState()]
     case .connection(.closed):
-      law(ways.removeValue(forKey: position.slot) != nil, "slot \(position.slot) is closed, but not open")
-    case .connection: law(ways[position.slot] != nil, "an event of a slot that is not open")
+      law(directions.removeValue(forKey: position.slot) != nil, "slot \(position.slot) is closed, but not open")
+    case .connection: law(directions[position.slot] != nil, "an event of a slot that is not open")
     case .bytes(let bytes):
       law(bytes.byteCount > 0, "no bytes")
       if contentsTellSequence { checkContents(bytes, position, side) }
@@ -54,17 +54,19 @@ struct StreamLaws {
       advance(position, side, length)
     case .end:
       advance(position, side, 0)
-      ways[position.slot]?[side].hasEnded = true
+      directions[position.slot]?[side].hasEnded = true
     }
   }
 
-  func finish() { law(ways.isEmpty, "slots \(ways.keys) are never closed") }
+  func finish() { law(directions.isEmpty, "slots \(directions.keys) are never closed") }
 
   private mutating func advance(_ position: StreamPosition, _ side: Int, _ length: Int) {
-    guard let way = ways[position.slot]?[side] else { return law(false, "bytes of a slot that is not open") }
-    law(!way.hasEnded, "something comes after the end")
-    law(way.next == position.offset, "offset \(position.offset) where \(way.next) comes next")
-    ways[position.slot]?[side].next += length
+    guard let direction = directions[position.slot]?[side] else {
+      return law(false, "bytes of a slot that is not open")
+    }
+    law(!direction.hasEnded, "something comes after the end")
+    law(direction.next == position.offset, "offset \(position.offset) where \(direction.next) comes next")
+    directions[position.slot]?[side].next += length
   }
 
   /// The bytes of a whole word are its sequence number, so delivered bytes tell where they were sent.
@@ -77,10 +79,10 @@ struct StreamLaws {
         continue
       }
       let base = first &- UInt32(truncatingIfNeeded: position.offset)
-      if let known = ways[position.slot]?[side].base {
+      if let known = directions[position.slot]?[side].base {
         law(known == base, "bytes of sequence number \(first) at offset \(position.offset) of a stream from \(known)")
       }
-      ways[position.slot]?[side].base = base
+      directions[position.slot]?[side].base = base
       return
     }
     law(false, "delivered bytes were not sent in this order")

@@ -6,10 +6,10 @@ import Synchronization
 import TLSTransport
 
 /// What all connections of a simulator share; nothing of it changes, or what does guards itself.
-final class Desk: Sendable {
+final class SimulatorContext: Sendable {
   let options: SimulatorOptions
   let behavior: Behavior
-  let jury: Jury
+  let policy: RejectionPolicy
   let admission: Admission
   let feedbackList: FeedbackList
   let log: EventLog?
@@ -23,7 +23,7 @@ final class Desk: Sendable {
   init(_ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, wallClock: WallClock = .system) {
     self.options = options
     behavior = options.behavior
-    jury = Jury(options)
+    policy = RejectionPolicy(options)
     admission = Admission(options.behavior.connection)
     memory = ConnectionMemory(options)
     self.feedbackList = feedbackList
@@ -34,13 +34,13 @@ final class Desk: Sendable {
   }
 
   /// Why a connection is closed as soon as it is accepted, as records name it.
-  enum Excess: String, Error {
+  enum ExceededLimit: String, Error {
     case connections = "too_many_connections"
     case memory = "too_much_memory"
   }
 
   /// A number for a new connection, from 1. Given back with `ended`.
-  func begin() throws(Excess) -> UInt64 {
+  func begin() throws(ExceededLimit) -> UInt64 {
     guard open.wrappingAdd(1, ordering: .relaxed).newValue <= options.maximumConnections else {
       open.wrappingSubtract(1, ordering: .relaxed)
       throw .connections
@@ -61,8 +61,8 @@ final class Desk: Sendable {
   }
 
   /// Counts what a connection holds beside that; `false` when all of them hold too much now.
-  func hold(_ bytes: Int) -> Bool { memory.take(bytes) }
-  func letGo(_ bytes: Int) { memory.giveBack(bytes) }
+  func reserveMemory(_ bytes: Int) -> Bool { memory.take(bytes) }
+  func releaseMemory(_ bytes: Int) { memory.giveBack(bytes) }
 
   // MARK: the feedback list
 
@@ -112,7 +112,7 @@ final class Desk: Sendable {
     var ledger = Ledger()
     ledger.started = rfc3339(started)
     ledger.gateway = tally.gateway
-    let stored = jury.store.withLock { store in
+    let stored = policy.store.withLock { store in
       store.advance(to: milliseconds)
       return store.counts
     }

@@ -3,13 +3,13 @@ import Bytes
 import Measurement
 
 /// Decides over the notifications of one connection that keep the protocol's rules.
-struct Judge {
-  private let jury: Jury
+struct NotificationFilter {
+  private let policy: RejectionPolicy
   private let topic: String
   private let topicNumber: UInt32
   private let topicSeed: UInt64
   private var generator: SplitMix64
-  private var untilChance: [Int] = []
+  private var untilHit: [Int] = []
   /// UNIX time in ms; set once for all bytes of a read.
   var now: Int64 = 0
   /// Of the notifications decided since the last `takeFailures`: accepted for apps that are gone.
@@ -17,37 +17,37 @@ struct Judge {
   private(set) var offline = 0
   private(set) var uninstalled = 0
 
-  init(_ jury: Jury, topic: String, connection: UInt64) {
-    self.jury = jury
+  init(_ policy: RejectionPolicy, topic: String, connection: UInt64) {
+    self.policy = policy
     self.topic = topic
-    topicNumber = jury.number(of: topic)
-    topicSeed = DevicePopulation.topicSeed(topic, seed: jury.seed)
-    generator = SplitMix64(seed: jury.seed, stream: connection)
-    for probability in jury.probabilities { untilChance.append(generator.waiting(for: probability)) }
+    topicNumber = policy.number(of: topic)
+    topicSeed = DevicePopulation.topicSeed(topic, seed: policy.seed)
+    generator = SplitMix64(seed: policy.seed, stream: connection)
+    for probability in policy.probabilities { untilHit.append(generator.waiting(for: probability)) }
   }
 
   /// What speaks against the notification; `nil`: it is accepted, and what is to be done for its device is done.
   @inline(__always)
   mutating func decide(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
     if SyntheticToken.isInvalid(notification.token) { return .invalidToken }
-    return jury.isQuiet ? nil : decideSlowly(notification)
+    return policy.acceptsEverything ? nil : decideSlowly(notification)
   }
 
   private mutating func decideSlowly(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
-    for rule in jury.rules {
+    for rule in policy.rules {
       switch rule {
       case .every(let countdown, let status): if countdown.isHit() { return status }
       case .chance(let slot, let status):
-        untilChance[slot] -= 1
-        if untilChance[slot] < 0 {
-          untilChance[slot] = generator.waiting(for: jury.probabilities[slot])
+        untilHit[slot] -= 1
+        if untilHit[slot] < 0 {
+          untilHit[slot] = generator.waiting(for: policy.probabilities[slot])
           return status
         }
       case .prefix(let prefix, let status): if notification.token.begins(with: prefix.rawBytes) { return status }
       case .tokens(let tokens, let status): if tokens.contains(notification.token) { return status }
       }
     }
-    switch jury.devices.device(of: notification.token, topicSeed: topicSeed) {
+    switch policy.devices.device(of: notification.token, topicSeed: topicSeed) {
     case .active: break
     case .unknown: return .invalidToken
     case .uninstalled:
@@ -57,7 +57,7 @@ struct Judge {
           topic: topic, token: Array(copying: notification.token), time: UInt32(clamping: now / 1_000)))
     case .offline:
       offline += 1
-      jury.store.withLock {
+      policy.store.withLock {
         $0.accept(
           topic: topicNumber, token: notification.token, payload: notification.payload,
           expiration: notification.expiration, now: now)

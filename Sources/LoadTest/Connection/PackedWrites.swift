@@ -1,7 +1,7 @@
 /// What a connection has written some time ago, packed: what runs on is one piece, and a piece takes a few bytes.
 ///
 /// Positions, indexes and attempts stay exact. Of times, that of the first write of each block is kept.
-struct OldWrites {
+struct PackedWrites {
   /// A piece is what lies between it and the end of the one before it, then its count; what else there is only when it
   /// is not 0:
   ///

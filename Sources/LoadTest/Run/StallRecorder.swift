@@ -1,7 +1,7 @@
 import Measurement
 
 /// The stalls of all event loops of a run: times in which at least one of them stood still.
-struct StallBooks {
+struct StallRecorder {
   /// What seconds count from.
   private let began: Int64
   /// Of the measured phase, as far as it is known: `count`, `totalS` and `longestMs` are of it.

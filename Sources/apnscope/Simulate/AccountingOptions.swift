@@ -1,6 +1,6 @@
 import ArgumentParser
 
-struct BookOptions: ParsableArguments {
+struct AccountingOptions: ParsableArguments {
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp("End after this time. Default: at SIGINT or SIGTERM.", valueName: "time"),

@@ -2,7 +2,7 @@ import APNSProtocol
 import TLSTransport
 
 /// What goes into the event log.
-extension Desk {
+extension SimulatorContext {
   func event(
     _ name: String, _ connection: UInt64, client: String, topic: String?, reason: String?, _ info: TLSConnectionInfo?
   ) -> EventLog.Event {
@@ -22,14 +22,14 @@ extension Desk {
 
 extension GatewayHandler {
   func event(_ name: String, reason: String? = nil, _ info: TLSConnectionInfo? = nil) -> EventLog.Event {
-    desk.event(name, number, client: client, topic: topic, reason: reason, info)
+    shared.event(name, number, client: client, topic: topic, reason: reason, info)
   }
 
   /// What the gateway says, or does not say, at the end of a connection.
   ///
   /// - Parameter written: bytes of the response that were, when those are not all.
   func log(_ ending: GatewaySession.Ending, _ response: ErrorResponse?, written: Int? = nil) {
-    guard let log = desk.log else { return }
+    guard let log = shared.log else { return }
     var event = event(
       response == nil ? "no_response" : written == nil ? "error_response" : "error_response_incomplete")
     event.status = Int(ending.status.rawValue)

@@ -4,7 +4,7 @@ import Bytes
 ///
 /// Offsets are bytes from the start of the stream, 64 bits wide; the 32-bit sequence numbers on the wire are read as
 /// distances from the next expected one.
-struct HalfStream {
+struct DirectionalStream {
   /// How sure the start of the stream is.
   enum Start {
     /// Nothing is known, or only what the peer acknowledged.
@@ -22,7 +22,7 @@ struct HalfStream {
     var packet: Int
     var end: Int { offset + bytes.count }
     /// What it counts against the limits: a piece of one byte takes memory too.
-    var cost: Int { bytes.count + HalfStream.pieceOverhead }
+    var cost: Int { bytes.count + DirectionalStream.pieceOverhead }
   }
 
   /// Memory that a waiting piece takes beside its bytes.
@@ -61,7 +61,7 @@ struct HalfStream {
   }
 
   /// Nothing is missing, waiting or ending: the next bytes in order can pass through.
-  var isSmooth: Bool { start == .known && waitingCost == 0 && finOffset == nil }
+  var isInOrder: Bool { start == .known && waitingCost == 0 && finOffset == nil }
 
   /// Notes what the peer has acknowledged, if it can be about this stream.
   mutating func acknowledge(_ number: SequenceNumber, within farthest: Int) {

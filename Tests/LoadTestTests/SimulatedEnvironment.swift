@@ -7,13 +7,13 @@ import TestSupport
 @testable import LoadTest
 
 /// Time that is a number, a gateway whose manners are drawn from a seed, and the connections that are open to it.
-final class SimulatedWorld {
+final class SimulatedEnvironment {
   /// What becomes of who connects.
-  enum Door { case open, refusing, silent }
+  enum ConnectResponse { case open, refusing, silent }
 
   let loop = EmbeddedEventLoop()
   /// The gateway's; changed while time passes, it has gone away, or hangs.
-  var door = Door.open
+  var door = ConnectResponse.open
   var isReading = true
   /// It refuses as its manners say.
   var isRefusing = true
@@ -25,15 +25,15 @@ final class SimulatedWorld {
   private(set) var ended: [SimulatedLink] = []
   private(set) var mostAsked = 0
   private var asked: [Int: Int] = [:]
-  private let manners: SimulatedLink.Manners
+  private let behavior: SimulatedLink.GatewayBehavior
   private let step: ClosedRange<Int>
   private var generator: SeededGenerator
 
   /// - Parameter step: how many nanoseconds pass at a time.
   init(
-    _ manners: SimulatedLink.Manners, _ generator: SeededGenerator, step: ClosedRange<Int> = 10_000...1_000_000
+    _ behavior: SimulatedLink.GatewayBehavior, _ generator: SeededGenerator, step: ClosedRange<Int> = 10_000...1_000_000
   ) {
-    self.manners = manners
+    self.behavior = behavior
     self.generator = generator
     self.step = step
   }
@@ -86,8 +86,8 @@ final class SimulatedWorld {
 
   // MARK: what the engine sees of it
 
-  func world(jitter: UInt64) -> World {
-    World(
+  func loopEnvironment(jitter: UInt64) -> LoopEnvironment {
+    LoopEnvironment(
       clock: { self.now }, processor: { 0 }, jitter: jitter, hasInput: { self.hasInput($0) },
       afterSockets: { _ = self.loop.scheduleTask(in: .microseconds(5), $0) }, connect: { self.connect($0) })
   }
@@ -111,11 +111,11 @@ final class SimulatedWorld {
       guard door == .open, !isRefused, links.count < mostConnections else {
         return fail(IOError(errnoCode: ECONNREFUSED, reason: "connect"))
       }
-      let link = try SimulatedLink(manners, loop: loop, at: now)
+      let link = try SimulatedLink(behavior, loop: loop, at: now)
       try link.channel.pipeline.syncOperations.addHandler(ProviderHandler(connection, usesTLS: false))
       links.append(link)
       link.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 2195), promise: nil)
-      if manners.closesOneIn > 0, generator.happens(oneIn: manners.closesOneIn) { link.closeAtOnce() }
+      if behavior.closesOneIn > 0, generator.happens(oneIn: behavior.closesOneIn) { link.closeAtOnce() }
     }
     func fail(_ error: any Error) {
       connection.note(error, attempt: attempt)

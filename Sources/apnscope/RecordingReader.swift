@@ -3,7 +3,7 @@ import Dissection
 import PacketCapture
 
 /// Reads all inputs into a sink, as both reading commands do.
-struct Reading<Sink: RecordSink> {
+struct RecordingReader<Sink: RecordSink> {
   /// The sink with everything it has taken.
   var sink: Sink
   let summary: SummaryRecord

@@ -5,16 +5,16 @@ import Testing
 @testable import LoadTest
 
 @Suite("Turns of the sockets")
-struct SocketTurnTests {
+struct LoopTickPipeTests {
   @Test("Who asks for the next turn at each turn keeps no other socket waiting")
   func turns() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
-    let (pipe, other) = (try await SocketTurn.makePipe(on: loop), try await SocketTurn.makePipe(on: loop))
+    let (pipe, other) = (try await LoopTickPipe.makePipe(on: loop), try await LoopTickPipe.makePipe(on: loop))
     let turnsBefore = try await loop.flatSubmit {
       let promise = loop.makePromise(of: Int.self)
       do {
-        let turn = try SocketTurn(pipe)
+        let turn = try LoopTickPipe(pipe)
         var turns = 0
         var turnsBefore: Int?
         try other.pipeline.syncOperations.addHandler(Reader { turnsBefore = turnsBefore ?? turns })

@@ -8,9 +8,9 @@ import TLSDecryption
 ///
 /// It is a value in an array of the dissector and not a property of `Connection`, because access to a class is checked
 /// at run time, which would cost more than decoding a notification does.
-struct GatewayLane {
+struct ClientStream {
   /// How one direction's bytes are read.
-  enum Reading {
+  enum ReadingMode {
     /// Too few bytes were seen to tell.
     case undecided
     case gateway
@@ -20,7 +20,7 @@ struct GatewayLane {
     case opaque
   }
 
-  private var framer: RecordFramer<GatewayGrammar, Mark>
+  private var framer: RecordFramer<GatewayGrammar, CapturePosition>
   private(set) var session: ProviderSession
   private var writeTimes: WriteTimes
 
@@ -31,7 +31,7 @@ struct GatewayLane {
   /// With TLS: who is who.
   var clientIsHigh = false
   /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
-  var readings = (low: Reading.undecided, high: Reading.undecided)
+  var readings = (low: ReadingMode.undecided, high: ReadingMode.undecided)
   private(set) var byteCounts = (low: 0, high: 0)
 
   init(connection: Int, options: DissectionOptions) {
@@ -47,7 +47,7 @@ struct GatewayLane {
   func isHigh(_ side: TLSSide) -> Bool { (side == .client) == clientIsHigh }
 
   @inline(__always)
-  func reading(fromHigh: Bool) -> Reading { fromHigh ? readings.high : readings.low }
+  func reading(fromHigh: Bool) -> ReadingMode { fromHigh ? readings.high : readings.low }
 
   @inline(__always)
   mutating func count(_ bytes: Int, fromHigh: Bool) {
@@ -65,8 +65,8 @@ struct GatewayLane {
   /// Counts the bytes, and decodes them if they are a provider's in whose stream a notification was found already, so
   /// that nothing about it is in doubt; `false` when they are not.
   @inline(__always)
-  mutating func readOn<Sink>(
-    _ bytes: RawSpan, at offset: Int, fromHigh: Bool, _ mark: Mark, into output: inout RecordOutlet<Sink>
+  mutating func readWholeFrames<Sink>(
+    _ bytes: RawSpan, at offset: Int, fromHigh: Bool, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
   ) -> Bool {
     count(bytes.byteCount, fromHigh: fromHigh)
     guard session.written > 0, reading(fromHigh: fromHigh) == .gateway else { return false }
@@ -78,7 +78,7 @@ struct GatewayLane {
   ///
   /// - Parameter offset: stream offset of the first byte.
   mutating func read<Sink>(
-    _ bytes: RawSpan, at offset: Int, _ mark: Mark, into output: inout RecordOutlet<Sink>
+    _ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
   ) {
     let before = session.written
     var position = 0
@@ -104,7 +104,8 @@ struct GatewayLane {
   /// Takes one step that is not simply the next record; `false` when all bytes are read.
   @inline(never)
   private mutating func readSlowly<Sink>(
-    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: Mark, _ output: inout RecordOutlet<Sink>
+    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition,
+    _ output: inout RecordEmitter<Sink>
   ) -> Bool {
     let step = framer.next(bytes, &position, at: offset, mark: mark)
     noteUnreadable()
@@ -127,7 +128,7 @@ struct GatewayLane {
 
   /// Notes that `length` bytes from `offset` are missing.
   mutating func gap<Sink>(
-    at offset: Int, length: Int, _ mark: Mark, into output: inout RecordOutlet<Sink>
+    at offset: Int, length: Int, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
   ) {
     framer.gap(at: offset, length: length)
     session.noteMissingBytes()
@@ -136,13 +137,13 @@ struct GatewayLane {
   }
 
   /// Notes that nothing more comes.
-  mutating func finish<Sink>(_ mark: Mark, into output: inout RecordOutlet<Sink>) {
+  mutating func finish<Sink>(_ mark: CapturePosition, into output: inout RecordEmitter<Sink>) {
     framer.finish()
     readFound(mark, &output)
   }
 
   /// Takes from the framer what a gap or the end made known.
-  private mutating func readFound<Sink>(_ mark: Mark, _ output: inout RecordOutlet<Sink>) {
+  private mutating func readFound<Sink>(_ mark: CapturePosition, _ output: inout RecordEmitter<Sink>) {
     let before = session.written
     while true {
       switch framer.nextFound() {
@@ -157,8 +158,8 @@ struct GatewayLane {
   /// Hands one frame to the session and the sink. Static, so that the frame may be borrowed from the framer.
   @inline(__always)
   private static func decode<Sink>(
-    _ frame: RawSpan, at offset: Int, _ mark: Mark, _ connection: Int, _ session: inout ProviderSession,
-    _ output: inout RecordOutlet<Sink>
+    _ frame: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Int, _ session: inout ProviderSession,
+    _ output: inout RecordEmitter<Sink>
   ) {
     let place = RecordPlace(
       connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
@@ -177,7 +178,7 @@ struct GatewayLane {
   @inline(never)
   private static func decode<Sink>(
     malformed error: ParseError, _ frame: RawSpan, at place: RecordPlace, _ session: inout ProviderSession,
-    _ output: inout RecordOutlet<Sink>
+    _ output: inout RecordEmitter<Sink>
   ) {
     let layout = PushNotification.Layout(fitting: frame)
     let index = session.write(malformedWith: layout.identifier)
@@ -194,15 +195,17 @@ struct GatewayLane {
   }
 
   private static func decodeAssembled<Sink>(
-    _ framer: inout RecordFramer<GatewayGrammar, Mark>, _ mark: Mark, _ connection: Int,
-    _ session: inout ProviderSession, _ output: inout RecordOutlet<Sink>
+    _ framer: inout RecordFramer<GatewayGrammar, CapturePosition>, _ mark: CapturePosition, _ connection: Int,
+    _ session: inout ProviderSession, _ output: inout RecordEmitter<Sink>
   ) {
     decode(framer.assembled, at: framer.start, mark, connection, &session, &output)
     framer.dropAssembled()
   }
 
   /// Notes when the notifications of one piece were written.
-  private mutating func noteWritten<Sink>(since before: Int, _ mark: Mark, _ output: inout RecordOutlet<Sink>) {
+  private mutating func noteWritten<Sink>(
+    since before: Int, _ mark: CapturePosition, _ output: inout RecordEmitter<Sink>
+  ) {
     let ended = session.written - before
     output.summary.notifications += ended
     if ended > 0 { writeTimes.note(before, mark.time) }

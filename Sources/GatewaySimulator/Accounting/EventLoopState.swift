@@ -5,7 +5,7 @@ import NIOCore
 ///
 /// Touched on its loop only. Connections' deadlines are looked after here four times a second, so that reading costs no
 /// timers; nothing ends before its time, and up to half a second after it.
-final class LoopBooks {
+final class EventLoopState {
   static let period = TimeAmount.milliseconds(250)
 
   let loop: any EventLoop
@@ -25,17 +25,20 @@ final class LoopBooks {
   func remove(number: UInt64) { connections[number] = nil }
 
   /// Counts a connection that is closed at once because there are too many, or they hold too much.
-  func turnAway(from service: Service, client: String, because excess: Desk.Excess, _ desk: Desk) {
-    var event = EventLog.Event(service == .gateway ? "refused" : "feedback_refused", time: desk.wallClock.nanoseconds())
+  func refuseConnection(
+    from service: Service, client: String, because excess: SimulatorContext.ExceededLimit, _ shared: SimulatorContext
+  ) {
+    var event = EventLog.Event(
+      service == .gateway ? "refused" : "feedback_refused", time: shared.wallClock.nanoseconds())
     event.client = client
     event.reason = excess.rawValue
-    desk.log?.write(event)
+    shared.log?.write(event)
     switch service {
     case .gateway:
       tally.connections += 1
       tally.handshakeFailures += 1
       let now = rfc3339(event.time)
-      desk.list.add(
+      shared.list.add(
         Ledger.Connection(
           client: client, topic: nil, opened: now, closed: now, end: .refused))
     case .feedback:
@@ -46,8 +49,8 @@ final class LoopBooks {
 
   /// Sweeps from now on, a period apart.
   func startSweeping() -> RepeatedTask {
-    let books = NIOLoopBound(self, eventLoop: loop)
-    return loop.scheduleRepeatedTask(initialDelay: Self.period, delay: Self.period) { _ in books.value.sweep() }
+    let loopState = NIOLoopBound(self, eventLoop: loop)
+    return loop.scheduleRepeatedTask(initialDelay: Self.period, delay: Self.period) { _ in loopState.value.sweep() }
   }
 
   /// Lets every connection look at its deadlines.

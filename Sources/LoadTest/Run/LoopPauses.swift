@@ -5,8 +5,8 @@ import DequeModule
 /// It looks every millisecond, and whenever a socket takes more. A longer time in between is an absence: the machine had no
 /// processor for it, the process was stopped, or the loop was busy with other work of its own. So is the time until it comes
 /// back to work that it left although there was room for it.
-struct Absences {
-  private struct Absence {
+struct LoopPauses {
+  private struct Pause {
     var from: Int64
     var to: Int64
     /// Nanoseconds of all absences up to its end.
@@ -20,12 +20,12 @@ struct Absences {
 
   private var last: Int64?
   private var beforeLast: Int64?
-  private var recent: Deque<Absence> = []
+  private var recent: Deque<Pause> = []
   /// It has left work that could be done; until the next look.
   var isBusy = false
 
   /// The loop looks at its work.
-  mutating func look(at now: Int64) {
+  mutating func notePoll(at now: Int64) {
     defer { (beforeLast, last, isBusy) = (last, now, false) }
     guard let last, now - last > Self.usual || isBusy && now > last else { return }
     if let newest = recent.last, newest.to == last {
@@ -33,7 +33,7 @@ struct Absences {
       recent[recent.count - 1].total += now - last
       return
     }
-    recent.append(Absence(from: last, to: now, total: (recent.last?.total ?? 0) + now - last))
+    recent.append(Pause(from: last, to: now, total: (recent.last?.total ?? 0) + now - last))
     if recent.count > Self.most { recent.removeFirst() }
   }
 

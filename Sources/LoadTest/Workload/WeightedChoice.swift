@@ -1,5 +1,5 @@
 /// Draws values as often as their weights say, from a random word.
-struct Lottery<Value: Sendable & Equatable & Codable>: Sendable {
+struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   private let values: [Value]
   /// Where each value's part of all words ends; the last reaches to the end.
   private let ends: [UInt64]
@@ -38,7 +38,7 @@ struct Lottery<Value: Sendable & Equatable & Codable>: Sendable {
 }
 
 /// Draws which notifications have which fault; most have none.
-struct FaultLottery: Sendable {
+struct FaultChoice: Sendable {
   private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
   /// Words up to this one have a fault; `nil`: none has, which is asked first.
   private var lastEnd: UInt64?

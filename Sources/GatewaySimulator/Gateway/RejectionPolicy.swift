@@ -3,7 +3,7 @@ import Bytes
 import Synchronization
 
 /// What all connections share to decide over notifications: rejections, devices, and what waits for devices.
-final class Jury: Sendable {
+final class RejectionPolicy: Sendable {
   enum Rule: Sendable {
     case every(Countdown, ErrorResponse.Status)
     /// `slot` is the connection's count of notifications until the next one it hits.
@@ -25,7 +25,7 @@ final class Jury: Sendable {
   let probabilities: [Double]
   let devices: DevicePopulation
   /// Nothing but the protocol's rules can speak against a notification, and every device is there to get it.
-  let isQuiet: Bool
+  let acceptsEverything: Bool
   let seed: UInt64
   let store: Mutex<OfflineStore>
   private let topics = Mutex<[String: UInt32]>([:])
@@ -46,7 +46,7 @@ final class Jury: Sendable {
     self.rules = rules
     self.probabilities = probabilities
     devices = options.devices
-    isQuiet = rules.isEmpty && options.devices.isAllActive
+    acceptsEverything = rules.isEmpty && options.devices.isAllActive
     seed = options.behavior.seed
     store = Mutex(OfflineStore(options.offline))
   }

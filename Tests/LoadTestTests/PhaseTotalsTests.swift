@@ -5,7 +5,7 @@ import Testing
 @testable import LoadTest
 
 @Suite("Books of phases")
-struct PhaseBooksTests {
+struct PhaseTotalsTests {
   @Test("A connection's positions are each of one phase, of the one that was on when they were written")
   func marks() {
     var marks = PhaseMarks(in: .connect)
@@ -53,7 +53,7 @@ struct PhaseBooksTests {
   @Test("Stalls of several loops at one time are one; the measured phase has its part of them")
   func stallBooks() {
     let ms: Int64 = 1_000_000
-    var books = StallBooks(began: 0)
+    var books = StallRecorder(began: 0)
     books.note([.init(from: 100 * ms, to: 120 * ms)])
     books.measured = (1_000 * ms, 3_000 * ms)
     books.note([.init(from: 900 * ms, to: 1_100 * ms), .init(from: 950 * ms, to: 1_150 * ms)])
@@ -72,31 +72,31 @@ struct PhaseBooksTests {
   }
 
   @Test("What was due while a loop did not look is its own; what waits while it looks is not")
-  func absences() {
+  func pauses() {
     let ms: Int64 = 1_000_000
-    var absences = Absences()
-    for time in 0...100 { absences.look(at: Int64(time) * ms) }
-    #expect(absences.share(from: 50 * ms, to: 100 * ms) == 0)
+    var pauses = LoopPauses()
+    for time in 0...100 { pauses.notePoll(at: Int64(time) * ms) }
+    #expect(pauses.share(from: 50 * ms, to: 100 * ms) == 0)
     // Due since the look before: it is written as soon as it is seen.
-    #expect(absences.share(from: 99 * ms + 1, to: 100 * ms + 5) == 1_000_004 - 0)
-    absences.look(at: 400 * ms)
-    for time in 401...500 { absences.look(at: Int64(time) * ms) }
-    absences.look(at: 550 * ms)
-    absences.look(at: 551 * ms)
+    #expect(pauses.share(from: 99 * ms + 1, to: 100 * ms + 5) == 1_000_004 - 0)
+    pauses.notePoll(at: 400 * ms)
+    for time in 401...500 { pauses.notePoll(at: Int64(time) * ms) }
+    pauses.notePoll(at: 550 * ms)
+    pauses.notePoll(at: 551 * ms)
     // 300 ms and 50 ms of it; of one that became due in the first absence, what was left of that.
-    #expect(absences.share(from: 90 * ms, to: 551 * ms) == 350 * ms)
-    #expect(absences.share(from: 250 * ms, to: 551 * ms) == 200 * ms)
-    #expect(absences.share(from: 450 * ms, to: 551 * ms) == 50 * ms)
-    #expect(absences.share(from: 600 * ms, to: 551 * ms) == 0)
+    #expect(pauses.share(from: 90 * ms, to: 551 * ms) == 350 * ms)
+    #expect(pauses.share(from: 250 * ms, to: 551 * ms) == 200 * ms)
+    #expect(pauses.share(from: 450 * ms, to: 551 * ms) == 50 * ms)
+    #expect(pauses.share(from: 600 * ms, to: 551 * ms) == 0)
     // Who leaves work that could be done, again and again, is late however often it looks.
     for time in 1...1_000 {
-      absences.isBusy = true
-      absences.look(at: 551 * ms + Int64(time) * 100_000)
+      pauses.isBusy = true
+      pauses.notePoll(at: 551 * ms + Int64(time) * 100_000)
     }
-    #expect(absences.share(from: 551 * ms, to: 651 * ms) == 100 * ms)
-    absences.look(at: 652 * ms)
-    absences.look(at: 653 * ms)
-    #expect(absences.share(from: 650 * ms, to: 653 * ms) == 1 * ms)
+    #expect(pauses.share(from: 551 * ms, to: 651 * ms) == 100 * ms)
+    pauses.notePoll(at: 652 * ms)
+    pauses.notePoll(at: 653 * ms)
+    #expect(pauses.share(from: 650 * ms, to: 653 * ms) == 1 * ms)
   }
 
   @Test("A delay of the loop's clock counts for each of its milliseconds, with what was left of it")

@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 
 /// Where the dissector's records go, and the totals over them.
-struct RecordOutlet<Sink: RecordSink> {
+struct RecordEmitter<Sink: RecordSink> {
   var sink: Sink
   var summary = SummaryRecord()
 
@@ -11,7 +11,7 @@ struct RecordOutlet<Sink: RecordSink> {
 
   /// Bytes that were passed over.
   @inline(never)
-  mutating func report(_ damage: StreamDamage<Mark>, _ direction: Direction, _ connection: Int) {
+  mutating func report(_ damage: StreamDamage<CapturePosition>, _ direction: Direction, _ connection: Int) {
     let place = RecordPlace(
       connection: connection, time: damage.mark.time, packet: damage.mark.packet, offset: damage.offset,
       length: damage.length)

@@ -8,7 +8,7 @@ import NIOPosix
 /// A task or a timer does not do: a loop runs all that are due before it looks at its sockets, and those that take long
 /// make each other due, as a burst of writes and a tick over many connections, until nothing is read any more. So this
 /// is a socket itself: a pipe, whose other end gets a byte.
-final class SocketTurn: ChannelInboundHandler {
+final class LoopTickPipe: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
   private let channel: any Channel

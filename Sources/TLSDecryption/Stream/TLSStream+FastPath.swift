@@ -7,7 +7,7 @@ import TLSFoundation
 extension TLSStream {
   /// Reads records of data for as long as they open. Returns where the first other one begins, which the careful way must
   /// read; `nil` when all bytes were read.
-  func readStraight(
+  func readFastPath(
     _ bytes: RawSpan, _ direction: TLSDirection, _ decryptor: RecordDecryptor, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Int? {

@@ -1,7 +1,7 @@
 import PacketCapture
 
 /// The packet that brought certain bytes, and its time.
-struct Mark: Sendable {
+struct CapturePosition: Sendable {
   var time: Timestamp
   var packet: Int
 }
