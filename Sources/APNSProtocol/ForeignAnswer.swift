@@ -53,7 +53,7 @@ public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
       case .ssh: "SSH"
       case .greeting: "the greeting of a mail or file server"
       case .text: "text"
-      case .bytes: "bytes of no protocol that is known here"
+      case .bytes: "bytes of an unknown protocol"
       }
     var hex = ByteWriter(capacity: 2 * bytes.count)
     hex.write(hex: bytes.rawBytes)

@@ -13,7 +13,7 @@ public enum WholeFile {
     public var description: String {
       switch self {
       case .cannotOpen(let code), .readFailed(let code): SystemError.text(code)
-      case .longerThan(let length): "is longer than \(length) bytes"
+      case .longerThan(let length): "exceeds \(length) bytes"
       }
     }
   }

@@ -61,7 +61,7 @@ package struct RecordLines: ~Copyable {
     start = 0
     guard bytes.count <= Self.maximumLineLength else {
       cut = FileFailure(
-        .unusable, "\(path):\(number + 1)", "the line is longer than \(Self.maximumLineLength) bytes")
+        .unusable, "\(path):\(number + 1)", "the line exceeds \(Self.maximumLineLength) bytes")
       return
     }
     while true {

@@ -118,7 +118,7 @@ public struct Dissection<Sink: RecordSink> {
     let unread = outcome.linkTypes.filter { !$0.isSupported }
     let matching = dissector.output.summary.packets - packetsBefore
     if filter != nil && outcome.packets > 0 && matching == 0 {
-      outcome.warnings.append("the filter matches none of its \(outcome.packets) packets")
+      outcome.warnings.append("the filter matches none of the \(outcome.packets) packets")
     }
     outcome.warnings += (end?.warnings ?? []) + (unread.isEmpty ? [] : [Self.warning(unread)])
     return outcome
@@ -128,7 +128,7 @@ public struct Dissection<Sink: RecordSink> {
   private static func warning(_ unread: [LinkType]) -> String {
     let names = unread.prefix(8).map(\.description).joined(separator: ", ")
     let more = unread.count > 8 ? " and \(unread.count - 8) more" : ""
-    return "packets of link type \(names)\(more) are not read"
+    return "packets of unsupported link type \(names)\(more) are skipped"
   }
 
   /// One key log of all blocks: a hostile file has millions of them.

@@ -25,8 +25,8 @@ struct DumpGuess {
       let likely = found.map { $0.1.credible } ?? 0
       throw CaptureError(
         .notACapture,
-        "neither a packet capture nor a dump of this protocol (of its first \(sample.byteCount) bytes \(likely) are in "
-          + "records that are likely); --stream says what a damaged dump holds",
+        "neither a packet capture nor a dump of this protocol: of the first \(sample.byteCount) bytes \(likely) look like "
+          + "records; give --stream to read a damaged dump",
         beginning: Array(copying: sample.extracting(0..<min(sample.byteCount, CaptureError.keptLength))))
     }
     contents = best.0

@@ -60,9 +60,9 @@ public final class TableWriter: RecordSink {
       if let discarded = record.discarded { details += "  \(discarded) discarded" }
       if let latency = record.latencyNanoseconds { details += "  after \(Self.decimal(Double(latency) / 1e6, 1)) ms" }
     } else if record.isAmbiguous {
-      details += "  may name a notification or none"
+      details += "  may or may not name a notification"
     } else {
-      details += "  names nothing that was seen"
+      details += "  names an unknown identifier"
     }
     line(record.place, "error", details)
   }

@@ -58,7 +58,7 @@ struct UnreadConnections {
         .undecryptedConnection, encrypted,
         "\(encrypted) of \(total) connections \(are(encrypted)) encrypted"
           + (withoutSecret == encrypted
-            ? "; give --keys with the secrets" : "; each connection's record says what it lacks"))
+            ? "; give --keys with the secrets" : "; the record of each connection says what is missing"))
     }
     if partlyEncrypted > 0 {
       add(
@@ -80,7 +80,7 @@ struct UnreadConnections {
     let more = sorted.dropFirst(Self.listed).reduce(0) { $0 + $1.value } + (hasRead ? 0 : uncounted)
     if more > 0 { add(.otherProtocol, more, "\(more) further connections speak another protocol") }
     if !hasRead && empty > 0 {
-      add(.emptyConnection, empty, "\(empty) of \(total) connections carried no byte")
+      add(.emptyConnection, empty, "\(empty) of \(total) connections carried no data")
     }
     return rows
   }
@@ -88,11 +88,11 @@ struct UnreadConnections {
   private static func nothing(_ summary: InspectionReport.Summary) -> String {
     if summary.connections > 0 {
       let count = summary.connections == 1 ? "1 connection" : "\(summary.connections) connections"
-      return "no notification and no feedback was read, of \(count): nothing is known of what was sent"
+      return "no notifications or feedback found in \(count)"
     }
     return summary.packets > 0
-      ? "no notification and no feedback was read: none of \(summary.packets) packets is of a TCP connection"
-      : "no notification and no feedback was read: there is no packet"
+      ? "no notifications or feedback found: none of the \(summary.packets) packets belongs to a TCP connection"
+      : "no notifications or feedback found: there are no packets"
   }
 }
 

@@ -112,7 +112,7 @@ extension LatencyHistogram: Codable {
     func end(_ key: CodingKeys, kept: Int) throws -> Int {
       guard let shown = try container.decodeIfPresent(Double.self, forKey: key) else { return kept }
       guard shown >= 0, histogram.valuesAreEquivalent(UInt64(measured(shown)), UInt64(kept)) else {
-        throw corrupted("\(key.stringValue) \(shown) is none of the values")
+        throw corrupted("\(key.stringValue) \(shown) is not among the values")
       }
       return measured(shown)
     }

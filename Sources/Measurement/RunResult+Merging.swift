@@ -91,7 +91,7 @@ extension RunResult {
       )
     }
     for result in [a, b] where !result.hasUnits {
-      throw MergeError(description: "\(part.name): a histogram is in a unit that is not its own")
+      throw MergeError(description: "\(part.name): a histogram has the wrong unit")
     }
   }
 
@@ -238,7 +238,8 @@ extension RunResult {
     return parts.dropFirst().compactMap { part in
       let (a, b) = (first.result.plan, part.result.plan)
       let names = Set(a.keys).union(b.keys).subtracting(["segment", "keylog"]).filter { a[$0] != b[$0] }.sorted()
-      return names.isEmpty ? nil : "\(part.name) has another plan than \(first.name): \(names.joined(separator: ", "))"
+      return names.isEmpty
+        ? nil : "the plan of \(part.name) differs from that of \(first.name): \(names.joined(separator: ", "))"
     }
   }
 
@@ -275,7 +276,7 @@ extension RunResult {
       do {
         verdict.thresholds.append(try Threshold(expression).judge(merged))
       } catch {
-        warnings.append("a threshold cannot be judged again: \(error)")
+        warnings.append("a threshold cannot be evaluated again: \(error)")
       }
     }
     return verdict

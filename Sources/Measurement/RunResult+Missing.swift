@@ -19,11 +19,11 @@ struct Missing {
       var text = "1/1"
       if case .text(let told) = part.result.plan["segment"] { text = told }
       guard let of = Segments(text) else {
-        misfits.append("\(part.name): '\(text)' is no segment")
+        misfits.append("\(part.name): '\(text)' is not a segment")
         continue
       }
       guard segments == nil || segments?.count == of.count else {
-        misfits.append("\(part.name) is a part of another number of segments than \(parts[0].name)")
+        misfits.append("\(part.name) and \(parts[0].name) have different numbers of segments")
         continue
       }
       if segments == nil { segments = of } else { segments?.add(of) }
@@ -105,7 +105,7 @@ extension RunResult {
     warnings.removeAll { said.contains($0) }
     let after = (afterS * 10).rounded() / 10
     let reason =
-      "the run did not come to its end: these are its books after \(after) s of the phase '\(phase.rawValue)'"
+      "the run did not finish: these are its books after \(after) s of the phase '\(phase.rawValue)'"
     warnings.insert(reason, at: 0)
     (verdict.outcome, verdict.reasons) = (.unproven, [reason])
   }
@@ -114,6 +114,6 @@ extension RunResult {
 extension Missing {
   /// That one run was lost, for its own document.
   fileprivate static func lostRun(_ result: RunResult) -> RunResult.Verdict.Invariant {
-    .init(runs, holds: false, detail: "these are the last books it kept")
+    .init(runs, holds: false, detail: "these are the last books that were saved")
   }
 }

@@ -68,7 +68,7 @@ extension RunResult {
     func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }
     guard let overlap = merged.overlapS else {
       return merged.together
-        ? [] : [overlapWarning + " for a time that a document does not tell, so there are no rates"]
+        ? [] : [overlapWarning + " for an unknown time, so there are no rates"]
     }
     if !merged.together {
       return [

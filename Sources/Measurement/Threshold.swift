@@ -68,12 +68,12 @@ public struct Threshold: Sendable, Equatable {
     name = String(text[..<sign])
     guard Self.names[name] != nil else {
       throw SyntaxError(
-        description: "'\(name)' is nothing that is measured: \(Self.names.keys.sorted().joined(separator: ", "))")
+        description: "unknown metric '\(name)'; available: \(Self.names.keys.sorted().joined(separator: ", "))")
     }
     if rest.contains(where: { $0 == "<" || $0 == ">" }) {
       throw SyntaxError(
         description:
-          "'\(expression)' is more than one condition; give each as an argument of its own, with a space between")
+          "'\(expression)' is more than one condition; give each as a separate argument")
     }
     guard let comparison = Comparison(rawValue: symbol) else {
       throw SyntaxError(description: "'\(expression)' has no < or >")
@@ -124,7 +124,7 @@ public struct Threshold: Sendable, Equatable {
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
     let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
     guard never > 0, Double(never) > (1 - quantile) * Double(all) else { return nil }
-    return "\(never) of \(all) that were due were never sent"
+    return "\(never) of \(all) due notifications were never sent"
   }
 
   private static let quantiles: [(suffix: String, value: Double)] = [
@@ -157,18 +157,18 @@ public struct Threshold: Sendable, Equatable {
 
     private var examples: String {
       switch self {
-      case .time: "a time, as 500us, 5ms or 2s"
-      case .share: "a share, as 0.1% or 1e-4"
-      case .bytes: "bytes, as 1000000 or 64MiB"
-      case .rate: "a rate, as 500, 100k or 1.5M"
-      case .count: "a count, as 0, 500 or 10k"
+      case .time: "a time such as 500us, 5ms or 2s"
+      case .share: "a share such as 0.1% or 1e-4"
+      case .bytes: "bytes such as 1000000 or 64MiB"
+      case .rate: "a rate such as 500, 100k or 1.5M"
+      case .count: "a count such as 0, 500 or 10k"
       }
     }
 
     func bound(_ text: Substring, in expression: String) throws(SyntaxError) -> Double {
       if let number = number(text) { return number }
       let hasNumber = text.first.map { $0.isNumber || "+-.".contains($0) } ?? false
-      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is none" : "is no number"
+      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is none" : "is not a number"
       throw SyntaxError(description: "'\(expression)' takes \(examples); '\(text)' \(lack)")
     }
 

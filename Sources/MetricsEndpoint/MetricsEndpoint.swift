@@ -60,7 +60,7 @@ public final class MetricsEndpoint: Sendable {
         }
       }
     do {
-      guard (0...65_535).contains(port) else { throw StartError(description: "no port has that number") }
+      guard (0...65_535).contains(port) else { throw StartError(description: "invalid port number") }
       // The resolver may take seconds, and `bind(host:port:)` asks it on the thread it is called on.
       let address = try await NIOThreadPool.singleton.runIfActive {
         try SocketAddress.makeAddressResolvingHost(host, port: port)

@@ -76,7 +76,7 @@ final class RequestHandler: ChannelInboundHandler {
     case (_, HTTPParserError.headerOverflow):
       send(.text(.requestHeaderFieldsTooLarge, "The request is too long."), isHead: false, context)
     case (_, is HTTPParserError):
-      send(.text(.badRequest, "That is no HTTP request."), isHead: false, context)
+      send(.text(.badRequest, "Not an HTTP request."), isHead: false, context)
     default:
       context.close(promise: nil)
     }
@@ -100,11 +100,12 @@ final class RequestHandler: ChannelInboundHandler {
     let path = head.uri.prefix { $0 != "?" }
     let isHead = head.method == .HEAD
     guard path == "/metrics" || path == "/" else {
-      return send(.text(.notFound, "There is only /metrics."), isHead: isHead, context)
+      return send(.text(.notFound, "Not found; the only path is /metrics."), isHead: isHead, context)
     }
     guard isHead || head.method == .GET else {
       let allowed: HTTPHeaders = ["Allow": "GET, HEAD"]
-      return send(.text(.methodNotAllowed, "Only GET and HEAD.", headers: allowed), isHead: false, context)
+      return send(
+        .text(.methodNotAllowed, "Method not allowed; use GET or HEAD.", headers: allowed), isHead: false, context)
     }
     guard path == "/metrics" else { return send(.text(.ok, "Metrics: /metrics"), isHead: isHead, context) }
     state = .answering

@@ -254,6 +254,6 @@ public struct CaptureFile: ~Copyable {
   }
 
   private static func cutShort(_ packetCount: Int) -> String {
-    "the file is cut short in the middle of a record, after packet \(packetCount); what is whole was read"
+    "the file ends in the middle of a record, after packet \(packetCount); all complete records were read"
   }
 }

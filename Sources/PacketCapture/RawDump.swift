@@ -22,10 +22,10 @@ public struct RawDump: ~Copyable {
       decoded = dump.bytes
       format = .hex
       if !fits {
-        warnings.append("the hex dump is over the limit of \(limit) bytes; the rest was not read")
+        warnings.append("the hex dump exceeds the limit of \(limit) bytes; the rest was not read")
       }
       if let line = dump.firstBadLine {
-        warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were passed over")
+        warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were skipped")
       }
       if let warning = input.warning { warnings.append(warning) }
     } else {

@@ -22,7 +22,7 @@ public final class KeyLogFile: Sendable {
     let mode = status.st_mode & 0o777
     warning =
       isFile && mode & 0o077 != 0
-      ? "\(path): others may use this file, whose mode is \(String(mode, radix: 8)), and it gets the secrets of connections"
+      ? "\(path): the file is accessible to others (mode \(String(mode, radix: 8))), but would hold the secrets of connections"
       : nil
     descriptor = opened
   }
@@ -37,7 +37,7 @@ public final class KeyLogFile: Sendable {
     // Safe: the array lives through the call.
     let written = unsafe write(descriptor, bytes, bytes.count)
     guard written != bytes.count else { return }
-    let text = written < 0 ? SystemError.text(errno) : "no room for a whole line"
+    let text = written < 0 ? SystemError.text(errno) : "no space for a complete line"
     problem.withLock { if $0 == nil { $0 = text } }
   }
 }

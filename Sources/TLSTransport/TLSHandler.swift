@@ -83,7 +83,7 @@ public final class TLSHandler: ChannelDuplexHandler {
       timeout = context.eventLoop.assumeIsolated().scheduleTask(in: handshakeTimeout) {
         guard self.state == .handshaking else { return }
         let milliseconds = handshakeTimeout.nanoseconds / 1_000_000
-        self.fail(context, TLSError(.handshake, "TLS handshake not finished after \(milliseconds) ms"))
+        self.fail(context, TLSError(.handshake, "TLS handshake not completed within \(milliseconds) ms"))
       }
     }
     continueHandshake(context)
@@ -111,7 +111,7 @@ public final class TLSHandler: ChannelDuplexHandler {
   }
 
   private static let closedEarly = TLSError(
-    .closedDuringHandshake, "closed by the peer before the TLS handshake was over")
+    .closedDuringHandshake, "closed by the peer during the TLS handshake")
 
   // MARK: in
 

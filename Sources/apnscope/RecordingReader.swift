@@ -66,7 +66,7 @@ struct RecordingReader<Sink: RecordSink> {
     if Interrupt.isRequested { return ExitStatus.interrupted }
     if let failure { return failure }
     guard strict else { return .success }
-    if !summary.hasRead { complain("no notification and no feedback was read") }
+    if !summary.hasRead { complain("no notifications or feedback found") }
     return summary.isDamaged || hasWarnings || !summary.hasRead ? ExitStatus.damaged : .success
   }
 }

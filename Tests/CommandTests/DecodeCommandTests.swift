@@ -151,7 +151,7 @@ struct DecodeCommandTests {
       let outcome = try command.run("decode", "twice.gz")
       #expect(outcome.status == 65)
       #expect(outcome.output == "")
-      #expect(outcome.errors == "apnscope: twice.gz: is compressed twice; unpack it once\n")
+      #expect(outcome.errors == "apnscope: twice.gz: is compressed twice; decompress it once\n")
     }
   }
 
@@ -168,7 +168,7 @@ struct DecodeCommandTests {
       let outcome = try command.run("decode", "program")
       #expect(outcome.status == 65)
       #expect(outcome.output == "")
-      #expect(outcome.errors.contains("--stream says what a damaged dump holds"))
+      #expect(outcome.errors.contains("give --stream to read a damaged dump"))
       #expect(try command.run("decode", "--stream", "gateway", "program").status == 0)
     }
   }

@@ -221,7 +221,7 @@ struct IdentityCommandTests {
       let topic = String(repeating: "x", count: 129)
       let outcome = try command.run("identity", "--directory", "ids", "--topic", topic)
       #expect(outcome.status == 64)
-      #expect(outcome.errors.contains("has 129 bytes; 128 are the most."))
+      #expect(outcome.errors.contains("has 129 bytes; the limit is 128."))
     }
   }
 

@@ -59,7 +59,7 @@ struct LoadPayloadTests {
       try command.write(Array(#"{"type":"summary"}"#.utf8), "none.jsonl")
       try command.write([UInt8](repeating: 0x20, count: 17 << 20), "long.jsonl")
       for (file, status, text) in [
-        ("bad.jsonl", 65, "bad.jsonl:3: payload_length"), ("cut.jsonl", 65, "cut.jsonl:2: it is no JSON"),
+        ("bad.jsonl", 65, "bad.jsonl:3: 'payload_length'"), ("cut.jsonl", 65, "cut.jsonl:2: not a JSON object"),
         ("none.jsonl", 65, "no notification"), ("long.jsonl", 65, "long.jsonl:1: the line is longer"),
         ("gone.jsonl", 66, "No such file"), (".", 74, "directory"),
       ] as [(String, Int32, String)] {

@@ -132,8 +132,8 @@ struct ReportTraceTests {
       for (complaint, start) in zip(
         complaints,
         [
-          "bad.jsonl:2: command is more than 2", "bad.jsonl:6: it is no JSON", "bad.jsonl:10: it is no JSON",
-          "bad.jsonl:21: it is no record", "bad.jsonl:22: missing_bytes is", "bad.jsonl:23: connection 987654321",
+          "bad.jsonl:2: 'command' exceeds 2", "bad.jsonl:6: not a JSON object", "bad.jsonl:10: not a JSON object",
+          "bad.jsonl:21: not a record", "bad.jsonl:22: 'missing_bytes' ", "bad.jsonl:23: connection 987654321",
         ])
       {
         #expect(complaint.contains(start), "\(complaint)")

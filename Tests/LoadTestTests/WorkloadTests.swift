@@ -231,11 +231,11 @@ struct BadPlan: Sendable, CustomTestStringConvertible {
   }
 
   static let all = [
-    BadPlan("at least one token") { $0.tokens = 0 },
-    BadPlan("at least one token") { $0.tokens = .min },
-    BadPlan("a token has 1 to 65535 bytes") { $0.tokenLength = 0 },
-    BadPlan("a token has 1 to 65535 bytes") { $0.tokenLength = 65_536 },
-    BadPlan("257 different tokens of length 1") { ($0.tokens, $0.tokenLength) = (257, 1) },
+    BadPlan("the number of tokens must be at least 1") { $0.tokens = 0 },
+    BadPlan("the number of tokens must be at least 1") { $0.tokens = .min },
+    BadPlan("the length of tokens must be 1 to 65535 bytes") { $0.tokenLength = 0 },
+    BadPlan("the length of tokens must be 1 to 65535 bytes") { $0.tokenLength = 65_536 },
+    BadPlan("fewer than 257 values") { ($0.tokens, $0.tokenLength) = (257, 1) },
     BadPlan("8 bytes or more") { ($0.tokens, $0.tokenLength, $0.faults) = (1, 7, [.invalidToken: 0.1]) },
     BadPlan("no number 4 among 4") { ($0.segment, $0.segments) = (4, 4) },
     BadPlan("no number -1") { $0.segment = -1 },

@@ -20,13 +20,13 @@ struct ThresholdTests {
   @Test(
     "What is no condition is refused with the reason",
     arguments: [
-      ("send_lag_p99<5", "takes a time, as 500us, 5ms or 2s; '5' has no unit"),
+      ("send_lag_p99<5", "takes a time such as 500us, 5ms or 2s; '5' has no unit"),
       ("send_lag_p99<5%", "'5%' is none"), ("accepted_per_s>5ms", "takes a rate"),
       ("rejected_rate<1k", "takes a share"),
       ("unknown<1s", "takes a count"), ("max_rss_bytes<many", "takes bytes"),
-      ("send_lag_p99<nan", "takes a time, as 500us, 5ms or 2s; 'nan' is no number"),
+      ("send_lag_p99<nan", "takes a time such as 500us, 5ms or 2s; 'nan' is not a number"),
       ("unknown<inf", "takes a count"), ("unknown<", "takes a count"),
-      ("send_lag_p99<5ms,accepted_per_s>900", "is more than one condition"), ("a<1", "'a' is nothing that is measured"),
+      ("send_lag_p99<5ms,accepted_per_s>900", "is more than one condition"), ("a<1", "unknown metric 'a'"),
       ("send_lag_p99=5ms", "has no < or >"),
     ])
   func refused(expression: String, reason: String) {

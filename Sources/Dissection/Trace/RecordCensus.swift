@@ -33,12 +33,12 @@ struct RecordCensus {
       ("notifications", found.notifications, max(told.notifications, toldByConnections.notifications)),
       ("error responses", found.errorResponses, max(told.errorResponses, toldByConnections.errorResponses)),
       ("feedback tuples", found.feedbackTuples, max(told.feedbackTuples, toldByConnections.feedbackTuples)),
-      ("gaps", found.gaps, told.gaps), ("malformed stretches and frames", found.malformed, told.malformed),
+      ("gaps", found.gaps, told.gaps), ("malformed ranges and frames", found.malformed, told.malformed),
     ]
     var parts = counts.filter { $0.1 < $0.2 }.map { "\($0.1) of \($0.2) \($0.0)" }
-    if summaries == 0 { parts.append("no summary, so that more may be missing") }
+    if summaries == 0 { parts.append("no summary, so more records may be missing") }
     guard !parts.isEmpty else { return nil }
-    return "The records are partial: there are only \(parts.joined(separator: ", ")). What is told is of these."
+    return "The records are incomplete: they have only \(parts.joined(separator: ", ")). What is told is of these."
   }
 }
 

@@ -118,7 +118,7 @@ public struct RecordReader: ~Copyable {
   public mutating func read(_ line: RawSpan, into sink: inout some RecordSink) throws(RecordError) {
     if Self.firstType(of: line) == "notification" { return try notification(line, &sink) }
     guard let fields = try Self.fields(line) else { return }
-    guard let type = fields.text("type") else { throw RecordError("it is no record: it has no type") }
+    guard let type = fields.text("type") else { throw RecordError("not a record: missing field 'type'") }
     switch type {
     case "notification": try notification(line, &sink)
     case "capture": try capture(fields, &sink)
@@ -126,7 +126,7 @@ public struct RecordReader: ~Copyable {
     case "feedback": try feedback(fields, &sink)
     case "gap":
       guard let reason = fields.text("reason").flatMap(GapRecord.Reason.init) else {
-        throw RecordError("reason is none that is known")
+        throw RecordError("unknown 'reason'")
       }
       sink.receive(GapRecord(place: try place(fields), direction: Self.direction(fields), reason: reason))
       summary.gaps += 1
@@ -201,13 +201,13 @@ public struct RecordReader: ~Copyable {
     let own = number + base
     guard open[own] == nil else { return own }
     guard open.count < limits.connections else {
-      throw RecordError("more than \(limits.connections) connections are open at a time (--max-connections)")
+      throw RecordError("more than \(limits.connections) connections open at a time; raise --max-connections")
     }
     if own > highest + 1 || own < highest, let lowest = open.keys.min(),
       max(own, highest) - min(own, lowest) > limits.connections
     {
       throw RecordError(
-        "connection \(number) is too far from \(lowest - base), which has not ended (--max-connections)")
+        "connection \(number) is too far from \(lowest - base), which has not ended; raise --max-connections")
     }
     let opened = files.indices.contains(file) ? files[file].opened[number] ?? time : time
     open[own] = Counts(opened: opened)
@@ -246,14 +246,14 @@ public struct RecordReader: ~Copyable {
         try notification.read(member, of: members)
       }
     }
-    guard notification.connection > 0 else { throw RecordError("it has no connection") }
+    guard notification.connection > 0 else { throw RecordError("missing field 'connection'") }
     output.removeAll()
     _ = try notification.encode(line, into: &output, scratch: &scratch)
     let layout: PushNotification.Layout
     do {
       layout = try PushNotification.Layout(parsing: output.bytes)
     } catch {
-      throw RecordError("its fields make no notification: \(error)")
+      throw RecordError("the fields do not form a notification: \(error)")
     }
     if let time = notification.time { place.time = Timestamp(nanoseconds: time) }
     if place.length == 0 { place.length = output.count }
@@ -276,7 +276,7 @@ public struct RecordReader: ~Copyable {
 
   private mutating func capture(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
     if let schema = try fields.number("schema"), schema != CaptureRecord.schema {
-      throw RecordError("records of schema \(schema); this apnscope knows schema \(CaptureRecord.schema)")
+      throw RecordError("unsupported schema \(schema) of records; this apnscope reads schema \(CaptureRecord.schema)")
     }
     endSegment(&sink)
     file += 1
@@ -349,7 +349,7 @@ public struct RecordReader: ~Copyable {
     var place = try fields.place()
     scratch.removeAll()
     guard let token = fields.text("token"), RecordText.write(hex: Array(token.utf8).rawBytes, into: &scratch) else {
-      throw RecordError("token is not hexadecimal")
+      throw RecordError("'token' is not hexadecimal")
     }
     let timestamp = UInt32(try fields.required("timestamp"))
     let index = try fields.number("index", most: Self.mostBytes) ?? 0

@@ -260,7 +260,7 @@ private final class Output: Sendable {
       guard state.withLock({ $0.hasEnded }) else { continue }
       waited += 100
       if waited >= Self.patience {
-        fail("nobody reads it")
+        fail("the pipe has no reader")
         return false
       }
     }

@@ -46,12 +46,12 @@ public struct DevicePopulation: Sendable {
   public init(shares: Shares) throws(DevicePopulationError) {
     let named = [("offline", shares.offline), ("uninstalled", shares.uninstalled), ("unknown", shares.unknown)]
     for (name, share) in named where !(share >= 0 && share <= 1) {
-      throw DevicePopulationError(.badShares, "the share of \(name) devices is \(share), not from 0 to 1")
+      throw DevicePopulationError(.badShares, "the share of \(name) devices is \(share); expected 0 to 1")
     }
     let sum = shares.offline + shares.uninstalled + shares.unknown
     // Decimal shares that make 1 on paper may be off by the last bit.
     guard sum <= 1 + 1e-9 else {
-      throw DevicePopulationError(.badShares, "the shares of devices make \(sum), which is more than 1")
+      throw DevicePopulationError(.badShares, "the shares of devices add up to \(sum); expected at most 1")
     }
     source = sum == 0 ? .allActive : .shares(Thresholds(shares))
   }

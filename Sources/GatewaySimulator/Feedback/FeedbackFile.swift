@@ -80,7 +80,7 @@ enum FeedbackFile {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw failed() }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      throw FeedbackListError(.cannotOpen, path, "is no plain file")
+      throw FeedbackListError(.cannotOpen, path, "is not a regular file")
     }
     // | "SQLite format 3\0" | … | 60: user version u32 | 64 | 68: application id u32 | … 100
     var header = [UInt8](repeating: 0, count: 100)
@@ -91,7 +91,7 @@ enum FeedbackFile {
       let isOurs =
         count == header.count && header.starts(with: Array("SQLite format 3\0".utf8))
         && header.rawBytes.uint32(at: 68) == UInt32(bitPattern: applicationID)
-      guard isOurs else { throw FeedbackListError(.notAFeedbackList, path, "is the file of another program") }
+      guard isOurs else { throw FeedbackListError(.notAFeedbackList, path, "is not a feedback list") }
     }
     if status.st_mode & 0o777 != 0o600, fchmod(descriptor, 0o600) != 0 { throw failed() }
     let log = path + "-wal"
@@ -112,7 +112,7 @@ enum FeedbackFile {
       }
     default:
       throw FeedbackListError(
-        .unknownVersion, path, "is a feedback list of version \(found); this program knows version \(version)")
+        .unknownVersion, path, "is a feedback list of version \(found); this program reads version \(version)")
     }
   }
 

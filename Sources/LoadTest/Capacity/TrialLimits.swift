@@ -34,7 +34,7 @@ public struct TrialLimits: Sendable {
   private func generatorTrouble(_ trial: CapacityTrial) -> [String] {
     var reasons: [String] = []
     if trial.cpuCores > 0.9 * Double(trial.availableCores) {
-      reasons.append("the generator used more than 90 % of its processor time")
+      reasons.append("the generator used more than 90 % of its available processor time")
     }
     if trial.waitedShare > Self.tolerableWait {
       reasons.append("the generator waited for a processor \(share(trial.waitedShare)) of the time")
@@ -43,7 +43,7 @@ public struct TrialLimits: Sendable {
       // A stall makes what is due meanwhile late by as much as its length, whatever the gateway does.
       if stalledS > Self.tolerableStall * trial.measuredS || longestMs * 1e3 > Double(lag) {
         reasons.append(
-          "the generator stood still for \(seconds(stalledS)) of a trial that measures \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
+          "the generator stalled for \(seconds(stalledS)) of a trial that measures \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
         )
       }
     } else if trial.loopLagP99Us > Self.tolerableLoopLag {
@@ -70,7 +70,7 @@ public struct TrialLimits: Sendable {
       reasons.append("\(trial.sendings.unknown) sendings were lost without an error")
     }
     if trial.notifications.abandoned > 0 {
-      reasons.append("\(trial.notifications.abandoned) notifications were given up")
+      reasons.append("\(trial.notifications.abandoned) notifications were abandoned")
     }
     if trial.errorShare > errorShare { reasons.append("a share of \(share(trial.errorShare)) was refused") }
     if trial.sendings.written > 0 {

@@ -329,7 +329,7 @@ final class ProviderConnection {
     guard case .connecting(let problem) = state, attempt == self.attempt else { return }
     state = .down
     failures += 1
-    runner.tally.countFailure(problem ?? "closed before it was open")
+    runner.tally.countFailure(problem ?? "closed before it was established")
     runner.reopen(self)
   }
 

@@ -85,7 +85,7 @@ public struct ReplayMaker: ~Copyable {
       return
     }
     guard entries.count < limit else {
-      throw RecordError("there are more than \(limit) notifications (--replay-limit)")
+      throw RecordError("more than \(limit) notifications; raise --replay-limit")
     }
     try append(notification, line)
   }
@@ -129,7 +129,7 @@ public struct ReplayMaker: ~Copyable {
   /// Throws when there was no notification.
   public consuming func finish() throws(Failure) -> Replay {
     try writeOut()
-    guard !entries.isEmpty else { throw .record(RecordError("there is no notification")) }
+    guard !entries.isEmpty else { throw .record(RecordError("no notifications")) }
     // Of the same time, the earlier in the file goes first.
     if !isSorted { entries.sort { ($0.time, $0.offset) < ($1.time, $1.offset) } }
     let first = entries[0].time

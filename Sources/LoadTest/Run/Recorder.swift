@@ -218,7 +218,7 @@ extension LoopRunner {
   var backlog: Int {
     guard pacer != nil else { return 0 }
     let notTaken = phase == .running ? min(owed, most - next) : 0
-    let resendQueue = resendQueue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
-    return notTaken + resendQueue + connections.reduce(0) { $0 + $1.batchCount }
+    let resends = resendQueue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
+    return notTaken + resends + connections.reduce(0) { $0 + $1.batchCount }
   }
 }

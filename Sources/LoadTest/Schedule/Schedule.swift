@@ -16,7 +16,7 @@ public struct Schedule: Sendable, Equatable {
     /// Nothing may be negative, and only `length` infinite, and that only when `from` and `to` are the same.
     public init(length: Double, from: Double, to: Double) {
       precondition(length >= 0 && from >= 0 && to >= 0 && from.isFinite && to.isFinite, "not a stage")
-      precondition(length.isFinite || from == to, "a ramp has an end")
+      precondition(length.isFinite || from == to, "a ramp needs a length")
       self.length = length
       self.from = from
       self.to = to
@@ -56,7 +56,7 @@ public struct Schedule: Sendable, Equatable {
 
   /// Only the last stage may be infinite.
   public init(stages: [Stage]) {
-    precondition(stages.dropLast().allSatisfy { $0.length.isFinite }, "stages behind one that never ends")
+    precondition(stages.dropLast().allSatisfy { $0.length.isFinite }, "a stage follows one that never ends")
     self.stages = stages
     var starts: [(time: Double, count: Double)] = []
     var (time, count) = (0.0, 0.0)

@@ -11,7 +11,7 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
     let parts = mix.parts.filter { $0.weight > 0 }
     let total = parts.reduce(0) { $0 + $1.weight }
     guard let first = parts.first, mix.parts.allSatisfy({ $0.weight >= 0 }), total.isFinite else {
-      throw Workload.PlanError("the weights of \(name) must be numbers from 0 on, and one must be above 0")
+      throw Workload.PlanError("the weights of \(name) must not be negative, and at least one must be positive")
     }
     var sum = 0.0
     values = parts.map(\.value)
@@ -48,11 +48,11 @@ struct FaultChoice: Sendable {
     for fault in WorkloadPlan.Fault.allCases {
       guard let share = shares[fault], share != 0 else { continue }
       guard (0...1).contains(share) else {
-        throw Workload.PlanError("the share of \(fault.rawValue) is not from 0 to 1")
+        throw Workload.PlanError("the share of \(fault.rawValue) must be 0 to 1")
       }
       sum += share
       // Shares as 0.1 are not exact, so those that make 1 may come out above it.
-      guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults are more than 1 together") }
+      guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults add up to more than 1") }
       ends.append((UInt64(share: sum), fault))
     }
     lastEnd = ends.last?.end

@@ -33,15 +33,19 @@ public final class Workload: Sendable {
   ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
   ///   - replay: what is sent instead of what the plan describes; its numbers are those of the stream.
   public init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
-    guard (1...65_535).contains(plan.tokenLength) else { throw PlanError("a token has 1 to 65535 bytes") }
-    guard plan.tokens > 0 else { throw PlanError("there has to be at least one token") }
+    guard (1...65_535).contains(plan.tokenLength) else {
+      throw PlanError("the length of tokens must be 1 to 65535 bytes")
+    }
+    guard plan.tokens > 0 else { throw PlanError("the number of tokens must be at least 1") }
     guard plan.tokenLength >= 8 || plan.tokens <= 1 << (8 * plan.tokenLength) else {
-      throw PlanError("there are no \(plan.tokens) different tokens of length \(plan.tokenLength)")
+      throw PlanError("a token of length \(plan.tokenLength) has fewer than \(plan.tokens) values")
     }
     guard plan.segments > 0, (0..<plan.segments).contains(plan.segment) else {
-      throw PlanError("segments count from 0, and there is no number \(plan.segment) among \(plan.segments)")
+      throw PlanError("segment \(plan.segment) does not exist among \(plan.segments), counted from 0")
     }
-    for part in plan.commands.parts where part.value > 2 { throw PlanError("there is no command \(part.value)") }
+    for part in plan.commands.parts where part.value > 2 {
+      throw PlanError("unknown command \(part.value); expected 0, 1 or 2")
+    }
     guard plan.tokenLength >= 8 || plan.faults[.invalidToken, default: 0] == 0 else {
       throw PlanError("only tokens of 8 bytes or more can be marked as invalid")
     }

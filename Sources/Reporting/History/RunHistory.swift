@@ -112,7 +112,7 @@ public final class RunHistory: Sendable {
     guard unsafe fstat(descriptor, &status) == 0 else {
       throw HistoryError(.cannotOpen, path, SystemError.text(errno))
     }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw HistoryError(.cannotOpen, path, "is no plain file") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw HistoryError(.cannotOpen, path, "is not a regular file") }
     // | "SQLite format 3\0" | … | 60: user version u32 | 64 | 68: application id u32 | … 100
     var header = [UInt8](repeating: 0, count: 100)
     // Safe: `pread` writes at most the buffer's length.

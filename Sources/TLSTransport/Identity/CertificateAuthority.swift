@@ -96,9 +96,9 @@ public struct CertificateAuthority: Sendable {
     guard !topic.isEmpty else { throw TLSError(.configuration, "a topic cannot be empty") }
     guard topic.utf8.count <= maximumTopicLength else {
       throw TLSError(
-        .configuration, "the topic \(topic) has \(topic.utf8.count) bytes; \(maximumTopicLength) are the most")
+        .configuration, "the topic \(topic) has \(topic.utf8.count) bytes; the limit is \(maximumTopicLength)")
     }
-    guard !topic.utf8.contains(0) else { throw TLSError(.configuration, "a topic cannot hold NUL") }
+    guard !topic.utf8.contains(0) else { throw TLSError(.configuration, "a topic cannot contain NUL") }
   }
 
   /// Apple's extensions of a certificate for the development (.1) and the production environment (.2).
@@ -121,7 +121,7 @@ public struct CertificateAuthority: Sendable {
     ERR_clear_error()
     let isName = (1...253 ~= name.utf8.count) && !name.hasPrefix(".") && !name.hasPrefix("-")
     guard isName, name.utf8.allSatisfy(Self.mayBeInHostName) else {
-      throw TLSError(.configuration, "'\(name)' is neither a host's name nor an IP address")
+      throw TLSError(.configuration, "'\(name)' is neither a host name nor an IP address")
     }
     return false
   }

@@ -33,7 +33,7 @@ enum CredentialFile {
     do {
       return try WholeFile.read(path, maximumLength: maximumLength)
     } catch .longerThan {
-      throw TLSError(.file, "\(path): is longer than 1 MiB, which no certificate or key is")
+      throw TLSError(.file, "\(path): exceeds 1 MiB, too long for a certificate or key")
     } catch {
       throw TLSError(.file, "\(path): \(error)")
     }

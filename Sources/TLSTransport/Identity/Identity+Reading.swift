@@ -43,7 +43,7 @@ extension Identity {
     }
     if let keyFile {
       throw TLSError(
-        .credentials, "\(file): is PKCS#12, which has its key inside; the key file \(keyFile) does not go with it")
+        .credentials, "\(file): is PKCS#12, which contains its key; remove the key file \(keyFile)")
     }
     try self.init(pkcs12: source, passPhrase: passPhrase)
   }

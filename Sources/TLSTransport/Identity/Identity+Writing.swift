@@ -24,7 +24,7 @@ extension Identity {
   /// - Throws: when the pass phrase holds NUL.
   public func pkcs12(_ form: PKCS12Form = PKCS12Form()) throws(TLSError) -> [UInt8] {
     guard !form.passPhrase.contains(0) else {
-      throw TLSError(.configuration, "a pass phrase of PKCS#12 cannot hold NUL")
+      throw TLSError(.configuration, "a pass phrase of PKCS#12 cannot contain NUL")
     }
     let phrase = form.passPhrase.map { CChar(bitPattern: $0) } + [0]
     let cipher = form.isLegacy ? NID_pbe_WithSHA1And3_Key_TripleDES_CBC : NID_aes_256_cbc

@@ -55,7 +55,7 @@ extension IdentityDirectory {
     for name in order.serverNames { try Self.check(serverName: name) }
     guard 1...Validity.maximumDays ~= order.days else {
       throw TLSError(
-        .configuration, "a certificate is made for 1 to \(Validity.maximumDays) days, not for \(order.days)")
+        .configuration, "a certificate is valid for 1 to \(Validity.maximumDays) days, not for \(order.days)")
     }
     guard (unsafe mkdir(path, 0o755)) == 0 || errno == EEXIST else { throw .file(path, errno) }
     let lock = try DirectoryLock(path)
@@ -89,7 +89,7 @@ extension IdentityDirectory {
     let (hasCertificate, hasKey) = (CredentialFile.exists(authorityFile), CredentialFile.exists(keyFile))
     guard !hasCertificate || hasKey else {
       throw TLSError(
-        .file, "\(keyFile): is missing; without it nothing can be added to the authority of \(authorityFile)")
+        .file, "\(keyFile): not found; it is needed to add to the authority of \(authorityFile)")
     }
     let authority: CertificateAuthority
     if hasCertificate {
@@ -116,7 +116,7 @@ extension IdentityDirectory {
       guard let part, unsafe part != Certificate.text(of: certificate, number) else { continue }
       throw TLSError(
         .configuration,
-        "\(authorityFile): is called \(authority.identity.subject), which cannot be changed; take another directory")
+        "\(authorityFile): is named \(authority.identity.subject), which cannot be changed; use another directory")
     }
   }
 

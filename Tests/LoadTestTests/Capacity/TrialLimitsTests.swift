@@ -63,7 +63,7 @@ struct TrialLimitsTests {
     #expect(long.verdict == .void)
     #expect(
       long.reasons.first
-        == "the generator stood still for 1.2 s of a trial that measures 10 s, at most 251 ms at a time")
+        == "the generator stalled for 1.2 s of a trial that measures 10 s, at most 251 ms at a time")
     // 1 % of the phase, and the limit of the lag: up to there it does not explain a failure.
     for (stalledS, longestMs, verdict) in [
       (0.101, 12, .void), (0.1, 50, .failed), (0.051, 50.5, .void), (0, 0, .failed),
