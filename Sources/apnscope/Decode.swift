@@ -15,16 +15,16 @@ struct Decode: ParsableCommand {
       Reads packet captures and raw dumps of gateway and feedback traffic, and writes one record for every \
       notification, error response, feedback tuple, gap, stretch of malformed bytes and connection, and a summary.
 
-      After a gap or damage it finds the next frame and goes on: every notification that is wholly in the recording is \
-      decoded, nothing is invented, and bytes that were passed over are named.
+      After a gap or damage, decoding resumes at the next frame: every notification that is complete in the recording is \
+      decoded, nothing is invented, and skipped bytes are reported.
 
-      TLS is decrypted when its secrets are there: in a key log (--keys), in the capture itself (pcapng), or in the \
-      server's RSA key (--server-key). A connection that stays closed says why in its record ("problem"), and --strict \
-      makes it exit code 65. Secrets are never printed.
+      TLS is decrypted with secrets from a key log (--keys), from the capture itself (pcapng), or with the \
+      server's RSA key (--server-key). Connections that cannot be decrypted report the reason ("problem"); with --strict \
+      they cause exit code 65. Secrets are never printed.
 
-      Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
-      Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number. \
-      Control characters and marks of direction are written as \\u009b, in CSV too.
+      Records go to standard output, warnings and progress to standard error. A closed pipe is not an error. \
+      Times are UTC, byte strings hexadecimal, lengths and offsets in bytes; "packet" is Wireshark's frame number. \
+      Control characters and bidirectional marks are written as \\u009b, also in CSV.
 
       Examples:
         apnscope decode --format table capture.pcap
@@ -53,17 +53,17 @@ struct Decode: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Write the secrets that opened something to this file: a key log for --keys that holds these connections only, readable by its owner only. Pass it on with a capture instead of a server's key.",
+        "Write the secrets that were used to this file: a key log of these connections only, readable by the owner only. Share it with a capture instead of the server's key.",
         valueName: "file"), completion: .file())
     var exportKeys: String?
 
-    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
+    @Flag(help: "Exit with 65 when anything is missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
 
-  @OptionGroup(title: "What is written") var records: RecordOptions
+  @OptionGroup(title: "Output") var records: RecordOptions
   @OptionGroup var recordings: RecordingsArgument
-  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 

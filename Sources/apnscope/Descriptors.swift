@@ -24,7 +24,7 @@ enum Descriptors {
 
   /// What a command says when not even one connection fits.
   static var problem: String {
-    "this process may open \(grouped(limit)) files at a time (ulimit -n), which is not enough for one connection; fewer --threads need fewer"
+    "this process may open \(grouped(limit)) files at a time (ulimit -n), too few for one connection; reduce --threads"
   }
 
   /// The soft limit of open files.

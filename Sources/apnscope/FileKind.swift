@@ -57,10 +57,10 @@ enum FileKind: Equatable {
     case .capture: "is a packet capture, which 'apnscope inspect', 'decode' and 'report' read"
     case .compressed:
       "is compressed, perhaps a packet capture, which 'apnscope inspect', 'decode' and 'report' read"
-    case .keyLog: "is a key log, to be given with --keys beside a capture"
+    case .keyLog: "is a key log; give it with --keys and a capture"
     case .result("load"): "is a result of 'apnscope load', which 'apnscope report', 'compare' and 'merge' read"
     case .result("simulate"):
-      "is a ledger of 'apnscope simulate', for 'apnscope report --ledger' beside a load's result"
+      "is a ledger of 'apnscope simulate', for 'apnscope report --ledger' with a result of 'apnscope load'"
     case .result("capacity"): "is a result of 'apnscope capacity', which 'apnscope report' reads"
     case .result(let command): "is a result of '\(command)'"
     }

@@ -104,7 +104,7 @@ struct LoadRun {
   /// Conditions are on the whole stream, which a segment is not.
   private func deferThresholds() {
     guard isSegment, !command.result.threshold.isEmpty else { return }
-    complain("--threshold is for the whole stream: 'apnscope merge' judges it when the segments are joined")
+    complain("--threshold is for the whole stream: 'apnscope merge' evaluates it when the segments are joined")
   }
 
   /// Standard output is the result's, so where it listens is said on standard error.

@@ -33,7 +33,7 @@ struct MergeInputs {
       }
     }
     guard parts.isEmpty else { return }
-    complain("there is no result to merge")
+    complain("no results to merge")
     throw ExitStatus.damaged
   }
 
@@ -74,7 +74,7 @@ struct MergeInputs {
     // A run that ends in this moment takes its partial result away.
     guard let later = ResultDocument.resultIfAny(of: partial) else { return }
     if later.started > whole.started {
-      miss("\(partial) is of a later run than \(path), and that run has not come to its end")
+      miss("\(partial) is of a later run than \(path), and that run did not finish")
     }
   }
 
@@ -89,9 +89,9 @@ struct MergeInputs {
       try add(data.subdata(in: range), "document \(index + 1) of standard input", isNamed: false)
     }
     if input.strayBytes > 0 {
-      complain("standard input: \(input.strayBytes) bytes between the documents are no JSON, and are left out")
+      complain("standard input: \(input.strayBytes) bytes between the documents are not JSON; skipped")
     }
-    if input.documents.isEmpty { miss("standard input has no document") }
+    if input.documents.isEmpty { miss("standard input contains no documents") }
   }
 
   private mutating func add(_ data: Data, _ name: String, isNamed: Bool) throws {
@@ -107,7 +107,7 @@ struct MergeInputs {
     case .document, .foreign:
       // It says what is wrong with it.
       if isNamed { _ = try ResultDocument.result(in: data, name) }
-      complain("\(name): is no result of 'load', and is left out")
+      complain("\(name): not a result of 'load'; skipped")
     }
   }
 
@@ -119,7 +119,7 @@ struct MergeInputs {
     }
     names[digest] = name
     guard parts.count < most else {
-      complain("there are more than \(grouped(most)) results; --max-results takes more")
+      complain("more than \(grouped(most)) results; raise --max-results")
       throw ExitStatus.damaged
     }
     parts.append(.init(name, try ResultDocument.result(in: data, name)))

@@ -66,7 +66,7 @@ final class PartialResult: Sendable {
         if let document { target.file.write(document) }
         if !target.hasComplained, let failure = target.file.failure {
           target.hasComplained = true
-          complain("\(path): \(SystemError.text(failure)); the run goes on, and leaves nothing newer if it is lost")
+          complain("\(path): \(SystemError.text(failure)); the run continues, but its saved books are not updated")
         }
       }
       state.withLock { state in

@@ -80,7 +80,7 @@ enum ResultDocument {
     do {
       return .document(kind: try decoder.decode(Header.self, from: data).kind)
     } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
-      return .unreadable(reason: "is cut or damaged: it is not JSON")
+      return .unreadable(reason: "is truncated or damaged: not JSON")
     } catch {
       return .foreign
     }
@@ -122,10 +122,10 @@ enum ResultDocument {
       return try decode(decoder)
     } catch let error as DecodingError {
       if let kind = FileKind(beginning: FileKind.beginning(of: path)) {
-        complain("\(path): \(kind.advice); it is no \(what.dropFirst(2))")
+        complain("\(path): \(kind.advice); expected \(what)")
         throw ExitStatus.damaged
       }
-      complain("\(path): is no \(what.dropFirst(2)): \(reason(of: error))")
+      complain("\(path): is not \(what): \(reason(of: error))")
       throw ExitStatus.damaged
     }
   }
@@ -136,11 +136,11 @@ enum ResultDocument {
         .joined(separator: ".")
     }
     switch error {
-    case .keyNotFound(let key, let context): return "'\(place(context, key))' is missing"
+    case .keyNotFound(let key, let context): return "missing field '\(place(context, key))'"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      return context.codingPath.isEmpty ? "it is no object" : "'\(place(context))' is of another type"
+      return context.codingPath.isEmpty ? "not an object" : "wrong type of value for '\(place(context))'"
     case .dataCorrupted(let context):
-      return context.codingPath.isEmpty ? "it is not JSON" : "'\(place(context))': \(context.debugDescription)"
+      return context.codingPath.isEmpty ? "not JSON" : "'\(place(context))': \(context.debugDescription)"
     @unknown default: return "\(error)"
     }
   }

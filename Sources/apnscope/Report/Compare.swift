@@ -49,7 +49,7 @@ struct Compare: ParsableCommand {
     completion: .file(extensions: ["json"]))
   var results: [String] = []
 
-  @Option(help: "What standard output gets: text (a table) or json.")
+  @Option(help: "Format of standard output: text (a table) or json.")
   var format = ResultOptions.Format.text
 
   @Option(

@@ -62,7 +62,7 @@ struct Report: ParsableCommand {
   var input: String
 
   @Option(
-    help: ArgumentHelp("The gateway's books of the same run, of 'apnscope simulate --ledger'.", valueName: "file"),
+    help: ArgumentHelp("The gateway's ledger of the same run ('apnscope simulate --ledger').", valueName: "file"),
     completion: .file(extensions: ["json"]))
   var ledger: String?
 
@@ -77,9 +77,9 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
 
-  @OptionGroup(title: "What is kept of traces") var tallies: TallyLimitOptions
+  @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
 
-  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 

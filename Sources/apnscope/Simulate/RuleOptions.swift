@@ -12,7 +12,7 @@ struct RuleOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Length of device tokens, or a range as 32..100; others get status 5.", valueName: "bytes",
+      "Length of device tokens, or a range, e.g. 32..100; others get status 5.", valueName: "bytes",
       default: NumberRange(32...32)), transform: NumberRange.parse)
   var tokenLength = NumberRange(32...32)
 

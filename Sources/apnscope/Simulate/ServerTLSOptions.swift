@@ -23,7 +23,7 @@ struct ServerTLSOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "TLS versions: one, or a range as 1.0..1.2. The default lets old clients in.", valueName: "versions",
+      "TLS versions: one, or a range, e.g. 1.0..1.2. The default lets old clients in.", valueName: "versions",
       default: TLSVersionRange(.tls10 ... .tls13)), transform: TLSVersionRange.parse)
   var tls = TLSVersionRange(.tls10 ... .tls13)
 
@@ -61,7 +61,7 @@ struct ServerTLSOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Append the secrets of all connections to this file (NSS key log), for 'apnscope decode --keys'. A new one is readable by its owner only; one that was there keeps its mode.",
+      "Append the secrets of all connections to this file (NSS key log), for 'apnscope decode --keys'. A new file is readable by the owner only; an existing file keeps its mode.",
       valueName: "file"), completion: .file())
   var keylog: String?
 

@@ -56,9 +56,9 @@ struct Simulate: AsyncParsableCommand {
 
   @OptionGroup(title: "Where") var listening: ListeningOptions
   @OptionGroup(title: "TLS") var tls: ServerTLSOptions
-  @OptionGroup(title: "What is accepted") var rules: RuleOptions
-  @OptionGroup(title: "What is refused, and how it is answered") var answers: AnswerOptions
-  @OptionGroup(title: "How connections are treated") var treatment: TreatmentOptions
+  @OptionGroup(title: "Accepted notifications") var rules: RuleOptions
+  @OptionGroup(title: "Rejections and responses") var answers: AnswerOptions
+  @OptionGroup(title: "Treatment of connections") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
   @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
