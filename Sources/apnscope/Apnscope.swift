@@ -86,7 +86,7 @@ struct Apnscope: AsyncParsableCommand {
     if Paths.exists(typed) {
       return "It is a file: use 'apnscope inspect' for a recording, 'apnscope report' for a result."
     }
-    return "There are \(names.joined(separator: ", "))."
+    return "Available: \(names.joined(separator: ", "))."
   }
 
   /// As a mistake that is found while the command line is read.

@@ -133,7 +133,7 @@ struct SettingsFile {
     let hint =
       nearest(name, of: grammar.forms.keys)
       .map { "; did you mean '\($0.replacing("-", with: "_"))'?" } ?? ""
-    complain("\(path): there is no setting '\(name.replacing("-", with: "_"))'\(hint)")
+    complain("\(path): unknown setting '\(name.replacing("-", with: "_"))'\(hint)")
     return ExitStatus.damaged
   }
 }

@@ -5,13 +5,13 @@ import Dissection
 struct TallyLimitOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Connections, and error responses, that are kept one by one; of further ones only totals are told.",
+      "Connections, and error responses, to keep individually; further ones are only counted.",
       valueName: "count"))
   var maxListed = Inspection.Limits().listed
 
   @Option(
     help: ArgumentHelp(
-      "Latest notifications, and lost ones, that are remembered to recognise them when they are sent again.",
+      "Latest notifications, and lost ones, to remember in order to recognise resends.",
       valueName: "count"))
   var maxRemembered = Inspection.Limits().remembered
 

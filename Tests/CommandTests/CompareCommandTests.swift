@@ -91,9 +91,9 @@ struct CompareCommandTests {
       try command.write(Array("{}".utf8), "empty.json")
       for (arguments, status, text) in [
         ("a.json", 64, "--"), ("a.json a.json a.json", 64, "--"), ("-- a.json", 64, "before --"),
-        ("a.json --fromat json -- a.json", 64, "--fromat"), ("a.json --", 64, "behind --"),
+        ("a.json --fromat json -- a.json", 64, "--fromat"), ("a.json --", 64, "after --"),
         ("--figure accepted_pers a.json a.json", 64, "accepted_per_s"),
-        ("--figure sustained_per_s a.json a.json", 64, "no figure"), ("a.json -- empty.json", 65, "empty.json"),
+        ("--figure sustained_per_s a.json a.json", 64, "Unknown figure"), ("a.json -- empty.json", 65, "empty.json"),
         ("a.json none.json", 66, "none.json"),
       ] as [(String, Int32, String)] {
         let outcome = try command.shell("$apnscope compare \(arguments)")

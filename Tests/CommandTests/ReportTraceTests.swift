@@ -105,7 +105,7 @@ struct ReportTraceTests {
       #expect(outcome.status == 0)
       #expect(
         outcome.errors
-          == "apnscope: out/: the report is not made from these files in it, which stay: run.json, ledger.json\n")
+          == "apnscope: out/: these files in the folder are not inputs of the report and stay: run.json, ledger.json\n")
       #expect(try command.read("out/run.json") == "measured")
     }
   }
@@ -142,7 +142,7 @@ struct ReportTraceTests {
       let added = bad.filter { !good.split(separator: "\n").contains($0) }
       #expect(
         added == [
-          "> **!** 6 lines of the records could not be read and are left out.",
+          "> **!** 6 lines of the records could not be read; skipped.",
           "> **!** 1 record is of a kind that is not known, and passed over.",
         ])
       let few = try command.run("report", "bad.jsonl", "--max-complaints", "2", "--output", "bad")

@@ -176,7 +176,7 @@ struct MeasuredPhaseTests {
       #expect(try !Threshold(expression).judge(result).passed, "\(expression)")
     }
     let judged = try Threshold("send_lag_max<3600s").judge(result)
-    #expect(judged.reason == "\(result.schedule.unsent) of \(lag.count) that were due were never sent")
+    #expect(judged.reason == "\(result.schedule.unsent) of \(lag.count) due notifications were never sent")
     // That it is more than some time is sure.
     #expect(try Threshold("send_lag_p99>1s").judge(result).passed)
   }

@@ -69,7 +69,7 @@ struct MissingPartsTests {
     #expect(parts[1].notifications.unknown == open && parts[1].sendings.unknown == open)
     #expect(parts[1].phases.last?.sendings.unknown == open)
     #expect(parts[1].interrupted == .init(phase: .measured, afterS: 4, cause: .lost))
-    #expect(Self.broken(parts[1]) == ["every run came to its end: these are the last books it kept"])
+    #expect(Self.broken(parts[1]) == ["every run came to its end: these are the last books that were saved"])
     #expect(parts[1].verdict.thresholds == [])
     #expect(parts[1].verdict.outcome == .unproven && parts[1].notifications.unproven >= open)
     #expect(parts[1].verdict.reasons?.count == 1 && parts[1].warnings.first == parts[1].verdict.reasons?.first)

@@ -11,7 +11,7 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
     let parts = mix.parts.filter { $0.weight > 0 }
     let total = parts.reduce(0) { $0 + $1.weight }
     guard let first = parts.first, mix.parts.allSatisfy({ $0.weight >= 0 }), total.isFinite else {
-      throw Workload.PlanError("the weights of \(name) must not be negative, and at least one must be positive")
+      throw Workload.PlanError("the weights of \(name) must be finite and not negative, and at least one positive")
     }
     var sum = 0.0
     values = parts.map(\.value)

@@ -41,7 +41,7 @@ public final class Workload: Sendable {
       throw PlanError("a token of length \(plan.tokenLength) has fewer than \(plan.tokens) values")
     }
     guard plan.segments > 0, (0..<plan.segments).contains(plan.segment) else {
-      throw PlanError("segment \(plan.segment) does not exist among \(plan.segments), counted from 0")
+      throw PlanError("segment \(plan.segment) is not in 0..<\(plan.segments)")
     }
     for part in plan.commands.parts where part.value > 2 {
       throw PlanError("unknown command \(part.value); expected 0, 1 or 2")

@@ -59,7 +59,7 @@ struct TargetOptions: ParsableArguments {
   var tls = TLSVersionRange(.tls12 ... .tls12)
 
   @Option(
-    help: ArgumentHelp("Cipher suites up to TLS 1.2, as OpenSSL's cipher list.", valueName: "list"))
+    help: ArgumentHelp("Cipher suites up to TLS 1.2, as an OpenSSL cipher list.", valueName: "list"))
   var ciphers: String?
 
   @Option(

@@ -136,7 +136,7 @@ struct WorkloadOptions: ParsableArguments {
       guard let fault = WorkloadPlan.Fault(rawValue: name) else {
         let names = WorkloadPlan.Fault.allCases.map(\.rawValue)
         let hint =
-          nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
+          nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
         throw ValidationError("--faults: unknown fault '\(name)'. \(hint)")
       }
       guard let share else {

@@ -46,7 +46,8 @@ struct ReportFolder {
     let strangers = copies.filter { !own.contains($0) && Paths.exists(folder.path + $0) }
     guard !strangers.isEmpty else { return }
     complain(
-      "\(folder.path): the report is not made from these files in it, which stay: \(strangers.joined(separator: ", "))")
+      "\(folder.path): these files in the folder are not inputs of the report and stay: \(strangers.joined(separator: ", "))"
+    )
   }
 
   /// Writes the page in both forms, and documents beside it. An earlier report stays as it was when there is no room for

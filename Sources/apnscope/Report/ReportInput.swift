@@ -8,7 +8,7 @@ enum ReportInput: String {
   case capacity = "a result of a search for a capacity"
   case records = "a file of records"
   /// Anything that is no JSON; who reads it says if it is none.
-  case recording = "no result but perhaps a recording"
+  case recording = "not a result, perhaps a recording"
 
   /// Complains and throws an exit code when the file cannot be read or is of no kind that is known.
   static func kind(of path: String) throws -> ReportInput {
@@ -28,7 +28,7 @@ enum ReportInput: String {
     case "simulate": return .ledger
     case "capacity": return .capacity
     case let kind:
-      complain("\(path): is a result of '\(kind)', and there is no report of such")
+      complain("\(path): is a result of '\(kind)', which has no report")
       throw ExitStatus.damaged
     }
   }

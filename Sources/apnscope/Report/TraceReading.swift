@@ -7,28 +7,28 @@ import Measurement
 import Reporting
 
 struct TraceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Connections, error responses and the like that a table lists.", valueName: "count"))
+  @Option(help: ArgumentHelp("Rows of each table.", valueName: "count"))
   var rows = 50
 
   @Flag(
     help:
-      "Exit with 65 when anything of a trace was missing, malformed or not decrypted, or nothing was read; the report is written."
+      "Exit with 65 when anything of a trace is missing, malformed or not decrypted, or nothing was read; the report is written."
   )
   var strict = false
 
   @Option(
     help: ArgumentHelp(
-      "Connections whose notifications over time are kept apart; those of further ones are 'others'.",
+      "Connections with separate series over time; further ones are summed as 'others'.",
       valueName: "count"))
   var maxTimelines = TraceInspection.Limits().timelines
 
   @Option(
     help: ArgumentHelp(
-      "Distinct device tokens that are counted one by one; of more, a sample is. Also those of the feedback service that are remembered.",
+      "Distinct device tokens to count exactly; above, a sample is counted. Also the number of remembered feedback tokens.",
       valueName: "count"))
   var maxTokens = TraceInspection.Limits().tokens
 
-  @Option(help: ArgumentHelp("Lines of records that cannot be read and are named one by one.", valueName: "count"))
+  @Option(help: ArgumentHelp("Unreadable lines of records to report one by one.", valueName: "count"))
   var maxComplaints = 20
 
   func validate() throws {
@@ -91,22 +91,22 @@ struct TraceReading {
         if refused <= options.maxComplaints { complain("\(lines.failure(error))") }
       }
     }
-    if let cut = lines.cut { complain("\(cut); nothing is read from here on") }
+    if let cut = lines.cut { complain("\(cut); the rest is not read") }
     if refused > options.maxComplaints {
       complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
     }
     guard reader.records > 0 else {
-      complain("\(path): holds no record of 'apnscope decode' that can be read")
+      complain("\(path): contains no readable record of 'apnscope decode'")
       throw ExitStatus.damaged
     }
     reader.finish(into: &sink)
     var warnings: [String] = []
     func some(_ count: Int) -> String { count == 1 ? "1 line" : "\(grouped(count)) lines" }
     if refused > 0 {
-      warnings.append("\(some(refused)) of the records could not be read and \(refused == 1 ? "is" : "are") left out.")
+      warnings.append("\(some(refused)) of the records could not be read; skipped.")
     }
     if lines.cut != nil {
-      warnings.append("The records end with a line that is too long; what is behind it was not read.")
+      warnings.append("The records end with a line that is too long; the rest was not read.")
     }
     if let missing = reader.missing { warnings.append(missing) }
     if reader.unknownRecords > 0 {
