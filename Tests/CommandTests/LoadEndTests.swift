@@ -218,7 +218,7 @@ struct LoadEndTests {
       let answers = try LoadProcess.result(in: command).answers
       #expect(answers.unresolved >= 1, "\(outcome.errors)")
       #expect(answers.strayBytes == 2 * answers.unresolved)
-      #expect(outcome.output.contains("that name nothing sent, "))
+      #expect(outcome.output.contains("with unknown identifiers, "))
       #expect(try command.read("run.json").contains("\"stray_bytes\""))
     }
   }

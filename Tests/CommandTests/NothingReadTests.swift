@@ -29,10 +29,10 @@ struct NothingReadTests {
       let inspected = try command.run("inspect", trace)
       #expect(inspected.status == 0)
       #expect(inspected.output.contains(Self.encrypted))
-      #expect(inspected.output.contains("loss: not known, because nothing was read"))
+      #expect(inspected.output.contains("loss: unknown, because nothing was read"))
       expectNoPraise(inspected.output)
       let text = try page(command, trace)
-      #expect(text.contains(Self.encrypted) && text.contains("Nothing of the protocol was read"))
+      #expect(text.contains(Self.encrypted) && text.contains("No APNs traffic was found"))
       expectNoPraise(text)
       // And so from its records.
       #expect(try command.shell("$apnscope decode \(trace) > a.jsonl").status == 0)

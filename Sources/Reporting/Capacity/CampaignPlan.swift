@@ -110,10 +110,10 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     {
       notes.append("\(grouped(connections)) connections are predicted: no trial had more than \(grouped(widest))")
     }
-    if law == nil { notes.append("\(Self.lack(document)), so what errors cost is not known") }
+    if law == nil { notes.append("\(Self.lack(document)), so the cost of errors is unknown") }
     if demand != nil, cases[0].connections == nil, let fit {
       notes.append(
-        "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
+        "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway sustains: no prediction is made for that many"
       )
     }
   }
@@ -122,9 +122,9 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   private static func lack(_ document: CapacityDocument) -> String {
     if document.trials.contains(where: \.wasInterrupted) { return "it was interrupted before a trial with errors" }
     if document.trials.contains(where: { $0.purpose == .errors && $0.faultShare > 0 }) {
-      return "the trials with errors on purpose teach no law"
+      return "no law fits the trials with intentional errors"
     }
-    return "no trial had an error (--error-sweep makes some)"
+    return "no trial had errors; see --error-sweep"
   }
 
   /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.

@@ -96,29 +96,29 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     if voids > 0 {
       let verb = voids == 1 ? "is" : "are"
       warnings.append(
-        "\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time or stood still")
+        "\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time or stalled")
     }
     switch document.ending {
     case .found: break
     case .generatorLimited:
-      warnings.append("the gateway may sustain more: the generator was too slow to try")
-    case .unsettled: warnings.append("the search did not come to an end: the rate may not be the highest")
-    case .nothingPassed: warnings.append("no rate passed; the reasons stand at the trials")
-    case .interrupted: warnings.append("it was interrupted: the search did not come to an end")
+      warnings.append("the gateway may sustain more: the generator was too slow to test it")
+    case .unsettled: warnings.append("the search was not completed: the rate may not be the highest")
+    case .nothingPassed: warnings.append("no rate passed; see the reasons of the trials")
+    case .interrupted: warnings.append("it was interrupted: the search was not completed")
     }
     if document.ending != .interrupted, trials.contains(where: \.wasInterrupted) {
-      warnings.append("it was interrupted behind the search: what was to come is missing")
+      warnings.append("it was interrupted after the search: further trials are missing")
     }
     let disturbed = free.count { $0.waitedShare > 0.1 || ($0.stalledS ?? 0) > 0.01 * $0.measuredS }
     if disturbed > 0 {
       warnings.append(
-        "\(disturbed) of \(free.count) bursts were disturbed by other processes, or the generator stood still, so laws and their checks may be off"
+        "\(disturbed) of \(free.count) bursts were disturbed by other processes or by stalls of the generator, so laws and their checks may be inaccurate"
       )
     }
     let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
     if !busy.isEmpty {
       warnings.append(
-        "\(busy.count) of \(free.count) bursts were limited by the generator: what they show may be its own law, not the gateway's"
+        "\(busy.count) of \(free.count) bursts were limited by the generator: they may show the law of the generator, not the gateway's"
       )
     }
   }

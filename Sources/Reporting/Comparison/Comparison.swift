@@ -147,13 +147,15 @@ public struct Comparison: Sendable, Equatable, Encodable {
 extension Comparison {
   private static func warnings(ofNumbers a: Int, _ b: Int) -> [String] {
     min(a, b) < fewestRuns
-      ? ["need at least \(fewestRuns) runs a side to tell a difference from chance; there are \(a) and \(b)"] : []
+      ? [
+        "at least \(fewestRuns) runs of each side are needed to separate a difference from chance; there are \(a) and \(b)"
+      ] : []
   }
 
   /// - Parameter tests: the smallest p that each could have.
   private static func warnings(ofTests tests: [Double]) -> [String] {
     guard let least = tests.min(), least * Double(tests.count) >= significance else { return [] }
-    return ["\(tests.count) figures are judged, too many for so few runs: no difference could be told from chance"]
+    return ["\(tests.count) figures are judged, too many for so few runs: no difference could be separated from chance"]
   }
 
   private static func warnings(
@@ -162,14 +164,14 @@ extension Comparison {
     var warnings: [String] = []
     let machine = differences.filter(\.isOfTheMachine).map(\.name)
     if !machine.isEmpty {
-      warnings.append("the runs were not made in the same place: \(machine.joined(separator: ", "))")
+      warnings.append("the runs were made on different machines: \(machine.joined(separator: ", "))")
     }
     let load = differences.filter { !$0.isOfTheMachine && SetupDifference.decisive.contains($0.name) }.map(\.name)
     if !load.isEmpty {
       warnings.append("the runs did not send the same load: \(load.joined(separator: ", "))")
     }
     let mixed = differences.filter(\.isWithinASide).map(\.name)
-    if !mixed.isEmpty { warnings.append("runs of one side differ among themselves: \(mixed.joined(separator: ", "))") }
+    if !mixed.isEmpty { warnings.append("runs of the same side differ: \(mixed.joined(separator: ", "))") }
     for part in a + b {
       if part.result.verdict.invariants.contains(where: { !$0.holds }) {
         warnings.append("\(part.name): the books do not balance")
@@ -183,7 +185,7 @@ extension Comparison {
     let changes = zip(begun, begun.dropFirst()).count { $0 != $1 }
     if min(a.count, b.count) >= fewestRuns, changes == 1 {
       warnings.append(
-        "all runs of one side came before the other's: what changed on the machine meanwhile is in the difference; run A B B A …"
+        "all runs of one side came before the other's, so the difference includes changes of the machine; alternate the sides (A B B A …)"
       )
     }
     return warnings

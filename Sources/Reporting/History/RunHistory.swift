@@ -128,7 +128,7 @@ public final class RunHistory: Sendable {
   private static func checkVersion(_ found: Int32, _ path: String) throws(HistoryError) {
     if found > version {
       throw HistoryError(
-        .newerSchema, path, "is a history of version \(found); this apnscope knows version \(version)")
+        .newerSchema, path, "is a history of version \(found); this apnscope reads version \(version)")
     }
   }
 
@@ -204,7 +204,7 @@ public final class RunHistory: Sendable {
   }
 
   public static let noteOnMeasures =
-    "old measure: figures of the same name are computed in another way in the other runs; compare them with each other only"
+    "old measure: their figures are computed differently; compare them only with each other"
 
   /// The last runs, the oldest of them first.
   ///

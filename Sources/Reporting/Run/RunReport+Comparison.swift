@@ -34,7 +34,7 @@ extension RunReport {
     blocks.append(.table(table))
     blocks.append(
       .paragraph(
-        "One run a side tells no difference from chance, and equal runs on a shared machine differ by 15 % by themselves. Make \(Comparison.fewestRuns) of each or more, in turn, and give them to "
+        "One run of each side cannot separate a difference from chance: equal runs on a shared machine differ by up to 15 %. Make at least \(Comparison.fewestRuns) of each, alternating, and give them to "
           + .code("apnscope compare") + ", which judges."))
     return Section("Compared with the baseline", blocks)
   }

@@ -41,7 +41,7 @@ public struct InspectionText: Sendable {
     var losses = report.gapsByReason.sorted.map { "\($0.count) \($0.name)" }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
     if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
-    let none = report.summary.hasRead ? "none" : "not known, because nothing was read"
+    let none = report.summary.hasRead ? "none" : "unknown, because nothing was read"
     add("  loss: \(losses.isEmpty ? none : losses.joined(separator: ", "))")
   }
 

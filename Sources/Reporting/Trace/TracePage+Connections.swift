@@ -2,7 +2,7 @@ import Measurement
 
 extension TracePage {
   var connections: Section {
-    guard summary.connections > 0 else { return Section("Connections", [.paragraph("There is no connection.")]) }
+    guard summary.connections > 0 else { return Section("Connections", [.paragraph("No connections.")]) }
     var blocks: [Block] = []
     if let strip { blocks += strip }
     var table = Table([
@@ -77,7 +77,7 @@ extension TracePage {
     return [
       .chart(
         Chart(
-          title: "Lives of the connections", x: time,
+          title: "Connections over time", x: time,
           strip: Strip(states: states, rows: Array(rows), rowName: "connection")),
         caption: caption)
     ]
@@ -166,7 +166,7 @@ extension TracePage {
       return Section("Reconnects", [.paragraph("No client came back after a connection of its had ended.")])
     }
     var table = Table([
-      .init("what had ended the connection before"), .init("reconnects", .right), .init("gap p50", .right),
+      .init("end of the previous connection"), .init("reconnects", .right), .init("gap p50", .right),
       .init("p90", .right), .init("shortest", .right), .init("longest", .right),
     ])
     for (cause, rows) in Dictionary(grouping: all, by: \.cause).sorted(by: {

@@ -30,7 +30,7 @@ extension TracePage {
 
   var sending: Section {
     guard summary.notifications > 0 else {
-      return Section("What was sent", [.paragraph(nothingSent)])
+      return Section("Notifications", [.paragraph(nothingSent)])
     }
     let (kind, groups) = groups
     var blocks: [Block] = []
@@ -40,7 +40,7 @@ extension TracePage {
       blocks += rateCharts(kind, groups)
     }
     // Those have a table of their own.
-    if kind == "connection" { return Section("What was sent", blocks) }
+    if kind == "connection" { return Section("Notifications", blocks) }
     var table = Table([
       .init(kind), .init("connections", .right), .init("notifications", .right), .init("share", .right),
       .init("bytes", .right), .init("errors", .right), .init("rejected", .right), .init("discarded", .right),
@@ -60,7 +60,7 @@ extension TracePage {
     if groups.count > listed {
       blocks.append(.paragraph("And \(grouped(groups.count - listed)) more \(kind)s with less."))
     }
-    return Section("What was sent", blocks)
+    return Section("Notifications", blocks)
   }
 
   private func rateCharts(_ kind: String, _ groups: [Group]) -> [Block] {

@@ -97,9 +97,9 @@ public struct TracePage: Sendable {
     var blocks: [Block] = [.figures(figures)]
     blocks += report.warnings.map { .callout(.warning, Prose($0)) }
     if !summary.hasRead {
-      blocks.append(.callout(.warning, "Nothing of the protocol was read: the findings say why."))
+      blocks.append(.callout(.warning, "No APNs traffic was found; see the findings for the reason."))
     } else if inspection.findings.isEmpty, isProven {
-      blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
+      blocks.append(.callout(.good, "No findings: no error, no loss, no damage."))
     }
     if summary.notifications > 0 {
       blocks.append(
@@ -145,7 +145,7 @@ public struct TracePage: Sendable {
     guard summary.notifications > 0 else { return "no notification was read" }
     guard inspection.fates.discarded > 0 else {
       if isProven { return "nothing was lost to an error" }
-      return inspection.fates.unknown > 0 ? "\(grouped(inspection.fates.unknown)) unknown" : "of what was read"
+      return inspection.fates.unknown > 0 ? "\(grouped(inspection.fates.unknown)) unknown" : "of the input"
     }
     let known = inspection.errors.compactMap(\.sentAgain)
     let again = known.reduce(0, +)
@@ -163,7 +163,7 @@ public struct TracePage: Sendable {
     let words: [(String, Prose)] = [
       ("accepted", "an error response names a later notification of the connection, which proves it"),
       ("rejected", "named by an error response"),
-      ("discarded", "written behind a rejected one on the same connection; the gateway never looked at it"),
+      ("discarded", "written after a rejected one on the same connection; the gateway ignored it"),
       ("unknown", "its connection ended, or the trace did, and left it open"),
       ("sent again", "seen later with the same token and payload, on any connection"),
       ("error latency", "from the last byte of a rejected notification to its error response, where it was captured"),
