@@ -2,7 +2,7 @@ import Bytes
 
 /// The beginning of an answer that is not an error response, and the protocol that it resembles.
 ///
-/// It is for messages only; nothing is decided by it but what to advise.
+/// Used only for messages and their advice.
 public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
   public enum Kind: Sendable, Equatable {
     case http

@@ -7,7 +7,7 @@ public enum WholeFile {
     /// The system's error number.
     case cannotOpen(Int32)
     case readFailed(Int32)
-    /// It has more than so many bytes.
+    /// It has more than the maximum number of bytes.
     case longerThan(Int)
 
     public var description: String {

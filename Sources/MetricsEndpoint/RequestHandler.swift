@@ -3,8 +3,8 @@ import NIOHTTP1
 
 /// Answers one request and closes.
 ///
-/// A page every few seconds needs no connection that lasts, and one that ends after its answer leaves a client nothing
-/// to hold: what it sends after its first request is dropped, which `Connection: close` tells it.
+/// Scrapes every few seconds do not need persistent connections, and closing after the answer limits what a client can
+/// hold: later requests are dropped, as `Connection: close` announces.
 final class RequestHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -140,8 +140,8 @@ final class RequestHandler: ChannelInboundHandler {
   }
 }
 
-/// Lets the first bytes of a connection through and drops the rest: the decoder behind it bounds its headers one by
-/// one, and the length of the request line not at all.
+/// Passes the first bytes of a connection and drops the rest: the decoder after it bounds each header, but not the
+/// length of the request line.
 private final class RequestLimit: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Why a line is no record of `apnscope decode`, or none that can be used.
+/// Why a line is not a usable record of `apnscope decode`.
 public struct RecordError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
   package init(_ description: String) { self.description = description }
@@ -35,7 +35,7 @@ package struct RecordMembers: ~Escapable {
     offset = start + 1
   }
 
-  /// The next member; `nil` behind the last.
+  /// The next member; `nil` after the last.
   package mutating func next() -> Member? {
     skip(to: UInt8(ascii: "\""))
     guard offset < line.byteCount else { return nil }
@@ -122,7 +122,7 @@ package struct RecordMembers: ~Escapable {
   }
 }
 
-/// What a record is.
+/// The kind of a record.
 package struct RecordKind {
   /// The number of the records' contract that is understood.
   package static let schema = 1

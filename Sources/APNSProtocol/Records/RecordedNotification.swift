@@ -1,12 +1,12 @@
 import Bytes
 
-/// The notification of one record: where its fields stand in the line, from which its frame is made again.
+/// The notification of one record: the positions of its fields in the line, from which its frame is encoded again.
 package struct RecordedNotification {
   /// UNIX nanoseconds; `nil` when the trace had no times.
   package private(set) var time: Int64?
   /// 0 when the record has none.
   package private(set) var connection = 0
-  /// The items of its frame did not fit, so that what is recorded of it is not all there was.
+  /// The items of its frame were bad, so the record is incomplete.
   package private(set) var isMalformed = false
   private var command: UInt8?
   private var hasIdentifier = false
@@ -21,7 +21,7 @@ package struct RecordedNotification {
 
   private enum Payload { case json, base64 }
 
-  /// What was made of it.
+  /// The encoded frame.
   package struct Frame {
     /// Where in the frame its identifier stands; `nil` when it has none.
     package var identifierOffset: Int?
@@ -29,8 +29,8 @@ package struct RecordedNotification {
     package var tokenLength: Int
   }
 
-  /// White space that the record does not have goes in front of the payload's last byte and not behind it, so that an
-  /// object still ends with its bracket.
+  /// Missing white space is inserted before the last byte of the payload, so that an object still ends with its
+  /// bracket.
   package var padsInside = false
 
   package init() {}
@@ -116,8 +116,8 @@ package struct RecordedNotification {
 
   /// Returns whether there is one, which may be empty.
   ///
-  /// A record may have less white space than the payload had: so that its length stays, spaces are put behind it. And it
-  /// may have control characters escaped that the payload had as they are: they become so again while it is too long.
+  /// A record may have less white space than the payload: spaces are added to keep its length. It may have escaped
+  /// control characters: they are unescaped while the text is too long.
   private func writePayload(_ line: RawSpan, into output: inout ByteWriter) throws(RecordError) -> Bool {
     let start = output.count
     switch payload {
@@ -170,7 +170,7 @@ package struct RecordedNotification {
         all.append(others.remove(at: index))
       }
     }
-    // What the order does not tell of, if the record does not agree with itself.
+    // Items that the order does not list, if the record is inconsistent.
     let rest = known.sorted { $0.key < $1.key }.map { FrameItem(id: .init(rawValue: $0.key), data: $0.value) }
     return all + rest + others
   }

@@ -3,8 +3,8 @@ import TLSFoundation
 
 /// The certificates that an authority has taken back.
 @safe public final class RevocationList: @unchecked Sendable {
-  /// The `X509_CRL`. Sendable because this object owns it, nobody changes it, and OpenSSL counts references with
-  /// atomics.
+  /// The `X509_CRL`. Sendable because this object owns it, it is never changed, and OpenSSL counts references
+  /// atomically.
   let pointer: OpaquePointer
 
   /// Takes over the caller's reference.
