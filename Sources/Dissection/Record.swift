@@ -155,7 +155,7 @@ public struct SummaryRecord: Sendable {
   /// Something was missing, malformed or could not be decrypted.
   public var isDamaged: Bool { gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
 
-  /// Something of this protocol was read. When nothing was, nothing is known of what was sent.
+  /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
   public var hasRead: Bool {
     notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
   }

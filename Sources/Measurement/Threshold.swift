@@ -16,7 +16,7 @@ public struct Threshold: Sendable, Equatable {
   /// In the unit of the name: durations in microseconds.
   public var bound: Double
 
-  /// Why an expression is none.
+  /// Why an expression is invalid.
   public struct SyntaxError: Error, Sendable, CustomStringConvertible {
     public let description: String
   }
@@ -113,14 +113,14 @@ public struct Threshold: Sendable, Equatable {
     return .init(expression: expression, value: value, passed: passed)
   }
 
-  /// Why a send lag is not known to be as small as it seems: what was never sent would have been later than all others,
-  /// and is so many that this quantile is one of theirs.
+  /// Why a send lag is not proven to be this small: notifications that were never sent would have been later than all
+  /// others, and are so many that they include this quantile.
   private func reasonForNoUpperBound(_ result: RunResult) -> String? {
     guard name.hasPrefix("send_lag_"), comparison == .less || comparison == .atMost else { return nil }
-    // Of the phase that the lag is of; what is unsent was due in its last moments.
+    // Of the phase of the lag; unsent notifications were due at its end.
     let skipped = result.measuredBy == nil ? nil : result.phase(.measured)?.skipped
     let never = (skipped ?? result.schedule.skipped) + result.schedule.unsent
-    // In documents of 0.1 send lag is of what was sent alone.
+    // In documents of 0.1 send lag covers only sent notifications.
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
     let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
     guard never > 0, Double(never) > (1 - quantile) * Double(all) else { return nil }
@@ -138,7 +138,7 @@ public struct Threshold: Sendable, Equatable {
 
   private var isRate: Bool { name.hasSuffix("_per_s") }
 
-  /// What a name is, which says the units that its bound may have.
+  /// The quantity of a metric, which determines the units of its bound.
   private enum Quantity {
     case time, share, bytes, rate, count
 
@@ -174,7 +174,7 @@ public struct Threshold: Sendable, Equatable {
 
     private func number(_ text: Substring) -> Double? {
       var text = text
-      // What is of a second says so, or not.
+      // The suffix "/s" of a rate is optional.
       if text.hasSuffix("/s"), self == .rate || self == .bytes { text = text.dropLast(2) }
       // Nothing is nothing in any unit; else a time without one could be anything.
       if let number = Double(text) { return number.isFinite && (self != .time || number == 0) ? number : nil }
@@ -198,7 +198,7 @@ public struct Threshold: Sendable, Equatable {
 }
 
 extension RunResult {
-  /// Why there are no rates, in words; `nil` when there are, and for documents without phases, which do not tell.
+  /// Why there are no rates; `nil` when there are, and for documents without phases.
   public var reasonForNoRates: String? {
     merged?.together == false ? "the segments did not run together" : nothingMeasured
   }

@@ -1,6 +1,6 @@
 import Bytes
 
-/// A file of either kind, told from its first bytes.
+/// A file of either kind, recognised by its first bytes.
 public enum CaptureInput: ~Copyable {
   case packets(CaptureFile)
   case dump(RawDump)

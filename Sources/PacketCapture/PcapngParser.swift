@@ -3,7 +3,7 @@ import Bytes
 /// pcapng: blocks of `type u32 | length u32 | body | length u32`, in sections that each have their own byte order and
 /// interfaces. Source: draft-ietf-opsawg-pcapng.
 struct PcapngParser: CaptureParser {
-  /// A block type and what it means here; all others are passed over.
+  /// The block types that are read; all others are skipped.
   private enum BlockType {
     static let sectionHeader: UInt32 = 0x0a0d_0d0a
     static let interface: UInt32 = 1
@@ -58,7 +58,7 @@ struct PcapngParser: CaptureParser {
     }
     let length = Int(window.uint32(at: offset + 4, bigEndian: bigEndian))
     guard length >= 12 else { throw damaged("block has a length of \(length)", position + offset) }
-    // A length that is no multiple of four is a mistake some writers make; the padding is there all the same.
+    // Some writers store a length that is not a multiple of four; the padding is present nevertheless.
     let padded = (length + 3) & ~3
     switch type {
     case BlockType.sectionHeader, BlockType.interface, BlockType.obsoletePacket, BlockType.simplePacket,

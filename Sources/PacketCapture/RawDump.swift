@@ -2,8 +2,8 @@ import Bytes
 
 /// One direction of a connection in a file: binary as it was on the wire, or a hex dump of it.
 ///
-/// Hex dumps are told from binary by their text: `xxd`, `hexdump -C`, or plain hexadecimal digits. They are decoded
-/// whole, up to `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
+/// Hex dumps are distinguished from binary by their text: `xxd`, `hexdump -C`, or plain hexadecimal digits. They are
+/// decoded whole, up to `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
 public struct RawDump: ~Copyable {
   private var input: InputFile
   private let decoded: [UInt8]

@@ -9,11 +9,11 @@ import Synchronization
 public final class KeyLogFile: Sendable {
   private let descriptor: Int32
   private let problem = Mutex<String?>(nil)
-  /// Says that others than its owner may read the file; `nil` when none may, or when it is no file.
+  /// A warning if others than the owner may read the file; `nil` if not, or if it is not a file.
   public let warning: String?
 
-  /// Opens the file, or makes one that its owner alone may read. One that exists keeps its mode and its lines: a link may
-  /// lead to it, and what it is for is its owner's to say. Throws `TLSError` (`.file`).
+  /// Opens the file, or creates one that only the owner may read. An existing file keeps its mode and its lines,
+  /// because it may be shared deliberately, e.g. through a link. Throws `TLSError` (`.file`).
   public init(path: String) throws(TLSError) {
     let opened = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw TLSError(.file, "\(path): \(SystemError.text(errno))") }

@@ -21,7 +21,7 @@ public final class Replay: Sendable {
 
   private let entries: [Entry]
   private let frames: MappedFile
-  /// Records that are no notifications.
+  /// Records other than notifications.
   public let skippedRecords: Int
   /// Some have a token that is not 32 bytes long.
   let hasUnusualTokenSizes: Bool

@@ -1,5 +1,5 @@
 extension Shape {
-  /// What an inspection finds worth a look.
+  /// The findings of an inspection.
   static let findingKind = values([
     "nothing_read": "No APNs traffic was found.",
     "undecrypted_connection": "A TLS connection could not be decrypted.",
