@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes records as CSV: all types into one file with every column, or each type into a file of its own.
+/// Writes records as CSV: all types into one file with every column, or each type into a separate file.
 public final class CSVWriter: RecordSink {
   /// The types of records, which are also the names of the files.
   public enum RecordType: String, CaseIterable, Sendable {
@@ -38,7 +38,7 @@ public final class CSVWriter: RecordSink {
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
   }
 
-  /// Each type into a file of its own; `file` makes the output for one.
+  /// Each type into a separate file; `file` creates the output of one.
   public init(files file: (RecordType) throws -> RecordOutput) rethrows {
     var tables: [RecordType: Table] = [:]
     for type in RecordType.allCases { tables[type] = Table(Self.columns(of: type), try file(type)) }

@@ -1,6 +1,6 @@
 import Measurement
 
-/// What is worth a look in a recording, with how often it occurred and the first packet that shows it.
+/// The findings of a recording, with their counts and the first packet of each.
 struct Findings {
   /// In the order in which they were first noted. A recording has findings of a few kinds, so they are searched.
   private var noted: [(kind: FindingKind, count: Int, firstPacket: Int)] = []
@@ -37,7 +37,7 @@ struct Findings {
 }
 
 extension FindingKind {
-  /// In words. What could not be read has words of its own (`UnreadConnections`), and none here.
+  /// The text of a finding. Those of unread connections are in `UnreadConnections`.
   fileprivate func text(_ count: Int) -> String {
     func notifications(_ verb: String) -> String {
       count == 1 ? "1 notification \(verb == "were" ? "was" : verb)" : "\(count) notifications \(verb)"

@@ -2,9 +2,9 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes records as an aligned table for people: one line a record, with what matters of it.
+/// Writes records as an aligned table for people: one line for each record, with its main fields.
 ///
-/// What came from the wire is shown without control characters, so that it cannot steer a terminal.
+/// Bytes from the wire are shown without control characters, which could control a terminal.
 public final class TableWriter: RecordSink {
   private static let flushThreshold = 1 << 16
   private static let previewLength = 72

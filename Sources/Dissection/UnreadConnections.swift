@@ -1,9 +1,9 @@
 import Measurement
 import TLSDecryption
 
-/// Connections of which nothing of this protocol could be read, counted by server port and by what they are instead.
+/// Connections without readable APNs traffic, counted by server port and protocol.
 struct UnreadConnections {
-  /// Ports with what they speak that are told apart; further ones are counted together.
+  /// Distinct pairs of port and protocol; further ones are counted together.
   private static let limit = 1_024
   /// Those that findings list.
   private static let listed = 5
@@ -44,7 +44,7 @@ struct UnreadConnections {
     if kinds[kind] != nil || kinds.count < limit { kinds[kind, default: 0] += 1 } else { uncounted += 1 }
   }
 
-  /// What keeps a recording, or a part of it, from being read.
+  /// Findings about unread parts of a recording.
   func findings(_ summary: InspectionReport.Summary) -> [InspectionReport.FindingRow] {
     var rows: [InspectionReport.FindingRow] = []
     func add(_ kind: FindingKind, _ count: Int, _ text: String) {

@@ -1,6 +1,6 @@
 import APNSProtocol
 
-/// The records of a trace that are there, against those that its summary and its connections tell of.
+/// Compares the records present in a trace with the counts of its summary and its connections.
 struct RecordCensus {
   /// Records by type; of connections those that have ended.
   var found = SummaryRecord()
@@ -59,7 +59,7 @@ struct InferredFates {
     if !isShutdown { rejected += 1 }
   }
 
-  /// They add up to the notifications that are there, or to those that the response counts, when these are more.
+  /// They add up to the notifications present, or to the count of the response if that is higher.
   func fates(of notifications: Int) -> ProviderSession.Fates {
     var fates = ProviderSession.Fates()
     if named >= 0 {

@@ -36,7 +36,7 @@ struct RecordFields {
     String(decoding: Array(copying: line.extracting(range)), as: UTF8.self)
   }
 
-  /// A whole number; `nil` when there is none of this name.
+  /// A whole number; `nil` if the field is missing.
   func number(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int? {
     guard let text = numbers[name] else {
       if texts[name] != nil || lists[name] != nil { throw RecordError("wrong type of value for '\(name)'") }

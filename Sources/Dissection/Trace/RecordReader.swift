@@ -7,9 +7,9 @@ import TLSFoundation
 /// Reads records back: the lines that `JSONLinesWriter` writes (Documentation/records.md) go into a sink as if they came
 /// from the dissector.
 ///
-/// The lines are needed twice. An error response stands behind all notifications of its connection, but what it says
-/// holds from when it came; and a connection's first packet is told in its last record. So `scan(_:)` takes every line
-/// first, and `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
+/// The lines are needed twice. An error response comes after all notifications of its connection, but takes effect when
+/// it arrived; and the first packet of a connection is in its last record. So `scan(_:)` takes every line first, and
+/// `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
 public struct RecordReader: ~Copyable {
   public struct Limits: Sendable {
     /// Error responses, and connections' times, that the first pass remembers; further ones take effect where their
@@ -24,7 +24,7 @@ public struct RecordReader: ~Copyable {
   static let mostBytes = 1 << 36
 
   private let limits: Limits
-  /// By file: `capture` records divide the lines into files, whose packets are counted anew.
+  /// By file: `capture` records divide the lines into files, whose packets are numbered separately.
   private var files = [File()]
   private var file = 0
   private var remembered = 0
@@ -37,7 +37,7 @@ public struct RecordReader: ~Copyable {
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
-  /// Totals: those that the records tell of, where some of them are missing.
+  /// Totals, from counts in records where records are missing.
   public private(set) var summary = SummaryRecord()
   private var census = RecordCensus()
   /// Records whose type is not known, which are passed over.
@@ -64,14 +64,14 @@ public struct RecordReader: ~Copyable {
     var fates = InferredFates()
   }
 
-  /// What is missing of the records, in a sentence; `nil` when nothing is known to be. Ask when `finish(into:)` was called.
+  /// A sentence about missing records; `nil` if none are known to be missing. Valid after `finish(into:)`.
   public var missing: String? { census.missing }
 
   public init(limits: Limits = Limits()) { self.limits = limits }
 
   // MARK: first pass
 
-  /// Takes a line of the first pass. What is wrong with it is told by `read(_:into:)`.
+  /// Takes a line of the first pass. `read(_:into:)` reports its errors.
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
     case "capture": files.append(File())
@@ -150,7 +150,7 @@ public struct RecordReader: ~Copyable {
     records += 1
   }
 
-  /// Ends what has no record of its end, and tells the totals. Call it once.
+  /// Ends connections without a final record, and reports the totals. Call it once.
   public mutating func finish(into sink: inout some RecordSink) {
     endSegment(&sink)
     census.begun = summary.connections
@@ -401,7 +401,7 @@ public struct RecordReader: ~Copyable {
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)
     census.add(record)
-    // What it tells stands, and adds up, also when not all of its records are there.
+    // Its counts are valid even if some of its records are missing.
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written

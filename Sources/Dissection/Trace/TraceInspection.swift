@@ -3,7 +3,7 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// Counts records as `Inspection` does, and when they were, into what a report of a trace is made of.
+/// Counts records as `Inspection` does, and over time, for the report of a trace.
 ///
 /// Memory does not grow with the trace: series join their bins, tokens become a sample, and lists end at the limits.
 public struct TraceInspection: RecordSink {
@@ -42,7 +42,7 @@ public struct TraceInspection: RecordSink {
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
 
-  /// What is counted of one connection.
+  /// The counts of one connection.
   private struct Tally {
     var opened = Timestamp.none
     var firstRecord = Timestamp.none

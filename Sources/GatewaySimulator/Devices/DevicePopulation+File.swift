@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// A file of devices: a token a line, in hexadecimal digits of either case, and what it stands for.
+/// A file of devices: one token per line, in hexadecimal digits of either case, and its state.
 ///
 ///     # the tokens of the last campaign
 ///     740f4707bebcf74f9b7c25d48e3358945f6aa01da5ddb387462c7eaf61bb78ad
@@ -9,7 +9,7 @@ import Glibc
 ///
 /// A token without a word is active.
 extension DevicePopulation {
-  /// Longest token in bytes: what a frame can hold.
+  /// Longest token in bytes: the maximum of a frame.
   private static let maximumTokenLength = 65_535
   /// Longest line in bytes: such a token, and some words.
   private static let maximumLineLength = 2 * maximumTokenLength + 1_024
@@ -30,7 +30,7 @@ extension DevicePopulation {
     var buffer = [UInt8](repeating: 0, count: Self.maximumLineLength + Self.blockLength)
     var rest = 0
     while true {
-      // Safe: `read` writes at most a block, for which there is room behind the rest.
+      // Safe: `read` writes at most a block, for which there is space after the rest.
       let count = unsafe buffer.withUnsafeMutableBytes {
         unsafe read(descriptor, $0.baseAddress.map { unsafe $0 + rest }, Self.blockLength)
       }

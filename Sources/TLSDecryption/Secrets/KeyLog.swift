@@ -55,7 +55,7 @@ public final class KeyLog {
     var index: [UInt64] = []
     var isCut = false
     while !isEnd && !isCut && failure == nil {
-      // Safe: `read` writes at most a block, for which there is room behind the rest.
+      // Safe: `read` writes at most a block, for which there is space after the rest.
       let count = unsafe buffer.withUnsafeMutableBytes {
         unsafe read(descriptor, $0.baseAddress.map { unsafe $0 + rest }, Self.blockLength)
       }
