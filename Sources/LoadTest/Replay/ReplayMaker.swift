@@ -4,7 +4,7 @@ import Glibc
 
 /// Takes the records of `apnscope decode`, a line at a time, and makes a replay of their notifications.
 ///
-/// Frames go to a temporary file at once; it has no name, so that it is gone with the process, however that ends.
+/// Frames are written to a temporary file at once; it has no name, so it disappears with the process.
 public struct ReplayMaker: ~Copyable {
   /// The temporary file cannot be made or written.
   public struct FileError: Error, Sendable, CustomStringConvertible {
@@ -75,11 +75,11 @@ public struct ReplayMaker: ~Copyable {
     try kind.check()
     guard kind.isNotification else {
       skippedRecords += 1
-      // Behind it connections are numbered anew.
+      // Connections are numbered from 1 again after it.
       if kind.isCapture { lastTimes = [:] }
       return
     }
-    // It cannot be made again: another than was recorded would be accepted.
+    // It cannot be reconstructed: a different notification would be accepted.
     guard !notification.isMalformed else {
       skippedRecords += 1
       return

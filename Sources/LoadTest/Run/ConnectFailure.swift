@@ -6,7 +6,7 @@ import TLSTransport
 
 /// Why a connection could not be made, or was lost.
 struct ConnectFailure {
-  /// In the words of the system, or of whoever saw it.
+  /// The message of the system or the library.
   let reason: String
   /// Another attempt would end in the same way.
   let isPermanent: Bool
@@ -39,11 +39,11 @@ struct ConnectFailure {
   }
 }
 
-/// What a run meets that another attempt does not overcome, so that it ends unless the gateway has proven to be one before.
+/// A failure that another attempt does not overcome; it ends the run unless the gateway was proven to be one before.
 enum PermanentFailure: Sendable, Equatable {
-  /// One side refuses the other for what it is.
+  /// One side rejects the identity of the other.
   case refused(String)
-  /// What answers is no gateway.
+  /// The peer is not a gateway.
   case foreign(ForeignAnswer)
 
   var reason: String {

@@ -1,7 +1,7 @@
 import Glibc
 import Measurement
 
-/// The books of a run in the form they are written.
+/// The result document of a run.
 extension LoadOutcome {
   /// - Parameter environment: of this process.
   public func result(_ environment: Environment) -> RunResult {
@@ -50,7 +50,7 @@ extension LoadOutcome {
     return result
   }
 
-  /// Of the measured phase: what was written in it, and became of that.
+  /// Of the measured phase: its sendings and their fates.
   private var rates: RunResult.Rates {
     guard let measured = phase(.measured), measured.seconds > 0 else { return RunResult.Rates() }
     var rates = measured.rates
@@ -77,7 +77,7 @@ extension LoadOutcome {
     return usesMostOfItsCores ? .generator : .gateway
   }
 
-  /// What is there instead of what was asked for.
+  /// The actual instead of the requested values.
   private var interruptionWarning: String? {
     guard let interruption else { return nil }
     let nothing = "nothing was measured: no rates and no lag"
@@ -87,7 +87,7 @@ extension LoadOutcome {
     case .warmUp:
       return "interrupted in the warm-up, after \(after) of \(seconds(plan.warmUp / .seconds(1))): \(nothing)"
     case .measured, .drain:
-      // The length is then only a limit that nobody asked for.
+      // The length is then only an implicit limit.
       if let count = plan.count, plan.duration >= .seconds(86_400) {
         return
           "interrupted after \(after), with \(tally.generated) of \(count) notifications generated"
@@ -134,7 +134,7 @@ extension LoadOutcome {
   /// Microseconds.
   private static let tolerableLoopLag = 10_000
 
-  /// It did not write what was due.
+  /// It did not write all due notifications.
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
     // The lag of those that were never sent is a lower bound.

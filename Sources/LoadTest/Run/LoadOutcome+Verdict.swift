@@ -1,6 +1,6 @@
 import Measurement
 
-/// What a run has proven, and why not more.
+/// The outcome of a run, with its reasons.
 extension LoadOutcome {
   /// - Parameter tally: of the whole run.
   func judge(_ tally: LoadTally) -> (outcome: RunResult.Verdict.Outcome, reasons: [String]) {
@@ -15,7 +15,7 @@ extension LoadOutcome {
   private func failures(_ tally: LoadTally) -> [String] {
     var reasons: [String] = []
     if let reason = givenUpReason(tally) { reasons.append(reason) }
-    // Who ends a run before it has begun knows that nothing came of it.
+    // A run interrupted before its start needs no reasons.
     let isCutShort = interruption != nil && tally.generated == 0
     if !isCutShort, let reason = plan.usesMarkers ? nothingAccepted(tally) : nothingWritten(tally) {
       // An obstacle is the reason already.
@@ -54,7 +54,7 @@ extension LoadOutcome {
     return areSilent(tally) ? cause(tally) : nil
   }
 
-  /// What is likely to be behind it.
+  /// The likely cause.
   private func cause(_ tally: LoadTally) -> String? {
     if areSilent(tally) {
       let which = "\(tally.endedSilently) of \(tally.opened) connections were closed"
@@ -74,7 +74,7 @@ extension LoadOutcome {
     return nil
   }
 
-  /// The gateway has ended most connections at once and without a word; who refuses connections is not there.
+  /// The gateway closed most connections at once without a response; refused connections do not count.
   ///
   /// Without markers a connection that looks for the notification which ends connections is ended by the load itself, and
   /// tells nothing.

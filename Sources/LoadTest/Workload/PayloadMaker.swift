@@ -7,7 +7,7 @@ struct PayloadMaker: Sendable {
   private static let closing: StaticString = "\"}}"
   /// Shortest payload of a drawn size: the JSON around nothing.
   static let shortest = 20
-  /// Longest payload; what an oversize one has on top still fits the length field.
+  /// Longest payload; an oversize one still fits the length field.
   static let longest = 65_535 - Workload.Variation.oversize
 
   private enum Piece: Sendable {

@@ -1,9 +1,9 @@
-/// Draws values as often as their weights say, from a random word.
+/// Draws values with the probability of their weights from a random word.
 struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   private let values: [Value]
-  /// Where each value's part of all words ends; the last reaches to the end.
+  /// The upper bound of each value's range of words; the last is the maximum.
   private let ends: [UInt64]
-  /// There is nothing to draw, which is the usual case and asked first.
+  /// There is only one value, the usual case, which is checked first.
   private let isSingle: Bool
   private let first: Value
 
@@ -27,7 +27,7 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   func draw(_ word: @autoclosure () -> UInt64) -> Value {
     if isSingle { return first }
     let word = word()
-    // The first whose end is behind the word, which of the last is so but for one word.
+    // The first whose bound is above the word; the last one except for one word.
     var (low, high) = (0, ends.count - 1)
     while low < high {
       let middle = (low + high) / 2
@@ -37,10 +37,10 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   }
 }
 
-/// Draws which notifications have which fault; most have none.
+/// Draws the faults of notifications; most have none.
 struct FaultChoice: Sendable {
   private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
-  /// Words up to this one have a fault; `nil`: none has, which is asked first.
+  /// Words up to this one have a fault; `nil`: none, which is checked first.
   private var lastEnd: UInt64?
 
   init(_ shares: [WorkloadPlan.Fault: Double]) throws(Workload.PlanError) {

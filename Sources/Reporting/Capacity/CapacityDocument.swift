@@ -9,7 +9,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public enum Ending: String, Sendable, Codable {
     /// The rate held for long, and one a step above it failed twice.
     case found
-    /// It held; the generator was too slow to try what is above.
+    /// It passed; the generator was too slow to test higher rates.
     case generatorLimited = "generator_limited"
     /// Trials ran out; the rate passed, but need not be confirmed.
     case unsettled

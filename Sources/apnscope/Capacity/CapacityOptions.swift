@@ -104,7 +104,7 @@ struct TrialOptions: ParsableArguments {
   var drain = TimeSpan(.seconds(10))
 }
 
-/// What a trial has to keep to pass.
+/// The limits that a trial must keep to pass.
 struct PassOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("Highest send lag (99th percentile).", valueName: "time", default: TimeSpan(.milliseconds(50))),
