@@ -60,7 +60,7 @@ struct Apnscope: AsyncParsableCommand {
       }
     } catch {
       let code = exitCode(for: error)
-      // Help goes to standard output, as the library has it; all else may repeat what was typed.
+      // Help is printed to standard output by the library; other messages may repeat the arguments.
       if code.isSuccess { exit(withError: error) }
       let text = fullMessage(for: error)
       if !text.isEmpty { StandardError.write(ControlCharacters.escaped(text, keepsLines: true) + "\n") }
@@ -68,7 +68,7 @@ struct Apnscope: AsyncParsableCommand {
     }
   }
 
-  /// The library would count what follows as unexpected arguments, and suggest nothing.
+  /// The library would report the rest as unexpected arguments, without a suggestion.
   private static func refuseUnknownCommand(_ arguments: [String]) {
     guard let typed = arguments.first == "help" ? arguments.dropFirst().first : arguments.first, !typed.hasPrefix("-")
     else { return }
@@ -78,7 +78,7 @@ struct Apnscope: AsyncParsableCommand {
     refuse(ValidationError("Unknown command '\(shown)'. \(suggestion(for: typed, of: names))"), by: Apnscope.self)
   }
 
-  /// The command that was meant by a misspelt, an abbreviated or no name.
+  /// The intended command for a misspelt, abbreviated or missing name.
   static func suggestion(for typed: String, of names: [String]) -> String {
     let abbreviated = names.filter { $0.hasPrefix(typed) && !typed.isEmpty }
     let meant = abbreviated.isEmpty ? nearest(typed.lowercased(), of: names).map { [$0] } ?? [] : abbreviated

@@ -37,7 +37,7 @@ struct Decode: ParsableCommand {
       found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
-  /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
+  /// Options of the output, declared before those of the input so that --help shows them before the limits.
   struct RecordOptions: ParsableArguments {
     @Option(
       help:

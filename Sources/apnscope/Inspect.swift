@@ -34,7 +34,7 @@ struct Inspect: ParsableCommand {
       --strict found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
-  /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
+  /// Options of the output, declared before those of the input so that --help shows them before the limits.
   struct ViewOptions: ParsableArguments {
     @Option(help: "text (one screen) or json (everything, for programs).")
     var format = Format.text

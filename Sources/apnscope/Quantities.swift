@@ -5,11 +5,11 @@ import Measurement
 import TLSFoundation
 import TLSTransport
 
-/// A value with a notation of its own, which the error names when something else was typed.
+/// A value with a notation, which the error shows for other input.
 protocol Quantity: ExpressibleByArgument {
-  /// What is expected, with examples: "a time, e.g. 250ms, 2s, 10m or 1h".
+  /// The expected notation, with examples: "a time, e.g. 250ms, 2s, 10m or 1h".
   static var notation: String { get }
-  /// What is likely to be meant by text that is none: 2s by "2"; `nil` when nothing is.
+  /// The likely intended value of invalid text: 2s for "2"; `nil` if unknown.
   static func guess(_ text: String) -> String?
 }
 

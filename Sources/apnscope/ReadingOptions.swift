@@ -4,7 +4,7 @@ import Dissection
 import PacketCapture
 import TLSDecryption
 
-/// A port and what it means, as typed: `12195=gateway`.
+/// A port and its service, as typed: `12195=gateway`.
 struct PortMeaning: ExpressibleByArgument {
   var port: UInt16
   var service: Service
@@ -35,7 +35,7 @@ struct RecordingsArgument: ParsableArguments {
   }
 }
 
-/// How recordings are decoded, whatever is made of them.
+/// Options for decoding recordings, common to all commands.
 ///
 /// Commands have the three groups side by side: a debug build of the argument parser checks a group within a group many
 /// times over, and would take seconds to start.
@@ -77,7 +77,7 @@ struct SelectionOptions: ParsableArguments {
   var stream: DumpContents?
 }
 
-/// The limits on what input can make the program hold or wait for.
+/// The limits on memory and waiting that input can cause.
 struct LimitOptions: ParsableArguments {
   /// Where no option says otherwise.
   static let usual = DissectionOptions()

@@ -61,7 +61,7 @@ struct RecordingReader<Sink: RecordSink> {
     self.sink = dissection.sink
   }
 
-  /// What the shell is told, when the output took everything.
+  /// The exit status, after all output was written.
   func exitCode(strict: Bool) -> ExitCode {
     if Interrupt.isRequested { return ExitStatus.interrupted }
     if let failure { return failure }

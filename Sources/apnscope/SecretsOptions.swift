@@ -4,7 +4,7 @@ import Glibc
 import PacketCapture
 import TLSDecryption
 
-/// What opens TLS connections.
+/// The secrets that decrypt TLS connections.
 struct SecretsOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -32,8 +32,8 @@ struct SecretsOptions: ParsableArguments {
     }
   }
 
-  /// Reads all of them. What cannot be used is complained about and ends the command: without it the result would be
-  /// another one than was asked for.
+  /// Reads all of them. An unusable file is reported and ends the command, because the result would be incomplete
+  /// without it.
   func read(_ limits: LimitOptions) throws -> Secrets {
     let secrets = Secrets(limits: limits.dissection.tls)
     for path in keys {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Dissection
 
-/// The limits on what an inspection, or the report of a trace, keeps of what it has read.
+/// The memory limits of an inspection or the report of a trace.
 struct TallyLimitOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -2,7 +2,7 @@ import Glibc
 import Measurement
 
 extension CapacityDocument {
-  /// The report: the answer first, then what it rests on, then every trial.
+  /// The report: the answer first, then its evidence, then every trial.
   ///
   /// - Parameter footer: how it was made.
   public func page(footer: Prose = "") -> Page {

@@ -1,6 +1,6 @@
 import Measurement
 
-/// What a capacity run says: all its trials, the rate it found, and what follows for a campaign.
+/// The result of a capacity run: all trials, the rate found, and the plan of a campaign.
 ///
 /// As JSON it is `{"schema":2,"kind":"capacity",…}` with the trials as they were and, under `analysis`, what they come to.
 /// The analysis is worked out again when a document is read, so an old document gains what a newer program knows.
@@ -48,7 +48,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var started = ""
   public var ended = ""
   public var environment = Environment()
-  /// What all trials had in common, by its name in a plan file of `load`.
+  /// The common settings of all trials, by their names in a plan file of `load`.
   public var plan: [String: RunResult.PlanValue] = [:]
   public var settings = Settings()
   public var ending = Ending.interrupted

@@ -31,7 +31,7 @@ extension Chart {
 }
 
 extension BatchCost {
-  /// What was fitted to costs in microseconds, with 95 % intervals; nothing when it is not telling.
+  /// The fit of costs in microseconds, with 95 % intervals; empty when it is not significant.
   var values: [Value] {
     guard isTelling else { return [] }
     func text(_ value: Double, _ halfWidth: Double?) -> Prose {

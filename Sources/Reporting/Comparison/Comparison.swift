@@ -3,10 +3,10 @@ import Measurement
 /// Two sets of runs, figure by figure: medians and their ratio; of a few figures also whether they differ by more than
 /// chance.
 ///
-/// Twenty figures that are each judged at 5 % accuse somebody in every second comparison of equal runs. So only
-/// `mainFigures`, or those that are asked for, are judged: by Mann-Whitney's U test, corrected by Holm for how many they
-/// are, from `fewestRuns` a side on, and when the medians differ by more than `floor`. Of equal runs, dealt to both sides
-/// by chance, at most 5 % of the comparisons judge any figure to differ.
+/// Twenty figures judged at 5 % each would raise a false alarm in most comparisons of equal runs. So only
+/// `mainFigures`, or the requested ones, are judged: by Mann-Whitney's U test with Holm's correction, from `fewestRuns`
+/// of each side, and if the medians differ by more than `floor`. For equal runs, assigned to the sides at random, at
+/// most 5 % of the comparisons report any difference.
 public struct Comparison: Sendable, Equatable, Encodable {
   /// What the values of a figure say together.
   public enum Judgement: String, Sendable, Encodable {
@@ -21,7 +21,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case tooFew = "too_few"
     /// The runs' figures are not computed in the same way.
     case notComparable = "not_comparable"
-    /// It is none of those that are judged.
+    /// It is not a judged figure.
     case notJudged = "not_judged"
     /// A side has no values.
     case missing
@@ -39,7 +39,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var b: Side
     /// b's median to a's; `nil` when one is missing, or a's is 0.
     public var ratio: Double?
-    /// Two-sided, of the Mann-Whitney U test; `nil` of what is not judged.
+    /// Two-sided p of the Mann-Whitney U test; `nil` for figures that are not judged.
     public var p: Double?
     /// Corrected by Holm for all figures that are judged.
     public var pHolm: Double?
@@ -59,7 +59,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
   public let judged: [String]
   /// Those that are judged, then the others.
   public let rows: [Row]
-  /// What is not the same in all runs: what was to be compared should stand here, and nothing else.
+  /// The differences between runs: should be only the intended one.
   public let differences: [SetupDifference]
   public let warnings: [String]
 
@@ -69,16 +69,16 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case differences, warnings
   }
 
-  /// The figures that are judged when no others are asked for.
+  /// The figures judged by default.
   public static let mainFigures = ["accepted_per_s", "send_lag_p99", "rejected_rate", "cpu_per_notification"]
   /// Differences with a smaller corrected p count.
   public static let significance = 0.05
   /// Runs of each side below which nothing is judged: with 4 a side no corrected p of four figures is below 0.114.
   public static let fewestRuns = 5
-  /// The larger median has to be more than so many times the smaller. 0 differs so from all that is not 0.
+  /// The larger median has to exceed the smaller by this factor. 0 differs from every other value.
   public static let floor = 1.15
 
-  /// - Parameter figures: the names of those to judge.
+  /// - Parameter figures: the names of the figures to judge.
   public init(_ a: [RunResult.Part], _ b: [RunResult.Part], judging figures: [String] = mainFigures) {
     self.a = a.map(\.name)
     self.b = b.map(\.name)
@@ -87,7 +87,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     let all = RunFigure.all.filter { isJudged.contains($0.name) } + RunFigure.all.filter { !isJudged.contains($0.name) }
     var rows = all.compactMap { figure in
       let (first, second) = (a.compactMap { figure.value($0.result) }, b.compactMap { figure.value($0.result) })
-      // Of those that somebody asked for it is told that there is none.
+      // Requested figures without values are reported.
       let isAskedFor = isJudged.contains(figure.name) && figures != Self.mainFigures
       let hasNone = first.isEmpty && second.isEmpty && !isAskedFor
       return hasNone ? nil : Self.row(figure, first, second)

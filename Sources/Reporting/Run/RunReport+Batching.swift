@@ -41,7 +41,7 @@ extension RunReport {
     }
   }
 
-  /// What a notification costs, and what larger batches would save.
+  /// The cost of a notification, and the savings of larger batches.
   private var costBlocks: [Block] {
     let processor = result.resources.cpuUserS + result.resources.cpuSystemS
     guard result.sendings.written > 0, processor > 0 else { return [] }

@@ -67,7 +67,7 @@ extension RunReport {
     }
     let ofSeconds = WholeSeconds(result.series, in: measured).sendLagP99
     guard let middle = median(ofSeconds) else { return }
-    // What the plan changes is no chance, and has no interval.
+    // A rate that the plan changes has no interval.
     guard reasonToVary == nil else { return }
     let known = MedianInterval(ofSeconds)
     table.add(
@@ -132,7 +132,7 @@ extension RunReport {
           + .code("--segment") + ", and merge the results with " + .code("apnscope merge") + ".")
     case .gateway: break
     }
-    // What is meant to change is not meant to settle.
+    // A rate that the plan changes does not settle.
     guard reasonToVary == nil else { return remarks }
     switch interval.warmUp {
     case .settled(let at) where at > 0:

@@ -14,7 +14,7 @@ extension RunReport {
       let ratio = ours.flatMap { ours in theirs.flatMap { ours == $0 ? 1 : Reporting.ratio(ours, to: $0) } }
       table.add(.code(figure.name), text(ours), text(theirs), Prose(ratio.map { decimal($0, 3) } ?? "–"))
     }
-    // Where the gateway was and what was asked of the result change no number.
+    // The address of the gateway and the options of the output do not affect the numbers.
     let differences = SetupDifference.between([result], [baseline])
       .filter { !["gateway", "identity", "threshold", "timeline"].contains($0.name) }
     var blocks: [Block] = Measures([.init("this run", result), .init("baseline", baseline)]).warnings

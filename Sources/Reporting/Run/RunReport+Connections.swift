@@ -90,7 +90,7 @@ extension RunReport {
     return .chart(Chart(title: "Connections over time", x: time, strip: strip), caption: Prose(caption))
   }
 
-  /// - Parameter strip: stands behind what was opened and closed.
+  /// - Parameter strip: comes after the chart of opened and closed connections.
   private func churnCharts(_ strip: Block) -> [Block] {
     guard !result.series.isEmpty else { return [strip, .paragraph(noSeries)] }
     return [
@@ -103,7 +103,7 @@ extension RunReport {
     ]
   }
 
-  /// What was opened, and what was closed by which cause; of all causes together when the document does not tell.
+  /// Connections opened, and closed by cause; the sum of all causes for older documents.
   private var churn: Block {
     let opened = bins(\.opened)
     var chart = Chart(

@@ -25,7 +25,7 @@ extension RunReport {
       totals.written.append(Point(sample.tS + length, sumWritten))
       totals.accepted.append(Point(sample.tS + length, sumAccepted))
     }
-    // What came behind the last whole second.
+    // The rest after the last whole second.
     if let last = totals.written.last, length > last.x {
       totals.written.append(Point(length, max(sumWritten, Double(result.sendings.written))))
       totals.accepted.append(Point(length, max(sumAccepted, Double(result.sendings.accepted))))

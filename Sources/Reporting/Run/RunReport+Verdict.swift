@@ -1,7 +1,7 @@
 import Measurement
 
 extension RunReport {
-  /// Whether the gateway's books say what those of the run say; `nil` without a ledger.
+  /// Whether the gateway's books agree with those of the run; `nil` without a ledger.
   public var booksAgree: Bool? { ledger.map { Agreement(result, $0).lines.allSatisfy(\.holds) } }
 
   var verdict: Section {
@@ -73,8 +73,8 @@ extension RunReport {
   /// Whether it has rates; documents without phases do not tell, and have some.
   var isMeasured: Bool { result.reasonForNoRates == nil }
 
-  /// Why there is no green verdict, though nothing has failed. A document from before there were outcomes tells only by
-  /// its numbers.
+  /// Why the verdict is not green although nothing failed. Older documents without outcomes are judged by their
+  /// numbers.
   private var doubt: String? {
     switch result.verdict.outcome {
     case .proven: nil

@@ -63,7 +63,7 @@ extension TracePage {
           spans.append(.init(from: first, to: end, state: 0, note: what))
         }
       }
-      // As wide as can be seen, whatever the length of the trace.
+      // Wide enough to be visible for a trace of any length.
       let tick = report.lengthS / 300
       for error in errors[row.connection] ?? [] {
         guard let time = error.timeS else { continue }
@@ -102,7 +102,7 @@ extension TracePage {
       .init("decrypted"), .init("remarks"),
     ])
     for rows in kinds.values.sorted(by: { ($1.count, $0[0].connection) < ($0.count, $1[0].connection) }).prefix(rows) {
-      // Each may have a reason of its own; that of the first stands for them.
+      // Each may have a different reason; the first one is shown.
       let others = Set(rows.map(\.problem)).count - 1
       let remark = rows[0].problem + (others > 0 ? " (\(grouped(others)) more like it)" : "")
       table.add(

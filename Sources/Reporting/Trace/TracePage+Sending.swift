@@ -1,7 +1,7 @@
 import Measurement
 
 extension TracePage {
-  /// Who sent: connections with one topic, of one client, or each by itself.
+  /// The senders: connections grouped by topic or client, or individually.
   struct Group {
     var name: String
     var connections: [TraceReport.ListedConnection]
@@ -39,7 +39,7 @@ extension TracePage {
     } else {
       blocks += rateCharts(kind, groups)
     }
-    // Those have a table of their own.
+    // Those have a separate table.
     if kind == "connection" { return Section("Notifications", blocks) }
     var table = Table([
       .init(kind), .init("connections", .right), .init("notifications", .right), .init("share", .right),
@@ -81,7 +81,7 @@ extension TracePage {
       }
     }
     let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.course.sent != nil } }
-    // Of many that send alike, a few are no picture.
+    // A few of many similar senders are not representative.
     let isTold = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
     let named = isTold ? largest : []
     var rest = series.counts

@@ -1,6 +1,6 @@
 import Measurement
 
-/// The report of a decoded trace: what was sent, what it cost, and what is worth a look.
+/// The report of a decoded trace: its notifications, the cost of errors, and findings.
 public struct TracePage: Sendable {
   public var report: TraceReport
   /// The command line that makes this report.
@@ -118,7 +118,7 @@ public struct TracePage: Sendable {
     return Section("At a glance", blocks)
   }
 
-  /// What was sent was read, all of it, and each notification's fate is known.
+  /// Everything was read, and the fate of each notification is known.
   private var isProven: Bool {
     summary.notifications > 0 && inspection.fates.unknown == 0 && summary.undecryptedConnections == 0
       && inspection.missingBytes == 0 && inspection.malformed == 0 && inspection.gapsByReason.isEmpty

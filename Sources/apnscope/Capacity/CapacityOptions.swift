@@ -48,7 +48,7 @@ struct ShareList: Quantity {
   var defaultValueDescription: String { values.map { "\($0)" }.joined(separator: ",") }
 }
 
-/// How the capacity is looked for.
+/// The parameters of the search.
 struct TrialOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

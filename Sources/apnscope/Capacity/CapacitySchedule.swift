@@ -2,7 +2,7 @@ import LoadTest
 import Measurement
 import Reporting
 
-/// Which trials a capacity run makes, as far as that is known before.
+/// The trials of a capacity run, as far as known in advance.
 struct CapacitySchedule {
   /// The trials after the search.
   private let sweeps: [TrialRequest]

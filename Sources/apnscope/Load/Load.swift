@@ -137,7 +137,7 @@ struct Load: AsyncParsableCommand {
       ])
   }
 
-  /// What is to be done. Reads the files that are named.
+  /// The plan. Reads the given files.
   func loadPlan() throws -> LoadPlan {
     var plan = LoadPlan()
     try target.apply(to: &plan)

@@ -146,7 +146,7 @@ struct MixArgument: Quantity {
 /// A share of a stream, as typed: 2/4.
 struct SegmentArgument: Quantity {
   static let notation = "a part, e.g. 2/4 for the second of four, of up to \(most)"
-  /// As many as a result can tell of.
+  /// The maximum of a result.
   private static let most = 1_000_000
 
   var number: Int
@@ -177,7 +177,7 @@ struct BatchArgument: Quantity {
   }
 }
 
-/// A number with k, M or G behind it.
+/// A number with an optional suffix k, M or G.
 private func scaled(_ text: String) -> Double? {
   let parts = Units.counts.split(text) ?? (text, 1)
   guard let number = Double(parts.number), number.isFinite else { return nil }

@@ -9,7 +9,7 @@ enum ResultDocument {
   /// Longest document in bytes: a day's series takes a twentieth of it.
   static let maximumLength = 1 << 28
 
-  /// What every document begins with, whatever else is in it.
+  /// The header of every document.
   private struct Header: Decodable {
     var schema: Int
     var kind: String
@@ -21,7 +21,7 @@ enum ResultDocument {
     return try decoding(path, "a result") { try $0.decode(Header.self, from: data).kind }
   }
 
-  /// The same, but says nothing; `nil` when it is no result, or cannot be read.
+  /// The same without error messages; `nil` if it is not a result, or unreadable.
   static func kindIfAny(of path: String) -> String? {
     guard let bytes = try? WholeFile.read(path, maximumLength: maximumLength) else { return nil }
     return try? JSONDecoder().decode(Header.self, from: Data(bytes)).kind
@@ -37,12 +37,12 @@ enum ResultDocument {
     return try? decoder.decode(RunResult.self, from: Data(bytes))
   }
 
-  /// Complains and throws an exit code when it cannot be read or is no result of a load.
+  /// Reports an error and throws an exit code when it is unreadable or not a result of a load.
   static func read(_ path: String) throws -> RunResult {
     try read(path, kind: RunResult().kind, schema: RunResult().schema)
   }
 
-  /// The same for the books of a simulator.
+  /// The same for a ledger of a simulator.
   static func readLedger(_ path: String) throws -> Ledger {
     try read(path, kind: Ledger().kind, schema: Ledger().schema)
   }
@@ -60,7 +60,7 @@ enum ResultDocument {
 
   /// A result of a load that was read already.
   ///
-  /// - Parameter name: what it is called in messages.
+  /// - Parameter name: its name in messages.
   static func result(in data: Data, _ name: String) throws -> RunResult {
     try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
   }

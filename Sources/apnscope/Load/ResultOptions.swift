@@ -4,7 +4,7 @@ import Measurement
 struct ThresholdArgument {
   var threshold: Threshold
 
-  /// For `@Option(transform:)`: what is wrong with it is said.
+  /// For `@Option(transform:)`, which reports the error.
   @Sendable static func parse(_ text: String) throws -> ThresholdArgument {
     do {
       return ThresholdArgument(threshold: try Threshold(text))

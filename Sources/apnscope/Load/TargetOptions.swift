@@ -96,10 +96,9 @@ struct TargetOptions: ParsableArguments {
     if let literal = GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port) { try judge(literal) }
   }
 
-  /// Looks the gateway's name up, once: what is judged here is what is connected to.
+  /// Resolves the gateway's name once: the addresses checked here are those connected to.
   ///
-  /// Throws when an address is not this machine's and none other is allowed; complains and throws an exit code when there
-  /// is none.
+  /// Throws when an address is remote and not allowed; reports an error and throws an exit code when there is none.
   func lookUp(for plan: inout LoadPlan) throws {
     let gateway = plan.gateway
     do {
@@ -136,7 +135,7 @@ struct TargetOptions: ParsableArguments {
       let way =
         Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
       complain(error.message + way)
-      // What is read, as the log is open already.
+      // The input files, with the log already open.
       throw error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
     }
   }

@@ -77,7 +77,7 @@ struct History: ParsableCommand {
       do {
         try list(try RunHistory(reading: file))
       } catch let error as HistoryError where error.kind == .notAHistory {
-        // An SQLite file of another program is told by SQLite.
+        // SQLite recognises files of other programs.
         guard let kind = FileKind(ofFile: file, beginning: FileKind.beginning(of: file)), kind != .history else {
           throw error
         }
@@ -87,7 +87,7 @@ struct History: ParsableCommand {
     }
   }
 
-  /// Opens a history to append to; `nil` when there is no path.
+  /// Opens a history to append to; `nil` without a path.
   static func appending(to path: String?) throws -> RunHistory? {
     try complaining { try path.map { try RunHistory(appendingTo: $0) } }
   }
@@ -143,7 +143,7 @@ struct History: ParsableCommand {
   }
 }
 
-/// Throws a usage error with a hint when there is no such figure.
+/// Throws a usage error with a hint for an unknown figure.
 func checkFigure(_ figure: String, of names: [String]) throws {
   guard !names.contains(figure) else { return }
   let hint =

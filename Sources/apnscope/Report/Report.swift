@@ -96,16 +96,16 @@ struct Report: ParsableCommand {
   func run() throws {
     let path = try inputPath()
     guard Interrupt.take() else { return try report(path) }
-    // The rest of the input is missing; what is wrong with it, or told by it, comes from that.
+    // The rest of the input is missing; its other warnings are a consequence.
     if try ReportInput.isEmpty(path) { throw ExitStatus.interrupted }
     do { try complaining { try report(path) } } catch is ExitCode {}
     throw ExitStatus.interrupted
   }
 
-  /// The path of the input; `-` is standard input. What comes through a pipe is kept in the report's folder; one that is
-  /// not there is not made, for the input may be no good: it is then kept in the nearest that it would be in.
+  /// The path of the input; `-` is standard input. Input from a pipe is spooled to the report's folder; a missing
+  /// folder is not created, because the input may be invalid: the nearest existing parent is used.
   ///
-  /// Ctrl-C ends what comes through a pipe: what has come by then is the input.
+  /// Ctrl-C ends reading a pipe: the bytes read by then are the input.
   private func inputPath() throws -> String {
     guard input == "-" else { return input }
     if !StandardInput.isWholeFile {

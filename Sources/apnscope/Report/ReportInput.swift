@@ -1,13 +1,13 @@
 import ArgumentParser
 import Bytes
 
-/// What a file is that a report is to be made of; its content says, not its name.
+/// The kind of the input of a report, recognised by content, not by name.
 enum ReportInput: String {
   case load = "a result of a load"
   case ledger = "a ledger"
   case capacity = "a result of a search for a capacity"
   case records = "a file of records"
-  /// Anything that is no JSON; who reads it says if it is none.
+  /// Anything other than JSON; reading it reports errors.
   case recording = "not a result, perhaps a recording"
 
   /// Complains and throws an exit code when the file cannot be read or is of no kind that is known.

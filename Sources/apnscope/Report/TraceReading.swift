@@ -51,7 +51,7 @@ struct TraceOptions: ParsableArguments {
 /// A trace that was read, from records or from a recording.
 struct TraceReading {
   let report: TraceReport
-  /// What the shell is told.
+  /// The exit status.
   let code: ExitCode
 
   /// Decodes a recording, as `inspect` does. Throws an exit code when nothing of it could be read.
@@ -67,8 +67,7 @@ struct TraceReading {
     self.report = report
   }
 
-  /// Reads the records of `apnscope decode`. A line that is none is complained about, and the others are read all the
-  /// same.
+  /// Reads the records of `apnscope decode`. Invalid lines are reported and skipped.
   init(
     records path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ limits: LimitOptions
   ) throws {
@@ -77,7 +76,7 @@ struct TraceReading {
     readerLimits.connections = limits.maxConnections
     readerLimits.remembered = tallies.maxRemembered
     var reader = RecordReader(limits: readerLimits)
-    // What is wrong with the file is told in the second pass.
+    // Errors are reported in the second pass.
     var early = try RecordLines(path)
     while !Interrupt.isRequested, try early.nextIfReadable() { reader.scan(early.text) }
     var sink = TraceInspection(limits: options.limits(tallies))

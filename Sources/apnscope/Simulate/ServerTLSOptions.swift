@@ -85,7 +85,7 @@ struct ServerTLSOptions: ParsableArguments {
     }
   }
 
-  /// What is not there is told in the system's words, with the way to make it.
+  /// A missing file is reported with the system's message and the command that creates it.
   private func requireFiles(_ directory: IdentityDirectory) throws {
     let files = ["\(directory.path)/gateway.pem", "\(directory.path)/gateway.key", directory.authorityFile]
     for file in files + (allowRevoked ? [] : [directory.revocationListFile]) where unsafe access(file, R_OK) != 0 {
