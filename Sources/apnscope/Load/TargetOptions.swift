@@ -135,7 +135,7 @@ struct TargetOptions: ParsableArguments {
       let way =
         Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
       complain(error.message + way)
-      // The input files, with the log already open.
+      // `.file`: an input file, because the key log is open already.
       throw error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
     }
   }
