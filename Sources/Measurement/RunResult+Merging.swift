@@ -25,11 +25,10 @@ extension RunResult {
   ///   have no rates (`Merged`).
   /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores and
   ///   memory add up, of the lags the largest stays. A part whose samples drift past a second has none in it.
-  /// - Stalls are told of all parts, one after the other; bins of none. A single part keeps its series, bins, stalls and
-  ///   timeline.
-  /// - What a part's document is too old to tell is not told of their sum either: writes, causes, cipher
-  ///   suites and reasons of failures.
-  /// - Timelines are joined likewise; the connections of each part are numbered behind those of the parts before it.
+  /// - Stalls are concatenated; bins are dropped. A single part keeps its series, bins, stalls and timeline.
+  /// - Values absent from an old document are absent from the result: writes, causes, cipher suites and reasons of
+  ///   failures.
+  /// - Timelines are joined likewise; the connections of each part are numbered after those of the parts before it.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
   /// - Invariants and thresholds are evaluated again; an invariant that fails in a part stays failed, even if another
   ///   part's numbers compensate. Missing parts are a failed invariant as well. The generator was the limit if it was

@@ -89,7 +89,7 @@ struct UnreadTests {
     #expect(seen.map(\.service) == [.other, .other] && seen.map(\.otherProtocol) == [.tls, .tls])
     #expect(
       try findings(capture) == [
-        "nothing_read: no notification and no feedback was read, of 2 connections: nothing is known of what was sent",
+        "nothing_read: no notifications or feedback found in 2 connections",
         "undecrypted_connection: 1 of 2 connections is encrypted; give --keys with the secrets",
         "other_protocol: 1 connection on port 443 is TLS",
       ])

@@ -1,4 +1,4 @@
-/// What is in a recording, counted: the document of `apnscope inspect --format json` (`InspectionDocument`).
+/// The counts of a recording: the document of `apnscope inspect --format json` (`InspectionDocument`).
 ///
 /// Names in JSON are snake case; times RFC 3339; `nil` is left out.
 public struct InspectionReport: Sendable, Equatable, Codable {

@@ -2,8 +2,8 @@ import Measurement
 
 /// The result of a capacity run: all trials, the rate found, and the plan of a campaign.
 ///
-/// As JSON it is `{"schema":2,"kind":"capacity",…}` with the trials as they were and, under `analysis`, what they come to.
-/// The analysis is worked out again when a document is read, so an old document gains what a newer program knows.
+/// As JSON it is `{"schema":2,"kind":"capacity",…}` with the trials and, under `analysis`, the conclusions. The
+/// analysis is computed again when a document is read, so old documents benefit from newer programs.
 public struct CapacityDocument: Sendable, Equatable, Codable {
   /// How the search ended.
   public enum Ending: String, Sendable, Codable {
@@ -30,7 +30,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     public init() {}
   }
 
-  /// A campaign to be planned: so many notifications, within a time if one is asked for.
+  /// A campaign to plan: a number of notifications, optionally within a time.
   public struct Target: Sendable, Equatable, Codable {
     public var notifications: Int
     public var withinS: Double?

@@ -96,7 +96,7 @@ enum ResultDocument {
         throw ExitStatus.damaged
       }
       guard (oldest...schema).contains(header.schema) else {
-        complain("\(path): has schema \(header.schema); this apnscope knows schema \(schema)")
+        complain("\(path): unsupported schema \(header.schema); this apnscope reads schema \(schema)")
         throw ExitStatus.damaged
       }
       return try decoder.decode(Document.self, from: data)
