@@ -29,7 +29,7 @@ struct Apnscope: AsyncParsableCommand {
 
       Recordings are pcap, pcapng or snoop files, or dumps of one direction; TLS is decrypted with a key log.
 
-      A first session:
+      A first session, for example:
         apnscope identity --directory ids --topic com.example.app
         apnscope simulate --identity ids --reject every=5000 --ledger sim.json &
         apnscope load --identity ids --rate 10k/s --for 10s --output run.json

@@ -141,7 +141,7 @@ struct IdentityCommandTests {
       #expect(
         other.errors.wholeMatch(
           of:
-            #/apnscope: ids/ca\.pem: is called OU=apnscope throw-away authority [0-9a-f]+,CN=First, which cannot be changed; take another directory\n/#
+            #/apnscope: ids/ca\.pem: is named OU=apnscope throw-away authority [0-9a-f]+,CN=First, which cannot be changed; use another directory\n/#
         ) != nil, "\(other.errors)")
     }
   }

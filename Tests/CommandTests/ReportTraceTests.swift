@@ -150,7 +150,7 @@ struct ReportTraceTests {
       // Nothing in it is any good.
       try command.write(Array("{\"type\":\"dance\"}\n".utf8), "none.jsonl")
       let none = try command.run("report", "none.jsonl", "--output", "none")
-      #expect(none.status == 65 && none.errors.contains("no record"))
+      #expect(none.status == 65 && none.errors.contains("no readable record"))
       #expect(throws: (any Error).self) { try command.read("none/report.md") }
     }
   }

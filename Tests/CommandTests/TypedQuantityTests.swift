@@ -125,8 +125,8 @@ struct TypedQuantityTests {
     arguments: [
       ("inspekt", "Did you mean 'inspect'?"), ("Load", "Did you mean 'load'?"), ("sim", "Did you mean 'simulate'?"),
       ("dec", "Did you mean 'decode'?"), ("hlep", "Did you mean 'help'?"), ("repot", "Did you mean 'report'?"),
-      ("c", "Did you mean 'compare' or 'capacity'?"), ("frobnicate", "There are decode, inspect, "),
-      ("", "There are decode, "), ("/dev/null", "It is a file: use 'apnscope inspect'"),
+      ("c", "Did you mean 'compare' or 'capacity'?"), ("frobnicate", "Available: decode, inspect, "),
+      ("", "Available: decode, "), ("/dev/null", "It is a file: use 'apnscope inspect'"),
     ])
   func commands(typed: String, text: String) {
     let names = Apnscope.configuration.subcommands.map { $0._commandName } + ["help"]

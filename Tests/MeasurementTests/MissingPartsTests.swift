@@ -168,7 +168,7 @@ struct TogetherTests {
     parts[1].phases = []
     let merged = try MergingTests.merge(parts)
     #expect(merged.merged?.together == false && merged.rates.writtenPerS == 0)
-    #expect(merged.warnings.contains { $0.contains("does not tell") })
+    #expect(merged.warnings.contains { $0.contains("for an unknown time") })
     parts[1].measuredS = 0
     #expect(try MergingTests.merge(parts).rates.writtenPerS == 2_000)
     // One alone runs with itself.

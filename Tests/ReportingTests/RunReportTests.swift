@@ -29,7 +29,7 @@ struct RunReportTests {
     #expect(page.charts.isEmpty)
     let text = page.markdown().text
     for words in [
-      "Nothing was written", "No connection was attempted", "No error response came", "no series", "no phases",
+      "Nothing was written", "No connection was attempted", "No error responses", "no series", "no phases",
       "does not say where it was made", "gave no warnings",
     ] { #expect(text.contains(words), "\(words)") }
     #expect(!page.html.contains("nan") && !text.contains("inf"))

@@ -112,7 +112,7 @@ struct IdentityFormsTests {
       ] {
         let message = expectError(.configuration) { try directory.issue(Self.order { $0.authorityName = other }) }
         #expect(
-          message.hasPrefix("\(directory.path)/ca.pem: is called O=Apple Inc.,OU=apnscope throw-away"), "\(message)")
+          message.hasPrefix("\(directory.path)/ca.pem: is named O=Apple Inc.,OU=apnscope throw-away"), "\(message)")
       }
     }
     try inDirectory { directory, _, _ in

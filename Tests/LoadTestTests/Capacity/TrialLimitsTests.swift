@@ -31,7 +31,7 @@ struct TrialLimitsTests {
     ({ $0.sendLagP99Us = 50_001 }, "send lag"), ({ $0.backlogPerS = 5.1 }, "backlog"),
     // Half a step of 12 s.
     ({ $0.behindMs = 181 }, "behind"), ({ $0.sendings.unknown = 1 }, "without an error"),
-    ({ $0.notifications.abandoned = 1 }, "given up"), ({ $0.sendings.rejected = 122 }, "refused"),
+    ({ $0.notifications.abandoned = 1 }, "abandoned"), ({ $0.sendings.rejected = 122 }, "refused"),
     ({ $0.sendings.resent = 1_201 }, "sent again"), ({ $0.sendings.accepted = 0 }, "nothing was accepted"),
   ]
 
