@@ -170,15 +170,14 @@ struct TLSRecordReader {
 
   /// Takes out the beginning of a record, to be changed in place. `returnPartial` brings it back.
   mutating func takePartial() -> [UInt8] {
-    var state = State.aligned(partial: [])
-    swap(&state, &self.state)
-    switch consume state {
-    case .aligned(let partial): return partial
-    case let other:
-      self.state = other
-      return []
-    }
+    guard case .aligned(let partial) = state else { return [] }
+    state = .aligned(partial: [])
+    return partial
   }
+
+  /// Takes the state out as a whole, or brings it back, where that has to be fast: as nothing is released here, the
+  /// access to the object that holds the reader need not be tracked.
+  mutating func exchange(_ other: inout State) { swap(&state, &other) }
 
   /// Keeps the beginning of a record. An empty one may bring its memory back.
   mutating func returnPartial(_ partial: consuming [UInt8]) {
