@@ -116,7 +116,7 @@ struct TypedQuantityTests {
   @Test("A fault without a share is refused: it meant all notifications")
   func faults() throws {
     let error = #expect(throws: (any Error).self) { try plan("--faults", "missing-token") }
-    #expect(error.map { Load.message(for: $0) }?.contains("as missing-token=1e-4") == true)
+    #expect(error.map { Load.message(for: $0) }?.contains("e.g. missing-token=1e-4") == true)
     #expect(throws: (any Error).self) { try plan("--faults", "oversize=0.1,missing-token") }
   }
 

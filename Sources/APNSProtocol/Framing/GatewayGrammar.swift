@@ -55,7 +55,7 @@ public struct GatewayGrammar: RecordGrammar {
     let payload = PushNotification(layout: layout, frame: record).payload
     if payload.byteCount > 0, case .valid = JSONText.scan(payload) { return true }
     if layout.command == .framed && isExact(layout) && rest.byteCount == 0 { return true }
-    if layout.command != .framed, holdsRecord(record, 0, record.byteCount, atEnd: true) == .yes { return false }
+    if layout.command != .framed, containsRecord(record, 0, record.byteCount, atEnd: true) == .yes { return false }
     return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
   }
 
@@ -100,7 +100,7 @@ public struct GatewayGrammar: RecordGrammar {
     guard payload.byteCount > 0 else { return .no }
     let isJSON = if case .valid = JSONText.scan(payload) { true } else { false }
     if layout.command == .enhanced && isJSON { return .yes }
-    switch holdsRecord(bytes, offset, length, atEnd: atEnd) {
+    switch containsRecord(bytes, offset, length, atEnd: atEnd) {
     case .yes: return .no
     case .needsMore: return .needsMore
     case .no: break
@@ -147,7 +147,7 @@ public struct GatewayGrammar: RecordGrammar {
   /// The identifier `00 00 00 6d` near the end of a command-2 frame reads as a command-0 record whose token covers the
   /// beginning of the next frame, and its payload may even be that frame's. Only a beginning near `start` is looked
   /// for, so that a long region stays cheap.
-  private func holdsRecord(_ bytes: RawSpan, _ start: Int, _ length: Int, atEnd: Bool) -> Plausibility {
+  private func containsRecord(_ bytes: RawSpan, _ start: Int, _ length: Int, atEnd: Bool) -> Plausibility {
     for offset in start + 1..<start + min(length, Self.longestCredibleToken) {
       let command = bytes.byte(at: offset)
       guard command == 1 || command == 2, canStart(bytes, offset, atEnd: true) == .yes else { continue }
