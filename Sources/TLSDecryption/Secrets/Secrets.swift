@@ -1,4 +1,4 @@
-/// All key material of a run, and what was learnt from one connection for another.
+/// All key material of a run, including secrets learnt from one connection for others.
 ///
 /// It is used by one thread. No secret of it is ever part of a description or an error.
 public final class Secrets {
@@ -26,7 +26,7 @@ public final class Secrets {
     guesses = limits.maximumAttempts << 3
   }
 
-  /// Whether there may be another guess; each time it is asked counts.
+  /// Whether another guess is allowed; each call counts as one.
   func mayGuess(costing cost: Int = 1) -> Bool {
     guard guesses > 0 else { return false }
     guesses -= cost
@@ -87,7 +87,7 @@ public final class Secrets {
 
   // MARK: sessions
 
-  /// What a session that is resumed was when it began.
+  /// The original session of a resumed one.
   func session(_ identifier: [UInt8]) -> SessionMemory.Session? { sessions.find(identifier) }
 
   func remember(_ identifier: [UInt8], _ session: SessionMemory.Session) { sessions.remember(identifier, session) }
@@ -121,7 +121,7 @@ struct SessionMemory {
     guard !identifier.isEmpty else { return }
     let identifier = Self.key(identifier)
     if let known = sessions[identifier] {
-      // What was known of it stays.
+      // Known values are kept.
       sessions[identifier] = Session(
         master: session.master ?? known.master, clientSubject: session.clientSubject ?? known.clientSubject)
       return
