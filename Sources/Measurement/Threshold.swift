@@ -168,7 +168,7 @@ public struct Threshold: Sendable, Equatable {
     func bound(_ text: Substring, in expression: String) throws(SyntaxError) -> Double {
       if let number = number(text) { return number }
       let hasNumber = text.first.map { $0.isNumber || "+-.".contains($0) } ?? false
-      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is none" : "is not a number"
+      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is not one" : "is not a number"
       throw SyntaxError(description: "'\(expression)' takes \(examples); '\(text)' \(lack)")
     }
 

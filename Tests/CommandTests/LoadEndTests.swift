@@ -24,7 +24,7 @@ struct LoadEndTests {
       try simulator.kill()
       let outcome = try load.end()
       #expect(outcome.status == 69)
-      let reason = "given up: no connection could be established for 500 ms: Connection refused"
+      let reason = "gave up: no connection could be established for 500 ms: Connection refused"
       #expect(outcome.errors.hasSuffix("apnscope: 127.0.0.1:\(port): \(reason)\n"), "\(outcome.errors)")
       #expect(outcome.output.contains("\n✗ \(reason)"))
       let result = try LoadProcess.result(in: command)

@@ -143,7 +143,7 @@ struct ReportTraceTests {
       #expect(
         added == [
           "> **!** 6 lines of the records could not be read; skipped.",
-          "> **!** 1 record is of a kind that is not known, and passed over.",
+          "> **!** 1 record is of an unknown kind; skipped.",
         ])
       let few = try command.run("report", "bad.jsonl", "--max-complaints", "2", "--output", "bad")
       #expect(few.errors.contains("4 more lines cannot be read (--max-complaints)"))

@@ -21,7 +21,7 @@ struct ThresholdTests {
     "What is no condition is refused with the reason",
     arguments: [
       ("send_lag_p99<5", "takes a time such as 500us, 5ms or 2s; '5' has no unit"),
-      ("send_lag_p99<5%", "'5%' is none"), ("accepted_per_s>5ms", "takes a rate"),
+      ("send_lag_p99<5%", "'5%' is not one"), ("accepted_per_s>5ms", "takes a rate"),
       ("rejected_rate<1k", "takes a share"),
       ("unknown<1s", "takes a count"), ("max_rss_bytes<many", "takes bytes"),
       ("send_lag_p99<nan", "takes a time such as 500us, 5ms or 2s; 'nan' is not a number"),

@@ -38,8 +38,8 @@ extension LoadOutcome {
     case .permanentFailure(let reason): return reason
     case .lost(let lastError):
       return areSilent(tally)
-        ? "given up: for \(patience) every connection was closed at once"
-        : "given up: no connection could be established for \(patience): \(lastError)"
+        ? "gave up: for \(patience) every connection was closed at once"
+        : "gave up: no connection could be established for \(patience): \(lastError)"
     }
   }
 

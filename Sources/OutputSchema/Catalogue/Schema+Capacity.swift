@@ -3,11 +3,11 @@ extension Schema {
     "capacity", title: "Search for a capacity", form: .document,
     text: [
       """
-      `apnscope capacity --output` writes `capacity.json`: all trials as they were, the rate that was found, and under \
-      `analysis` what they come to. The analysis is worked out again when a document is read.
+      `apnscope capacity --output` writes `capacity.json`: all trials, the rate that was found, and under \
+      `analysis` the conclusions. The analysis is computed again when a document is read.
       """,
       """
-      What there was none of, as a recovery without an error, is absent and never 0.
+      Values that do not exist, e.g. a recovery without an error, are absent and never 0.
       """,
     ],
     root: .object([

@@ -4,11 +4,11 @@ extension Schema {
     text: [
       """
       `apnscope simulate --log` appends one JSON object a line for every connection that is accepted, refused or \
-      closed, and for every error response; `event` tells which fields follow. When the disk cannot keep up, lines are \
-      dropped and a `dropped` event says how many.
+      closed, and for every error response; `event` determines which fields follow. When the disk cannot keep up, \
+      lines are dropped and a `dropped` event counts them.
       """,
       """
-      Each run begins with a `started` event; its connections are numbered anew.
+      Each run begins with a `started` event; its connections are numbered from 1.
       """,
     ],
     root: .choice(

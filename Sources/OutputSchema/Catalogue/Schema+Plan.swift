@@ -7,7 +7,7 @@ extension Schema {
       settings in `plan`. Each setting is the option of its name, with `_` for `-`; in a file any can be left out.
       """,
       """
-      In the file, what nobody gave and what follows from other settings is in comments. Times are written `250ms` or \
+      In the file, defaults and settings derived from others are in comments. Times are written `250ms` or \
       `2s`, rates `200.0/s`, mixes `10=9,5=1`.
       """,
     ],

@@ -3,7 +3,7 @@ extension Schema {
     "records", title: "Records of a capture", form: .lines,
     text: [
       """
-      `apnscope decode` writes one JSON object a line, without white space; `type` comes first and tells which fields \
+      `apnscope decode` writes one JSON object a line, without white space; `type` comes first and determines which fields \
       follow, in the order of these tables.
       """,
       """
@@ -18,8 +18,8 @@ extension Schema {
       that holds the record's last byte.
       """,
       """
-      The decoder does not stop at damage. It finds the next frame after a gap or malformed bytes, and names what it \
-      skips in a `gap` or `malformed` record.
+      The decoder does not stop at damage. It finds the next frame after a gap or malformed bytes, and reports skipped \
+      bytes in a `gap` or `malformed` record.
       """,
       """
       CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \

@@ -3,17 +3,17 @@ extension Schema {
     "result", title: "Result of a load", form: .document,
     text: [
       """
-      `apnscope load --output` and `apnscope merge --output` write one JSON document; `load` keeps a document of a run \
-      that is not over in a file beside it, whose name ends in `.part`.
+      `apnscope load --output` and `apnscope merge --output` write one JSON document; during a run, `load` saves a \
+      document to a file beside it, whose name ends in `.part`.
       """,
       """
       `notifications` counts each distinct notification once, by its final fate; `sendings` counts every time one was \
-      written. Both, `error_responses` and `connections` are of the whole run. `rates`, `latency`, `batches` and \
-      `loss_window` are of the measured phase, by the time of writing; `phases` has each of them for every phase.
+      written. Both, `error_responses` and `connections` cover the whole run. `rates`, `latency`, `batches` and \
+      `loss_window` cover the measured phase, by the time of writing; `phases` has each of them for every phase.
       """,
       """
-      Documents with `"measured_by": 2` are of these definitions. Those without it are of 0.1, whose latencies are of \
-      the whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
+      Documents with `"measured_by": 2` use these definitions. Those without it are of 0.1, whose latencies cover the \
+      whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
       """,
     ],
     root: .object(run + counts + figures + course),

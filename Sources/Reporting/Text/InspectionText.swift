@@ -180,7 +180,7 @@ public struct InspectionText: Sendable {
   private mutating func findings() {
     add("")
     add("findings       \(report.findings.isEmpty ? "none" : "")")
-    var table = TextTable(["first packet", "what"], right: [0])
+    var table = TextTable(["first packet", "finding"], right: [0])
     for row in report.findings { table.add([row.firstPacket.map(String.init) ?? "-", row.text]) }
     if !table.isEmpty { text += table.text(indent: 2) }
   }

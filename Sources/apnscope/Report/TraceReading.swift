@@ -111,7 +111,7 @@ struct TraceReading {
     if reader.unknownRecords > 0 {
       let count = reader.unknownRecords
       warnings.append(
-        "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of a kind that is not known, and passed over.")
+        "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of an unknown kind; skipped.")
     }
     var report = sink.finish()
     report.warnings = warnings
