@@ -60,6 +60,6 @@ public enum RecordExtent: Sendable, Equatable {
   case complete(Int)
   /// More bytes are needed: at least this many from the start of the record before it is worth asking again.
   case incomplete(needed: Int)
-  /// This is no record.
+  /// These bytes are not a record.
   case malformed(ParseError)
 }

@@ -109,7 +109,7 @@ package final class WholeDocument {
   }
 }
 
-// MARK: where it goes
+// MARK: destination
 
 extension WholeDocument {
   /// Follows links: their target is replaced, or created.
@@ -177,7 +177,7 @@ extension WholeDocument {
   }
 }
 
-// MARK: how it gets there
+// MARK: replacing
 
 extension WholeDocument {
   /// A file of a name that nothing has yet, and that no listing shows.

@@ -8,7 +8,7 @@ struct SentNotification {
   let tokenPrefix: UInt64
   var isKnownBad: Bool { tokenPrefix == 0 && digest == 0 }
 
-  /// Is taken for no other.
+  /// Never equal to another one.
   static let unrecognisable = SentNotification(token: RawSpan(), payload: RawSpan())
 
   @inline(__always)

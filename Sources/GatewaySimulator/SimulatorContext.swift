@@ -142,7 +142,7 @@ final class SimulatorContext: Sendable {
   /// UNIX time in ms, for expirations.
   var milliseconds: Int64 { wallClock.nanoseconds() / 1_000_000 }
 
-  // MARK: chance
+  // MARK: random numbers
 
   /// The random numbers of a connection, derived from seed and number.
   func generator(_ connection: UInt64) -> SplitMix64 {

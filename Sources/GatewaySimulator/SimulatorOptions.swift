@@ -17,7 +17,7 @@ public struct SimulatorOptions: Sendable {
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
-  /// `nil`: there is none.
+  /// `nil`: none.
   public var gateway: Address? = Address(host: "127.0.0.1", port: 2195)
   public var feedback: Address? = Address(host: "127.0.0.1", port: 2196)
   /// `nil`: plain TCP, and everybody pushes to `plainTopic`.

@@ -229,7 +229,7 @@ extension RunResult {
     return max(told, Int(planned))
   }
 
-  // MARK: what does not fit
+  // MARK: mismatches
 
   /// The settings that are not the same in all plans; where secrets are written changes nothing.
   private static func differences(of parts: [Part]) -> [String] {

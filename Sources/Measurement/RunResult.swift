@@ -189,7 +189,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       /// Left out when nothing was measured.
       public var value: Double?
       public var passed: Bool
-      /// Why the condition cannot be judged, which is no pass; left out when it can.
+      /// Why the condition cannot be evaluated, which fails it; absent otherwise.
       public var reason: String?
       public init(expression: String, value: Double?, passed: Bool, reason: String? = nil) {
         self.expression = expression

@@ -22,7 +22,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     }
 
     fileprivate var weight: Int { isLong ? 2 : 1 }
-    /// The limit from which on, or up to which, this contradicts.
+    /// The limit from which on, or up to which, this evidence contradicts.
     fileprivate var edge: Double { hasPassed ? heldPerS : offeredPerS }
   }
 

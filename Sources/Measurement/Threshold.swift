@@ -21,8 +21,7 @@ public struct Threshold: Sendable, Equatable {
     public let description: String
   }
 
-  /// Names that can be asked for, and what they are; `nil` when there was nothing to measure, as a latency without a
-  /// response.
+  /// The metrics by name; `nil` when there was nothing to measure, e.g. a latency without a response.
   public static let names: [String: @Sendable (RunResult) -> Double?] = {
     var names: [String: @Sendable (RunResult) -> Double?] = [
       "written_per_s": { $0.rates.writtenPerS },
@@ -84,7 +83,7 @@ public struct Threshold: Sendable, Equatable {
     self.expression = expression
   }
 
-  /// Whether it holds. What did not happen at all, as a recovery without an error, is below every bound.
+  /// Whether it holds. Events that did not occur, e.g. a recovery without an error, are below every bound.
   public func judge(_ result: RunResult) -> RunResult.Verdict.Threshold {
     if let reason = isRate ? result.reasonForNoRates : isOfMeasuredPhase ? result.nothingMeasured : nil {
       return .init(expression: expression, value: nil, passed: false, reason: reason)

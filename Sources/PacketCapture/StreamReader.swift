@@ -104,7 +104,7 @@ private final class ReadingWork: @unchecked Sendable {
     count.signal()
   }
 
-  // MARK: the taking thread
+  // MARK: the consuming thread
 
   /// Waits for the next batch; `false` when none came in time.
   func wait(_ interval: DispatchTimeInterval) -> Bool { count.wait(timeout: .now() + interval) == .success }

@@ -210,7 +210,7 @@ import TLSFoundation
     }
   }
 
-  // MARK: what was negotiated
+  // MARK: negotiated parameters
 
   /// Meaningful after the handshake.
   var info: TLSConnectionInfo {

@@ -176,7 +176,7 @@ struct LimitOptions: ParsableArguments {
   private struct Limit {
     var option: String
     var value: KeyPath<LimitOptions, Int>
-    /// What it limits.
+    /// The property that it limits.
     var place: WritableKeyPath<DissectionOptions, Int>
 
     init(

@@ -237,7 +237,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     return first
   }
 
-  // MARK: what was never a record
+  // MARK: unreadable streams
 
   /// All bytes of the stream so far, if it has exactly this many and none belongs to a record.
   @inlinable

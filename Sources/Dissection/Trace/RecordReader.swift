@@ -323,7 +323,7 @@ public struct RecordReader: ~Copyable {
     sink.receive(record)
   }
 
-  /// The file's error responses that came before a packet, and name what was seen, take effect.
+  /// Applies the error responses of the file before a packet, if their notifications were seen.
   private mutating func takeEffect(before packet: Int, _ sink: inout some RecordSink) {
     guard files.indices.contains(file), files[file].next < files[file].responses.count else { return }
     if files[file].order.isEmpty {

@@ -142,7 +142,7 @@ private final class Output: Sendable {
   var dropped: Int { state.withLock { $0.dropped } }
   var failure: String? { state.withLock { $0.failure } }
 
-  // MARK: who has lines
+  // MARK: producers
 
   func add(_ line: RawSpan) {
     let length = line.byteCount

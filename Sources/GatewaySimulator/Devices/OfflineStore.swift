@@ -64,7 +64,7 @@ public struct OfflineStore: Sendable {
 
   public init(_ options: Options = Options()) { self.options = options }
 
-  // MARK: what happens
+  // MARK: events
 
   /// Takes a notification for a device that is offline. One that is not stored leaves an earlier one where it is.
   ///
@@ -143,7 +143,7 @@ public struct OfflineStore: Sendable {
     places[TokenKey(topic: topic, token)].map { slots[Int($0)].payload }
   }
 
-  // MARK: room
+  // MARK: capacity
 
   private mutating func makeRoom(for size: Int) {
     while oldest != Self.none, counts.stored >= options.maximumNotifications || bytes + size > options.maximumBytes {

@@ -1,7 +1,7 @@
 import GRDB
 
-/// What a transfer to a provider needs: `snapshot`, then `read` from its beginning to its end, then, when all of it has
-/// arrived, `remove`. An aborted transfer needs no cleanup.
+/// The operations of a transfer to a provider: `snapshot`, then `read` to its end, then `remove` after all of it has
+/// arrived. An aborted transfer needs no cleanup.
 extension FeedbackList {
   /// The failures that a transfer sends.
   public struct Snapshot: Sendable, Equatable {

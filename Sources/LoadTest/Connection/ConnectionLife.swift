@@ -138,7 +138,7 @@ final class ConnectionLife {
     return phases.contains(lastScheduled) ? lastScheduled : phases.last ?? phase
   }
 
-  // MARK: what follows
+  // MARK: settlement
 
   /// The phases of which something is settled, or will now never be looked at.
   var settledPhases: [RunPhase] { marks.counts(of: 0..<(isTerminated ? log.count : settledEnd)).map(\.phase) }

@@ -89,7 +89,7 @@ final class ProviderConnection {
     hasUsualPayloadSizes = runner.workload.hasUsualPayloadSizes
   }
 
-  // MARK: what it is in
+  // MARK: state
 
   var isDown: Bool { if case .down = state { true } else { false } }
   var isUp: Bool { if case .up = state { true } else { false } }
@@ -287,7 +287,7 @@ final class ProviderConnection {
     link.channel.close(promise: nil)
   }
 
-  // MARK: its lives
+  // MARK: opening and closing
 
   func connect() {
     guard isDown, runner.wantsConnections else { return }

@@ -44,7 +44,7 @@ extension LoopRunner {
     if permanentFailure == nil { permanentFailure = .foreign(ForeignAnswer(answer)) }
   }
 
-  // MARK: what is left
+  // MARK: resends
 
   /// The number of silently closed connections after which a notification that was alone on them is abandoned: it is
   /// the cause.

@@ -291,7 +291,7 @@ extension CapacityDocument {
       "Checked at \(place): \(Unit.perSecond.text(check.predictedPerS)) predicted, \(Unit.perSecond.text(check.measuredPerS)) measured (\(deviation))."
   }
 
-  // MARK: what it rests on
+  // MARK: evidence
 
   private var allTrials: Section {
     var table = Table([

@@ -37,7 +37,7 @@ struct KeySearch {
   /// Records that were tried with more than one number since the last success.
   private(set) var trials = 0
 
-  // MARK: what is known
+  // MARK: known properties
 
   var isSealed: Bool { if case .clear = state { false } else { true } }
   /// Keys must be collected before a record can be opened.

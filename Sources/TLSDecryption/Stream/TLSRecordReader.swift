@@ -317,7 +317,7 @@ struct TLSRecordReader {
   /// Nothing more can be opened.
   mutating func fail() { state = .failed }
 
-  // MARK: what is passed over
+  // MARK: skipped regions
 
   /// Counts bytes in which no record is looked for.
   mutating func countUnread(_ count: Int, _ expectation: RecordExpectation) {

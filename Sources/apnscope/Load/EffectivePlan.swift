@@ -66,7 +66,7 @@ struct EffectivePlan {
     text("keylog", target.keylog)
   }
 
-  /// What is made.
+  /// The workload.
   private mutating func addWorkload(_ workload: WorkloadPlan) {
     // Numbers that a JSON reader may round are text.
     add("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)"))
