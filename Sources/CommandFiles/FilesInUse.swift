@@ -12,8 +12,8 @@ package enum FileConflict: Error, Equatable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .overwritten(let input, let output):
-      let shown = input.map { ControlCharacters.escaped($0) } ?? "the file on standard input"
-      return "\(output) would overwrite the input \(shown)"
+      let shown = input.map { "the input \(ControlCharacters.escaped($0))" } ?? "the file on standard input"
+      return "\(output) would overwrite \(shown)"
     case .same(let one, let other, let path):
       return "\(one) and \(other) are the same file, \(ControlCharacters.escaped(path))"
     }
