@@ -49,7 +49,7 @@ public struct ErrorResponse: Sendable, Hashable {
       command: bytes.byte(at: 0), status: Status(rawValue: bytes.byte(at: 1)), identifier: bytes.uint32(at: 2))
   }
 
-  /// Parses the response at `offset` and moves `offset` behind it; throws `.incomplete` below six bytes.
+  /// Parses the response at `offset` and advances `offset` past it; throws `.incomplete` below six bytes.
   @inlinable
   public init(parsing bytes: RawSpan, at offset: inout Int) throws(ParseError) {
     switch Self.extent(of: bytes, at: offset) {

@@ -5,7 +5,7 @@ public struct FeedbackTuple: ~Escapable {
   /// Bytes before the token.
   public static var headerLength: Int { 6 }
 
-  /// UNIX seconds UTC at which APNs found the app gone from the device.
+  /// UNIX seconds UTC at which APNs found the app uninstalled.
   public let timestamp: UInt32
   public let token: RawSpan
 
@@ -16,7 +16,7 @@ public struct FeedbackTuple: ~Escapable {
     self.token = token
   }
 
-  /// How far the tuple at `offset` reaches; told from its first six bytes.
+  /// The extent of the tuple at `offset`, from its first six bytes.
   @inlinable
   public static func extent(of bytes: RawSpan, at offset: Int, limits: ProtocolLimits) -> RecordExtent {
     let available = bytes.byteCount - offset
@@ -34,7 +34,7 @@ public struct FeedbackTuple: ~Escapable {
     self.init(timestamp: record.uint32(at: 0), token: record.extracting(6..<record.byteCount))
   }
 
-  /// Parses the tuple at `offset` and moves `offset` behind it; throws `.incomplete` when the bytes end first.
+  /// Parses the tuple at `offset` and advances `offset` past it; throws `.incomplete` when the bytes end first.
   @inlinable
   @_lifetime(copy bytes)
   public init(

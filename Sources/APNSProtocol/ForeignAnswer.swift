@@ -2,7 +2,7 @@ import Bytes
 
 /// The beginning of an answer that is not an error response, and the protocol that it resembles.
 ///
-/// It is for messages only; nothing is decided by it but what to advise.
+/// Used only for messages and their advice.
 public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
   public enum Kind: Sendable, Equatable {
     case http
@@ -53,7 +53,7 @@ public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
       case .ssh: "SSH"
       case .greeting: "the greeting of a mail or file server"
       case .text: "text"
-      case .bytes: "bytes of no protocol that is known here"
+      case .bytes: "bytes of an unknown protocol"
       }
     var hex = ByteWriter(capacity: 2 * bytes.count)
     hex.write(hex: bytes.rawBytes)

@@ -16,7 +16,7 @@ public struct FrameItem: Sendable, Equatable {
   /// Bytes of items 3, 4 and 5 as nearly every client ends a frame with them.
   @inlinable @inline(__always) static var usualRestLength: Int { 3 * headerLength + 4 + 4 + 1 }
 
-  /// What an item means. Ids outside the documented five are values too, not errors.
+  /// The meaning of an item. Ids outside the documented five are values too, not errors.
   public struct Identifier: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -34,7 +34,7 @@ public struct FrameItem: Sendable, Equatable {
     /// One byte: 10 or 5.
     @inlinable public static var priority: Identifier { Identifier(rawValue: 5) }
 
-    /// Whether it is one of the documented five, and its data may have so many bytes.
+    /// Whether it is one of the documented five, and its data may have this length.
     package func canHave(length: Int) -> Bool {
       switch self {
       case .deviceToken, .payload: true

@@ -1,9 +1,9 @@
 import Bytes
 
-/// What the protocol implies for one connection, from the gateway's side: which notifications are accepted, which one
-/// is refused, what is answered, and what is discarded after it.
+/// The protocol rules of one connection on the gateway's side: which notifications are accepted, which one is rejected,
+/// the answer, and which are discarded after it.
 ///
-/// A plain value without I/O, clock or chance. Bytes go in as they come; what is to be done comes out as an `Ending`.
+/// A plain value without I/O, clock or chance. Takes bytes as they arrive; returns what to do as an `Ending`.
 /// Notifications are numbered from 0 in the order they arrive.
 ///
 /// The rules (Apple's guide of 2015-09-16, and what servers were seen to do):
@@ -12,10 +12,10 @@ import Bytes
 ///   never looked at, only counted;
 /// - a notification without an identifier cannot be named: with command 0 there is no answer, only the close, and a
 ///   frame without item 3 is named 0;
-/// - a shutdown names the last accepted notification, 0 when there is none;
-/// - what is no frame is answered with status 128, or with nothing, as `Rules.answersMalformed` says.
+/// - a shutdown names the last accepted notification, or 0;
+/// - bytes that are not a frame are answered with status 128, or not at all, depending on `Rules.answersMalformed`.
 public struct GatewaySession: Sendable {
-  /// What a gateway of some year and certificate accepts.
+  /// The limits of a gateway, which depend on the year and the certificate.
   public struct Rules: Sendable, Equatable {
     /// Lengths of a token in bytes; others get status 5. Documented: 32, up to 100 from 2018 on.
     public var tokenLengths: ClosedRange<Int>
@@ -23,10 +23,10 @@ public struct GatewaySession: Sendable {
     public var maximumPayloadLength: Int
     /// Priority 10, which commands 0 and 1 have without saying so, is an error for a payload that has nothing to show.
     public var checksPriority: Bool
-    /// Answer 128 to what is no frame (the guide of 2018), or just close (seen).
+    /// Answer bytes that are not a frame with 128 (the guide of 2018), or just close (observed).
     public var answersMalformed: Bool
-    /// From which length on a frame is no frame. A token may claim any length, so that one of a bad size gets status 5
-    /// with commands 0 and 1 as it does with command 2.
+    /// Lengths above which bytes are not a frame. Tokens of any length are parsed, so that one of a bad size gets
+    /// status 5 with commands 0 and 1 as with command 2.
     public var limits: ProtocolLimits
 
     public init(
@@ -41,12 +41,12 @@ public struct GatewaySession: Sendable {
     }
   }
 
-  /// Why the gateway closes, and what it says before.
+  /// Why the gateway closes, and its last response.
   public struct Ending: Sendable, Equatable {
     public enum Cause: Sendable, Equatable {
       case rejected
       case shutdown
-      /// Bytes that are no frame, or items that do not fit their frame.
+      /// Bytes that are not a frame, or items that extend past the end of their frame.
       case malformed(ParseError)
     }
 
@@ -55,7 +55,7 @@ public struct GatewaySession: Sendable {
     /// The notification that `status` is about: the refused one, or with a shutdown the last accepted one.
     public var notification: Int?
     public var identifier: UInt32?
-    /// What is to be sent; `nil` when there is only the close.
+    /// The response to send; `nil` to close without one.
     public var response: ErrorResponse?
   }
 
@@ -70,7 +70,7 @@ public struct GatewaySession: Sendable {
   public let rules: Rules
   /// With this status every notification is refused: the provider's certificate names no topic, or one of a bad size.
   public let standing: ErrorResponse.Status?
-  /// After so many accepted notifications the gateway shuts the connection down.
+  /// The number of accepted notifications after which the gateway shuts the connection down.
   public var shutdownAfter = Int.max
 
   /// Notifications that arrived: `received = accepted + rejected + discarded`.
@@ -79,7 +79,7 @@ public struct GatewaySession: Sendable {
   /// 0 or 1.
   public private(set) var rejected = 0
   public private(set) var discarded = 0
-  /// Bytes that were consumed, whatever they were.
+  /// Bytes consumed so far, of any kind.
   public private(set) var bytes = 0
   /// How the gateway ended the connection; `nil` as long as it did not.
   public private(set) var ending: Ending?
@@ -94,18 +94,18 @@ public struct GatewaySession: Sendable {
 
   /// Takes bytes that follow those taken before, and returns how many of them were consumed: all whole frames.
   ///
-  /// The rest is to be given again with what comes behind it. At most one frame is left over, so at most
-  /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Look at `ending`
+  /// Pass the rest again together with the bytes that follow. At most one frame is left over, so at most
+  /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Check `ending`
   /// afterwards. Linear in the number of frames; nothing is allocated or copied.
   ///
-  /// - Parameter decide: what speaks against a notification that keeps the rules, `nil` if nothing does. It is asked once
-  ///   for each, however the bytes are split. Statuses 0 and 10 accept what they name and are no refusal.
+  /// - Parameter decide: returns the status that rejects a valid notification, or `nil` to accept it. Called once for
+  ///   each, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
   @inlinable
   public mutating func receive(
     _ input: RawSpan, decide: (borrowing PushNotification) -> ErrorResponse.Status?
   ) -> Int {
     if !isOpen { return discard(input, from: 0) }
-    // Counters of the loop stand in variables of its own: those of the value would be written for every notification.
+    // Counters of the loop are local variables: properties of the value would be written for every notification.
     var offset = 0
     var count = accepted
     var last: UInt32? = nil
@@ -153,7 +153,7 @@ public struct GatewaySession: Sendable {
 
   @usableFromInline var isOpen: Bool { state == .open }
 
-  /// The gateway goes away for maintenance: the last accepted notification is named, what follows is discarded.
+  /// Shuts the connection down for maintenance: names the last accepted notification and discards those that follow.
   public mutating func shutDown() {
     guard isOpen else { return }
     end(
@@ -205,7 +205,7 @@ public struct GatewaySession: Sendable {
     state = .discarding
   }
 
-  /// Counts the frames behind the end, and returns up to where `input` was consumed.
+  /// Counts the frames after the end, and returns the offset up to which `input` was consumed.
   @usableFromInline @inline(never)
   mutating func discard(_ input: RawSpan, from start: Int) -> Int {
     var offset = start
@@ -228,7 +228,7 @@ public struct GatewaySession: Sendable {
 }
 
 extension GatewaySession.Rules {
-  /// What a gateway has against a notification before it knows anything about its device.
+  /// The status with which a gateway rejects a notification before it looks up the device.
   @inlinable @inline(__always)
   func problem(of notification: borrowing PushNotification) -> ErrorResponse.Status? {
     let layout = notification.layout

@@ -34,7 +34,8 @@ public struct ItemIterator: Sendable {
     offset + FrameItem.headerLength <= min(frame.byteCount, end)
   }
 
-  /// The next item; `nil` behind the last. Throws when the next one does not fit the frame, and then throws again.
+  /// The next item; `nil` after the last. Throws when the next one extends past the end of the frame, and on every
+  /// later call.
   ///
   /// - Parameter frame: its bytes from the command byte on, with the item's header at least.
   @inlinable @inline(__always)

@@ -103,7 +103,7 @@ public enum JSONText {
     }
   }
 
-  /// The offset behind the closing quote of a string whose opening quote stands before `start`.
+  /// The offset after the closing quote of a string whose opening quote is before `start`.
   @inline(__always)
   private static func endOfString(_ bytes: RawSpan, from start: Int) -> Int? {
     let count = bytes.byteCount
@@ -179,7 +179,7 @@ public enum JSONText {
     return offset + length
   }
 
-  /// The offset behind a number, `true`, `false` or `null`.
+  /// The offset after a number, `true`, `false` or `null`.
   private static func endOfScalar(_ bytes: RawSpan, from start: Int) -> Int? {
     switch bytes.byte(at: start) {
     case UInt8(ascii: "t"): return endOfLiteral("true", bytes, start)

@@ -17,7 +17,7 @@ public struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String { "\(problem) at offset \(offset)" }
 
   public enum Problem: Sendable, Equatable {
-    /// The first byte is no command a provider sends. Garbage, another protocol, or a lost boundary.
+    /// The first byte is not a command of a provider: garbage, another protocol, or a lost frame boundary.
     case unknownCommand(UInt8)
     /// The first byte of a response is not 8 and the second no status. Not an APNs gateway.
     case unknownResponse(command: UInt8, status: UInt8)
@@ -60,6 +60,6 @@ public enum RecordExtent: Sendable, Equatable {
   case complete(Int)
   /// More bytes are needed: at least this many from the start of the record before it is worth asking again.
   case incomplete(needed: Int)
-  /// This is no record.
+  /// These bytes are not a record.
   case malformed(ParseError)
 }

@@ -1,12 +1,12 @@
 import Bytes
 
-/// What a gateway looks for in a payload.
+/// The checks of a gateway on a payload.
 public enum PayloadRules {
   /// Whether the payload has `content-available` and nothing that a device would show or play: no alert, badge or sound.
   ///
-  /// Such a notification must not have priority 10. Any value of `content-available` but 0, `false` and `null` counts; an
-  /// alert, badge or sound counts by its key alone (clients sent an empty sound to be allowed priority 10). Of a repeated
-  /// key the last one counts. What is no JSON object is not silent.
+  /// Such a notification must not have priority 10. Any value of `content-available` but 0, `false` and `null` counts;
+  /// an alert, badge or sound counts by its key alone (clients sent an empty sound to be allowed priority 10). Of a
+  /// repeated key the last one counts. A payload that is not a JSON object is not silent.
   ///
   /// Payloads are searched for the key's hyphen first, which few have, and for letters written as escapes, which nearly
   /// none have, so this costs a few nanoseconds for all others.
@@ -102,7 +102,7 @@ public enum PayloadRules {
     }
   }
 
-  /// Calls `body` with the offsets of the keys (their quotes) and values of the object that begins at or behind `start`.
+  /// Calls `body` with the offsets of the keys (their quotes) and values of the object that begins at or after `start`.
   /// The text is valid JSON, so nothing can be missing.
   private static func forEachMember(of text: RawSpan, from start: Int, _ body: (_ key: Int, _ value: Int) -> Void) {
     var offset = skipSpace(text, start)
@@ -124,7 +124,7 @@ public enum PayloadRules {
     return offset
   }
 
-  /// The offset behind a value: behind its closing quote or bracket, or at what follows a number or word.
+  /// The offset after a value: after its closing quote or bracket, or after a number or word.
   private static func endOfValue(_ text: RawSpan, _ start: Int) -> Int {
     var offset = start
     var depth = 0

@@ -1,8 +1,8 @@
 /// How long the parts of a record may claim to be before the record counts as malformed.
 ///
-/// The protocol names no maximum for a frame, and its length fields reach 4 GiB. A limit keeps damaged bytes from being
-/// taken for the start of an enormous record, and keeps memory bounded while a record is incomplete. The items of a
-/// command-2 frame have no limits of their own: the frame's bounds them, and its end is known whatever they say.
+/// The protocol names no maximum for a frame, and its length fields reach 4 GiB. Limits prevent damaged bytes from
+/// passing as the start of an enormous record, and bound memory while a record is incomplete. The items of a command-2
+/// frame have no separate limits: the length of the frame bounds them.
 public struct ProtocolLimits: Sendable, Equatable {
   /// Longest command-2 frame, in bytes after its five-byte header. A longer one is malformed.
   public var maximumFrameLength: Int

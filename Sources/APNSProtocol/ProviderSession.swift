@@ -1,35 +1,35 @@
 /// What the protocol implies for one connection, from the provider's side: which notifications were accepted, rejected,
 /// discarded, and which are left open.
 ///
-/// A plain value without I/O or clock. The dissector feeds it what a capture shows, a load generator its own writes.
+/// A plain value without I/O or clock. The dissector feeds it the frames of a capture, the load generator its writes.
 /// Notifications are numbered from 0 in the order they were written.
 ///
 /// The rules (Apple's guide of 2015-09-16, and what servers were seen to do):
 /// - a rejection names one notification: all before it were accepted, all after it discarded;
 /// - status 10 (shutdown) names the last *accepted* one: it and all before it were accepted, all after it discarded;
-/// - status 0 (sent by mock servers) accepts what it names and everything before, and discards nothing;
+/// - status 0 (sent by mock servers) accepts the notification it names and everything before, and discards nothing;
 /// - a later response that names a later notification proves that those between were taken after all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
-/// - status 128 with identifier 0 names the first frame whose items do not fit it, unless bytes that are no frame came
-///   before: then it is they that could not be parsed;
+/// - status 128 with identifier 0 names the first frame with bad items, unless bytes that are not a frame came before:
+///   then it is about those bytes;
 /// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": with status 2 it
 ///   names the first frame with an empty token; with status 5 too, when no other token has an odd length and all before
 ///   it have an identifier;
-/// - with status 7 identifier 0 names the first payload that is longer than any gateway takes, when whoever writes says
-///   which that is: to see it takes knowledge of what the gateway's limit may be;
+/// - with status 7 identifier 0 names the first payload above every gateway's limit, if the writer reports which that
+///   is: it requires knowledge of the limit;
 /// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
 ///   names, or is the only one that was written; it is ambiguous when it is not, and settles nothing;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct ProviderSession: Sendable {
-  /// What became of a notification.
+  /// The outcome of a notification.
   public enum Fate: String, Sendable, CaseIterable {
     case accepted, rejected, discarded
-    /// Left open: no response proves anything about it.
+    /// Undecided: no response proves anything about it.
     case unknown
   }
 
-  /// How many notifications have which fate. The four add up to what was written.
+  /// The number of notifications with each fate. The four add up to those written.
   public struct Fates: Sendable, Equatable {
     public var accepted = 0
     public var rejected = 0
@@ -39,7 +39,7 @@ public struct ProviderSession: Sendable {
     public init() {}
   }
 
-  /// What one response said.
+  /// The interpretation of one response.
   public struct Verdict: Sendable, Equatable {
     /// The notification it names; `nil` when none such was written.
     public var notification: Int?
@@ -48,7 +48,7 @@ public struct ProviderSession: Sendable {
     public var accepted: Int?
     /// How many written notifications the identifier fits. Above 1 the naming is a judgement (the latest was taken).
     public var candidates: Int
-    /// Identifier 0, which may be that of a notification or mean none: it is not taken to name any.
+    /// Identifier 0, which may be that of a notification or mean none: it names no notification.
     public var isAmbiguous = false
   }
 
@@ -56,13 +56,13 @@ public struct ProviderSession: Sendable {
   public private(set) var written = 0
   /// Responses that named nothing known.
   public private(set) var unresolvedResponses = 0
-  /// The connection is over for the gateway: what was written after the named notification is discarded.
+  /// The gateway has ended the connection: notifications written after the named one are discarded.
   public private(set) var isTerminated = false
 
   private var history: IdentifierHistory
   private var firstKnownBad: Int?
   private var firstOversize: Int?
-  /// Not all that was written was seen, so that what seems to be the first or the only one may not be.
+  /// Some writes were not seen, so the apparent first or only notification may not be it.
   private var hasMissingBytes = false
   /// A token that is neither empty nor 32 bytes long was written.
   private var hasOddToken = false
@@ -91,7 +91,7 @@ public struct ProviderSession: Sendable {
     return index
   }
 
-  /// Notes that bytes were written that are no frame.
+  /// Notes that bytes were written that are not a frame.
   public mutating func noteUnreadableBytes() {
     if case .none = firstUnreadable { firstUnreadable = .bytes }
   }
@@ -189,7 +189,7 @@ public struct ProviderSession: Sendable {
     return .ambiguous
   }
 
-  /// The fates as they stand now. Before the connection has ended, `unknown` includes what is merely under way.
+  /// The current fates. Before the end of the connection, `unknown` includes notifications in flight.
   public var fates: Fates {
     var fates = Fates()
     fates.rejected = rejections.count
@@ -199,13 +199,13 @@ public struct ProviderSession: Sendable {
     return fates
   }
 
-  /// All notifications before this one keep their fate, whatever response comes.
+  /// The fate of every notification before this one is final: no later response changes it.
   public var final: Int { rejections.floor }
 
-  /// The fates of some notifications as they stand now: runs of equal fates, in order and without holes.
+  /// The current fates of a range of notifications: runs of equal fates, in order and without gaps.
   ///
-  /// - Parameter range: of notifications that were written. It begins no earlier than where `final` was before the last
-  ///   response that moved it: which ones before that were rejected is forgotten.
+  /// - Parameter range: notifications that were written. It must not begin before the value that `final` had before the
+  ///   last response that changed it: which of the earlier ones were rejected is no longer known.
   public func forEachFate(in range: Range<Int>, _ body: (Range<Int>, Fate) -> Void) {
     var next = range.lowerBound
     func pass(to end: Int, _ fate: Fate) {
@@ -228,8 +228,8 @@ public struct ProviderSession: Sendable {
     pass(to: range.upperBound, isTerminated ? .discarded : .unknown)
   }
 
-  /// How many of the notifications before `index` were rejected; at most as many as are settled when there were so many
-  /// rejections that not all are kept.
+  /// How many of the notifications before `index` were rejected; at most the settled ones when there were more
+  /// rejections than are kept.
   public func rejected(before index: Int) -> Int { rejections.count(before: index) }
 
   /// How many notifications were written after the one that the deciding response named.
@@ -273,7 +273,7 @@ private struct Rejections: Sendable {
     }
   }
 
-  /// The rejected ones of a range, in order: of those below `floor` only the ones that were forgotten last.
+  /// The rejected ones of a range, in order; of those below `floor` only the last ones that were removed.
   func forEach(in range: Range<Int>, _ body: (Int) -> Void) {
     if range.lowerBound < floor {
       for index in latestForgotten where range.contains(index) { body(index) }
@@ -284,7 +284,7 @@ private struct Rejections: Sendable {
     }
   }
 
-  /// Below `floor` it is no longer known which ones, and as many as can be are taken to lie before `index`.
+  /// Below `floor` the rejected ones are no longer known; as many as possible are assumed to be before `index`.
   func count(before index: Int) -> Int { index < floor ? min(index, forgotten) : forgotten + insertionPoint(index) }
 
   /// The first position whose number is not below `index`; new ones are nearly always the highest.

@@ -57,7 +57,7 @@ extension PushNotification {
 ///
 /// All of it is inlined, closures too: a load makes millions of notifications a second.
 extension PushNotification {
-  /// Writes a notification of command 1, or of command 0 when there are no numbers.
+  /// Writes a notification of command 1, or of command 0 without identifier and expiration.
   @inlinable @inline(__always)
   package static func encodeUnframed(
     numbers: (identifier: UInt32, expiration: UInt32)?, tokenLength: Int, payloadLength: Int,
@@ -119,14 +119,14 @@ extension PushNotification {
     }
   }
 
-  /// Writes the beginning of a command-2 frame whose items have so many bytes together.
+  /// Writes the header of a command-2 frame whose items have the given total length.
   @inlinable @inline(__always)
   package static func writeFrameHeader(length: Int, into output: inout ByteWriter) {
     output.write(Command.framed.rawValue)
     output.write(bigEndian: UInt32(truncatingIfNeeded: length))
   }
 
-  /// Writes the beginning of an item whose data have so many bytes.
+  /// Writes the header of an item with data of the given length.
   @inlinable @inline(__always)
   package static func writeItemHeader(_ id: FrameItem.Identifier, length: Int, into output: inout ByteWriter) {
     output.write(id.rawValue)

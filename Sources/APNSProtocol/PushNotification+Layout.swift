@@ -1,7 +1,7 @@
 import Bytes
 
 extension PushNotification {
-  /// How long the frame at `offset` is, told from its header alone.
+  /// The length of the frame at `offset`, from its header alone.
   ///
   /// Needs 3 bytes to begin with (5 for command 2) and never looks further than the length fields.
   @inlinable
@@ -49,8 +49,8 @@ extension PushNotification {
     public var priority: UInt8?
     public var token = Field()
     public var payload = Field()
-    /// What is odd about the items. One byte and not two flags: a copy of a layout then reads what was written in the
-    /// same width, which a processor can forward.
+    /// Unusual properties of the items. One byte instead of two flags: copying a layout then loads what was stored with
+    /// the same width, which allows store forwarding.
     @usableFromInline var oddities: UInt8 = 0
 
     /// Items came in another order than by rising id.

@@ -3,7 +3,8 @@ import Bytes
 extension PushNotification {
   /// Where things stand in a frame, in bytes from its command byte; the frames are drawn above `PushNotification`.
   ///
-  /// Everything that reads or writes frames takes its numbers from here. All of it is inlined: it is asked for each frame.
+  /// All code that reads or writes frames takes its offsets from here. Everything is inlined, because it is used for
+  /// each frame.
   public enum Offsets {
     /// Bytes of the length field before a token or payload of command 0 or 1.
     @inlinable @inline(__always) public static var lengthField: Int { 2 }
@@ -14,7 +15,7 @@ extension PushNotification {
     /// The expiration of command 1.
     @inlinable @inline(__always) public static var expiration: Int { 5 }
 
-    /// The length of a command-2 frame, which counts what is behind it: the items.
+    /// The length of a command-2 frame, which counts the bytes after it: the items.
     @inlinable @inline(__always) public static var frameLength: Int { 1 }
 
     /// The first item of command 2.

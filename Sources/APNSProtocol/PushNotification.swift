@@ -22,7 +22,7 @@ public struct PushNotification: ~Escapable {
     self.frame = frame
   }
 
-  /// Parses the notification that starts at `offset` and moves `offset` behind it.
+  /// Parses the notification that starts at `offset` and advances `offset` past it.
   ///
   /// Throws `.incomplete` when the bytes end first; `offset` is then unchanged, as after any error.
   @inlinable

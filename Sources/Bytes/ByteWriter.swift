@@ -1,7 +1,7 @@
 /// A growing block of memory that numbers and text are written into.
 ///
-/// The hot paths write straight into it: no `String`, no array per value. It grows by doubling; who writes it out calls
-/// `removeAll()` and the memory is used again.
+/// The hot paths write straight into it: no `String`, no array per value. It grows by doubling; call `removeAll()`
+/// after writing it out to reuse the memory.
 @safe public struct ByteWriter: ~Copyable {
   // Safe because the pointer is owned by this non-copyable value alone, `reserve` is called before every store, and
   // nothing hands the pointer out.
@@ -19,7 +19,7 @@
 
   deinit { unsafe storage.deallocate() }
 
-  /// What has been written.
+  /// The bytes written so far.
   public var bytes: RawSpan {
     @_lifetime(borrow self)
     get {

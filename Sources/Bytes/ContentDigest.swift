@@ -1,8 +1,7 @@
-/// A 64-bit digest of bytes that tells contents apart, and keeps up with memory; it is no protection against somebody
-/// who wants two contents to have the same one.
+/// A 64-bit digest of bytes to distinguish contents, as fast as memory; not collision-resistant.
 ///
-/// Multiply and fold in four independent lanes, sixteen bytes each a step, so that no multiplication waits for another;
-/// the last sixteen bytes are read again rather than one by one.
+/// Multiply and fold in four independent lanes, sixteen bytes each a step, so that multiplications do not depend on
+/// each other; the last sixteen bytes are read as one overlapping block.
 public struct ContentDigest {
   public let value: UInt64
 

@@ -1,4 +1,4 @@
-/// Characters that steer a terminal or hide what a text says: control characters of both sets and DEL, marks and
+/// Characters that control a terminal or hide the content of a text: control characters of both sets and DEL, marks and
 /// embeddings of direction, separators of lines and paragraphs.
 ///
 /// They are written as JSON writes them, `\u001b`, in whatever form: a terminal, CSV and JSON show the same.
@@ -48,7 +48,7 @@ public enum ControlCharacters {
 }
 
 extension ByteWriter {
-  /// Writes UTF-8 with control characters as `\u001b` and the like, which leaves JSON text what it is.
+  /// Writes UTF-8 with control characters as `\u001b` and the like, which does not change the value of JSON text.
   ///
   /// Linear, without allocation; what holds none is copied in one piece, plain ASCII after a look at eight bytes at a time.
   public mutating func write(escapingControlsOf text: RawSpan) {
@@ -70,7 +70,7 @@ extension ByteWriter {
     write(text.extracting(start..<text.byteCount))
   }
 
-  /// Does the same to what was written from `start` on. Without allocation when there is none.
+  /// Escapes the bytes written from `start` on. Does not allocate when there is nothing to escape.
   public mutating func escapeControls(from start: Int) {
     guard let text = copyWithControls(from: start) else { return }
     truncate(to: start)

@@ -25,7 +25,7 @@ public enum RFC3339 {
 
   /// UNIX seconds of a time from 1970 to 9999, and the nanoseconds since them; `nil` for anything else.
   ///
-  /// The second may have a fraction of up to nine digits. Second 60 is taken for the one after it.
+  /// The second may have a fraction of up to nine digits. Second 60 counts as the following second.
   public static func parse(_ text: RawSpan) -> (seconds: Int64, nanoseconds: Int64)? { parse(text, through: 9999) }
 
   private static func parse(_ text: RawSpan, through lastYear: Int64) -> (seconds: Int64, nanoseconds: Int64)? {
@@ -70,7 +70,7 @@ public enum RFC3339 {
     return 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - daysBefore1970
   }
 
-  /// The date that is so many days after 1970, or before it.
+  /// The date that many days after 1970-01-01, or before it.
   static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days + daysBefore1970
     // In 400 years there are as many leap days as in any others.

@@ -2,9 +2,9 @@ import Glibc
 
 /// Reading integers from borrowed memory.
 ///
-/// This file and `ByteWriter` are the only places with unsafe loads and stores. What makes them safe: every load goes
+/// This file and `ByteWriter` are the only places with unsafe loads and stores. They are safe because every load goes
 /// through `RawSpan`'s own bounds check, needs no alignment, and yields a type for which every bit pattern is a value.
-/// An offset outside the span is a mistake of the caller and traps; callers compare lengths from outside first.
+/// An offset outside the span is a programming error and traps; callers check lengths of untrusted data first.
 extension RawSpan {
   /// The byte at `offset`.
   @inlinable @inline(__always)
@@ -30,21 +30,21 @@ extension RawSpan {
     UInt64(bigEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 
-  /// The two bytes at `offset` in little-endian order, or big-endian where the file says so.
+  /// The two bytes at `offset` in little-endian order, or big-endian if `bigEndian` is true.
   @inlinable @inline(__always)
   public func uint16(at offset: Int, bigEndian: Bool) -> UInt16 {
     let value = uint16(at: offset)
     return bigEndian ? value : value.byteSwapped
   }
 
-  /// The four bytes at `offset` in little-endian order, or big-endian where the file says so.
+  /// The four bytes at `offset` in little-endian order, or big-endian if `bigEndian` is true.
   @inlinable @inline(__always)
   public func uint32(at offset: Int, bigEndian: Bool) -> UInt32 {
     let value = uint32(at: offset)
     return bigEndian ? value : value.byteSwapped
   }
 
-  /// The eight bytes at `offset` in little-endian order, or big-endian where the file says so.
+  /// The eight bytes at `offset` in little-endian order, or big-endian if `bigEndian` is true.
   @inlinable @inline(__always)
   public func uint64(at offset: Int, bigEndian: Bool) -> UInt64 {
     let value = uint64(at: offset)
@@ -70,7 +70,7 @@ extension RawSpan {
 
 /// Searching borrowed memory.
 extension RawSpan {
-  /// The offset of the first `byte` at or behind `start`, at the speed of the system's `memchr`.
+  /// The offset of the first `byte` at or after `start`, at the speed of the system's `memchr`.
   @inlinable
   public func firstOffset(of byte: UInt8, from start: Int = 0) -> Int? {
     guard start < byteCount else { return nil }
@@ -129,7 +129,7 @@ extension RawSpan {
 }
 
 extension Array where Element == UInt8 {
-  /// A copy of borrowed bytes, for what must outlive the buffer they stand in.
+  /// A copy of borrowed bytes that outlives their buffer.
   @inlinable
   public init(copying bytes: RawSpan) {
     self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }

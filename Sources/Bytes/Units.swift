@@ -1,7 +1,7 @@
-/// The units that stand behind numbers: what people type, what settings are written in, and what bounds are given in.
+/// The units of numbers: in options, settings and bounds.
 public struct Units: Sendable {
   struct Unit: Sendable {
-    /// What may be typed; the first one is written.
+    /// The accepted names; the first one is written.
     var names: [String]
     /// In the smallest unit of the kind.
     var size: Int
@@ -23,7 +23,7 @@ public struct Units: Sendable {
     (["GB"], 1_000_000_000), (["GiB"], 1 << 30),
   ])
 
-  /// Thousands, millions and so on of what is counted.
+  /// Thousands, millions and so on.
   public static let counts = Units([(["k", "K"], 1_000), (["M"], 1_000_000), (["G"], 1_000_000_000)])
 
   /// A share of a whole: `0.01`, `1e-2` or `1%`. It is not checked to be one of 0 to 1.
@@ -31,12 +31,12 @@ public struct Units: Sendable {
     text.hasSuffix("%") ? Double(text.dropLast()).map { $0 / 100 } : Double(text)
   }
 
-  /// How many of the smallest unit this one is; `nil` when there is no such unit.
+  /// The size of the named unit in the smallest unit; `nil` for an unknown name.
   public func size(of name: some StringProtocol) -> Double? {
     all.first { $0.names.contains { $0 == name } }.map { Double($0.size) }
   }
 
-  /// Parts the unit from what is before it, and says how many of the smallest it is; `nil` for text without one.
+  /// Splits the text into its number and the size of its unit; `nil` for text without a unit.
   public func split(_ text: some StringProtocol) -> (number: String, size: Double)? {
     let names = all.flatMap { unit in unit.names.map { (name: $0, size: unit.size) } }
     // "5ms" ends with "s" too.

@@ -7,13 +7,13 @@ public enum WholeFile {
     /// The system's error number.
     case cannotOpen(Int32)
     case readFailed(Int32)
-    /// It has more than so many bytes.
+    /// It has more than the maximum number of bytes.
     case longerThan(Int)
 
     public var description: String {
       switch self {
       case .cannotOpen(let code), .readFailed(let code): SystemError.text(code)
-      case .longerThan(let length): "is longer than \(length) bytes"
+      case .longerThan(let length): "exceeds \(length) bytes"
       }
     }
   }

@@ -10,9 +10,9 @@ package struct FileFailure: Error, Equatable, CustomStringConvertible {
     case readFailed
     /// It cannot be made, opened to be written, or written.
     case writeFailed
-    /// What it holds cannot be used.
+    /// Its content cannot be used.
     case unusable
-    /// Whoever reads the output has closed the pipe, which is an ordinary end.
+    /// The reader of the output has closed the pipe, which is a normal end.
     case readerGone
   }
 

@@ -12,8 +12,8 @@ package enum FileConflict: Error, Equatable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .overwritten(let input, let output):
-      let shown = input.map { ControlCharacters.escaped($0) } ?? "the file that is standard input"
-      return "\(output) would overwrite \(shown), which is to be read"
+      let shown = input.map { "the input \(ControlCharacters.escaped($0))" } ?? "the file on standard input"
+      return "\(output) would overwrite \(shown)"
     case .same(let one, let other, let path):
       return "\(one) and \(other) are the same file, \(ControlCharacters.escaped(path))"
     }
@@ -22,8 +22,8 @@ package enum FileConflict: Error, Equatable, CustomStringConvertible {
 
 /// The files of one command, so that none that it reads, or writes already, is written over.
 ///
-/// A file is identified by device and inode, whatever links lead to it; one that does not exist yet by its folder and
-/// name. Pipes and devices may be named any number of times.
+/// A file is identified by device and inode, regardless of links; one that does not exist yet by its folder and name.
+/// Pipes and devices may be named any number of times.
 package enum FilesInUse {
   private enum Identity: Hashable {
     case file(device: dev_t, inode: ino_t)
@@ -36,7 +36,7 @@ package enum FilesInUse {
   ///
   /// - Parameters:
   ///   - reading: paths; `-` is standard input, and a folder stands for the certificates and keys in it.
-  ///   - writing: paths, each with what it was named by: an option, or "standard output".
+  ///   - writing: paths, each with its origin: an option, or "standard output".
   package static func check(
     reading: [String], writing: [(name: String, path: String?)]
   ) throws(FileConflict) {
@@ -80,7 +80,7 @@ package enum FilesInUse {
     }
     guard errno == ENOENT, !path.isEmpty else { return .other }
     let (folder, name) = Paths.parts(of: path)
-    // A link to what is not there makes it when it is written to.
+    // Writing to a dangling link creates its target.
     if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path), links < 40 {
       return identity(of: target.hasPrefix("/") ? target : folder + target, links: links + 1)
     }

@@ -6,7 +6,7 @@ package final class OutputFile {
   private let descriptor: Int32
   /// Set until the file is emptied; `isNew`: it was made here.
   private var unopened: (path: String, isNew: Bool, isSecret: Bool)?
-  /// `errno` of the first write that failed; `EPIPE` when the reader went away, which is no failure.
+  /// `errno` of the first write that failed; `EPIPE` when the reader has closed the pipe, which is not a failure.
   package private(set) var failure: Int32?
 
   /// Standard output.
@@ -15,10 +15,10 @@ package final class OutputFile {
   /// Creates or opens a file; `nil` with `errno` set when that fails. What the file had stays until something is
   /// written, or `begin()` is called, also when it never comes to that. A file that was not there goes again.
   ///
-  /// - Parameter isSecret: nobody else may read it, also when it existed before.
+  /// - Parameter isSecret: only the owner may read it, even if it existed before.
   package init?(later path: String, isSecret: Bool = false) {
     let mode: mode_t = isSecret ? 0o600 : 0o644
-    // A file that is made here is no other's.
+    // A file created here cannot be one of the others.
     var opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     let isNew = opened >= 0
     if !isNew { opened = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode) }
@@ -36,7 +36,7 @@ package final class OutputFile {
   package func begin() {
     guard let isSecret = unopened?.isSecret else { return }
     unopened = nil
-    // A device keeps its mode, and what is no file, as a pipe, has nothing to be emptied.
+    // Devices keep their mode; pipes and devices cannot be truncated.
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
     if isSecret && fchmod(descriptor, 0o600) != 0 || ftruncate(descriptor, 0) != 0 { failure = errno }

@@ -28,7 +28,7 @@ package struct OutputFolder {
     return path.hasPrefix("/") ? "/" : "./"
   }
 
-  /// Writes the documents. All of those that were there stay as they were when there is no room for all of them.
+  /// Writes the documents. Existing ones stay unchanged unless there is space for all of them.
   package func write(_ documents: [(name: String, bytes: [UInt8])]) throws(FileFailure) {
     var prepared: [WholeDocument] = []
     for (name, bytes) in documents {

@@ -10,7 +10,7 @@ package struct RecordLines: ~Copyable {
   private let path: String
   private let descriptor: Int32
   private var block = [UInt8](repeating: 0, count: RecordLines.blockLength)
-  /// What was read and not passed on yet begins at `start`; up to `searched` there is no line end.
+  /// Bytes read but not passed on yet begin at `start`; there is no line end up to `searched`.
   private var bytes: [UInt8] = []
   private var start = 0
   private var searched = 0
@@ -37,7 +37,7 @@ package struct RecordLines: ~Copyable {
     return isThere
   }
 
-  /// The same, but a line that is too long ends the file: `cut` says so then.
+  /// The next line; a line that is too long ends the file and sets `cut`.
   package mutating func nextIfReadable() throws(FileFailure) -> Bool {
     while cut == nil {
       if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) { return take(upTo: end, next: end + 1) }
@@ -61,7 +61,7 @@ package struct RecordLines: ~Copyable {
     start = 0
     guard bytes.count <= Self.maximumLineLength else {
       cut = FileFailure(
-        .unusable, "\(path):\(number + 1)", "the line is longer than \(Self.maximumLineLength) bytes")
+        .unusable, "\(path):\(number + 1)", "the line exceeds \(Self.maximumLineLength) bytes")
       return
     }
     while true {
@@ -85,7 +85,7 @@ package struct RecordLines: ~Copyable {
     get { bytes.rawBytes.extracting(line) }
   }
 
-  /// What is wrong with the line, and where it stands.
+  /// The error in a line, with its number.
   package func failure(_ problem: some CustomStringConvertible) -> FileFailure {
     FileFailure(.unusable, "\(path):\(number)", "\(problem)")
   }

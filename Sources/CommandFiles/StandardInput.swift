@@ -3,7 +3,7 @@ import Glibc
 
 /// Standard input as a file that can be read from its beginning more than once, as a report needs its input.
 package enum StandardInput {
-  /// What it is opened by.
+  /// The path to open.
   package static let path = "/dev/stdin"
 
   /// Whether opening it by `path` gives all of the input: it is a file, of which nothing was read yet.
@@ -13,12 +13,12 @@ package enum StandardInput {
     return isFile && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0
   }
 
-  /// Keeps what comes through a pipe in an unnamed file, so that it takes room on its disk and none in memory until the
-  /// program ends; `path` then stands for it.
+  /// Spools a pipe to an unnamed file, which takes disk space instead of memory until the program ends; `path` then
+  /// names it.
   ///
   /// - Parameters:
   ///   - folder: where the file is; with a slash at its end.
-  ///   - isInterrupted: ends what comes through the pipe; asked before each read. What has come by then is the input.
+  ///   - isInterrupted: ends reading the pipe; called before each read. The bytes read by then are the input.
   package static func keep(in folder: String, until isInterrupted: () -> Bool) throws(FileFailure) {
     let name = "\(folder).standard-input-XXXXXX"
     var template = Array(name.utf8CString)

@@ -2,8 +2,8 @@ import Bytes
 import FoundationEssentials
 import Glibc
 
-/// A file that is replaced as a whole: it has what stood there before, or all of what was written, also when the disk
-/// becomes full or the process is killed.
+/// A file that is replaced atomically: it has the old or the complete new content, even if the disk becomes full or the
+/// process is killed.
 ///
 /// The bytes go to a new file in the same folder, which is synced and renamed. It takes the mode, and where allowed the
 /// owner, of the file it replaces; a symbolic link stays and its target is replaced. Pipes and devices are written
@@ -25,7 +25,7 @@ package final class WholeDocument {
     var group: gid_t
   }
 
-  /// What is to be put in the place, and the file that has it already.
+  /// The new content, and the temporary file that has it.
   private struct Draft {
     var bytes: [UInt8]
     var file: String?
@@ -36,7 +36,7 @@ package final class WholeDocument {
   private let path: String
   private let place: Place
   private var draft: Draft?
-  /// `errno` of what failed first; `EPIPE` when the reader went away, which is no failure.
+  /// `errno` of the first failure; `EPIPE` when the reader has closed the pipe, which is not a failure.
   package private(set) var failure: Int32?
 
   /// Changes nothing. Throws when the file could not be written, so that a bad path is known early.
@@ -76,7 +76,7 @@ package final class WholeDocument {
     }
   }
 
-  /// Puts what was prepared in its place.
+  /// Moves the prepared file to its place.
   package func commit() {
     guard let draft else { return }
     do throws(Failure) {
@@ -109,10 +109,10 @@ package final class WholeDocument {
   }
 }
 
-// MARK: where it goes
+// MARK: destination
 
 extension WholeDocument {
-  /// Follows links: what they lead to is replaced, or made.
+  /// Follows links: their target is replaced, or created.
   private static func place(of path: String) throws(Failure) -> Place {
     var path = path
     for _ in 0..<40 {
@@ -129,7 +129,7 @@ extension WholeDocument {
       case S_IFREG: return try place(ofFile: path, status)
       case S_IFLNK:
         let folder = Paths.parts(of: path).folder
-        // A descriptor, which has the file open: a new one in its place would not be what it stands for.
+        // A descriptor of an open file: a new file in its place would not be the open one.
         if isProcess(folder) { return try directPlace(path) }
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else {
           throw Failure(code: ENOENT)
@@ -142,7 +142,7 @@ extension WholeDocument {
   }
 
   private static func place(ofFile path: String, _ status: stat) throws(Failure) -> Place {
-    // A new file could replace one that nobody may write.
+    // A rename could replace a file without write permission.
     guard unsafe access(path, W_OK) == 0 else { throw Failure(code: errno) }
     do throws(Failure) {
       try probe(Paths.parts(of: path).folder)
@@ -177,7 +177,7 @@ extension WholeDocument {
   }
 }
 
-// MARK: how it gets there
+// MARK: replacing
 
 extension WholeDocument {
   /// A file of a name that nothing has yet, and that no listing shows.
@@ -199,7 +199,7 @@ extension WholeDocument {
     defer { close(descriptor) }
     do throws(Failure) {
       if let existing {
-        // Only root may give files away; the mode is what counts, and comes last, for a new owner clears bits of it.
+        // Only root may change the owner; the mode is set last, because changing the owner clears bits of it.
         var mode = existing.mode
         if fchown(descriptor, existing.user, existing.group) != 0, fchown(descriptor, .max, existing.group) != 0 {
           // What the old group might do is not what ours may.
@@ -220,8 +220,7 @@ extension WholeDocument {
   private func replace(_ path: String, with draft: Draft) throws(Failure) {
     guard let file = draft.file else { return }
     guard unsafe rename(file, path) == 0 else {
-      // What is mounted cannot be replaced, as a single file that a container was given, nor somebody else's file in a
-      // folder as /tmp.
+      // A mounted file (as in a container) cannot be replaced, nor another user's file in a sticky folder such as /tmp.
       guard [EBUSY, EPERM, EACCES].contains(errno) else { throw Failure(code: errno) }
       try Self.overwrite(path, draft.bytes)
       _ = unsafe unlink(file)

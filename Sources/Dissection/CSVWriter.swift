@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes records as CSV: all types into one file with every column, or each type into a file of its own.
+/// Writes records as CSV: all types into one file with every column, or each type into a separate file.
 public final class CSVWriter: RecordSink {
   private static let flushThreshold = 1 << 17
 
@@ -33,7 +33,7 @@ public final class CSVWriter: RecordSink {
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
   }
 
-  /// Each type into a file of its own; `file` makes the output for one.
+  /// Each type into a separate file; `file` creates the output of one.
   public init(fates: FateNotation = .omitted, files file: (RecordType) throws -> RecordOutput) rethrows {
     self.fates = FateNotes(fates)
     var tables: [RecordType: Table] = [:]

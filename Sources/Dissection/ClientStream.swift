@@ -26,11 +26,11 @@ struct ClientStream {
 
   /// The connection's number in records.
   let connection: Int
-  /// Takes the bytes when they are TLS; what is read is what it gives out.
+  /// Decrypts the bytes if they are TLS; the plaintext is read instead.
   var tls: TLSStream?
   /// The sink knows the fates of the notifications before this one.
-  private var fatesTold = 0
-  /// With TLS: who is who.
+  private var reportedFates = 0
+  /// With TLS: which end is the client.
   var clientIsHigh = false
   /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
   var readings = (low: ReadingMode.undecided, high: ReadingMode.undecided)
@@ -64,8 +64,8 @@ struct ClientStream {
 
   // MARK: notifications
 
-  /// Counts the bytes, and decodes them if they are a provider's in whose stream a notification was found already, so
-  /// that nothing about it is in doubt; `false` when they are not.
+  /// The fast path: counts the bytes, and decodes them if they are from a provider in whose stream a notification was
+  /// found already; `false` otherwise.
   @inline(__always)
   mutating func readWholeFrames<Sink>(
     _ bytes: RawSpan, at offset: Int, fromHigh: Bool, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
@@ -124,8 +124,8 @@ struct ClientStream {
     return true
   }
 
-  /// Tells the session at once: what bytes are no frame may only be known when the next frame is found, which is after a
-  /// response to them.
+  /// Notifies the session at once: the extent of the bytes may only be known when the next frame is found, which may be
+  /// after the response to them.
   private mutating func noteUnreadable() { if framer.hasSeenUnreadable { session.noteUnreadableBytes() } }
 
   /// Notes that `length` bytes from `offset` are missing.
@@ -144,7 +144,7 @@ struct ClientStream {
     readFound(mark, &output)
   }
 
-  /// Takes from the framer what a gap or the end made known.
+  /// Reads the records that a gap or the end completed.
   private mutating func readFound<Sink>(_ mark: CapturePosition, _ output: inout RecordEmitter<Sink>) {
     let before = session.written
     while true {
@@ -211,13 +211,13 @@ struct ClientStream {
     let ended = session.written - before
     output.summary.notifications += ended
     if ended > 0 { writeTimes.note(before, mark.time) }
-    // With TLS a segment may hold many records; who passes the segment on counts.
+    // With TLS a segment may have many records; the caller counts the segment.
     if tls == nil { output.sink.segment(notifications: ended, at: mark.time) }
   }
 
   // MARK: responses
 
-  /// Applies an error response; returns what it says, and how long it took.
+  /// Applies an error response; returns its interpretation and its latency.
   mutating func receive(
     _ response: ErrorResponse, at time: Timestamp
   ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64?) {
@@ -226,7 +226,7 @@ struct ClientStream {
     return (verdict, written.flatMap { time.nanoseconds(since: $0) })
   }
 
-  /// Applies a response again that named nothing when it came; `nil` when what it names now was not written before it.
+  /// Applies a response again that named nothing when it arrived; `nil` if the notification was not written before it.
   mutating func receiveLate(
     _ response: ErrorResponse, at time: Timestamp
   ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64)? {
@@ -244,11 +244,11 @@ struct ClientStream {
   /// Tells the sink which fates are settled for good since the last time: with `atEnd` all.
   mutating func tellFates<Sink: RecordSink>(atEnd: Bool = false, to sink: inout Sink) {
     let end = atEnd ? session.written : session.final
-    guard end > fatesTold else { return }
-    session.forEachFate(in: fatesTold..<end) { range, fate in
+    guard end > reportedFates else { return }
+    session.forEachFate(in: reportedFates..<end) { range, fate in
       sink.receive(
         FateRecord(connection: connection, first: range.lowerBound, last: range.upperBound - 1, fate: fate))
     }
-    fatesTold = end
+    reportedFates = end
   }
 }

@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 import TLSDecryption
 
-/// One connection while it is dissected: who is who, how each direction is read, what the notifications' fates are.
+/// One connection during dissection: its client, how each direction is read, and the fates of its notifications.
 final class Connection {
   /// Bytes that came before their direction's reading was decided.
   struct Held {
@@ -15,12 +15,12 @@ final class Connection {
   /// Both are kept per end of the flow: index 0 is what the flow's low end sent.
   struct DirectionState {
     var held: [Held] = []
-    /// What was missing before it was known what the connection is.
+    /// Bytes missing before the service of the connection was known.
     var missing = 0
   }
 
   let number: Int
-  /// Where its lane is.
+  /// The index of its client stream.
   var slot: Int
   let flow: Flow?
   let opened: Timestamp
@@ -29,7 +29,7 @@ final class Connection {
   var startWasCaptured = false
   var service = Service.unknown
   var otherProtocol: OtherProtocol?
-  /// Takes the bytes of a TLS connection; what is read is what it gives out.
+  /// Decrypts a TLS connection; its plaintext is read instead.
   var tls: TLSStream?
   var directions = (low: DirectionState(), high: DirectionState())
 
@@ -72,7 +72,7 @@ final class Connection {
 
   func direction(fromHigh: Bool) -> Direction { fromHigh == (clientIsHigh ?? false) ? .client : .server }
 
-  /// The port that says what a connection is for: the server's, or the known one of the two.
+  /// The port that determines the service: the server's, or the known one of the two.
   func decideByPorts(_ ports: [UInt16: Service]) {
     guard let flow else { return }
     let (low, high) = (ports[flow.low.port], ports[flow.high.port])
@@ -81,7 +81,7 @@ final class Connection {
     service = (clientIsHigh ? low : high) ?? .unknown
   }
 
-  /// Takes out what was held, in the order in which it was captured, so that a response finds what it answers.
+  /// Removes and returns held bytes in capture order, so that a response finds its notification.
   func takeHeld() -> [(piece: Held, isHigh: Bool)] {
     let held =
       directions.low.held.map { (piece: $0, isHigh: false) } + directions.high.held.map { (piece: $0, isHigh: true) }

@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// What an inspection keeps of a connection while it is open.
+/// The counts of an open connection.
 ///
 /// A value in an array, like `ClientStream`, and for the same reason.
 struct ConnectionTally {
@@ -14,9 +14,9 @@ struct ConnectionTally {
   /// A response said that nothing after `named` was read.
   var isTerminated = false
   var named = -1
-  /// What is lost on this connection is lost to this error response (`LostNotifications.beginLoss`).
+  /// Losses of this connection belong to this error response (`LostNotifications.beginLoss`).
   var loss = -1
-  /// The report's row that tells how much of that was sent again.
+  /// The row of the report that counts the resends of those.
   var lossRow: Int?
   var lastPacket = 0
   /// Where the history has the connection's latest notification.
@@ -40,7 +40,7 @@ struct ConnectionTally {
     note(SentNotification(token: token, payload: payload), place, index: index, &shared)
   }
 
-  /// A frame whose items do not fit: its fields are not what was meant, so nothing is said of them.
+  /// A frame with bad items: its fields are unreliable and not counted.
   mutating func note(
     malformed layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int,
     _ shared: inout SharedTally
@@ -49,7 +49,7 @@ struct ConnectionTally {
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(time: place.time)
-    // Without both it cannot be told from others when it is sent again.
+    // Without both a resend cannot be recognised.
     let isWhole = token.byteCount > 0 && payload.byteCount > 0
     note(isWhole ? SentNotification(token: token, payload: payload) : .unrecognisable, place, index: index, &shared)
   }

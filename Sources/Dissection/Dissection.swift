@@ -11,8 +11,8 @@ public struct DissectionProgress: Sendable {
   public var packets: Int
 }
 
-/// Reads inputs one after the other into one sink. Connections are numbered on through all of them; packets are counted
-/// anew in each.
+/// Reads inputs one after the other into one sink. Connections are numbered across all inputs; packets are numbered per
+/// input.
 public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
@@ -36,11 +36,11 @@ public struct Dissection<Sink: RecordSink> {
     set { dissector.output.sink = newValue }
   }
 
-  /// Dissects one input to its end, or until `proceed` returns `false`; it is asked after every block, and
-  /// five times a second while nothing comes.
+  /// Dissects one input to its end, or until `proceed` returns `false`; called after every block, and five times a
+  /// second while there is no input.
   ///
-  /// Damage to the file ends the reading and is a warning in the outcome. What is thrown could not be read at all, or
-  /// the filter has no meaning for a packet.
+  /// Damage to the file ends the reading and is a warning in the outcome. Throws if the input cannot be read at all, or
+  /// the filter does not apply to its packets.
   public mutating func read(
     _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
@@ -78,7 +78,7 @@ public struct Dissection<Sink: RecordSink> {
     var hasReadAhead = false
     var blocks = 0
     if mayHoldSecrets && outcome.size != nil {
-      // Asked for when a connection's secret has not come yet: it may stand behind the packets.
+      // Called when the secret of a connection is missing: it may come after the packets.
       secrets.late = {
         hasReadAhead = true
         return Self.keyLog(Array(CaptureFile.secrets(in: path, options: options.capture).dropFirst(blocks)), options)
@@ -118,7 +118,7 @@ public struct Dissection<Sink: RecordSink> {
     let unread = outcome.linkTypes.filter { !$0.isSupported }
     let matching = dissector.output.summary.packets - packetsBefore
     if filter != nil && outcome.packets > 0 && matching == 0 {
-      outcome.warnings.append("the filter matches none of its \(outcome.packets) packets")
+      outcome.warnings.append("the filter matches none of the \(outcome.packets) packets")
     }
     outcome.warnings += (end?.warnings ?? []) + (unread.isEmpty ? [] : [Self.warning(unread)])
     return outcome
@@ -128,7 +128,7 @@ public struct Dissection<Sink: RecordSink> {
   private static func warning(_ unread: [LinkType]) -> String {
     let names = unread.prefix(8).map(\.description).joined(separator: ", ")
     let more = unread.count > 8 ? " and \(unread.count - 8) more" : ""
-    return "packets of link type \(names)\(more) are not read"
+    return "packets of unsupported link type \(names)\(more) are skipped"
   }
 
   /// One key log of all blocks: a hostile file has millions of them.

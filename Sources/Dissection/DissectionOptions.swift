@@ -2,11 +2,11 @@ import APNSProtocol
 import PacketCapture
 import TLSDecryption
 
-/// What to look for, and the limits on what input can make the dissector hold.
+/// Options of a dissection, and its memory limits.
 public struct DissectionOptions: Sendable {
-  /// What a server port means. Connections on other ports are told by their first bytes.
+  /// The service of a server port. Connections on other ports are recognised by their first bytes.
   public var ports: [UInt16: Service]
-  /// What a raw dump holds; `nil`: told from its bytes.
+  /// The contents of a raw dump; `nil`: recognised by its bytes.
   public var dumpContents: DumpContents?
   public var limits: ProtocolLimits
   public var capture: CaptureOptions

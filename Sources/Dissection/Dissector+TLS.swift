@@ -2,9 +2,9 @@ import Bytes
 import PacketCapture
 import TLSDecryption
 
-/// Connections that turn out to be TLS: their bytes go through a `TLSStream`, and what it gives out is read in their place.
+/// Connections that turn out to be TLS: their bytes go through a `TLSStream`, and its plaintext is read instead.
 extension Dissector {
-  /// Takes the bytes of a TLS connection. It touches no more than the lane: the connection itself is far away in memory.
+  /// Takes the bytes of a TLS connection. It accesses only the client stream, for locality.
   mutating func consume(_ bytes: RawSpan, at position: StreamPosition, through tls: TLSStream) {
     let slot = position.slot
     let before = clientStreams[slot].session.written
@@ -23,10 +23,10 @@ extension Dissector {
     retryParked(isFinal: false)
   }
 
-  /// Keeps a connection that has ended while its secrets may still come; `false` when nothing can come of it.
+  /// Keeps an ended connection while its secrets may still come; `false` if they would not help.
   mutating func park(_ connection: Connection) -> Bool {
     guard secrets.mayGrow, let waiting = connection.tls?.bytesWaitingForSecrets, waiting > 0 else { return false }
-    // What they hold counts for the limit on all connections' held bytes.
+    // Their held bytes count against the total limit.
     guard parked.count < options.capture.reassembly.maximumConnections else { return false }
     parked.append((connection, clientStreams[connection.slot]))
     return true
@@ -52,7 +52,7 @@ extension Dissector {
     }
   }
 
-  /// Reads on with what a TLS connection carries.
+  /// Reads the plaintext of a TLS connection.
   mutating func consumePlaintext(
     _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ slot: Int
   ) {
@@ -76,7 +76,7 @@ extension Dissector {
     }
   }
 
-  /// The connection turns out to be TLS: what was held and what comes goes through a decryptor.
+  /// The connection turned out to be TLS: held and later bytes go through a decryptor.
   mutating func beginTLS(_ connection: Connection, _ first: RawSpan, fromHigh: Bool) {
     if connection.clientIsHigh == nil, let isClient = TLSRecognition.isFromClient(first) {
       connection.clientIsHigh = fromHigh == isClient

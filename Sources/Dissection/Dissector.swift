@@ -15,7 +15,7 @@ struct Dissector<Sink: RecordSink> {
   let options: DissectionOptions
   let secrets: Secrets
   var connections: [Connection?] = []
-  /// Connections that have ended and whose secrets may still come, with their lanes.
+  /// Ended connections whose secrets may still come, with their client streams.
   var parked: [(connection: Connection, clientStream: ClientStream)] = []
   /// One for each connection, at the same place.
   var clientStreams: [ClientStream] = []
@@ -77,7 +77,7 @@ struct Dissector<Sink: RecordSink> {
     clientStreams[connection.slot].count(bytes, fromHigh: !fromClient)
   }
 
-  /// Ends what is still open, in the order of the connections: the reading was interrupted.
+  /// Ends all open connections in order, after an interruption.
   mutating func endAll() {
     for connection in connections.compactMap({ $0 }).sorted(by: { $0.number < $1.number }) {
       close(connection)
@@ -92,7 +92,7 @@ struct Dissector<Sink: RecordSink> {
       tls.finish(at: CapturePoint(time: connection.closed.nanoseconds, packet: 0)) {
         consumePlaintext($0, $1, $2, $3, connection.slot)
       }
-      // What it gave out may have been too little to decide.
+      // Its plaintext may have been too short to decide.
       decideFinally(connection)
     }
     finish(connection, fromHigh: false)
@@ -154,7 +154,7 @@ struct Dissector<Sink: RecordSink> {
     case .bytes(let bytes):
       if let tls = clientStreams[position.slot].tls { return consume(bytes, at: position, through: tls) }
       let mark = CapturePosition(time: position.time, packet: position.packet)
-      // The usual case touches nothing but the lane.
+      // The usual case accesses only the client stream.
       if clientStreams[position.slot].readWholeFrames(
         bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output)
       {
@@ -272,7 +272,7 @@ struct Dissector<Sink: RecordSink> {
     clientStreams[connection.slot].tellFates(to: &output.sink)
   }
 
-  /// Tries again to find what a response names: the notifications may have waited for missing bytes while it came.
+  /// Resolves a response again: its notifications may have been buffered behind missing bytes when it arrived.
   private mutating func resolve(_ record: inout ErrorResponseRecord, _ connection: Connection) {
     guard let late = clientStreams[connection.slot].receiveLate(record.response, at: record.place.time) else { return }
     let (verdict, latency) = late
@@ -343,8 +343,8 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  /// A response with another command byte than 8 is one only when the gateway has said nothing else, which its end tells:
-  /// so it comes behind what was seen since.
+  /// A response with a command byte other than 8 counts only if the gateway sent nothing else, which is known at the
+  /// end of its direction; so it is reported late.
   private mutating func readWholeAnswer(_ connection: Connection) {
     guard connection.startWasCaptured,
       let (bytes, mark) = connection.responses.unreadable(ofLength: ErrorResponse.length),
@@ -381,7 +381,7 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  /// Decides how the connection is read if what is known suffices; then reads what was held.
+  /// Decides how the connection is read if enough is known; then reads held bytes.
   mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
     connection.decideByPorts(options.ports)
     let direction = fromHigh ? connection.directions.high : connection.directions.low

@@ -2,10 +2,10 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// What a raw dump holds, told from its beginning: whatever explains most of it as whole records.
+/// Recognises the contents of a raw dump by its beginning: the kind that explains most of it as complete records.
 ///
-/// A dump has no header, and a search that goes on after damage finds records by chance in anything. So records are
-/// also counted that hardly come by chance; when they are less than half of it, it is no dump.
+/// A dump has no header, and a search after damage finds records by chance in any data. So records that are unlikely by
+/// chance are counted separately; a dump has at least half of its bytes in them.
 struct DumpGuess {
   /// Bytes that are looked at.
   private static let sampleLength = 1 << 16
@@ -25,8 +25,8 @@ struct DumpGuess {
       let likely = found.map { $0.1.credible } ?? 0
       throw CaptureError(
         .notACapture,
-        "neither a packet capture nor a dump of this protocol (of its first \(sample.byteCount) bytes \(likely) are in "
-          + "records that are likely); --stream says what a damaged dump holds",
+        "neither a packet capture nor a dump of this protocol: of the first \(sample.byteCount) bytes \(likely) look like "
+          + "records; give --stream to read a damaged dump",
         beginning: Array(copying: sample.extracting(0..<min(sample.byteCount, CaptureError.keptLength))))
     }
     contents = best.0
@@ -39,7 +39,7 @@ struct DumpGuess {
   }
 
   private static func count<G: RecordGrammar>(_ sample: RawSpan, _ grammar: G) -> Count {
-    // Followed from the first byte: right for a dump that begins with a record, whatever the record holds.
+    // Bytes in records from the first byte on: right for a dump that begins with a record of any content.
     var count = Count()
     var substantial = 0
     walk: while count.explained < sample.byteCount {
@@ -53,8 +53,8 @@ struct DumpGuess {
       default: break walk
       }
     }
-    // Lengths that lead from the first byte through most of it are no chance, if they are not those of nothing: zeros
-    // are records as well.
+    // Lengths that lead from the first byte through most of the dump are not by chance, unless the records are empty:
+    // zeros are records as well.
     let isChain = substantial >= max(1, sample.byteCount / 2)
     let aligned = isChain ? count.explained : 0
     guard count.explained < sample.byteCount else {

@@ -1,7 +1,7 @@
 import Bytes
 import PacketCapture
 
-/// Writes the fields of a record, in the order of the contract; what a format makes of them is its own matter.
+/// Writes the fields of a record, in the documented order, in any format.
 ///
 /// Field names are compile-time constants, so writing one is a copy of known length.
 protocol FieldWriter: ~Copyable {

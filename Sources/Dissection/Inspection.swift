@@ -6,11 +6,11 @@ import PacketCapture
 /// Counts records into one screen's worth of facts. It sees the same records that `RecordWriter` writes; nothing is
 /// decoded a second time.
 public struct Inspection: RecordSink {
-  /// Limits on what is kept; what is over them is counted and no more.
+  /// Limits on what is kept; the rest is only counted.
   public struct Limits: Sendable {
     /// Connections and error responses that are listed one by one.
     public var listed = 10_000
-    /// Latest notifications of all connections that are remembered to recognise them when they are sent again.
+    /// Latest notifications of all connections to remember in order to recognise resends.
     public var history = 1 << 16
     /// Lost notifications, and rejected tokens, that are remembered.
     public var remembered = 1 << 16
@@ -88,7 +88,7 @@ public struct Inspection: RecordSink {
     tallies[index].named = max(tally.named, named)
   }
 
-  /// What was written after the named notification is lost until it is seen again.
+  /// Notifications written after the named one are lost until seen again.
   private mutating func noteFates(after named: Int, _ tally: ConnectionTally, _ record: ErrorResponseRecord) {
     let packet = record.place.packet
     var rejected: SentNotification?
@@ -119,7 +119,7 @@ public struct Inspection: RecordSink {
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record))
       losses.append(-1)
-      // What a connection lost is of the last response that names something: it proved those before it accepted.
+      // Losses of a connection belong to the last response that names a notification: it proved earlier ones accepted.
       if let index, record.notification != nil, record.response.status != .noError {
         if let row = tallies[index].lossRow { losses[row] = -1 }
         losses[losses.count - 1] = tallies[index].loss
@@ -202,11 +202,11 @@ public struct Inspection: RecordSink {
     report.repeatedlyRejectedTokens = rejectedTokens.filter { $0.value > 1 }
       .sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(20)
       .map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
-    // First of all what was not read: the others know nothing of it.
+    // Unread connections first: the other findings do not cover them.
     report.findings = unread.findings(report.summary, isSelection: report.selection != nil) + shared.findings.rows
     if report.selection != nil {
       for index in report.findings.indices where report.findings[index].kind == .neverResent {
-        report.findings[index].text += ", as far as records are selected"
+        report.findings[index].text += ", among the selected records"
       }
     }
     return report

@@ -4,12 +4,12 @@ import Measurement
 import PacketCapture
 import TLSDecryption
 
-/// Which way bytes went: `client` is provider to gateway, or whoever opened the connection.
+/// The sender of bytes: `client` is the provider, or the end that opened the connection.
 public enum Direction: String, Sendable {
   case client, server
 }
 
-/// What a connection is for.
+/// The service of a connection.
 public enum Service: String, Sendable {
   case gateway, feedback
   /// It speaks another protocol, which is known.
@@ -62,7 +62,7 @@ public struct NotificationRecord: ~Escapable {
   }
 }
 
-/// An error response and what it says about the notifications of its connection.
+/// An error response and its effect on the notifications of its connection.
 public struct ErrorResponseRecord: Sendable {
   public var place: RecordPlace
   public var response: ErrorResponse
@@ -111,7 +111,7 @@ public struct GapRecord: Sendable {
   public var reason: Reason
 }
 
-/// Bytes that are no record.
+/// Bytes that are not a record.
 public struct MalformedRecord: Sendable {
   public var place: RecordPlace
   public var direction: Direction
@@ -170,7 +170,7 @@ public struct SummaryRecord: Sendable {
   /// Something was missing, malformed or could not be decrypted.
   public var isDamaged: Bool { gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
 
-  /// Something of this protocol was read. When nothing was, nothing is known of what was sent.
+  /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
   public var hasRead: Bool {
     notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
   }
@@ -190,7 +190,7 @@ public struct SummaryRecord: Sendable {
   }
 }
 
-/// What one input was, once it has been read.
+/// The summary of one input after it was read.
 public struct CaptureOutcome: Sendable {
   public var source: String
   public var format: CaptureFormat
@@ -202,7 +202,7 @@ public struct CaptureOutcome: Sendable {
   public var cutPackets = 0
   public var firstTime = Timestamp.none
   public var lastTime = Timestamp.none
-  /// What was wrong with the file as a file; everything before the damage was read.
+  /// Warnings about the file; everything before the damage was read.
   public var warnings: [String] = []
 
   /// Takes those that it does not have, as long as it has few.
@@ -231,7 +231,7 @@ public protocol RecordSink {
   /// A frame whose length is right and whose items do not fit it; `layout` has the fields before the error.
   mutating func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
-  /// An error response at the moment it was seen: what was written after it is not counted yet.
+  /// An error response when it was seen: notifications written after it are not counted yet.
   mutating func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.
   mutating func receive(_ record: ErrorResponseRecord)
@@ -248,7 +248,7 @@ public protocol RecordSink {
   mutating func opened(connection: Int, at time: Timestamp)
   /// A piece of a gateway connection's client stream ended this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
-  /// Nothing has come for a moment, as from a live pipe: what is kept should be handed on.
+  /// No input for a moment, e.g. from a live pipe: buffered output should be flushed.
   mutating func pause()
   /// Whether records are still wanted; `false` ends the reading.
   var isOpen: Bool { get }

@@ -1,14 +1,14 @@
 import APNSProtocol
 import Bytes
 
-/// A notification as it is recognised when it is sent again: by token and payload, whatever its identifier.
+/// A notification as it is recognised when it is sent again: by token and payload, regardless of its identifier.
 struct SentNotification {
   let digest: UInt64
   /// The first eight bytes of the token, to show which device it was for.
   let tokenPrefix: UInt64
   var isKnownBad: Bool { tokenPrefix == 0 && digest == 0 }
 
-  /// Is taken for no other.
+  /// Never equal to another one.
   static let unrecognisable = SentNotification(token: RawSpan(), payload: RawSpan())
 
   @inline(__always)
@@ -25,7 +25,7 @@ struct SentNotification {
 /// The latest notifications of all connections in the order in which they were seen: a ring, in which each one knows how
 /// far back the one before it on its connection is.
 ///
-/// One ring and not one a connection, because a connection's own would be far away in memory each time.
+/// One ring and not one a connection, for locality.
 struct SentHistory {
   private struct Entry {
     var sent: SentNotification
@@ -85,7 +85,7 @@ struct LostNotifications {
   private var firstResent = 0
   private var overLimit = 0
   private let limit: Int
-  /// By error response: what was lost to it and seen again.
+  /// Resends of discarded notifications, by error response.
   private var resentByLoss: [Int] = []
   private var losses = 0
 
@@ -93,14 +93,14 @@ struct LostNotifications {
 
   var isEmpty: Bool { waitingCount == 0 }
 
-  /// A number for an error response that notifications are lost to; of those above the limit nothing is told.
+  /// A number for an error response that discards notifications; above the limit they are not tracked.
   mutating func beginLoss() -> Int {
     if resentByLoss.count < limit { resentByLoss.append(0) }
     losses += 1
     return losses - 1
   }
 
-  /// How many of those lost to an error response were seen again; `nil` when it is not told.
+  /// How many of the notifications discarded by an error response were seen again; `nil` if not tracked.
   func resent(ofLoss loss: Int) -> Int? { resentByLoss.indices.contains(loss) ? resentByLoss[loss] : nil }
 
   mutating func add(_ sent: SentNotification, packet: Int, loss: Int) {
@@ -114,7 +114,7 @@ struct LostNotifications {
     waitingCount += 1
   }
 
-  /// Notes discarded notifications that are no longer remembered.
+  /// Counts discarded notifications that are no longer remembered.
   mutating func addForgotten(_ count: Int) { overLimit += max(0, count) }
 
   mutating func remove(_ sent: SentNotification) {

@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// What an inspection counts over all connections, notification by notification.
+/// The counts of an inspection over all connections.
 struct SharedTally {
   var findings = Findings()
   var payloadLengths = Counts(highest: 65_535)

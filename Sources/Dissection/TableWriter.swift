@@ -2,12 +2,13 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes records as an aligned table for people: one line a record, with what matters of it, in the order of time.
+/// Writes records as an aligned table for people: one line for each record, with its main fields, in order of time.
 ///
-/// A connection's line stands at its end. A row waits for those that come late: one that does by more than
-/// `maximumRows` stands behind others. Rows without a time follow the one before them.
+/// A connection's row is at the time of its end. Rows are held back for later records with earlier times, at most
+/// `maximumRows` of them: a record that comes later than that follows rows with later times. A row without a time
+/// follows the one before it.
 ///
-/// What came from the wire is shown without control characters, so that it cannot steer a terminal.
+/// Bytes from the wire are shown without control characters, which could control a terminal.
 public final class TableWriter: RecordSink {
   /// Rows that wait; half of them are written when there are more.
   static let maximumRows = 16_384
@@ -154,9 +155,9 @@ public final class TableWriter: RecordSink {
       if let discarded = record.discarded { details += "  \(discarded) discarded" }
       if let latency = record.latencyNanoseconds { details += "  after \(Self.decimal(Double(latency) / 1e6, 1)) ms" }
     } else if record.isAmbiguous {
-      details += "  may name a notification or none"
+      details += "  may or may not name a notification"
     } else {
-      details += "  names nothing that was seen"
+      details += "  names an unknown identifier"
     }
     line(record.place, "error", details)
   }

@@ -1,9 +1,9 @@
 import Measurement
 import TLSDecryption
 
-/// Connections of which nothing of this protocol could be read, counted by server port and by what they are instead.
+/// Connections without readable APNs traffic, counted by server port and protocol.
 struct UnreadConnections {
-  /// Ports with what they speak that are told apart; further ones are counted together.
+  /// Distinct pairs of port and protocol; further ones are counted together.
   private static let limit = 1_024
   /// Those that findings list.
   private static let listed = 5
@@ -44,9 +44,9 @@ struct UnreadConnections {
     if kinds[kind] != nil || kinds.count < limit { kinds[kind, default: 0] += 1 } else { uncounted += 1 }
   }
 
-  /// What keeps a recording, or a part of it, from being read.
+  /// Findings about unread parts of a recording.
   ///
-  /// - Parameter isSelection: only selected records were seen, and connections that have any.
+  /// - Parameter isSelection: only selected records, and the connections of those, were seen.
   func findings(_ summary: InspectionReport.Summary, isSelection: Bool = false) -> [InspectionReport.FindingRow] {
     var rows: [InspectionReport.FindingRow] = []
     func add(_ kind: FindingKind, _ count: Int, _ text: String) {
@@ -62,7 +62,7 @@ struct UnreadConnections {
         .undecryptedConnection, encrypted,
         "\(encrypted) of \(total) connections \(are(encrypted)) encrypted"
           + (withoutSecret == encrypted
-            ? "; give --keys with the secrets" : "; each connection's record says what it lacks"))
+            ? "; give --keys with the secrets" : "; the record of each connection says what is missing"))
     }
     if partlyEncrypted > 0 {
       add(
@@ -84,7 +84,7 @@ struct UnreadConnections {
     let more = sorted.dropFirst(Self.listed).reduce(0) { $0 + $1.value } + (hasRead ? 0 : uncounted)
     if more > 0 { add(.otherProtocol, more, "\(more) further connections speak another protocol") }
     if !hasRead && empty > 0 {
-      add(.emptyConnection, empty, "\(empty) of \(total) connections carried no byte")
+      add(.emptyConnection, empty, "\(empty) of \(total) connections carried no data")
     }
     return rows
   }
@@ -92,11 +92,11 @@ struct UnreadConnections {
   private static func nothing(_ summary: InspectionReport.Summary) -> String {
     if summary.connections > 0 {
       let count = summary.connections == 1 ? "1 connection" : "\(summary.connections) connections"
-      return "no notification and no feedback was read, of \(count): nothing is known of what was sent"
+      return "no notifications or feedback found in \(count)"
     }
     return summary.packets > 0
-      ? "no notification and no feedback was read: none of \(summary.packets) packets is of a TCP connection"
-      : "no notification and no feedback was read: there is no packet"
+      ? "no notifications or feedback found: none of the \(summary.packets) packets belongs to a TCP connection"
+      : "no notifications or feedback found: there are no packets"
   }
 }
 

@@ -9,7 +9,7 @@ public struct Behavior: Sendable {
   /// Asked in order; the first that applies decides.
   public var rejections: [Rejection] = []
   public var response = Response()
-  /// A connection is shut down (status 10) after so many accepted notifications.
+  /// The number of accepted notifications after which a connection is shut down (status 10).
   public var shutdownAfter: Int?
   public var reading = Reading()
   public var connection = Connection()
@@ -39,7 +39,7 @@ public struct Behavior: Sendable {
     }
   }
 
-  /// What becomes of an error response on its way.
+  /// The treatment of error responses.
   public struct Response: Sendable {
     public enum Identifier: String, Sendable, CaseIterable {
       case right, wrong, zero
@@ -69,14 +69,14 @@ public struct Behavior: Sendable {
     /// Bytes a second per connection, as they come from the socket's plaintext: a token bucket of 10 ms (512 bytes at
     /// least), so that in any time no more than the rate times it and 10 ms more are read; with TLS a record more.
     public var bytesPerSecond: Int?
-    /// After so many bytes the connection is not read for `pause`.
+    /// The number of bytes after which the connection is not read for `pause`.
     public var pauseEvery: Int?
     public var pause: Duration = .seconds(1)
     /// SO_RCVBUF in bytes.
     public var receiveBuffer: Int?
   }
 
-  /// Which connections are let in, and how long they live.
+  /// Which connections are accepted, and how long they live.
   public struct Connection: Sendable {
     /// Probability that a connection is closed right after its handshake, as one with a certificate of the other
     /// environment was.
@@ -90,9 +90,9 @@ public struct Behavior: Sendable {
     /// New connections a second that a topic may make; one that makes more is refused for `refusal`.
     public var reconnectsPerSecond: Int?
     public var refusal: Duration = .seconds(10)
-    /// A connection that brings nothing for so long is closed.
+    /// The idle time after which a connection is closed.
     public var idle: Duration?
-    /// A connection is shut down (status 10) after so long.
+    /// The age at which a connection is shut down (status 10).
     public var lifetime: Duration?
   }
 

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Bytes that all connections hold, counted against a limit.
+/// Memory of all connections, counted against a limit.
 ///
-/// Shared by all event loops; touched when a connection begins and ends, and when one holds a long frame.
+/// Shared by all event loops; accessed when a connection begins and ends, and when one buffers a long frame.
 final class ConnectionMemory: Sendable {
   let perConnection: Int
   private let limit: Int
@@ -13,7 +13,7 @@ final class ConnectionMemory: Sendable {
     limit = options.maximumConnectionMemory
   }
 
-  /// Counts the bytes, in any case; `false` when the limit is passed.
+  /// Counts the bytes in any case; `false` when the limit is exceeded.
   func take(_ bytes: Int) -> Bool { taken.wrappingAdd(bytes, ordering: .relaxed).newValue <= limit }
 
   func giveBack(_ bytes: Int) { taken.wrappingSubtract(bytes, ordering: .relaxed) }

@@ -2,8 +2,8 @@ import Glibc
 
 /// How the system gives a simulator's threads the processor.
 public enum Scheduling: String, Sendable, CaseIterable {
-  /// A thread that was woken by what has arrived may take the processor from whoever sends it. With both on one machine
-  /// that is after nearly every record, and a gateway that reads one record at a time.
+  /// A thread woken by received data may preempt the sender. With both on one machine this happens after nearly every
+  /// record, so that the gateway reads one record at a time.
   case normal
   /// It waits until a processor is free or its turn has come, with the same share of the time (SCHED_BATCH, sched(7)).
   case batch

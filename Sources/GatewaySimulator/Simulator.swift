@@ -5,7 +5,7 @@ import NIOPosix
 import Synchronization
 import TLSTransport
 
-/// A gateway and a feedback service that behave, and misbehave, as told.
+/// A gateway and a feedback service with configurable behavior and faults.
 ///
 /// ```swift
 /// let simulator = try await Simulator.start(options, feedbackList: list)
@@ -19,7 +19,7 @@ public final class Simulator: Sendable {
   private let channels: [any Channel]
   private let sweeps: [RepeatedTask]
   private let ending = Mutex<Task<Ledger, Never>?>(nil)
-  /// Where the gateway and the feedback service listen; `nil` where there is none.
+  /// The addresses of the gateway and the feedback service; `nil` if not running.
   public let gateway: SimulatorOptions.Address?
   public let feedback: SimulatorOptions.Address?
 
@@ -153,7 +153,7 @@ public final class Simulator: Sendable {
 
   // MARK: while it runs
 
-  /// The books as they stand, without the list of connections.
+  /// The current ledger, without the list of connections.
   public func snapshot() async -> Ledger { shared.ledger(await tally()) }
 
   private func tally() async -> Tally {
@@ -184,27 +184,27 @@ public final class Simulator: Sendable {
   }
 
   private func shutDownConnections(forGood: Bool) {
-    // A loop may come to it late: a connection that was made meanwhile is not meant.
+    // A loop may run this late: later connections are excluded.
     let last = forGood ? UInt64.max : shared.lastNumber
     for (loop, loopState) in loopState {
       loop.execute { loopState.value.shutDownConnections(upTo: last, forGood: forGood) }
     }
   }
 
-  /// All devices that are offline come online, get what waits for them, and go offline again.
+  /// All offline devices come online, get their notifications, and go offline again.
   public func bringDevicesOnline() {
     shared.policy.store.withLock { $0.comeOnline(now: shared.milliseconds) }
   }
 
   // MARK: the end
 
-  /// Ends everything in good order, and closes the books.
+  /// Shuts down gracefully, and returns the final ledger.
   ///
   /// New connections are refused; those that carried something get a shutdown response (status 10), and what their peers
   /// still send is counted, for at most `options.linger`, until they close. A second call gets the same ledger.
   public func stop() async -> Ledger {
     let task = ending.withLock { ending in
-      // A task of its own: it goes on to its end when that of the caller is cancelled.
+      // A separate task: it completes even if the caller is cancelled.
       let task = ending ?? Task { await end() }
       ending = task
       return task
@@ -217,7 +217,7 @@ public final class Simulator: Sendable {
     shutDownConnections(forGood: true)
     await settle(for: min(shared.options.linger, .seconds(5)))
     for (loop, loopState) in loopState { try? await loop.submit { loopState.value.closeConnections() }.get() }
-    // Their ends come in the loop's next turns, but what they put on the feedback list waits for the disk.
+    // Connections end in the next ticks of the loop, but their failures wait for the disk.
     await settle(for: .seconds(30))
     await shared.settle()
     await shared.feedbackList.flush()

@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 import TLSTransport
 
-/// What all connections of a simulator share; nothing of it changes, or what does guards itself.
+/// The state shared by all connections of a simulator; immutable or thread-safe.
 final class SimulatorContext: Sendable {
   let options: SimulatorOptions
   let behavior: Behavior
@@ -39,7 +39,7 @@ final class SimulatorContext: Sendable {
     case memory = "too_much_memory"
   }
 
-  /// A number for a new connection, from 1. Given back with `ended`.
+  /// A number for a new connection, from 1. Call `ended` when it closes.
   func begin() throws(ExceededLimit) -> UInt64 {
     guard open.wrappingAdd(1, ordering: .relaxed).newValue <= options.maximumConnections else {
       open.wrappingSubtract(1, ordering: .relaxed)
@@ -60,7 +60,7 @@ final class SimulatorContext: Sendable {
     memory.giveBack(memory.perConnection)
   }
 
-  /// Counts what a connection holds beside that; `false` when all of them hold too much now.
+  /// Counts additional memory of a connection; `false` when the limit is exceeded.
   func reserveMemory(_ bytes: Int) -> Bool { memory.take(bytes) }
   func releaseMemory(_ bytes: Int) { memory.giveBack(bytes) }
 
@@ -69,7 +69,7 @@ final class SimulatorContext: Sendable {
   private let work = Mutex<(last: Int, tasks: [Int: Task<Void, Never>])>((0, [:]))
   private let failures = Mutex<[String]>([])
 
-  /// Does something with the list that has to be done before the end.
+  /// Runs an operation on the list that must finish before the end.
   func run(_ body: @escaping @Sendable () async -> Void) {
     work.withLock { work in
       work.last += 1
@@ -80,19 +80,19 @@ final class SimulatorContext: Sendable {
     }
   }
 
-  /// Takes what was sent in full off a topic's list.
+  /// Removes completely sent failures from a topic's list.
   func clear(topic: String, through sequence: Int64) {
     run {
       do { try await self.feedbackList.remove(topic: topic, through: sequence) } catch { self.note(error) }
     }
   }
 
-  /// Waits until everything is done that was to be.
+  /// Waits for all pending operations.
   func settle() async {
     while let task = work.withLock({ $0.tasks.first?.value }) { await task.value }
   }
 
-  /// Keeps a problem with the list for whoever watches; a full disk is not said a thousand times.
+  /// Keeps a problem with the list for display; deduplicated and capped at 16.
   func note(_ error: any Error) {
     let text = "\(error)"
     failures.withLock { if $0.count < 16, !$0.contains(text) { $0.append(text) } }
@@ -107,7 +107,7 @@ final class SimulatorContext: Sendable {
 
   // MARK: the ledger
 
-  /// The books as they stand, without the list of connections.
+  /// The current ledger, without the list of connections.
   func ledger(_ tally: Tally) -> Ledger {
     var ledger = Ledger()
     ledger.started = rfc3339(started)
@@ -131,7 +131,7 @@ final class SimulatorContext: Sendable {
     return ledger
   }
 
-  /// The books when everything has ended.
+  /// The final ledger.
   func closedLedger(_ tally: Tally) -> Ledger {
     var ledger = ledger(tally)
     (ledger.connections, ledger.connectionsOmitted) = list.all
@@ -139,18 +139,18 @@ final class SimulatorContext: Sendable {
     return ledger
   }
 
-  /// UNIX time in ms, as expirations are compared with.
+  /// UNIX time in ms, for expirations.
   var milliseconds: Int64 { wallClock.nanoseconds() / 1_000_000 }
 
-  // MARK: chance
+  // MARK: random numbers
 
-  /// What chance has in store for a connection.
+  /// The random numbers of a connection, derived from seed and number.
   func generator(_ connection: UInt64) -> SplitMix64 {
-    // Another stream than that of its judge.
+    // A different stream from that of its notification filter.
     SplitMix64(seed: behavior.seed ^ 0x6761_7465_7761_7921, stream: connection)
   }
 
-  /// The same for its handshake, so that what is drawn there says nothing about what is drawn later.
+  /// The random numbers of its handshake, independent of the later ones.
   func handshakeGenerator(_ connection: UInt64) -> SplitMix64 {
     SplitMix64(seed: behavior.seed ^ 0x6861_6e64_7368_616b, stream: connection)
   }

@@ -2,7 +2,7 @@ import APNSProtocol
 import NIOCore
 import TLSTransport
 
-/// What a simulator is made of. Every limit on what clients can make it hold is here, or in `rules.limits`.
+/// The options of a simulator. All memory limits are here, or in `rules.limits`.
 public struct SimulatorOptions: Sendable {
   public struct Address: Sendable, CustomStringConvertible {
     public var host: String
@@ -17,7 +17,7 @@ public struct SimulatorOptions: Sendable {
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
-  /// `nil`: there is none.
+  /// `nil`: none.
   public var gateway: Address? = Address(host: "127.0.0.1", port: 2195)
   public var feedback: Address? = Address(host: "127.0.0.1", port: 2196)
   /// `nil`: plain TCP, and everybody pushes to `plainTopic`.
@@ -36,7 +36,7 @@ public struct SimulatorOptions: Sendable {
   public var handshakeTimeout = Duration.seconds(10)
   /// A notification that has begun has to be complete within this time, or its connection is closed.
   public var frameTimeout = Duration.seconds(60)
-  /// How long the gateway reads on after an error response, to count what was discarded, before it closes altogether.
+  /// How long the gateway continues to read after an error response, to count discarded notifications.
   public var linger = Duration.seconds(5)
   /// A provider has to read the feedback list within this time without a pause.
   public var feedbackTimeout = Duration.seconds(60)

@@ -2,7 +2,7 @@ import Glibc
 import Measurement
 
 extension SplitMix64 {
-  /// How many pass before the next hit: drawing that once costs nothing per notification.
+  /// The number of misses before the next hit, drawn once to avoid a cost per notification.
   mutating func waiting(for probability: Double) -> Int {
     guard probability > 0 else { return .max }
     guard probability < 1 else { return 0 }

@@ -1,7 +1,8 @@
 import NIOCore
 import TLSTransport
 
-/// A load in full: what is sent, when, over which connections, and when it ends. All defaults are those of the command.
+/// A load in full: the notifications, the schedule, the connections, and the end. All defaults are those of the
+/// command.
 public struct LoadPlan: Sendable {
   public struct Gateway: Sendable {
     public var host = "localhost"
@@ -16,11 +17,11 @@ public struct LoadPlan: Sendable {
     /// As fast as the gateway takes them.
     case unlimited
     case scheduled(Schedule, isPoisson: Bool)
-    /// As a trace has recorded them, so many times as fast.
+    /// At the recorded times, divided by a speed.
     case recorded(Replay, speed: Double)
   }
 
-  /// What becomes of notifications that could not be written when they were due.
+  /// The treatment of notifications that could not be written in time.
   public enum Behind: String, Sendable, CaseIterable {
     /// They are sent late; their lag counts from when they were due.
     case catchUp = "catch-up"
@@ -40,19 +41,19 @@ public struct LoadPlan: Sendable {
 
   public struct Connections: Sendable {
     public var count = 1
-    /// The starts are spread over so long.
+    /// The time over which connection starts are spread.
     public var stagger = Duration.milliseconds(100)
     public var socket = SocketOptions(sendBuffer: 65_536, noDelay: true, notSentLowWater: 16_384)
-    /// A connection is ended in good order after so long, or so many notifications, and made again.
+    /// The time, or the number of notifications, after which a connection is closed gracefully and reopened.
     public var lifetime: Duration?
     public var notifications: Int?
-    /// An attempt fails when TCP is not connected, or TLS not agreed on, after so long.
+    /// The timeouts of TCP connects and TLS handshakes.
     public var connectTimeout = Duration.seconds(5)
     public var handshakeTimeout = Duration.seconds(10)
     /// Wait after a failed attempt; doubled with each further one up to the second, then half of it by chance.
     public var backoff = Duration.milliseconds(50)
     public var maximumBackoff = Duration.seconds(5)
-    /// The run ends when no connection could be made, or was of use, for so long.
+    /// The time without any useful connection after which the run ends.
     public var giveUp = Duration.seconds(10)
     /// The same while none was ever made and attempts fail; a gateway that is started beside the run needs less.
     public var patienceWithNobody = Duration.seconds(3)
@@ -71,27 +72,27 @@ public struct LoadPlan: Sendable {
   public var count: Int?
   public var duration = Duration.seconds(60)
   public var warmUp = Duration.zero
-  /// How long the end may take: the last answers, and what they leave to be sent again.
+  /// The time limit of the drain: the last answers, and the resends they cause.
   public var drain = Duration.seconds(10)
   public var batching = Batching()
   public var connections = Connections()
   public var threads = System.coreCount
   /// A known-bad notification ends each connection's life, so that its rejection proves all before it accepted.
   public var usesMarkers = true
-  /// A marker's answer is waited for so long.
+  /// The timeout of the answer to a marker.
   public var markerTimeout = Duration.seconds(5)
-  /// How often a notification may be written before it is given up.
+  /// How often a notification may be written before it is abandoned.
   public var maximumAttempts = 100
-  /// A TLS session is resumed when its connection is made again.
+  /// Whether TLS sessions are resumed on reconnect.
   public var resumesSessions = true
   /// The gateway's certificate must be for its host.
   public var verifiesName = true
-  /// What a connection's end left open is sent again, with the risk of a duplicate.
+  /// Whether notifications left open by the end of a connection are resent, with the risk of duplicates.
   public var resendsUnknown = true
-  /// Bytes of memory, about, for what was written and is not settled, of all connections together. One whose share is full
-  /// is ended with a marker, which settles it, and made again.
+  /// Approximate memory for unsettled notifications of all connections. A connection whose share is full is closed with
+  /// a marker, which settles it, and reopened.
   public var unsettledMemory = 64 << 20
-  /// Most spans of connections' lives that the result tells of.
+  /// Maximum number of connection spans in the result.
   public var timelineLimit = 10_000
 
   public init() {}

@@ -1,6 +1,6 @@
 import Measurement
 
-/// What one event loop has counted; loops' tallies add up.
+/// The counts of one event loop; the tallies of loops are added.
 struct LoadTally: Sendable {
   // Distinct notifications, by final fate.
   var generated = 0
@@ -8,7 +8,7 @@ struct LoadTally: Sendable {
   var rejected = 0
   var unknown = 0
   var abandoned = 0
-  /// Of these, how many were written and may have been accepted: nothing tells of their last sending.
+  /// Of these, how many were written and may have been accepted: the fate of their last sending is unknown.
   var abandonedOpen = 0
   /// Due and never generated, because they would have been late.
   var skipped = 0
@@ -31,11 +31,11 @@ struct LoadTally: Sendable {
   var errorResponses: [UInt8: Int] = [:]
   /// Error responses that name nothing this connection has sent.
   var unresolvedResponses = 0
-  /// Bytes from the gateway that are no error response.
+  /// Bytes from the gateway that are not an error response.
   var strayBytes = 0
   /// Things that another attempt does not overcome.
   var obstacles = 0
-  /// Connections on which the gateway said something that is no error response.
+  /// Connections on which the gateway sent something other than an error response.
   var foreignAnswers = 0
 
   var attempted = 0
@@ -50,7 +50,7 @@ struct LoadTally: Sendable {
   /// The same by their reasons, few of which differ.
   private(set) var failures: [String: Int] = [:]
   var closed: [Cause: Int] = [:]
-  /// Handshakes by what they agreed on: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".
+  /// Handshakes by version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".
   var suites: [String: Int] = [:]
   var up = 0
 
@@ -93,7 +93,7 @@ struct LoadTally: Sendable {
     }
   }
 
-  /// The gateway has said something about what it was sent, so that it is one.
+  /// The peer has answered a notification, which proves that it is a gateway.
   var hasProof: Bool { accepted > 0 || rejected > 0 || sendings.markersAnswered > 0 || !errorResponses.isEmpty }
 
   static var counters: [WritableKeyPath<LoadTally, Int>] {
@@ -108,7 +108,7 @@ struct LoadTally: Sendable {
     ]
   }
 
-  /// Most reasons that are told apart.
+  /// Maximum number of distinct reasons.
   private static let maximumReasons = 16
 
   /// An attempt to connect has failed.
@@ -134,7 +134,7 @@ struct LoadTally: Sendable {
   }
 }
 
-/// What one event loop has measured.
+/// The measurements of one event loop.
 struct LoadMeasurements: Sendable {
   var latency = RunResult.Latency.recording
   var batchNotifications = LatencyHistogram(.count)

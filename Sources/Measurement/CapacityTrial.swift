@@ -1,8 +1,8 @@
-/// One trial of a search for a gateway's capacity: what was asked of it, what was counted, and what that says.
+/// One trial of a search for a gateway's capacity: its settings, its counts, and its verdict.
 ///
-/// What there was none of, as a recovery without an error, is absent, never 0.
+/// Values that do not exist, e.g. a recovery without an error, are absent, never 0.
 public struct CapacityTrial: Sendable, Equatable, Codable {
-  /// What it was made for.
+  /// Its purpose in the search.
   public enum Purpose: String, Sendable, Codable {
     /// As fast as possible, for an upper bound to begin with.
     case burst
@@ -18,7 +18,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
 
   public enum Verdict: String, Sendable, Codable {
     case passed, failed
-    /// It says nothing about the gateway: the generator itself had too little processor time or stood still, or it was
+    /// It says nothing about the gateway: the generator had too little processor time or stalled, or the trial was
     /// interrupted.
     case void
     /// There was nothing to pass: it went as fast as possible.
@@ -59,13 +59,13 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var sendLagP50Us = 0
   public var sendLagP99Us = 0
   public var loopLagP99Us = 0
-  /// Seconds of the trial, its settling and draining included, in which the generator stood still, and milliseconds of the
-  /// longest such time; absent in documents of 0.1.
+  /// Seconds of the trial, its settling and draining included, in which the generator stalled, and milliseconds of the
+  /// longest stall; absent in documents of 0.1.
   public var stalledS: Double?
   public var longestStallMs: Double?
-  /// By how much what is due and not written grew each second; absent without a rate, or with less than 3 seconds.
+  /// Growth of the backlog of due notifications per second; absent without a rate, or with less than 3 seconds.
   public var backlogPerS: Double?
-  /// From the last marker's writing to its answer: how far the gateway was behind at the end.
+  /// From writing the last marker to its answer: how far the gateway was behind at the end.
   public var behindMs: Double?
   public var lossMean: Double?
   public var recoverMeanMs: Double?
@@ -84,7 +84,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public static let interruption = "interrupted"
   public var wasInterrupted: Bool { verdict == .void && reasons == [Self.interruption] }
 
-  /// The rate that it is proven to have held, if it passed: what was offered, over the time until all was proven.
+  /// The proven rate if it passed: the offered notifications, over the time until all were proven.
   public var heldPerS: Double? {
     guard let offeredPerS else { return nil }
     let offered = settleS + measuredS

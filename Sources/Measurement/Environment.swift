@@ -12,7 +12,7 @@ public struct Environment: Sendable, Equatable, Codable {
   /// OpenSSL's version text.
   public var openssl = ""
   public var apnscope = ""
-  /// The commit that this apnscope was built of, when its build told; "+" behind it: and changes that are in none.
+  /// The commit that this apnscope was built from, if known; followed by "+" with uncommitted changes.
   public var commit: String?
   /// The command line; secrets never stand in it.
   public var command: [String] = []

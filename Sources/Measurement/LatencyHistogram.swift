@@ -17,7 +17,7 @@ public struct LatencyHistogram: Sendable {
     fileprivate var scale: Double { self == .milliseconds ? 1_000 : 1 }
   }
 
-  /// The largest value that is told from others.
+  /// The largest distinguishable value.
   public static let highest = 3_600_000_000
 
   public let unit: Unit
@@ -85,7 +85,7 @@ extension LatencyHistogram: Codable {
     try container.encode(counts.map { [Double($0.value) / scale, Double($0.count)] }, forKey: .counts)
   }
 
-  /// Throws when a value or count is negative or too large, or `counts` is no list of pairs.
+  /// Throws when a value or count is negative or too large, or `counts` is not a list of pairs.
   ///
   /// `min`, `max` and `mean` may be missing. They tell what `counts` no longer does; everything else is worked out again.
   public init(from decoder: any Decoder) throws {
@@ -112,7 +112,7 @@ extension LatencyHistogram: Codable {
     func end(_ key: CodingKeys, kept: Int) throws -> Int {
       guard let shown = try container.decodeIfPresent(Double.self, forKey: key) else { return kept }
       guard shown >= 0, histogram.valuesAreEquivalent(UInt64(measured(shown)), UInt64(kept)) else {
-        throw corrupted("\(key.stringValue) \(shown) is none of the values")
+        throw corrupted("\(key.stringValue) \(shown) is not among the values")
       }
       return measured(shown)
     }

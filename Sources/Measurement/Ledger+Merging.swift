@@ -1,6 +1,6 @@
 /// Books of several gateways that shared a load.
 extension Ledger {
-  /// Adds up what each has counted; connections are listed in the order of the ledgers.
+  /// Adds the counts of all ledgers; connections are listed in the order of the ledgers.
   ///
   /// Counts stay at the end of their range instead of going beyond it.
   public static func merging(_ ledgers: [Ledger]) -> Ledger? {

@@ -1,4 +1,4 @@
-/// The gateway's own books of one run: what it got, what it answered, and what became of it.
+/// The gateway's books of one run: received notifications, answers, and the fates of the notifications.
 ///
 /// `received = accepted + Σ rejected + discarded`. The other counts are parts of these, as each says. Written as JSON
 /// with names in snake case.
@@ -36,13 +36,14 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var rejected: [String: Int] = [:]
     /// Arrived after a rejection or a shutdown on the same connection; never looked at.
     public var discarded = 0
-    /// The part of `rejected` that is no frame of the protocol.
+    /// The part of `rejected` that is not a frame of the protocol.
     public var malformed = 0
     /// Connections that ended inside a frame, which is in no other count.
     public var incomplete = 0
     /// Error responses that were sent, by status: all six bytes of them.
     public var errorResponses: [String: Int] = [:]
-    /// Error responses that are not in `errorResponses`, because their connection was gone before all six bytes were.
+    /// Error responses that are not in `errorResponses`, because their connection closed before all six bytes were
+    /// sent.
     public var errorResponsesIncomplete = 0
     /// Plaintext bytes from providers.
     public var bytes = 0
@@ -62,7 +63,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var dropped = 0
     /// Waiting for a device that is offline.
     public var stored = 0
-    /// For an app that is gone from its device: accepted, dropped, and the token put on the feedback list.
+    /// For an uninstalled app: accepted, dropped, and the token put on the feedback list.
     public var uninstalled = 0
 
     public init() {}
@@ -74,7 +75,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     /// Transfers that were read to their end, as far as the kernels tell, so that the list was cleared.
     public var completed = 0
     public var tuplesSent = 0
-    /// On the list when the books were closed, over all topics.
+    /// On the feedback list at the end, over all topics.
     public var waiting = 0
     /// The part of `Devices.uninstalled` that could not be put on a list, on a full disk say. Their connections were ended
     /// without an answer.

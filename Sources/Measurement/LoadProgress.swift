@@ -1,11 +1,11 @@
-/// How a run stands, for whoever watches it.
+/// The progress of a run, for display.
 ///
 /// Rates, send lag and processor time are those of the last second.
 public struct LoadProgress: Sendable {
   public var phase = RunPhase.connect
   /// Seconds.
   public var elapsed = 0.0
-  /// What the schedule has asked for; `nil` when there is none, or it is over.
+  /// The rate of the schedule; `nil` without a schedule, or after it.
   public var askedPerSecond: Double?
   public var written = 0
   public var writtenPerSecond = 0.0

@@ -1,7 +1,7 @@
-/// Counts by what they are of. In JSON an object, each under its name: `{"lifetime":1,"rejected":3}`.
+/// Counts by name. In JSON an object: `{"lifetime":1,"rejected":3}`.
 ///
-/// Names that this apnscope does not know, as those of a later one, are kept. It is no dictionary with such keys, because
-/// coders that write snake case change the keys of all dictionaries but those of strings.
+/// Unknown names, e.g. those of a later apnscope, are kept. It is not a dictionary with typed keys, because snake-case
+/// coders change the keys of all dictionaries except those with String keys.
 public struct NamedCounts<Name: RawRepresentable & Hashable & Sendable>: Sendable, Equatable
 where Name.RawValue == String {
   public var byName: [String: Int]

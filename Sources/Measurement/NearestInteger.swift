@@ -1,5 +1,5 @@
 extension FixedWidthInteger {
-  /// The nearest of these to a number, which may be anything: a document's numbers need not fit. 0 for what is no number.
+  /// The integer nearest to a number, clamped to the range, because numbers of documents may not fit; 0 for NaN.
   ///
   /// As `Int(_:)`, fractions are cut off.
   public init(nearest value: Double) {

@@ -1,8 +1,8 @@
 extension RunResult {
-  /// What the books promise, each with the numbers.
+  /// The invariants of the books, each with its numbers.
   ///
-  /// - Parameter usesMarkers: every connection's end is to be proven by the answer to a marker, and what is left open is
-  ///   sent again; so nothing should be left open, be it called unknown or given up.
+  /// - Parameter usesMarkers: every connection ends with an answered marker, and open notifications are resent; so none
+  ///   should remain open, whether unknown or abandoned.
   public func invariants(usesMarkers: Bool) -> [Verdict.Invariant] {
     let (notifications, sendings) = (notifications, sendings)
     let fates = [notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned]
@@ -27,7 +27,7 @@ extension RunResult {
   }
 }
 
-/// The nearest number that a document can have; 0 for what is none.
+/// The nearest number that JSON can represent; 0 for NaN.
 func finite(_ value: Double) -> Double {
   value.isNaN ? 0 : min(max(value, -.greatestFiniteMagnitude), .greatestFiniteMagnitude)
 }
@@ -41,6 +41,6 @@ func sum(_ a: Int, _ b: Int) -> Int {
 extension RunResult.Verdict.Invariant {
   fileprivate static let proof = "markers leave nothing unknown"
 
-  /// It says what was proven, and not whether the books add up.
+  /// It is about proof, not about whether the books balance.
   public var isAboutProof: Bool { name == Self.proof }
 }

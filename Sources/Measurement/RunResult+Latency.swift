@@ -1,14 +1,14 @@
 extension RunResult {
   /// How long things took. Histograms hold microseconds, in whatever unit JSON has them.
   ///
-  /// Another one is a property, its name in JSON, and a line of `histograms`: what is read, written, merged and asked
-  /// for by thresholds goes through that list.
+  /// A new histogram needs a property, its name in JSON, and a line of `histograms`: reading, writing, merging and
+  /// thresholds use that list.
   public struct Latency: Sendable, Equatable {
-    /// From when each was due until it was written: of what was written in the phase, and of what was due in the last one
-    /// with a schedule and written behind its end, or never (`schedule`), then until it was given up.
+    /// From when each was due until it was written: of those written in the phase, and of those due in the last
+    /// scheduled phase and written after its end, or never (`schedule`), then until abandoned.
     public var sendLagUs = LatencyHistogram(.microseconds)
-    /// The part of each send lag in which the generator itself did not look or stood still, and the rest, in which it
-    /// waited for a connection that takes something; `nil` in documents from before they were told apart.
+    /// The part of each send lag in which the generator did not poll or stalled, and the rest, in which it waited for a
+    /// writable connection; `nil` in older documents.
     public var sendLagOwnUs: LatencyHistogram?
     public var sendLagGatewayUs: LatencyHistogram?
     public var errorUs = LatencyHistogram(.milliseconds)
@@ -80,7 +80,7 @@ extension RunResult.Latency {
     return latency
   }()
 
-  /// Adds what another one has measured; what one of both does not tell is not told of their sum.
+  /// Adds the values of another one; values absent from either are absent from the sum.
   public mutating func merge(_ other: Self) {
     for histogram in Self.histograms {
       switch histogram.place {

@@ -1,6 +1,6 @@
 /// How results of segments of one load become one.
 extension RunResult {
-  /// A result and what it is called in messages, as its file's name.
+  /// A result and its name in messages, e.g. the name of its file.
   public struct Part: Sendable {
     public var name: String
     public var result: RunResult
@@ -18,26 +18,25 @@ extension RunResult {
 
   /// Joins results of segments of one load, which ran at the same time, into one.
   ///
-  /// - Counts and what they are counted by add up; histograms merge exactly.
-  /// - `measured_s` and the length of each phase is that of the longest part. A rate is what all parts counted in their
-  ///   measured phases, over that length: the sum of the rates when all lengths are the same, and never above it. When
-  ///   a part's accepted rate is over its measured phase and its drain, all parts' are. Parts that did not run together
+  /// - Counts are added; histograms merge exactly.
+  /// - `measured_s` and the length of each phase is that of the longest part. A rate is the sum of the counts of all
+  ///   measured phases, over that length: the sum of the rates if all lengths are equal, and never above it. When a
+  ///   part's accepted rate is over its measured phase and its drain, all parts' are. Parts that did not run together
   ///   have no rates (`Merged`).
   /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores and
   ///   memory add up, of the lags the largest stays. A part whose samples drift past a second has none in it.
-  /// - Stalls are told of all parts, one after the other; bins of none. A single part keeps its series, bins, stalls and
-  ///   timeline.
-  /// - What a part's document is too old to tell is not told of their sum either: writes, causes, cipher
-  ///   suites and reasons of failures.
-  /// - Timelines are joined likewise; the connections of each part are numbered behind those of the parts before it.
+  /// - Stalls are concatenated; bins are dropped. A single part keeps its series, bins, stalls and timeline.
+  /// - Values absent from an old document are absent from the result: writes, causes, cipher suites and reasons of
+  ///   failures.
+  /// - Timelines are joined likewise; the connections of each part are numbered after those of the parts before it.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
-  /// - Invariants and thresholds are judged again; an invariant that a part broke stays broken, though another part's
-  ///   numbers may make up for it. So is what is missing an invariant that does not hold. The generator was the limit if
-  ///   it was that of any part, else the gateway likewise.
-  /// - The environment is the first one's, with all hosts if they differ. So is the plan, with `segment` told of all.
+  /// - Invariants and thresholds are evaluated again; an invariant that fails in a part stays failed, even if another
+  ///   part's numbers compensate. Missing parts are a failed invariant as well. The generator was the limit if it was
+  ///   that of any part, else the gateway likewise.
+  /// - The environment and the plan are those of the first part, with all hosts and segments.
   ///
-  /// What does not fit together but can be added is in `warnings`, behind those of the parts: plans that differ, segments
-  /// that are missing or there twice, measured phases that do not overlap.
+  /// Mismatches that do not prevent merging are in `warnings`, after those of the parts: differing plans, missing or
+  /// repeated segments, measured phases that do not overlap.
   ///
   /// - Parameters:
   ///   - unreadable: documents that should have been parts and could not be read, each with its name and the reason.
@@ -87,11 +86,11 @@ extension RunResult {
       let (name, other) = a.measuredBy == nil ? (first.name, part.name) : (part.name, first.name)
       throw MergeError(
         description:
-          "\(name) is of \(isOld ? "apnscope 0.1" : "another apnscope"), whose rates and latencies are of other times than those of \(other)"
+          "\(name) is of \(isOld ? "apnscope 0.1" : "another apnscope"), whose rates and latencies cover other times than those of \(other)"
       )
     }
     for result in [a, b] where !result.hasUnits {
-      throw MergeError(description: "\(part.name): a histogram is in a unit that is not its own")
+      throw MergeError(description: "\(part.name): a histogram has the wrong unit")
     }
   }
 
@@ -129,7 +128,7 @@ extension RunResult {
         .reduce(0) { $0 + Double($1.sendings.accepted) }
     }
     let accepted = results.reduce(0) { $0 + accepted($1) }
-    // As it is told of the merged one: the longest of both phases.
+    // As in the merged result: the longest of both phases.
     let drain = results.map { base($0, rates.basis) - $0.measuredS }.max() ?? 0
     let longest = measured + drain
     rates.acceptedPerS = longest > 0 ? finite(accepted / longest) : 0
@@ -187,8 +186,8 @@ extension RunResult {
     }
   }
 
-  /// By how many whole seconds each started after the first of them, so that a part's seconds stay whole and merging in
-  /// steps gives the same; 0 for what does not tell its start.
+  /// By how many whole seconds each started after the first of them, so that seconds stay aligned and merging in steps
+  /// gives the same result; 0 without a start time.
   private static func startDelays(of results: [RunResult]) -> [Double] {
     let starts = results.map { unixSeconds($0.started)?.rounded() }
     let first = starts.compactMap { $0 }.min() ?? 0
@@ -223,14 +222,14 @@ extension RunResult {
     return joined
   }
 
-  /// How many connections it numbers: as many as planned, or of a merged one, whose plan is that of a part, all it tells of.
+  /// The number of connection numbers in use: those of the plan, or, for a merged result, all it mentions.
   private var connectionCount: Int {
     let told = timeline.spans.reduce(0) { max($0, sum($1.connection, 1)) }
     guard case .number(let planned) = plan["connections"], (0..<1e9).contains(planned) else { return told }
     return max(told, Int(planned))
   }
 
-  // MARK: what does not fit
+  // MARK: mismatches
 
   /// The settings that are not the same in all plans; where secrets are written changes nothing.
   private static func differences(of parts: [Part]) -> [String] {
@@ -238,7 +237,8 @@ extension RunResult {
     return parts.dropFirst().compactMap { part in
       let (a, b) = (first.result.plan, part.result.plan)
       let names = Set(a.keys).union(b.keys).subtracting(["segment", "keylog"]).filter { a[$0] != b[$0] }.sorted()
-      return names.isEmpty ? nil : "\(part.name) has another plan than \(first.name): \(names.joined(separator: ", "))"
+      return names.isEmpty
+        ? nil : "the plan of \(part.name) differs from that of \(first.name): \(names.joined(separator: ", "))"
     }
   }
 
@@ -275,7 +275,7 @@ extension RunResult {
       do {
         verdict.thresholds.append(try Threshold(expression).judge(merged))
       } catch {
-        warnings.append("a threshold cannot be judged again: \(error)")
+        warnings.append("a threshold cannot be evaluated again: \(error)")
       }
     }
     return verdict

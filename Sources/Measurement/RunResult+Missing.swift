@@ -1,4 +1,4 @@
-/// What a merged result lacks to be that of the whole load, as invariants that do not hold.
+/// The parts missing from a merged result, as failed invariants.
 struct Missing {
   /// Of all parts together; `nil` when a part is of none, or of another stream.
   private(set) var segments: Segments?
@@ -19,11 +19,11 @@ struct Missing {
       var text = "1/1"
       if case .text(let told) = part.result.plan["segment"] { text = told }
       guard let of = Segments(text) else {
-        misfits.append("\(part.name): '\(text)' is no segment")
+        misfits.append("\(part.name): '\(text)' is not a segment")
         continue
       }
       guard segments == nil || segments?.count == of.count else {
-        misfits.append("\(part.name) is a part of another number of segments than \(parts[0].name)")
+        misfits.append("\(part.name) and \(parts[0].name) have different numbers of segments")
         continue
       }
       if segments == nil { segments = of } else { segments?.add(of) }
@@ -55,13 +55,12 @@ struct Missing {
     }
     guard !allowed else { return invariants }
     add(Self.runs, unique(lost))
-    // A segment that is missing says so already, and may be added by a later merge.
+    // Missing segments are reported already, and may be added by a later merge.
     if segments?.missing.isEmpty ?? true { add(Self.documents, unreadable) }
     return invariants
   }
 
-  /// Whether it is an invariant that is judged anew when the results are merged again. A document that could not be read
-  /// is not looked for again.
+  /// Whether it is an invariant that is evaluated again in a later merge. Unreadable documents are not.
   static func judges(_ invariant: RunResult.Verdict.Invariant) -> Bool {
     [segments, runs].contains { invariant.name == $0 || invariant.name.hasSuffix(": \($0)") }
   }
@@ -73,8 +72,8 @@ struct Missing {
 }
 
 extension RunResult {
-  /// Marks the books of a run that is not over as lost, which they are when nothing follows them: what is open is then
-  /// unknown, and they balance.
+  /// Marks the books of an unfinished run as lost, as they are if the process is killed: open notifications are then
+  /// unknown, and the books balance.
   ///
   /// - Parameters:
   ///   - phase: the one that was on.
@@ -100,12 +99,12 @@ extension RunResult {
     verdict.thresholds = []
     verdict.invariants = invariants(usesMarkers: false)
     verdict.invariants.append(Missing.lostRun(self))
-    // What was said of a run as if it were over.
+    // Statements that assume a finished run.
     let said = verdict.reasons ?? []
     warnings.removeAll { said.contains($0) }
     let after = (afterS * 10).rounded() / 10
     let reason =
-      "the run did not come to its end: these are its books after \(after) s of the phase '\(phase.rawValue)'"
+      "the run did not finish: these are its books after \(after) s of the phase '\(phase.rawValue)'"
     warnings.insert(reason, at: 0)
     (verdict.outcome, verdict.reasons) = (.unproven, [reason])
   }
@@ -114,6 +113,6 @@ extension RunResult {
 extension Missing {
   /// That one run was lost, for its own document.
   fileprivate static func lostRun(_ result: RunResult) -> RunResult.Verdict.Invariant {
-    .init(runs, holds: false, detail: "these are the last books it kept")
+    .init(runs, holds: false, detail: "these are the last books that were saved")
   }
 }

@@ -19,14 +19,14 @@ extension RunResult {
     /// The parts of `closed` with each cause; causes that closed none are left out. `nil` as with `writes`.
     public var closedByCause: NamedCounts<ConnectionEnd>?
     public var up = 0
-    /// Notifications that are due, or are to be sent again, and are not written yet; 0 when nothing is due at a time.
+    /// Due notifications and resends that are not written yet; 0 without a schedule.
     public var backlog = 0
-    /// Of what was written in this second.
+    /// Of the sendings written in this second.
     public var sendLagP99Us = 0
     /// How late the event loops' clocks came in this second.
     public var loopLagP99Us = 0
-    /// Milliseconds of this second in which an event loop stood still (`stalls`); `nil` in documents from before that was
-    /// noted. Lags of such a second are the generator's own as well.
+    /// Milliseconds of this second in which an event loop was stalled (`stalls`); `nil` in older documents. Lags of
+    /// such a second include the stall.
     public var stalledMs: Double?
     /// Cores of this process in use.
     public var cpu = 0.0
@@ -50,7 +50,7 @@ extension RunResult {
     public init() {}
   }
 
-  /// Times in which an event loop of the generator did not come to its work: the machine, or the process, stood still.
+  /// Stalls: times in which an event loop of the generator did not run, because the machine or the process was stopped.
   public struct Stalls: Sendable, Equatable, Codable {
     public struct Stall: Sendable, Equatable, Codable {
       /// When it began, in seconds since the run's start.
@@ -59,22 +59,22 @@ extension RunResult {
       public init(tS: Double, ms: Double) { (self.tS, self.ms) = (tS, ms) }
     }
 
-    /// A shorter delay is no stall: milliseconds.
+    /// The shortest stall, in milliseconds.
     public static let shortestMs = 10.0
     /// Most that are listed; all are counted.
     public static let mostListed = 1_000
 
     /// Of the measured phase, as are the next two.
     public var count = 0
-    /// Seconds in which at least one event loop stood still.
+    /// Seconds in which at least one event loop was stalled.
     public var totalS = 0.0
     public var longestMs = 0.0
     /// Of the whole run, in their order.
     public var listed: [Stall] = []
     public init() {}
 
-    /// Whether lags of a phase of so many seconds are the generator's own as well: it stood still for more than a
-    /// hundredth of it, or for longer than `tolerableMs` at a time.
+    /// Whether stalls affect the lags of a phase of the given length: more than a hundredth of it, or one stall longer
+    /// than `tolerableMs`.
     public func spoils(_ seconds: Double) -> Bool { totalS > 0.01 * seconds || longestMs > Self.tolerableMs }
 
     /// Milliseconds that a single stall may take.
@@ -83,8 +83,8 @@ extension RunResult {
 
   /// The same counts for one phase.
   ///
-  /// What became of sendings is told of the phase in which they were written, however late it was learnt; so are
-  /// `latency`, `batches` and `loss_window`. Other counts are of when they happened.
+  /// Fates of sendings belong to the phase in which they were written, however late they become known; so do `latency`,
+  /// `batches` and `loss_window`. Other counts belong to the phase in which they occurred.
   public struct Phase: Sendable, Equatable, Codable {
     public var name = RunPhase.connect
     public var seconds = 0.0
@@ -102,7 +102,7 @@ extension RunResult {
     public init() {}
   }
 
-  /// What each connection did when, as far as there was room for it.
+  /// Each connection over time, up to a limit.
   public struct Timeline: Sendable, Equatable, Codable {
     public enum State: String, Sendable, Codable {
       /// From the attempt to connect to the end of the TLS handshake, or to its failure.
@@ -114,7 +114,7 @@ extension RunResult {
     }
 
     public struct Span: Sendable, Equatable, Codable {
-      /// Its number in the run, from 0; it stays the same when the connection is made again.
+      /// Its number in the run, from 0; kept when the connection is reopened.
       public var connection: Int
       public var state: State
       /// Seconds since the run's start, as in the series.
@@ -142,7 +142,7 @@ extension RunResult {
 }
 
 extension RunResult.Sample {
-  /// What documents from before it was counted do not have is 0 or empty, or `nil` where that would be taken for a count.
+  /// Fields missing from older documents are 0 or empty, or `nil` where 0 would look like a count.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     tS = try container.decode(Double.self, forKey: .tS)

@@ -4,13 +4,13 @@ extension RunResult {
   public struct Merged: Sendable, Equatable, Codable {
     /// The runs that it is of.
     public var runs = 0
-    /// All measured at the same time for nine tenths of the shortest measured phase, or longer. Otherwise there are no
-    /// rates, and `measured_s` is 0.
+    /// Whether the measured phases overlap for at least nine tenths of the shortest. Otherwise there are no rates, and
+    /// `measured_s` is 0.
     public var together = true
     /// Length of the shortest measured phase; 0 when there is none.
     public var shortestS = 0.0
-    /// The time in which all measured, in seconds since 1970; the end lies before the begin when there is no such time.
-    /// Left out when a document does not tell.
+    /// The time in which all measured, in seconds since 1970; the end is before the beginning when there is no overlap.
+    /// Absent when a document lacks the time.
     public var fromS: Double?
     public var toS: Double?
 
@@ -68,7 +68,7 @@ extension RunResult {
     func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }
     guard let overlap = merged.overlapS else {
       return merged.together
-        ? [] : [overlapWarning + " for a time that a document does not tell, so there are no rates"]
+        ? [] : [overlapWarning + " for an unknown time, so there are no rates"]
     }
     if !merged.together {
       return [

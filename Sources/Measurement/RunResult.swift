@@ -1,4 +1,4 @@
-/// What a load run says of itself: the document that `apnscope load --output` writes.
+/// The result of a load run: the document that `apnscope load --output` writes.
 ///
 /// `notifications` counts each distinct one once, by its final fate; `sendings` counts every time one was written. Names
 /// are the contract's; durations end in their unit.
@@ -6,14 +6,15 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var schema = 1
   public var kind = "load"
   /// How its figures were computed: `currentMeasure`, or `nil` in documents of 0.1, whose `accepted_per_s` is of the
-  /// whole run's shares, whose latencies are of the whole run, and in whose send lag what was never sent is missing.
+  /// whole run's shares, whose latencies are of the whole run, and whose send lag excludes notifications that were
+  /// never sent.
   public var measuredBy: Int?
   /// UTC, RFC 3339.
   public var started = ""
   public var environment = Environment()
   /// The effective plan: every setting by its name in a plan file.
   public var plan: [String: PlanValue] = [:]
-  /// What was replayed; left out when notifications were made.
+  /// The replayed recording; absent for synthetic notifications.
   public var replay: Replay?
   public var verdict = Verdict()
   /// Where the run was interrupted; left out when it came to its end.
@@ -37,7 +38,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   /// `nil` in documents from before there were bins, and of merged parts, whose clocks are not that near to each other.
   public var bins: Bins?
   public var phases: [Phase] = []
-  /// When the generator itself stood still; `nil` in documents from before that was noted.
+  /// Stalls of the generator; `nil` in older documents.
   public var stalls: Stalls?
   public var timeline = Timeline()
   public var resources = Resources()
@@ -53,7 +54,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var notifications = 0
     /// Seconds from the first to the last, as recorded.
     public var lengthS = 0.0
-    /// Records that are no notifications.
+    /// Records other than notifications.
     public var skippedRecords = 0
     public init() {}
   }
@@ -61,7 +62,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   /// When a run was ended before its time.
   public struct Interruption: Sendable, Equatable, Codable {
     public enum Cause: String, Sendable, Codable {
-      /// The process was not seen to end: these are the last books it kept, and what followed is not known.
+      /// The process was killed: these are its last saved books; later events are unknown.
       case lost
     }
 
@@ -85,8 +86,8 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var rejected = 0
     public var unknown = 0
     public var abandoned = 0
-    /// Of the unknown and the abandoned: those that were written and may have been accepted, because nothing tells of
-    /// their last sending. Documents from before it was counted have none.
+    /// Of the unknown and the abandoned: those that were written and may have been accepted, because the fate of their
+    /// last sending is unknown. 0 in older documents.
     public var unproven = 0
     public init() {}
   }
@@ -99,19 +100,19 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var discarded = 0
     public var unknown = 0
     public var markers = 0
-    /// Markers that were answered by their name; the others were discarded behind an error, or got no answer. `nil` in
-    /// documents from before they were counted.
+    /// Markers that were answered by their name; the others were discarded after an error, or got no answer. `nil` in
+    /// older documents.
     public var markersAnswered: Int?
     public init() {}
   }
 
   /// What the schedule asked for and was not done.
   public struct Schedule: Sendable, Equatable, Codable {
-    /// Due and left out because they would have been late (`--behind skip`); they are in no other count.
+    /// Due and skipped because they were late (`--behind skip`); in no other count.
     public var skipped = 0
-    /// Due and still waiting to be sent when the run ended: it was behind. They are in no other count.
+    /// Due but not sent at the end of the run, because it was behind; in no other count.
     public var unsent = 0
-    /// Both; send lag counts them as late as they were when they were given up, which is less than they would have been.
+    /// Both; send lag counts them until they were abandoned, which is less than the lag they would have had.
     public var neverSent: Int { skipped + unsent }
     public init() {}
   }
@@ -121,7 +122,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// The time over which `accepted_per_s` is.
     public enum Basis: String, Sendable, Codable {
       case measured
-      /// The gateway was so far behind at the end that what it had accepted was not what it had been sent.
+      /// The gateway was so far behind at the end that accepted and sent notifications differ.
       case measuredAndDrain = "measured_and_drain"
     }
 
@@ -138,7 +139,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   public struct Answers: Sendable, Equatable, Codable {
     /// Error responses that name nothing the connection has sent; `error_responses` has them too.
     public var unresolved = 0
-    /// Bytes that are no error response.
+    /// Bytes that are not an error response.
     public var strayBytes = 0
     public init() {}
   }
@@ -188,7 +189,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       /// Left out when nothing was measured.
       public var value: Double?
       public var passed: Bool
-      /// Why the condition cannot be judged, which is no pass; left out when it can.
+      /// Why the condition cannot be evaluated, which fails it; absent otherwise.
       public var reason: String?
       public init(expression: String, value: Double?, passed: Bool, reason: String? = nil) {
         self.expression = expression
@@ -209,19 +210,19 @@ public struct RunResult: Sendable, Equatable, Codable {
       }
     }
 
-    /// What a run has proven.
+    /// The outcome of a run: what was proven.
     public enum Outcome: String, Sendable, Codable {
       /// Everything that was due was sent, and the fate of each notification is known.
       case proven
       /// Something is open: `reasons` says what.
       case unproven
-      /// Nothing was accepted, the run was given up early, or not all connections came up.
+      /// Nothing was accepted, the run was abandoned early, or not all connections came up.
       case failed
     }
 
     /// `nil` in documents from before there was one.
     public var outcome: Outcome?
-    /// Why it is no better, as sentences without a full stop; they are among the result's warnings too.
+    /// Reasons for the outcome, as sentences without a full stop; also among the warnings of the result.
     public var reasons: [String]?
     public var limitedBy = Limit.schedule
     public var thresholds: [Threshold] = []

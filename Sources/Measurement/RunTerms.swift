@@ -1,4 +1,4 @@
-/// The parts of a run that its figures are told of, in their order.
+/// The phases of a run, in order.
 public enum RunPhase: String, Sendable, Codable, CaseIterable {
   case connect
   case warmUp = "warm-up"
@@ -46,6 +46,6 @@ public enum FlushReason: String, Sendable, Codable, CaseIterable {
   case linger
   /// Nothing of ours was unsent, so there was nothing to wait for.
   case idle
-  /// The socket had taken what was unsent.
+  /// The socket had drained.
   case drain
 }

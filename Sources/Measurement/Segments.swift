@@ -27,17 +27,17 @@ struct Segments {
   mutating func add(_ other: Segments) { numbers.merge(other.numbers, uniquingKeysWith: +) }
 
   var missing: [String] { (1...count).filter { numbers[$0] == nil }.map { "\($0)/\(count)" } }
-  /// Those that are there more than once.
+  /// The repeated segments.
   var repeated: [String] { numbers.filter { $0.value > 1 }.keys.sorted().map { count == 1 ? "all" : "\($0)/\(count)" } }
 
-  /// As a plan tells it; of those that are there more than once each time. It names them also when all are there, so that
-  /// it is known of what they are a part when they are merged again.
+  /// As in a plan, with repetitions. All segments are named even if complete, so that a later merge knows the number of
+  /// parts.
   var text: String {
     numbers.sorted { $0.key < $1.key }
       .flatMap { Array(repeating: "\($0.key)/\(count)", count: $0.value) }.joined(separator: ",")
   }
 
-  /// What does not fit in them.
+  /// Warnings about missing and repeated segments.
   var warnings: [String] {
     var warnings: [String] = []
     if !missing.isEmpty { warnings.append("\(Self.missingWarning)\(Self.list(missing))") }

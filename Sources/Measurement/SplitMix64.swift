@@ -1,7 +1,7 @@
 /// Random numbers that a seed gives again: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", 2014; Vigna's splitmix64.c).
 ///
-/// What a seed gives is part of what results mean: a run is repeated by its seed, so sequences must never change.
+/// Sequences must never change: a run is repeated by its seed.
 public struct SplitMix64: RandomNumberGenerator, Sendable {
   /// The odd number next to 2⁶⁴ divided by the golden ratio: multiples of it are spread evenly.
   @inlinable public static var step: UInt64 { @inline(__always) get { 0x9e37_79b9_7f4a_7c15 } }
@@ -25,7 +25,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     return Self.mixed(state)
   }
 
-  /// The number that the sequence from this state begins with: for values that are no sequence, as a digest's lot.
+  /// The first number of the sequence from this state, e.g. to hash a single value.
   @inlinable @inline(__always)
   public static func first(from state: UInt64) -> UInt64 { mixed(state &+ step) }
 

@@ -1,14 +1,14 @@
-/// Between which rates the highest that a gateway sustains lies, as the trials of a search for it tell.
+/// The range of the highest rate that a gateway sustains, from the trials of a search for it.
 ///
-/// A trial that passed contradicts every limit below the rate that it proved (`heldPerS`), one that failed every limit at
-/// its rate or above; a long trial counts twice. The range holds the limit that least contradicts, all that one more does,
-/// and half a step of the search on either side, as rates less than a step apart are not told from each other. So trials
-/// that contradict each other widen it.
+/// A trial that passed contradicts every limit below the rate that it proved (`heldPerS`), one that failed every limit
+/// at its rate or above; a long trial counts twice. The range contains the limit with the fewest contradictions, all
+/// limits with one more, and half a step of the search on either side, because rates less than a step apart are not
+/// distinguished. So trials that contradict each other widen it.
 ///
 /// In simulated searches of known limits it holds the limit in nine of ten, as long as a trial's own limit varies by no
 /// more than a step and no more than one in five fails for a reason that is not the gateway.
 public struct SustainedRange: Sendable, Equatable, Codable {
-  /// What one trial tells; void ones tell nothing.
+  /// The evidence of one trial; void trials have none.
   public struct Evidence: Sendable, Equatable {
     public var offeredPerS: Double
     /// The rate that it is proven to have held, when it passed.
@@ -22,7 +22,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     }
 
     fileprivate var weight: Int { isLong ? 2 : 1 }
-    /// The limit from which on, or up to which, this contradicts.
+    /// The limit from which on, or up to which, this evidence contradicts.
     fileprivate var edge: Double { hasPassed ? heldPerS : offeredPerS }
   }
 
@@ -40,7 +40,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
   /// - Parameters:
   ///   - sustained: the answer of the search, which is always in the range.
   ///   - step: of the search, as 0.03.
-  ///   - isBounded: the search ended at a rate that failed; if not, a range without an upper end says so.
+  ///   - isBounded: the search ended at a rate that failed; otherwise the range has no upper end.
   public init?(_ evidence: [Evidence], around sustained: Double, step: Double, isBounded: Bool) {
     let edges = Set(evidence.map(\.edge)).sorted()
     guard let lowest = edges.first, let highest = edges.last else { return nil }
@@ -49,7 +49,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     func weight(_ one: Evidence) -> Int {
       !isBounded && !one.hasPassed && failures[one.offeredPerS]?.count == 1 ? 1 : one.weight
     }
-    // Stretch i lies below edge i and from edge i - 1 on; no limit in it is told from another.
+    // Stretch i lies below edge i and from edge i - 1 on; limits within it are not distinguished.
     let contradictions = (0...edges.count).map { stretch in
       evidence.reduce(0) { sum, one in
         let isContradicted =
@@ -61,7 +61,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     let most = (contradictions.min() ?? 0) + 1
     let first = contradictions.firstIndex { $0 <= most } ?? 0
     let last = contradictions.lastIndex { $0 <= most } ?? edges.count
-    // Where no trial was made beyond, a step is as far as one more would have gone.
+    // Without a trial beyond, the distance to the next trial that would have been made.
     let lower = first > 0 ? edges[first - 1] : lowest / (1 + step)
     let upper = last < edges.count ? edges[last] : isBounded ? highest * (1 + step) : nil
     lowerPerS = min(lower, sustained) / (1 + step / 2)

@@ -16,13 +16,12 @@ public struct Threshold: Sendable, Equatable {
   /// In the unit of the name: durations in microseconds.
   public var bound: Double
 
-  /// Why an expression is none.
+  /// Why an expression is invalid.
   public struct SyntaxError: Error, Sendable, CustomStringConvertible {
     public let description: String
   }
 
-  /// Names that can be asked for, and what they are; `nil` when there was nothing to measure, as a latency without a
-  /// response.
+  /// The metrics by name; `nil` when there was nothing to measure, e.g. a latency without a response.
   public static let names: [String: @Sendable (RunResult) -> Double?] = {
     var names: [String: @Sendable (RunResult) -> Double?] = [
       "written_per_s": { $0.rates.writtenPerS },
@@ -68,12 +67,12 @@ public struct Threshold: Sendable, Equatable {
     name = String(text[..<sign])
     guard Self.names[name] != nil else {
       throw SyntaxError(
-        description: "'\(name)' is nothing that is measured: \(Self.names.keys.sorted().joined(separator: ", "))")
+        description: "unknown metric '\(name)'; available: \(Self.names.keys.sorted().joined(separator: ", "))")
     }
     if rest.contains(where: { $0 == "<" || $0 == ">" }) {
       throw SyntaxError(
         description:
-          "'\(expression)' is more than one condition; give each as an argument of its own, with a space between")
+          "'\(expression)' is more than one condition; give each as a separate argument")
     }
     guard let comparison = Comparison(rawValue: symbol) else {
       throw SyntaxError(description: "'\(expression)' has no < or >")
@@ -84,7 +83,7 @@ public struct Threshold: Sendable, Equatable {
     self.expression = expression
   }
 
-  /// Whether it holds. What did not happen at all, as a recovery without an error, is below every bound.
+  /// Whether it holds. Events that did not occur, e.g. a recovery without an error, are below every bound.
   public func judge(_ result: RunResult) -> RunResult.Verdict.Threshold {
     if let reason = isRate ? result.reasonForNoRates : isOfMeasuredPhase ? result.nothingMeasured : nil {
       return .init(expression: expression, value: nil, passed: false, reason: reason)
@@ -113,18 +112,18 @@ public struct Threshold: Sendable, Equatable {
     return .init(expression: expression, value: value, passed: passed)
   }
 
-  /// Why a send lag is not known to be as small as it seems: what was never sent would have been later than all others,
-  /// and is so many that this quantile is one of theirs.
+  /// Why a send lag is not proven to be this small: notifications that were never sent would have been later than all
+  /// others, and are so many that they include this quantile.
   private func reasonForNoUpperBound(_ result: RunResult) -> String? {
     guard name.hasPrefix("send_lag_"), comparison == .less || comparison == .atMost else { return nil }
-    // Of the phase that the lag is of; what is unsent was due in its last moments.
+    // Of the phase of the lag; unsent notifications were due at its end.
     let skipped = result.measuredBy == nil ? nil : result.phase(.measured)?.skipped
     let never = (skipped ?? result.schedule.skipped) + result.schedule.unsent
-    // In documents of 0.1 send lag is of what was sent alone.
+    // In documents of 0.1 send lag covers only sent notifications.
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
     let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
     guard never > 0, Double(never) > (1 - quantile) * Double(all) else { return nil }
-    return "\(never) of \(all) that were due were never sent"
+    return "\(never) of \(all) due notifications were never sent"
   }
 
   private static let quantiles: [(suffix: String, value: Double)] = [
@@ -138,7 +137,7 @@ public struct Threshold: Sendable, Equatable {
 
   private var isRate: Bool { name.hasSuffix("_per_s") }
 
-  /// What a name is, which says the units that its bound may have.
+  /// The quantity of a metric, which determines the units of its bound.
   private enum Quantity {
     case time, share, bytes, rate, count
 
@@ -157,24 +156,24 @@ public struct Threshold: Sendable, Equatable {
 
     private var examples: String {
       switch self {
-      case .time: "a time, as 500us, 5ms or 2s"
-      case .share: "a share, as 0.1% or 1e-4"
-      case .bytes: "bytes, as 1000000 or 64MiB"
-      case .rate: "a rate, as 500, 100k or 1.5M"
-      case .count: "a count, as 0, 500 or 10k"
+      case .time: "a time such as 500us, 5ms or 2s"
+      case .share: "a share such as 0.1% or 1e-4"
+      case .bytes: "bytes such as 1000000 or 64MiB"
+      case .rate: "a rate such as 500, 100k or 1.5M"
+      case .count: "a count such as 0, 500 or 10k"
       }
     }
 
     func bound(_ text: Substring, in expression: String) throws(SyntaxError) -> Double {
       if let number = number(text) { return number }
       let hasNumber = text.first.map { $0.isNumber || "+-.".contains($0) } ?? false
-      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is none" : "is no number"
+      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is not one" : "is not a number"
       throw SyntaxError(description: "'\(expression)' takes \(examples); '\(text)' \(lack)")
     }
 
     private func number(_ text: Substring) -> Double? {
       var text = text
-      // What is of a second says so, or not.
+      // The suffix "/s" of a rate is optional.
       if text.hasSuffix("/s"), self == .rate || self == .bytes { text = text.dropLast(2) }
       // Nothing is nothing in any unit; else a time without one could be anything.
       if let number = Double(text) { return number.isFinite && (self != .time || number == 0) ? number : nil }
@@ -198,7 +197,7 @@ public struct Threshold: Sendable, Equatable {
 }
 
 extension RunResult {
-  /// Why there are no rates, in words; `nil` when there are, and for documents without phases, which do not tell.
+  /// Why there are no rates; `nil` when there are, and for documents without phases.
   public var reasonForNoRates: String? {
     merged?.together == false ? "the segments did not run together" : nothingMeasured
   }

@@ -27,10 +27,10 @@ public struct Metric: Sendable, Equatable {
   }
 
   public var name: Name
-  /// One sentence for who reads the page; any text, empty for none.
+  /// A sentence for readers of the page; may be empty.
   public var help: String
   public var kind: Kind
-  /// Two samples must not have the same labels: who reads the page takes one of them, or none.
+  /// Two samples must not have the same labels: scrapers keep one of them, or none.
   public var samples: [Sample]
 
   public init(_ kind: Kind, _ name: Name, help: String, samples: [Sample]) {
@@ -47,8 +47,7 @@ public struct Metric: Sendable, Equatable {
 
   /// A metric's name: a letter, `_` or `:`, then these and digits.
   ///
-  /// A literal that is no name is a mistake in the program and traps; text from elsewhere is tried with
-  /// `init(validating:)`.
+  /// An invalid literal is a programming error and traps; use `init(validating:)` for other text.
   public struct Name: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     public let description: String
 
@@ -65,8 +64,7 @@ public struct Metric: Sendable, Equatable {
 
   /// A label's name: a letter or `_`, then these and digits; names that begin with `__` belong to Prometheus itself.
   ///
-  /// A literal that is no name is a mistake in the program and traps; text from elsewhere is tried with
-  /// `init(validating:)`.
+  /// An invalid literal is a programming error and traps; use `init(validating:)` for other text.
   public struct LabelName: Sendable, Hashable, Comparable, ExpressibleByStringLiteral, CustomStringConvertible {
     public let description: String
 

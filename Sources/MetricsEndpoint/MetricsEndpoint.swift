@@ -5,8 +5,8 @@ import Synchronization
 
 /// Shows a program's metrics to Prometheus, and to anyone with a browser, over HTTP.
 ///
-/// `GET /metrics` is the page, made anew for every request; `GET /` says where it is. There is no encryption and no
-/// password: listen on an address that only those reach who may read it.
+/// `GET /metrics` is the page, generated for every request; `GET /` links to it. There is no encryption and no
+/// authentication: listen only on an address that trusted clients reach.
 public final class MetricsEndpoint: Sendable {
   /// What strangers can make it hold.
   public struct Limits: Sendable {
@@ -50,7 +50,7 @@ public final class MetricsEndpoint: Sendable {
     let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      // Who sends a request and closes its side still wants the answer.
+      // A client that closes its direction after a request still gets the answer.
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
       .childChannelInitializer { channel in
@@ -60,7 +60,7 @@ public final class MetricsEndpoint: Sendable {
         }
       }
     do {
-      guard (0...65_535).contains(port) else { throw StartError(description: "no port has that number") }
+      guard (0...65_535).contains(port) else { throw StartError(description: "invalid port number") }
       // The resolver may take seconds, and `bind(host:port:)` asks it on the thread it is called on.
       let address = try await NIOThreadPool.singleton.runIfActive {
         try SocketAddress.makeAddressResolvingHost(host, port: port)

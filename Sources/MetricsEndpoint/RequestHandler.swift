@@ -3,8 +3,8 @@ import NIOHTTP1
 
 /// Answers one request and closes.
 ///
-/// A page every few seconds needs no connection that lasts, and one that ends after its answer leaves a client nothing
-/// to hold: what it sends after its first request is dropped, which `Connection: close` tells it.
+/// Scrapes every few seconds do not need persistent connections, and closing after the answer limits what a client can
+/// hold: later requests are dropped, as `Connection: close` announces.
 final class RequestHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -76,7 +76,7 @@ final class RequestHandler: ChannelInboundHandler {
     case (_, HTTPParserError.headerOverflow):
       send(.text(.requestHeaderFieldsTooLarge, "The request is too long."), isHead: false, context)
     case (_, is HTTPParserError):
-      send(.text(.badRequest, "That is no HTTP request."), isHead: false, context)
+      send(.text(.badRequest, "Not an HTTP request."), isHead: false, context)
     default:
       context.close(promise: nil)
     }
@@ -100,11 +100,12 @@ final class RequestHandler: ChannelInboundHandler {
     let path = head.uri.prefix { $0 != "?" }
     let isHead = head.method == .HEAD
     guard path == "/metrics" || path == "/" else {
-      return send(.text(.notFound, "There is only /metrics."), isHead: isHead, context)
+      return send(.text(.notFound, "Not found; the only path is /metrics."), isHead: isHead, context)
     }
     guard isHead || head.method == .GET else {
       let allowed: HTTPHeaders = ["Allow": "GET, HEAD"]
-      return send(.text(.methodNotAllowed, "Only GET and HEAD.", headers: allowed), isHead: false, context)
+      return send(
+        .text(.methodNotAllowed, "Method not allowed; use GET or HEAD.", headers: allowed), isHead: false, context)
     }
     guard path == "/metrics" else { return send(.text(.ok, "Metrics: /metrics"), isHead: isHead, context) }
     state = .answering
@@ -139,8 +140,8 @@ final class RequestHandler: ChannelInboundHandler {
   }
 }
 
-/// Lets the first bytes of a connection through and drops the rest: the decoder behind it bounds its headers one by
-/// one, and the length of the request line not at all.
+/// Passes the first bytes of a connection and drops the rest: the decoder after it bounds each header, but not the
+/// length of the request line.
 private final class RequestLimit: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer

@@ -1,6 +1,6 @@
-/// A member of an object: its name, its shape, and what it means.
+/// A member of an object: its name, shape and meaning.
 public struct Field: Sendable, Equatable {
-  /// What a number counts in.
+  /// The unit of a number.
   public enum Unit: String, Sendable, CaseIterable {
     case seconds = "s"
     case milliseconds = "ms"

@@ -5,7 +5,7 @@ struct Outline: Sendable {
     var title: String
     var text: String
     var rows: [Field]
-    /// Names that a field can have, with what each means, by the field.
+    /// Values of fields with their meanings, by field.
     var names: [(field: String, values: [Shape.Value])]
   }
 
@@ -28,7 +28,7 @@ struct Outline: Sendable {
     }
   }
 
-  /// Adds the objects in a shape; those of definitions have sections of their own.
+  /// Adds the objects in a shape; definitions have separate sections.
   private mutating func add(_ shape: Shape, path: String, text: String) {
     switch shape {
     case .object(let fields): add(fields, title: path, path: path, text: text)

@@ -176,7 +176,7 @@ private struct SchemaCheck {
       return attempt.problems
     }
     guard let best = attempts.min(by: { $0.count < $1.count }), !best.isEmpty else { return }
-    // None of them is of the value's type: all of them are what there should be.
+    // None of them has the type of the value: all are expected.
     if case .type(let found, _) = best[0].kind, best[0].path == path {
       return note(path, .type(found: found, expected: Shape.either(shapes).typeName))
     }

@@ -46,8 +46,8 @@ extension Schema {
 
 /// Text as troff takes it.
 private enum Roff {
-  /// Part of a line: characters that troff would take for something else, or print as others than can be copied, are
-  /// escaped, and what stands between backquotes is bold.
+  /// Part of a line: characters special to troff, or printed as characters that cannot be copied, are escaped; text
+  /// between backquotes is bold.
   static func text(_ text: some StringProtocol) -> String {
     var roff = ""
     var isCode = false

@@ -1,4 +1,4 @@
-/// What one kind of output is made of.
+/// The fields of one kind of output.
 ///
 /// It is the only description of that output: the page in `Documentation`, the JSON Schema, the manual page and the
 /// test that holds every output against it are made from it.

@@ -68,14 +68,14 @@ public indirect enum Shape: Sendable, Equatable {
   public static let time = Shape.string(.time)
   public static let hexadecimal = Shape.string(.hexadecimal)
 
-  /// An enumeration, written as its values and what each means.
+  /// An enumeration with the meaning of each value.
   public static func values(_ values: KeyValuePairs<String, String>) -> Shape {
     .enumeration(values.map { Value($0.key, $0.value) })
   }
 }
 
 extension Shape {
-  /// What it is, in a word or a few.
+  /// Its type in a few words.
   var typeName: String {
     switch self {
     case .integer: "integer"

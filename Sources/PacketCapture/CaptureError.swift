@@ -1,4 +1,4 @@
-/// Why a file could not be read as what it is, or not to its end.
+/// Why a file could not be read, or not to its end.
 public struct CaptureError: Error, Sendable, CustomStringConvertible {
   public enum Kind: Sendable, Equatable {
     /// The file is missing, is a directory, or may not be read.
@@ -17,7 +17,7 @@ public struct CaptureError: Error, Sendable, CustomStringConvertible {
   /// One sentence without the file's name, which the caller knows.
   public var message: String
 
-  /// The first bytes of what is no capture, `keptLength` at most, so that the caller may tell what it is instead.
+  /// The first bytes of a file that is not a capture, at most `keptLength`, so the caller can recognise it.
   public var beginning: [UInt8]
 
   public static let keptLength = 4_096

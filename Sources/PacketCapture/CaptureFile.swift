@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// A packet capture (pcap, pcapng, snoop; gzip or zstd told from the content), read from front to back once.
+/// A packet capture (pcap, pcapng, snoop; gzip or zstd recognised by content), read from front to back once.
 ///
 /// libpcap is not used for files: it has no access to secrets blocks, refuses mixed link types, cuts nanoseconds and
 /// reads nothing compressed. Memory is one block of 512 KiB, or the largest packet.
@@ -25,7 +25,7 @@ public struct CaptureFile: ~Copyable {
     var skip = 0
   }
 
-  /// What it was opened by; `-` is standard input.
+  /// The path it was opened with; `-` is standard input.
   public var path: String { input.path }
   public let format: CaptureFormat
   /// Packets read so far.
@@ -73,9 +73,9 @@ public struct CaptureFile: ~Copyable {
     if case .pcapng(let parser) = parser { parser.secrets } else { [] }
   }
 
-  /// The secrets of a whole file, also those behind the packets they open: reads it once more, from its beginning.
+  /// The secrets of a whole file, including those after the packets they decrypt: reads it again from its beginning.
   ///
-  /// - Returns: nothing for other formats than pcapng, for pipes, and for what cannot be read.
+  /// - Returns: nothing for formats other than pcapng, for pipes, and for unreadable files.
   public static func secrets(in path: String, options: CaptureOptions) -> [DecryptionSecrets] {
     // Standard input can be read again only if it is a file.
     let name = path == "-" ? "/dev/stdin" : path
@@ -83,12 +83,12 @@ public struct CaptureFile: ~Copyable {
     guard unsafe stat(name, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
       case .packets(var file)? = try? CaptureInput.open(name, options: options), file.format == .pcapng
     else { return [] }
-    // What can be read before damage is good.
+    // Everything before the damage is valid.
     try? file.forEachPacket { _, _, _ in true }
     return file.secrets
   }
 
-  /// What was wrong with the file as a file. Everything before the damage was read.
+  /// Warnings about the file. Everything before the damage was read.
   public var warnings: [String] {
     var warnings = readingWarnings
     if case .pcapng(let parser) = parser { warnings += parser.warnings }
@@ -207,7 +207,7 @@ public struct CaptureFile: ~Copyable {
     _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
     _ filter: PacketFilter?
   ) throws -> (hasMore: Bool, warning: String?) {
-    // What the last batch ended for is read now and not then: a pipe's batch must not wait for what follows it.
+    // The data that ended the last batch is read now: a batch of a pipe must not wait for later data.
     let rest = input.count
     // Compressed contents that end early have their own warning.
     if unmet.skip > 0, try !input.skip(unmet.skip) {
@@ -254,6 +254,6 @@ public struct CaptureFile: ~Copyable {
   }
 
   private static func cutShort(_ packetCount: Int) -> String {
-    "the file is cut short in the middle of a record, after packet \(packetCount); what is whole was read"
+    "the file ends in the middle of a record, after packet \(packetCount); all complete records were read"
   }
 }

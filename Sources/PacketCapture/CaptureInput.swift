@@ -1,6 +1,6 @@
 import Bytes
 
-/// A file of either kind, told from its first bytes.
+/// A file of either kind, recognised by its first bytes.
 public enum CaptureInput: ~Copyable {
   case packets(CaptureFile)
   case dump(RawDump)
@@ -10,14 +10,14 @@ public enum CaptureInput: ~Copyable {
     var input = try InputFile.opening(path)
     guard try input.fill(atLeast: 1) else {
       // Compressed blocks are unpacked whole or not at all.
-      throw CaptureError(.notACapture, input.warning.map { "\($0), and nothing of them can be unpacked" } ?? "is empty")
+      throw CaptureError(.notACapture, input.warning.map { "\($0), and nothing can be decompressed" } ?? "is empty")
     }
     _ = try input.fill(atLeast: 24)
     if try CaptureFile.recognises(input.window, options: options) {
       return .packets(try CaptureFile(input, options: options))
     }
     if input.isCompressed && InputFile.isCompressed(input.window) {
-      throw CaptureError(.notACapture, "is compressed twice; unpack it once")
+      throw CaptureError(.notACapture, "is compressed twice; decompress it once")
     }
     return .dump(try RawDump(input, options: options))
   }

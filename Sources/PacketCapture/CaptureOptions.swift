@@ -1,10 +1,10 @@
-/// Limits on what a capture or a dump can make the reader and the reassembler hold.
+/// Limits on the memory that a capture or a dump can make the reader and the reassembler use.
 public struct CaptureOptions: Sendable {
-  /// Longest packet record in bytes. A longer one is taken for damage and ends the reading of its file.
+  /// Longest packet record in bytes. A longer one counts as damage and ends reading the file.
   public var maximumPacketLength: Int
   /// Longest pcapng block that is read; longer ones of other kinds than packets are skipped, longer packets are damage.
   public var maximumBlockLength: Int
-  /// All decryption secrets blocks of a file together, in bytes; what comes after is skipped with a warning.
+  /// All decryption secrets blocks of a file together, in bytes; later ones are skipped with a warning.
   public var maximumSecretsLength: Int
   /// Largest hex dump in bytes of text.
   public var maximumHexDumpLength: Int

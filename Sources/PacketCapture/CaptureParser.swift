@@ -1,10 +1,10 @@
 import Bytes
 
-/// What a file parser found at an offset.
+/// The result of parsing at an offset.
 enum CaptureStep {
-  /// A packet whose bytes stand at this range of the window; the offset is behind its record.
+  /// A packet whose bytes are at this range of the window; the offset is after its record.
   case packet(Packet, Range<Int>)
-  /// Something else was read; the offset is behind it.
+  /// Another record was read; the offset is after it.
   case other
   /// This many bytes from the offset are needed.
   case needs(Int)
@@ -14,6 +14,6 @@ enum CaptureStep {
 
 /// Walks the records of one capture file format.
 protocol CaptureParser {
-  /// Reads what stands at `offset`. `position` is the offset of the window in the file, for messages.
+  /// Parses the record at `offset`. `position` is the offset of the window in the file, for messages.
   mutating func next(in window: RawSpan, at offset: inout Int, position: Int) throws(CaptureError) -> CaptureStep
 }

@@ -1,6 +1,6 @@
 import Bytes
 
-/// One direction of a connection: what was delivered, what waits, what is known to be missing.
+/// One direction of a connection: delivered bytes, buffered segments, known gaps.
 ///
 /// Offsets are bytes from the start of the stream, 64 bits wide; the 32-bit sequence numbers on the wire are read as
 /// distances from the next expected one.
@@ -21,7 +21,7 @@ struct DirectionalStream {
     var time: Timestamp
     var packet: Int
     var end: Int { offset + bytes.count }
-    /// What it counts against the limits: a piece of one byte takes memory too.
+    /// Its cost against the limits, including overhead.
     var cost: Int { bytes.count + DirectionalStream.pieceOverhead }
   }
 
@@ -33,15 +33,15 @@ struct DirectionalStream {
   var base = SequenceNumber(rawValue: 0)
   /// Where a SYN says the stream begins. That is `base`, unless the SYN was recorded long after its data.
   var synBase: SequenceNumber?
-  /// `base` was told by the peer's acknowledgement or by a segment without data.
+  /// `base` is from the peer's acknowledgement or from a segment without data.
   var hasHint = false
   /// It was a segment without data, which may have been a keep-alive: those stand one byte before the next one.
   var hintMayBeKeepAlive = false
   /// Offset of the next byte to deliver.
   var next = 0
-  /// Sorted, without overlaps, all behind `next`.
+  /// Sorted, without overlaps, all after `next`.
   var waiting: [Waiting] = []
-  /// What `waiting` and `cuts` count against the limits; 0 only when there are none.
+  /// The cost of `waiting` and `cuts` against the limits; 0 only when both are empty.
   var waitingCost = 0
   /// Ranges that the snap length cut, sorted, without overlaps; bytes that wait in one of them still count.
   var cuts: [Range<Int>] = []
@@ -83,7 +83,7 @@ struct DirectionalStream {
     return offset
   }
 
-  /// The first offset behind `next` of which something is known.
+  /// The first offset after `next` with buffered or truncated bytes.
   var firstPending: Int? {
     guard let cut = cuts.first?.lowerBound else { return waiting.first?.offset }
     return min(cut, waiting.first?.offset ?? cut)

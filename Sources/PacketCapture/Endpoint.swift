@@ -95,7 +95,7 @@ public struct Flow: Sendable, Hashable {
   }
 }
 
-/// One of a flow's directions. Which end is the client's need not be known, so they are told apart by the flow's order.
+/// One of a flow's directions. They are distinguished by the flow's order, because the client may be unknown.
 public enum FlowDirection: Sendable, Hashable {
   /// From the `low` end to the `high` one.
   case forward

@@ -1,7 +1,7 @@
 import Bytes
 
-/// What one block of a capture file holds of its streams, with the block itself: it is handed from the thread that
-/// reads and reassembles to the one that takes the streams apart.
+/// The stream events of one block of a capture file, with the block: handed from the reading thread to the dissecting
+/// thread.
 public struct EventBatch: Sendable {
   private enum Entry: Sendable {
     /// Bytes that stand here in `block`, or from `block.count` on in `copies`.

@@ -2,8 +2,8 @@ import Bytes
 
 /// Puts IP datagrams back together from their fragments; the first bytes for a place win.
 ///
-/// Bounded: at most `maximumDatagrams` wait at a time (the oldest gives way), none above 64 KiB. A datagram that is not
-/// complete after a minute is given up (RFC 8200 §4.5): its identification comes round again.
+/// Bounded: at most `maximumDatagrams` wait at a time (the oldest is evicted), none above 64 KiB. A datagram that is
+/// incomplete after a minute is dropped (RFC 8200 §4.5): its identification may be reused.
 struct FragmentReassembler {
   struct Piece {
     var source: IPAddress
@@ -71,7 +71,7 @@ struct FragmentReassembler {
 
   init(maximumDatagrams: Int) { self.maximumDatagrams = max(1, maximumDatagrams) }
 
-  /// Adds a fragment; returns the datagram's payload, and what it begins with, when this one completes it.
+  /// Adds a fragment; returns the datagram's payload, and its protocol, when this one completes it.
   mutating func add(_ piece: Piece, _ data: RawSpan) -> (nextHeader: UInt8, bytes: [UInt8])? {
     guard piece.offset + data.byteCount <= 65_535, data.byteCount > 0 else { return nil }
     let key = Key(source: piece.source, destination: piece.destination, identification: piece.identification)

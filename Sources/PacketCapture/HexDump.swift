@@ -71,7 +71,7 @@ struct HexDump {
     return (Array(copying: bytes.extracting(start..<last)), min(end + 1, bytes.byteCount))
   }
 
-  /// The bytes of one line, and the offset in front of them if it shows one; `nil` when it is no line of a dump.
+  /// The bytes of one line, and the offset in front of them if it shows one; `nil` when it is not a line of a dump.
   ///
   /// ```
   /// 00000010: 7b22 6170 7322 3a7b  {"aps":{                    xxd

@@ -8,7 +8,7 @@ import Glibc
 struct InputFile: ~Copyable {
   static let blockSize = 1 << 19
 
-  /// What it was opened by; `-` is standard input.
+  /// The path it was opened with; `-` is standard input.
   let path: String
   private let descriptor: Int32
   private var decompressor: (any Decompressor)?
@@ -23,7 +23,7 @@ struct InputFile: ~Copyable {
   private(set) var bytesRead = 0
   /// Offset of the window's start in the (decompressed) contents.
   private(set) var position = 0
-  /// Set when compressed contents end early or are damaged: what came before is good.
+  /// Set when compressed contents end early or are damaged: earlier data is valid.
   private(set) var warning: String?
 
   /// Opens a file, or standard input for `-`.
@@ -65,11 +65,11 @@ struct InputFile: ~Copyable {
     get { buffer.rawBytes.extracting(start..<end) }
   }
 
-  /// Where the window begins in the block, for who takes the block over.
+  /// The offset of the window in the block, for the new owner of the block.
   var windowStart: Int { start }
   var blockLength: Int { buffer.count }
 
-  /// Gives the block away and goes on in `block`, to which what is left of the window is copied: less than a record.
+  /// Hands the block over and continues in `block`, to which the rest of the window is copied: less than a record.
   mutating func giveAway(_ block: inout [UInt8]) {
     let rest = start..<end
     let wanted = max(Self.blockSize + 1 << 16, rest.count)
@@ -100,7 +100,7 @@ struct InputFile: ~Copyable {
       start = 0
     }
     while count < wanted && !atEnd {
-      // By doubling: what is wanted may be a limit, far above what there is.
+      // By doubling: the requested size may be a limit far above the actual size.
       if end == buffer.count { buffer.append(contentsOf: repeatElement(0, count: min(wanted - end, buffer.count))) }
       try readMore()
     }
@@ -155,7 +155,7 @@ struct InputFile: ~Copyable {
     "the \(type(of: decompressor).name) contents are cut short: the file ends within them, after \(bytesRead) bytes"
   }
 
-  /// Reads into the block's room behind `start`; 0 at the end of the file.
+  /// Reads into the free space of the block after `start`; 0 at the end of the file.
   private static func read(
     _ descriptor: Int32, into block: inout [UInt8], from start: Int
   ) throws(CaptureError) -> Int {

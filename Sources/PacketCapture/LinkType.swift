@@ -9,7 +9,7 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
   public static let ppp = LinkType(rawValue: 9)
   public static let pppHDLC = LinkType(rawValue: 50)
   public static let pppEthernet = LinkType(rawValue: 51)
-  /// Raw IP, version told from the first nibble. 12 and 14 are the values some systems write for it.
+  /// Raw IP, version from the first nibble. 12 and 14 are the values some systems write for it.
   public static let raw = LinkType(rawValue: 101)
   /// OpenBSD loopback: the family in network order.
   public static let loop = LinkType(rawValue: 108)

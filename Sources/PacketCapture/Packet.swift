@@ -1,4 +1,4 @@
-/// What a capture says about one packet; its bytes come beside it, borrowed.
+/// The metadata of one packet; its bytes are passed separately, borrowed.
 public struct Packet: Sendable {
   /// Counts from 1 in the order of the file, as Wireshark's frame number does.
   public var number: Int

@@ -72,8 +72,8 @@ public struct PacketDecoder {
     }
   }
 
-  /// PPPoE session: `version/type u8 | code u8 | session u16 | length u16 | PPP…`. Its length counts what follows it,
-  /// and tells padding from payload where an IP header in it has counted the padding in.
+  /// PPPoE session: `version/type u8 | code u8 | session u16 | length u16 | PPP…`. Its length excludes padding, even
+  /// where an IP header in it includes it.
   private static func sessionPayload(_ bytes: RawSpan, _ start: Int) -> Network? {
     guard start + 6 <= bytes.byteCount, var network = pointToPoint(bytes, start + 6) else { return nil }
     let length = Int(bytes.uint16(at: start + 4))

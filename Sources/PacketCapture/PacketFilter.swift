@@ -27,7 +27,7 @@ public final class PacketFilter {
   }
 }
 
-/// A compiled filter. Safe because it owns the program from compilation to the end and nobody else sees it.
+/// A compiled filter. Safe because it is the only owner of the program.
 @safe private final class FilterProgram {
   private let program: UnsafeMutablePointer<bpf_program>
 

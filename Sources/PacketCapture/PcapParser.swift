@@ -31,7 +31,7 @@ struct PcapParser: CaptureParser {
       throw CaptureError(.notACapture, "the pcap header is cut short: \(header.byteCount) of 24 bytes")
     }
     let major = header.uint16(at: 4, bigEndian: bigEndian)
-    guard major == 2 else { throw CaptureError(.notACapture, "pcap version \(major) is not known") }
+    guard major == 2 else { throw CaptureError(.notACapture, "unsupported pcap version \(major)") }
     // The upper bits tell the length of a frame check sequence, which a packet's own lengths already exclude.
     linkType = LinkType(rawValue: UInt16(truncatingIfNeeded: header.uint32(at: 20, bigEndian: bigEndian)))
     maximumPacketLength = options.maximumPacketLength
@@ -59,6 +59,6 @@ struct PcapParser: CaptureParser {
   @inline(never)
   private func tooLong(_ length: Int, _ at: Int) -> CaptureError {
     CaptureError(
-      .damaged, "packet \(number + 1) at offset \(at) claims \(length) bytes, over the limit of \(maximumPacketLength)")
+      .damaged, "packet \(number + 1) at offset \(at) claims \(length) bytes; the limit is \(maximumPacketLength)")
   }
 }

@@ -3,7 +3,7 @@ import Bytes
 /// pcapng: blocks of `type u32 | length u32 | body | length u32`, in sections that each have their own byte order and
 /// interfaces. Source: draft-ietf-opsawg-pcapng.
 struct PcapngParser: CaptureParser {
-  /// A block type and what it means here; all others are passed over.
+  /// The block types that are read; all others are skipped.
   private enum BlockType {
     static let sectionHeader: UInt32 = 0x0a0d_0d0a
     static let interface: UInt32 = 1
@@ -40,7 +40,7 @@ struct PcapngParser: CaptureParser {
   static func checkVersion(_ header: RawSpan) throws(CaptureError) {
     guard header.byteCount >= 14 else { return }
     let major = header.uint16(at: 12, bigEndian: header.uint32(at: 8) == 0x1a2b_3c4d)
-    guard major == 1 else { throw CaptureError(.notACapture, "pcapng version \(major) is not known") }
+    guard major == 1 else { throw CaptureError(.notACapture, "unsupported pcapng version \(major)") }
   }
 
   init(options: CaptureOptions) { self.options = options }
@@ -58,17 +58,17 @@ struct PcapngParser: CaptureParser {
     }
     let length = Int(window.uint32(at: offset + 4, bigEndian: bigEndian))
     guard length >= 12 else { throw damaged("block has a length of \(length)", position + offset) }
-    // A length that is no multiple of four is a mistake some writers make; the padding is there all the same.
+    // Some writers store a length that is not a multiple of four; the padding is present nevertheless.
     let padded = (length + 3) & ~3
     switch type {
     case BlockType.sectionHeader, BlockType.interface, BlockType.obsoletePacket, BlockType.simplePacket,
       BlockType.enhancedPacket:
       guard length <= options.maximumBlockLength else {
-        throw damaged("block of \(length) bytes is over the limit of \(options.maximumBlockLength)", position + offset)
+        throw damaged("block of \(length) bytes exceeds the limit of \(options.maximumBlockLength)", position + offset)
       }
     case BlockType.decryptionSecrets where length <= options.maximumBlockLength: break
     case BlockType.decryptionSecrets:
-      warn("secrets block at offset \(position + offset) is over the limit of \(options.maximumBlockLength) bytes")
+      warn("secrets block at offset \(position + offset) exceeds the limit of \(options.maximumBlockLength) bytes")
       return .skip(padded)
     default:
       if BlockType.numbered.contains(type) { number += 1 }
@@ -95,7 +95,7 @@ struct PcapngParser: CaptureParser {
   private mutating func readSection(_ window: RawSpan, _ body: Range<Int>, _ at: Int) throws(CaptureError) {
     guard body.count >= 16 else { throw damaged("section header is too short", at) }
     let major = window.uint16(at: body.lowerBound + 4, bigEndian: bigEndian)
-    guard major == 1 else { throw damaged("pcapng version \(major) is not known", at) }
+    guard major == 1 else { throw damaged("unsupported pcapng version \(major)", at) }
     interfaces = []
   }
 
@@ -116,7 +116,7 @@ struct PcapngParser: CaptureParser {
         if let ticks = Self.ticksPerSecond(resolution) {
           interface.ticksPerSecond = ticks
         } else {
-          warn("interface \(interfaces.count): a time resolution of \(resolution) is not read; its times are wrong")
+          warn("interface \(interfaces.count): unsupported time resolution \(resolution); its times are wrong")
         }
       } else if code == 14 && length >= 8 {
         interface.offsetSeconds = Int64(bitPattern: window.uint64(at: value, bigEndian: bigEndian))
@@ -143,12 +143,12 @@ struct PcapngParser: CaptureParser {
     guard body.count >= 8 else { return warn("secrets block at offset \(at) is too short") }
     let type = window.uint32(at: body.lowerBound, bigEndian: bigEndian)
     let length = Int(window.uint32(at: body.lowerBound + 4, bigEndian: bigEndian))
-    guard length <= body.count - 8 else { return warn("secrets block at offset \(at) overruns its block") }
+    guard length <= body.count - 8 else { return warn("secrets at offset \(at) extend past the end of their block") }
     guard length > 0 else { return }
     // An array takes more than its bytes.
     let cost = length + 64
     guard secretsLength + cost <= options.maximumSecretsLength else {
-      return warn("secrets block at offset \(at) is over the limit of \(options.maximumSecretsLength) bytes in all")
+      return warn("secrets block at offset \(at) exceeds the limit of \(options.maximumSecretsLength) bytes in all")
     }
     secretsLength += cost
     let start = body.lowerBound + 8
@@ -169,7 +169,7 @@ struct PcapngParser: CaptureParser {
       default: 0
       }
     guard index < interfaces.count else {
-      warn("packet \(number) at offset \(at) names interface \(index), which the section does not have")
+      warn("packet \(number) at offset \(at) names interface \(index), which its section does not declare")
       return .other
     }
     let interface = interfaces[index]
@@ -186,7 +186,7 @@ struct PcapngParser: CaptureParser {
       time = .from(seconds: interface.offsetSeconds, ticks: high << 32 | low, ticksPerSecond: interface.ticksPerSecond)
       captured = Int(window.uint32(at: start + 12, bigEndian: bigEndian))
       original = Int(window.uint32(at: start + 16, bigEndian: bigEndian))
-      guard captured <= room else { throw damaged("packet \(number) overruns its block", at) }
+      guard captured <= room else { throw damaged("packet \(number) extends past the end of its block", at) }
     }
     let packet = Packet(
       number: number, time: time, linkType: interface.linkType, originalLength: original, capturedLength: captured)

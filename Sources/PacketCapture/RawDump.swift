@@ -2,8 +2,8 @@ import Bytes
 
 /// One direction of a connection in a file: binary as it was on the wire, or a hex dump of it.
 ///
-/// Hex dumps are told from binary by their text: `xxd`, `hexdump -C`, or plain hexadecimal digits. They are decoded
-/// whole, up to `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
+/// Hex dumps are distinguished from binary by their text: `xxd`, `hexdump -C`, or plain hexadecimal digits. They are
+/// decoded whole, up to `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
 public struct RawDump: ~Copyable {
   private var input: InputFile
   private let decoded: [UInt8]
@@ -22,10 +22,10 @@ public struct RawDump: ~Copyable {
       decoded = dump.bytes
       format = .hex
       if !fits {
-        warnings.append("the hex dump is over the limit of \(limit) bytes; the rest was not read")
+        warnings.append("the hex dump exceeds the limit of \(limit) bytes; the rest was not read")
       }
       if let line = dump.firstBadLine {
-        warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were passed over")
+        warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were skipped")
       }
       if let warning = input.warning { warnings.append(warning) }
     } else {

@@ -1,7 +1,7 @@
 import Bytes
 
-/// The latest segments of a direction with a digest of their bytes, so that a retransmission of delivered bytes can be
-/// told from one with other contents without keeping the bytes.
+/// The latest segments of a direction with a digest of their bytes, so that retransmissions with other contents are
+/// detected without keeping the bytes.
 struct RecentSegments {
   private struct Segment {
     var offset = -1

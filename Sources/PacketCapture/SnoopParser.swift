@@ -16,8 +16,10 @@ struct SnoopParser: CaptureParser {
   init?(header: RawSpan, options: CaptureOptions) throws(CaptureError) {
     guard header.byteCount >= Self.headerLength, header.uint64(at: 0) == Self.magic else { return nil }
     let (version, datalink) = (header.uint32(at: 8), header.uint32(at: 12))
-    guard version == 2 else { throw CaptureError(.notACapture, "snoop version \(version) is not known") }
-    guard datalink == 4 else { throw CaptureError(.notACapture, "snoop datalink \(datalink) is not Ethernet") }
+    guard version == 2 else { throw CaptureError(.notACapture, "unsupported snoop version \(version)") }
+    guard datalink == 4 else {
+      throw CaptureError(.notACapture, "unsupported snoop data link \(datalink); expected Ethernet")
+    }
     linkType = .ethernet
     maximumPacketLength = options.maximumPacketLength
   }

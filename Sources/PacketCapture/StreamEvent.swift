@@ -1,4 +1,4 @@
-/// What one direction of a TCP connection carried, in stream order.
+/// The data of one direction of a TCP connection, in stream order.
 public enum StreamEvent: ~Escapable {
   /// The next bytes, borrowed for the time of the call.
   case bytes(RawSpan)
@@ -66,8 +66,8 @@ public enum LimitKind: String, Sendable {
   case connections = "max_connections"
 }
 
-/// Takes what a reassembler emits; the event's bytes are borrowed for the call. A decryptor takes this and emits the
-/// same again with plaintext.
+/// Receives the events of a reassembler; the event's bytes are borrowed for the call. A decryptor takes this and emits
+/// the same again with plaintext.
 ///
-/// A closure and not a protocol: who makes it is compiled for its own types, across the border of this module.
+/// A closure instead of a protocol, so that it is specialized in the module that creates it.
 public typealias StreamReceiver = (_ event: borrowing StreamEvent, _ position: StreamPosition) -> Void

@@ -2,7 +2,7 @@ import Bytes
 import Dispatch
 import Synchronization
 
-/// Reads a capture file on a thread of its own, up to reassembled streams, a few blocks ahead of whoever takes them.
+/// Reads a capture file on a separate thread, up to reassembled streams, a few blocks ahead of the consumer.
 ///
 /// Copying a gigabyte out of the page cache, decoding its packets and putting streams in order takes about as long as
 /// taking the streams apart; on two cores the two happen at the same time.
@@ -22,7 +22,7 @@ public final class StreamReader {
   /// Calls `body` with one batch after the other, until the file ends or `body` returns `false`.
   ///
   /// - Parameter idle: asked five times a second while nothing comes, as from a quiet pipe; `false` ends it.
-  /// - Returns: what is known of the file when it has been read, or `nil` when it was ended before.
+  /// - Returns: the summary of the file after it was read, or `nil` if it was ended before.
   /// - Throws: what reading or filtering threw; the batches before it have been handed over.
   public func forEachBatch(
     idle: () -> Bool, _ body: (borrowing EventBatch) throws -> Bool
@@ -38,7 +38,7 @@ public final class StreamReader {
   }
 }
 
-/// What is known of a file when it has been read.
+/// The summary of a file after it was read.
 public struct CaptureFileEnd: Sendable {
   public var linkTypes: [LinkType]
   public var warnings: [String]
@@ -46,9 +46,9 @@ public struct CaptureFileEnd: Sendable {
 
 /// The state that both threads see.
 ///
-/// `@unchecked Sendable` is true because of who touches what when: `file`, `decoder`, `reassembler`, `filter` and
-/// `failure` belong to the reading thread until it has handed over the end, which is when the other one looks at them.
-/// Batches change hands under a lock.
+/// `@unchecked Sendable` is valid because of exclusive ownership: `file`, `decoder`, `reassembler`, `filter` and
+/// `failure` belong to the reading thread until it has handed over the end; only then does the other thread access
+/// them. Batches are handed over under a lock.
 private final class ReadingWork: @unchecked Sendable {
   /// Blocks that are read ahead at most.
   private static let depth = 4
@@ -71,8 +71,8 @@ private final class ReadingWork: @unchecked Sendable {
     self.filter = filter
     decoder = PacketDecoder(options: options)
     reassembler = TCPReassembler(options: options.reassembly)
-    // Signalled, not begun with: libdispatch traps when a semaphore is freed below the value it was made with, as it is
-    // when whoever takes the batches leaves before the end.
+    // Signalled instead of created with this value: libdispatch traps when a semaphore is freed below its initial
+    // value, which happens if the consumer stops early.
     for _ in 0..<Self.depth { room.signal() }
   }
 
@@ -104,7 +104,7 @@ private final class ReadingWork: @unchecked Sendable {
     count.signal()
   }
 
-  // MARK: the taking thread
+  // MARK: the consuming thread
 
   /// Waits for the next batch; `false` when none came in time.
   func wait(_ interval: DispatchTimeInterval) -> Bool { count.wait(timeout: .now() + interval) == .success }
@@ -123,7 +123,7 @@ private final class ReadingWork: @unchecked Sendable {
     return CaptureFileEnd(linkTypes: file.linkTypes, warnings: file.warnings)
   }
 
-  /// Lets the reading thread end soon, without anybody taking what it has read.
+  /// Ends the reading thread soon and drops its batches.
   func cancel() {
     isCancelled.store(true, ordering: .relaxed)
     room.signal()

@@ -39,7 +39,7 @@ public struct TCPReassembler {
   private static let lingerNanoseconds: Int64 = 2_000_000_000
   /// The same for captures without times.
   private static let lingerPackets = 1_000
-  /// Segments further away than this from what is expected belong to something else.
+  /// Segments further than this from the expected sequence number do not belong to the connection.
   private static let farthest = 1 << 30
   /// How far in front of the expected bytes a RST may stand to count.
   private static let resetWindow = 1 << 20
@@ -50,7 +50,7 @@ public struct TCPReassembler {
   /// Two a connection: the direction from the flow's low end, then from its high end.
   private var streams: [DirectionalStream] = []
   private var freeSlots: [Int] = []
-  /// What waits in all halves, as it counts against the limit.
+  /// The cost of all buffered data against the limit.
   private var totalCost = 0
   private var lingering: [Lingering] = []
   private var lingeringHead = 0
@@ -63,7 +63,7 @@ public struct TCPReassembler {
   /// Memory that waiting pieces take at the moment, as the limits count it.
   var bufferedCost: Int { totalCost }
 
-  /// Takes one segment; what it makes known is emitted before this returns.
+  /// Takes one segment; resulting events are emitted before it returns.
   public mutating func receive(
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver
   ) {
@@ -140,7 +140,7 @@ public struct TCPReassembler {
 
   // MARK: opening and closing
 
-  /// A SYN that does not belong to what is known of the flow starts a new connection on the same four numbers.
+  /// A SYN that does not match the tracked connection starts a new one on the same 4-tuple.
   private func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
     let stream = streams[2 * slot + (direction == .reverse ? 1 : 0)]
     let distance = segment.sequence.advanced(by: 1).distance(from: stream.base)
@@ -267,7 +267,7 @@ public struct TCPReassembler {
     }
     let first = segment.sequence.advanced(by: 1)
     if streams[stream].start != .known {
-      // What was counted from a hint, or from data that came first, is counted from here now.
+      // Offsets counted from a hint, or from out-of-order data, are now counted from here.
       if streams[stream].start == .held || streams[stream].hasHint {
         streams[stream].moveBase(by: first.distance(from: streams[stream].base))
       }
@@ -451,7 +451,7 @@ public struct TCPReassembler {
       .connection(.conflict(position.direction, offset: conflicts.first, length: conflicts.length)), position)
   }
 
-  /// Emits what has become deliverable in one direction, and decides gaps that have waited long enough.
+  /// Emits deliverable bytes of one direction, and declares gaps that have waited long enough.
   private mutating func settle(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     var limit: LimitKind?
     if streams[stream].start == .held {
@@ -486,7 +486,7 @@ public struct TCPReassembler {
     return totalCost > options.maximumTotalBufferedBytes && streams[stream].waitingCost > 0 ? .totalBufferedBytes : nil
   }
 
-  /// Delivers what waits at the next offset, and gaps that the snap length made.
+  /// Delivers buffered bytes at the next offset, and gaps of the snap length.
   private mutating func drain(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     guard streams[stream].waitingCost > 0, streams[stream].start == .known else { return }
     let before = streams[stream].waitingCost

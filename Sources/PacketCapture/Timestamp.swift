@@ -2,7 +2,7 @@ import Bytes
 
 /// When a packet was captured: nanoseconds since 1970-01-01 UTC, or nothing for sources without a clock.
 public struct Timestamp: Sendable, Hashable, Comparable {
-  /// `Int64.min` stands for "no time"; years 1678–2262 can be told, others saturate.
+  /// `Int64.min` stands for "no time"; years 1678–2262 can be represented, others saturate.
   public var nanoseconds: Int64
 
   @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }

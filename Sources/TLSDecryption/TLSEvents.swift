@@ -9,7 +9,7 @@ public enum TLSSide: Sendable {
 
 /// When and where bytes were captured. It is carried through: a record is known in the packet with its last byte.
 public struct CapturePoint: Sendable {
-  /// Nanoseconds since 1970, or what the caller takes for "unknown".
+  /// Nanoseconds since 1970, or the caller's value for "unknown".
   public var time: Int64
   public var packet: Int
 
@@ -30,10 +30,10 @@ public enum PlaintextGapReason: Sendable {
   case undecrypted
 }
 
-/// What one direction carried under TLS, in stream order.
+/// The plaintext of one direction, in stream order.
 public enum PlaintextEvent: ~Escapable {
-  /// The content of a record, borrowed for the time of the call. It was verified, but for one kind: the first record
-  /// behind a gap in TLS 1.0 and SSL 3.0 with the MAC inside, of whose MAC a block is lost; there the padding must do.
+  /// The content of a record, borrowed for the time of the call. It was verified, with one exception: the first record
+  /// after a gap in TLS 1.0 and SSL 3.0 whose MAC lost a block; there only the padding is checked.
   case bytes(RawSpan)
   /// About `length` bytes are missing: exactly, when the suite is an AEAD.
   case gap(length: Int, reason: PlaintextGapReason)
@@ -46,17 +46,17 @@ public typealias PlaintextReceiver = (
   _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint
 ) -> Void
 
-/// What is known of a TLS connection.
+/// The summary of a TLS connection.
 public struct TLSSummary: Sendable, Equatable {
   public var version: TLSVersion?
   public var suite: CipherSuite?
   /// As the suite names it; for TLS 1.3 the group, and whether a session's key was part of it.
   public var keyExchange: String?
-  /// `nil` when it cannot be told.
+  /// `nil` if unknown.
   public var isResumed: Bool?
-  /// There was nothing sealed, or at least some of it was opened; `problem` says what was not.
+  /// There were no sealed records, or at least some were opened; `problem` states why others were not.
   public var isDecrypted = true
-  /// Nothing sealed was left unopened, as far as can be told.
+  /// All sealed records were opened, as far as known.
   public var isWhole = true
   /// Why not everything could be opened, in words.
   public var problem: String?

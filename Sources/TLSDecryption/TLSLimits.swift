@@ -3,7 +3,7 @@ public struct TLSLimits: Sendable {
   /// Longest handshake message, and all messages of a handshake together, in bytes. A longer message is passed over; if
   /// it was needed, the connection cannot be decrypted.
   public var maximumHandshakeLength: Int
-  /// Bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.
+  /// Bytes of one direction held for the other direction's hello or for a secret; above, it is read without them.
   public var maximumHeldBytes: Int
   /// The same for all connections together.
   public var maximumTotalHeldBytes: Int
@@ -11,8 +11,8 @@ public struct TLSLimits: Sendable {
   public var maximumCandidates: Int
   /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
   public var maximumMissingRecords: Int
-  /// Attempts to open records that fail, per direction, one more for each kilobyte of the record; then the direction is
-  /// given up. For keys that are guessed, and numbers far away, all connections together have 8 times as many.
+  /// Failed attempts to open records per direction, one more for each kilobyte of the record; then the direction is
+  /// abandoned. For guessed keys and distant sequence numbers all connections share 8 times as many.
   public var maximumAttempts: Int
 
   public init(

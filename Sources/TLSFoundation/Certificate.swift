@@ -3,7 +3,7 @@ import Glibc
 
 /// An X.509 certificate.
 @safe package final class Certificate: @unchecked Sendable {
-  /// Sendable because this object owns it, nobody changes it, and OpenSSL counts references with atomics.
+  /// Sendable because this object owns it, it is never changed, and OpenSSL counts references atomically.
   package let pointer: OpaquePointer
 
   /// Takes over the caller's reference.
@@ -77,7 +77,7 @@ import Glibc
   /// The topic that a provider's X509 names, its subject's first UID; `nil` when it has none.
   package static func topic(of certificate: OpaquePointer) -> String? { unsafe text(of: certificate, NID_userId) }
 
-  /// The first part of a subject with that number in OpenSSL; `nil` when there is none.
+  /// The first entry of a subject with that OpenSSL NID; `nil` without one.
   package static func text(of certificate: OpaquePointer, _ number: Int32) -> String? {
     defer { ERR_clear_error() }
     guard let name = unsafe X509_get_subject_name(certificate) else { return nil }

@@ -3,7 +3,7 @@ import COpenSSL
 /// libcrypto with the algorithms of old recordings and old files too: RC4 and single DES, and the 40-bit RC2 that
 /// Keychain's PKCS#12 files are encrypted with.
 ///
-/// It is a library context of its own, so that nothing changes for other users of OpenSSL in the process.
+/// It is a separate library context, so other users of OpenSSL in the process are not affected.
 package enum LegacyProvider {
   /// Safe to share: a library context is made for use by many threads, and this one is never changed or freed.
   nonisolated(unsafe) private static let loaded: (context: OpaquePointer?, isInstalled: Bool) = {

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What OpenSSL is told when it wants the pass phrase of a private key.
+/// Answers OpenSSL's request for the pass phrase of a private key.
 package struct PassPhraseRequest {
   private let passPhrase: [UInt8]?
   /// The key is encrypted.
@@ -11,7 +11,7 @@ package struct PassPhraseRequest {
   /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; what else is in it is passed over.
   ///
   /// - Parameter pem: a BIO that is read.
-  /// - Returns: an EVP_PKEY to be freed; `nil` when there is none, and then OpenSSL's error queue says why.
+  /// - Returns: an EVP_PKEY to be freed by the caller; `nil` on failure, with the reason in OpenSSL's error queue.
   package mutating func readPrivateKey(_ pem: OpaquePointer) -> OpaquePointer? {
     // Safe: OpenSSL calls back during the call only, with the pointer given here.
     unsafe withUnsafeMutablePointer(to: &self) { request in

@@ -9,11 +9,11 @@ import Synchronization
 public final class KeyLogFile: Sendable {
   private let descriptor: Int32
   private let problem = Mutex<String?>(nil)
-  /// Says that others than its owner may read the file; `nil` when none may, or when it is no file.
+  /// A warning if others than the owner may read the file; `nil` if not, or if it is not a file.
   public let warning: String?
 
-  /// Opens the file, or makes one that its owner alone may read. One that exists keeps its mode and its lines: a link may
-  /// lead to it, and what it is for is its owner's to say. Throws `TLSError` (`.file`).
+  /// Opens the file, or creates one that only the owner may read. An existing file keeps its mode and its lines,
+  /// because it may be shared deliberately, e.g. through a link. Throws `TLSError` (`.file`).
   public init(path: String) throws(TLSError) {
     let opened = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw TLSError(.file, "\(path): \(SystemError.text(errno))") }
@@ -22,7 +22,7 @@ public final class KeyLogFile: Sendable {
     let mode = status.st_mode & 0o777
     warning =
       isFile && mode & 0o077 != 0
-      ? "\(path): others may use this file, whose mode is \(String(mode, radix: 8)), and it gets the secrets of connections"
+      ? "\(path): the file is accessible to others (mode \(String(mode, radix: 8))), but would hold the secrets of connections"
       : nil
     descriptor = opened
   }
@@ -37,7 +37,7 @@ public final class KeyLogFile: Sendable {
     // Safe: the array lives through the call.
     let written = unsafe write(descriptor, bytes, bytes.count)
     guard written != bytes.count else { return }
-    let text = written < 0 ? SystemError.text(errno) : "no room for a whole line"
+    let text = written < 0 ? SystemError.text(errno) : "no space for a complete line"
     problem.withLock { if $0 == nil { $0 = text } }
   }
 }

@@ -7,8 +7,8 @@ import TLSFoundation
 /// A ticket of TLS 1.3 is for one connection, so the newest is handed out and forgotten; a session of earlier versions
 /// may be used again and stays. Sessions are resumed by connections of the `TLSContext` they were made with. Safe to be shared by all event loops.
 public final class SessionCache: Sendable {
-  /// What a session may be resumed for. A resumed handshake shows and verifies no certificates, so a session made with
-  /// another identity, without verification or for another name would stand in for what was never checked.
+  /// The parameters for which a session may be resumed. A resumed handshake verifies no certificates, so a session with
+  /// another identity, name or without verification would bypass the check.
   struct Key: Hashable {
     var context: UInt64
     var verifiedName: String?

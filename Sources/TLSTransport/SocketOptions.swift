@@ -1,9 +1,9 @@
 import Glibc
 import NIOCore
 
-/// Options of a TCP socket that decide what an error costs and how fast a connection is; `nil` leaves the system's.
+/// Options of a TCP socket that affect the cost of an error and the throughput; `nil` keeps the system's.
 public struct SocketOptions: Sendable, Equatable {
-  /// SO_SNDBUF in bytes; the kernel doubles it. It bounds what is written and not yet read by the peer.
+  /// SO_SNDBUF in bytes; the kernel doubles it. It bounds the bytes written and not yet read by the peer.
   public var sendBuffer: Int?
   /// SO_RCVBUF in bytes; the kernel doubles it. It has to be set before the connection is made: on a listening socket it
   /// counts for all connections.
@@ -36,7 +36,7 @@ public struct SocketOptions: Sendable, Equatable {
     return options
   }
 
-  /// Sets them on a channel that is there already.
+  /// Sets them on an existing channel.
   public func apply(to channel: any Channel) -> EventLoopFuture<Void> {
     EventLoopFuture.andAllSucceed(
       channelOptions.map { channel.setOption($0.0, value: $0.1) }, on: channel.eventLoop)

@@ -22,13 +22,13 @@ public struct TCPInfo: Sendable {
     return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
   }
 
-  /// And so has our FIN behind it.
+  /// So has our FIN after it.
   public var isEndAcknowledged: Bool {
     isAcknowledged && (state == UInt8(TCP_FIN_WAIT2) || state == UInt8(TCP_TIME_WAIT))
   }
 
   /// Microseconds from sending something to its acknowledgement, smoothed; right after connecting, those of SYN and
-  /// SYN-ACK. `nil` when a segment was sent again, which makes it another time, or none was acknowledged.
+  /// SYN-ACK. `nil` when a segment was retransmitted, which distorts it, or none was acknowledged.
   public var roundTrip: Int? {
     let (roundTrip, retransmissions) = (words[17], words[25])
     return roundTrip > 0 && retransmissions == 0 ? Int(roundTrip) : nil

@@ -1,13 +1,13 @@
 import TLSFoundation
 
-/// What one side of TLS connections is to do; a `TLSContext` is made of it.
+/// The configuration of one side of TLS connections, for a `TLSContext`.
 public struct TLSConfiguration: Sendable {
   public enum Side: Sendable { case client, server }
 
   /// What the peer has to show.
   public enum PeerCertificate: Sendable {
     case notAsked
-    /// Asked for; a peer without one is let in, one with a bad one is not.
+    /// Requested; a peer without one is accepted, a peer with a bad one is not.
     case optional
     case required
   }
@@ -24,8 +24,8 @@ public struct TLSConfiguration: Sendable {
   public var authorityFile: String?
   /// A PEM file with revocation lists; a revoked certificate fails the handshake.
   public var revocationListFile: String?
-  /// Session tickets that a server sends after a TLS 1.3 handshake. Legacy clients take them for an error response, so
-  /// there are none unless asked for. TLS 1.2's ticket is part of the handshake and does no harm.
+  /// Session tickets that a server sends after a TLS 1.3 handshake. None by default, because legacy clients take them
+  /// for an error response. The ticket of TLS 1.2 is part of the handshake and harmless.
   public var ticketCount = 0
   /// Sessions may be resumed by ticket; without, a server keeps sessions itself and resumes them by id (up to TLS 1.2).
   public var usesTickets = true

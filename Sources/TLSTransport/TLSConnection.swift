@@ -5,9 +5,8 @@ import TLSFoundation
 
 /// One TLS connection that reads from memory and writes to memory; it knows nothing of sockets.
 ///
-/// Ciphertext goes in with `take(_:)` and is decrypted from where it stands; OpenSSL's BIO here is a view of two
-/// buffers, not a third one that bytes are copied through. What is to be sent collects in `output`. Used on one thread
-/// at a time.
+/// Ciphertext is passed to `take(_:)` and decrypted in place; the BIO is a view of two buffers, not another copy.
+/// Output collects in `output`. Used on one thread at a time.
 @safe final class TLSConnection {
   enum Progress {
     case done
@@ -33,8 +32,8 @@ import TLSFoundation
   private(set) var hasSentClose = false
 
   /// - Parameters:
-  ///   - serverName: what a client says whom it wants (SNI) and, with `verifiesName`, whom the certificate must be for;
-  ///     an IP address is verified, but not sent.
+  ///   - serverName: the server name that a client sends (SNI) and, with `verifiesName`, verifies; an IP address is
+  ///     verified, but not sent.
   ///   - sessions: where a client's sessions are kept and taken from, under `sessionKey`, this context and the name
   ///     that was verified.
   init(
@@ -88,7 +87,7 @@ import TLSFoundation
     return unsafe Unmanaged<TLSConnection>.fromOpaque(pointer).takeUnretainedValue()
   }
 
-  /// Keeps a session for later; `false` when nobody wants it.
+  /// Keeps a session for resumption; `false` without a cache.
   func keep(_ session: OpaquePointer) -> Bool {
     guard let sessions else { return false }
     unsafe sessions.add(TLSSession(owning: session), for: sessionKey)
@@ -99,7 +98,7 @@ import TLSFoundation
 
   /// Adds ciphertext from the peer. Nothing is copied when all that came before has been used, which is the rule.
   ///
-  /// What comes after close_notify is never read, so it is not kept either.
+  /// Data after close_notify is never read, so it is not kept.
   func take(_ ciphertext: ByteBuffer) {
     if isClosedByPeer { return }
     if input.readableBytes == 0 {
@@ -109,7 +108,7 @@ import TLSFoundation
     }
   }
 
-  /// Hands over what is to be sent; `nil` if nothing.
+  /// Hands over the output; `nil` if there is none.
   func takeOutput() -> ByteBuffer? {
     guard output.readableBytes > 0 else { return nil }
     defer { output = ByteBuffer() }
@@ -124,11 +123,10 @@ import TLSFoundation
     return result == 1 ? .done : problem(result, .handshake, "TLS handshake failed")
   }
 
-  /// Decrypts all that is there into `plaintext`.
+  /// Decrypts all available bytes into `plaintext`.
   func read(into plaintext: inout ByteBuffer) -> Progress {
     while true {
-      // A call that succeeded may leave something in the queue, and what stands there decides what the next one's
-      // result is taken for.
+      // A successful call may leave errors in the queue, which would change how the next result is interpreted.
       Self.forgetErrors()
       var result: Int32 = 0
       // The last call finds nothing: room for more would be a bigger buffer and a copy each time.
@@ -149,7 +147,7 @@ import TLSFoundation
     }
   }
 
-  /// Encrypts what is readable in records as full as can be, and moves behind it.
+  /// Encrypts all readable bytes in full records, and advances the reader index.
   ///
   /// `needsInput` leaves the rest: a handshake message of the peer is there in part and comes first.
   func write(_ plaintext: inout ByteBuffer) -> Progress {
@@ -182,12 +180,12 @@ import TLSFoundation
     hasSentClose = true
     Self.forgetErrors()
     _ = unsafe SSL_shutdown(ssl)
-    // It cannot say so when a handshake message of the peer is there in part; nobody asks why.
+    // It cannot report this while a handshake message of the peer is incomplete.
     Self.forgetErrors()
   }
 
-  /// Empties OpenSSL's list of errors, by which the next call's result is judged. It hardly ever holds any, and is asked
-  /// first, because to empty it frees what belongs to each of its sixteen places.
+  /// Clears OpenSSL's error queue, which affects the next result. Checks first whether it is empty, as usual, because
+  /// clearing frees all sixteen entries.
   private static func forgetErrors() {
     if ERR_peek_error() != 0 { ERR_clear_error() }
   }
@@ -201,7 +199,7 @@ import TLSFoundation
     default:
       var error = TLSError.fromOpenSSL(kind, doing)
       let verdict = unsafe SSL_get_verify_result(ssl)
-      // Certificates nobody asked about have a verdict too.
+      // Unrequested certificates have a verdict too.
       if kind == .handshake, unsafe SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE, verdict != Int(X509_V_OK),
         let text = unsafe X509_verify_cert_error_string(verdict)
       {
@@ -212,7 +210,7 @@ import TLSFoundation
     }
   }
 
-  // MARK: what was negotiated
+  // MARK: negotiated parameters
 
   /// Meaningful after the handshake.
   var info: TLSConnectionInfo {

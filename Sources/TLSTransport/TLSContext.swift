@@ -6,10 +6,10 @@ import TLSFoundation
 ///
 /// Made once, used by all event loops, not changed afterwards.
 @safe public final class TLSContext: @unchecked Sendable {
-  // Safe: OpenSSL guards what connections share in a context with locks of its own; nothing here changes after `init`.
+  // Safe: OpenSSL locks the shared state of a context; nothing here changes after `init`.
   let pointer: OpaquePointer
   public let side: TLSConfiguration.Side
-  /// Tells contexts apart, also when one has the address of another that is gone.
+  /// Distinguishes contexts even if one reuses the address of a freed one.
   let number = TLSContext.made.wrappingAdd(1, ordering: .relaxed).newValue
   private static let made = Atomic<UInt64>(0)
   private let keyLog: KeyLogFile?
@@ -135,9 +135,9 @@ import TLSFoundation
     if side == .server {
       unsafe apnscope_SSL_CTX_accept_server_names(pointer)
       unsafe SSL_CTX_set_num_tickets(pointer, configuration.resumesSessions ? max(0, configuration.ticketCount) : 0)
-      // Without a context of its own OpenSSL refuses to resume sessions of clients with certificates.
+      // Without a session id context OpenSSL refuses to resume sessions of clients with certificates.
       unsafe SSL_CTX_set_session_id_context(pointer, Array("apnscope".utf8), 8)
-      // OpenSSL 3.0 keeps one less than it is told, and without a limit when told 0.
+      // OpenSSL 3.0 keeps one less than the limit, and any number for 0.
       unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize) + 1)
       unsafe apnscope_SSL_CTX_set_session_cache_mode(
         pointer, Int(configuration.resumesSessions ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF))

@@ -8,7 +8,7 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   public enum Kind: Sendable, Equatable {
     /// A file cannot be read or written.
     case file
-    /// A certificate, key, revocation list or PKCS#12 file is not what it should be.
+    /// A certificate, key, revocation list or PKCS#12 file is invalid.
     case credentials
     /// A setting OpenSSL does not take: a version, a cipher suite.
     case configuration

@@ -3,10 +3,10 @@ import NIOCore
 /// TLS for a NIO channel, over system OpenSSL; put it first into the pipeline.
 ///
 /// Inbound: plaintext buffers, a `TLSConnectionInfo` event when the handshake is over, `ChannelEvent.inputClosed` when
-/// the peer ends its half, and `TLSError` through `errorCaught`, after which the channel is closed. Outbound: plaintext;
-/// what is written between two flushes shares records, 16 KB of it is one record and one write. `close(mode: .output)`
-/// sends close_notify and ends this half; so does `close()` before it closes; a `TLSClose.abrupt` event before it makes
-/// it leave without. Writes before the end of the handshake wait for it.
+/// the peer ends its half, and `TLSError` through `errorCaught`, after which the channel is closed. Outbound:
+/// plaintext; writes between two flushes share records; 16 KB is one record and one write. `close(mode: .output)` sends
+/// close_notify and ends this half; so does `close()` before it closes; a `TLSClose.abrupt` event before it makes it
+/// leave without. Writes before the end of the handshake wait for it.
 public final class TLSHandler: ChannelDuplexHandler {
   public typealias InboundIn = ByteBuffer
   public typealias InboundOut = ByteBuffer
@@ -26,10 +26,10 @@ public final class TLSHandler: ChannelDuplexHandler {
   private var state = State.waiting
   /// Why borrowed bytes could not be encrypted, which the next flush tells.
   private var failure: TLSError?
-  /// What is not encrypted yet; the first `flushed` of them are to go out.
+  /// Writes that are not encrypted yet; the first `flushed` of them are flushed.
   private var writes: [Write] = []
   private var flushed = 0
-  /// The end of this half is to follow what was flushed.
+  /// The end of this direction follows the flushed writes.
   private var isClosingOutput = false
   private var outputClose: EventLoopPromise<Void>?
   /// Somebody asked for bytes and got none yet.
@@ -62,7 +62,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     self.handshakeTimeout = handshakeTimeout
   }
 
-  /// The peer said with close_notify that it was done, so what came before is complete.
+  /// The peer has sent close_notify, so the received data is complete.
   public var sawCloseNotify: Bool { connection.isClosedByPeer }
 
   // MARK: the channel's life
@@ -83,7 +83,7 @@ public final class TLSHandler: ChannelDuplexHandler {
       timeout = context.eventLoop.assumeIsolated().scheduleTask(in: handshakeTimeout) {
         guard self.state == .handshaking else { return }
         let milliseconds = handshakeTimeout.nanoseconds / 1_000_000
-        self.fail(context, TLSError(.handshake, "TLS handshake not finished after \(milliseconds) ms"))
+        self.fail(context, TLSError(.handshake, "TLS handshake not completed within \(milliseconds) ms"))
       }
     }
     continueHandshake(context)
@@ -111,7 +111,7 @@ public final class TLSHandler: ChannelDuplexHandler {
   }
 
   private static let closedEarly = TLSError(
-    .closedDuringHandshake, "closed by the peer before the TLS handshake was over")
+    .closedDuringHandshake, "closed by the peer during the TLS handshake")
 
   // MARK: in
 
@@ -124,7 +124,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     if state == .open { read(context, expected: length) }
   }
 
-  /// Whoever reads by hand asks once for bytes; a handshake and pieces of records take more than one read.
+  /// With manual reads one read is requested; a handshake and partial records take more.
   public func read(context: ChannelHandlerContext) {
     isReadWanted = true
     context.read()
@@ -137,7 +137,7 @@ public final class TLSHandler: ChannelDuplexHandler {
 
   public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case .some(.inputClosed) = event as? ChannelEvent {
-      // The end of the TCP half after close_notify is no second end.
+      // The FIN after close_notify is not a second end.
       if state == .open { reportEnd(context) } else { context.close(promise: nil) }
     } else {
       context.fireUserInboundEventTriggered(event)
@@ -167,7 +167,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Each call out may end the connection, so whether it is still open is asked after each.
+  /// Each callback may end the connection, so the state is checked after each.
   private func read(_ context: ChannelHandlerContext, expected: Int) {
     var plaintext = context.channel.allocator.buffer(capacity: max(1_024, expected))
     let progress = connection.read(into: &plaintext)
@@ -208,8 +208,8 @@ public final class TLSHandler: ChannelDuplexHandler {
 
   /// Encrypts borrowed bytes, which then go out with the next flush: as a write, without a buffer for them.
   ///
-  /// `false`, and nothing was taken, while only a write will do: before the handshake is over, behind writes that were not
-  /// flushed, and after the end. Called on the channel's event loop; calls nobody.
+  /// Returns `false` without taking anything when a regular write is required: during the handshake, after unflushed
+  /// writes, and after the end. Called on the channel's event loop; makes no callbacks.
   public func encrypt(_ plaintext: RawSpan) -> Bool {
     guard state == .open, !isClosingOutput, writes.isEmpty else { return false }
     var count = 0
@@ -238,7 +238,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Encrypts what was flushed, and ends this half if that was asked for.
+  /// Encrypts the flushed writes, and ends this direction if requested.
   private func continueWriting(_ context: ChannelHandlerContext) {
     if flushed > 0 { encrypt(context) }
     guard state == .open, flushed == 0, isClosingOutput, let promise = takeOutputClose() else { return }
@@ -263,7 +263,7 @@ public final class TLSHandler: ChannelDuplexHandler {
       if let output = connection.takeOutput() {
         context.writeAndFlush(wrapOutboundOut(output), promise: write.promise)
       } else if let promise = write.promise {
-        // Nothing is to be sent, but it is not done before what was written earlier.
+        // Nothing to send, but the promise must not complete before earlier writes.
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise)
       }
     }
@@ -339,7 +339,7 @@ public final class TLSHandler: ChannelDuplexHandler {
   }
 }
 
-/// How a TLS connection is left, told to `TLSHandler` by a user outbound event before the close.
+/// How to close a TLS connection: a user outbound event to `TLSHandler` before the close.
 public enum TLSClose: Sendable {
   /// No close_notify: the peer sees a bare FIN, or a RST if the channel is set to close with one.
   case abrupt

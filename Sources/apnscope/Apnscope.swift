@@ -10,23 +10,24 @@ struct Apnscope: AsyncParsableCommand {
     abstract: "Makes the binary provider protocol of the Apple Push Notification service visible and measurable.",
     discussion: """
       The protocol (gateway on TCP 2195, feedback on 2196) has no acknowledgement: success is silence, an error arrives \
-      late, and everything written after the bad notification is lost. apnscope shows what that did to your \
-      notifications, lets you test against it, and measures how much a gateway takes.
+      late, and everything written after the bad notification is lost. apnscope shows which notifications were lost, \
+      simulates a gateway to test providers against, and measures how many notifications a gateway takes.
 
-      What it is for:
-        What went wrong?         inspect a recording: a screen of what was sent,
-                                 refused and lost; decode it for all of it.
-        Is my provider right?    simulate a gateway and a feedback service, with
-                                 faults on demand; identity makes certificates.
-        How much does it take?   load a gateway, at a rate or as fast as it goes;
-                                 the books say what became of each notification.
-                                 merge joins the results of several machines;
-                                 capacity finds the highest rate that holds.
-        Is it better now?        compare tells chance from change, history keeps
-                                 results, and report makes a page of one.
+      Choose a command by the question:
+        What went wrong?         inspect summarizes a recording on one screen;
+                                 decode writes it as structured records.
+        Is my provider correct?  simulate runs a gateway and a feedback service
+                                 with faults on demand; identity makes their
+                                 certificates.
+        How much does it take?   load sends notifications at a set rate or as
+                                 fast as possible and reports the fate of each;
+                                 merge joins results of several machines;
+                                 capacity finds the highest sustained rate.
+        Is it better now?        compare separates changes from chance, history
+                                 lists stored results, report makes a page.
         What does a field mean?  schema describes every field of every output.
 
-      Recordings are pcap, pcapng and snoop files, or dumps of one direction; with a key log they are read through TLS.
+      Recordings are pcap, pcapng or snoop files, or dumps of one direction; TLS is decrypted with a key log.
 
       A first session, for example:
         apnscope identity --directory ids --topic com.example.app
@@ -35,9 +36,9 @@ struct Apnscope: AsyncParsableCommand {
         kill %1; wait
         apnscope report run.json --ledger sim.json --output report
 
-      Exit codes: 0 done; 64 usage; 65 not a capture, a file that cannot be used, or --strict found damage or nothing to \
-      read; 66 cannot open a file; 69 a port cannot be had, the gateway not reached, or nothing was accepted; 70 a load's \
-      books do not balance, or a part of it is missing; 74 cannot read or write; 99 a threshold failed; 130 interrupted.
+      Exit codes: 0 done; 64 usage; 65 not a capture, an unusable file, or --strict found damage or nothing to \
+      read; 66 cannot open a file; 69 port in use, gateway unreachable, or nothing accepted; 70 the books of a load do \
+      not balance, or a part is missing; 74 cannot read or write; 99 a threshold failed; 130 interrupted.
       """,
     version: Environment.build(version, commit),
     subcommands: [
@@ -59,7 +60,7 @@ struct Apnscope: AsyncParsableCommand {
       }
     } catch {
       let code = exitCode(for: error)
-      // Help goes to standard output, as the library has it; all else may repeat what was typed.
+      // Help is printed to standard output by the library; other messages may repeat the arguments.
       if code.isSuccess { exit(withError: error) }
       let text = fullMessage(for: error)
       if !text.isEmpty { StandardError.write(ControlCharacters.escaped(text, keepsLines: true) + "\n") }
@@ -67,25 +68,25 @@ struct Apnscope: AsyncParsableCommand {
     }
   }
 
-  /// The library would count what follows as unexpected arguments, and suggest nothing.
+  /// The library would report the rest as unexpected arguments, without a suggestion.
   private static func refuseUnknownCommand(_ arguments: [String]) {
     guard let typed = arguments.first == "help" ? arguments.dropFirst().first : arguments.first, !typed.hasPrefix("-")
     else { return }
     let names = configuration.subcommands.map { $0._commandName } + ["help"]
     guard !names.contains(typed) else { return }
     let shown = typed.count <= 80 ? typed : "\(typed.prefix(80))…"
-    refuse(ValidationError("There is no command '\(shown)'. \(suggestion(for: typed, of: names))"), by: Apnscope.self)
+    refuse(ValidationError("Unknown command '\(shown)'. \(suggestion(for: typed, of: names))"), by: Apnscope.self)
   }
 
-  /// The command that was meant by a misspelt, an abbreviated or no name.
+  /// The intended command for a misspelt, abbreviated or missing name.
   static func suggestion(for typed: String, of names: [String]) -> String {
     let abbreviated = names.filter { $0.hasPrefix(typed) && !typed.isEmpty }
     let meant = abbreviated.isEmpty ? nearest(typed.lowercased(), of: names).map { [$0] } ?? [] : abbreviated
     if !meant.isEmpty { return "Did you mean \(meant.map { "'\($0)'" }.joined(separator: " or "))?" }
     if Paths.exists(typed) {
-      return "It is a file: 'apnscope inspect' shows what a recording has, 'apnscope report' makes a page of a result."
+      return "It is a file: use 'apnscope inspect' for a recording, 'apnscope report' for a result."
     }
-    return "There are \(names.joined(separator: ", "))."
+    return "Available: \(names.joined(separator: ", "))."
   }
 
   /// As a mistake that is found while the command line is read.

@@ -6,7 +6,7 @@ import Glibc
 /// A file of such a name is opened, without being read, and stands as `/proc/self/fd/7` in the arguments; messages and
 /// records show its name with those bytes as `\xff`. Names of files that are not there yet are repaired, as usual.
 enum ArgumentBytes {
-  /// Linux's O_PATH, which is no part of POSIX.
+  /// Linux's O_PATH, which is not part of POSIX.
   private static let onlyPath: Int32 = 0o10_000_000
 
   private static let all: (arguments: [String], names: [String: String]) = {

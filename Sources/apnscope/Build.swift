@@ -6,10 +6,9 @@ import TLSTransport
 extension Apnscope {
   static let version = "0.1.0"
 
-  /// The commit, "+" behind it when there were changes that are in none; `nil` when the build did not tell, as a plain
-  /// `swift build` does not.
+  /// The commit, followed by "+" with uncommitted changes; `nil` if unknown, as in a plain `swift build`.
   static let commit: String? = {
-    // Safe: the linker has put a NUL-terminated text there that lives as long as the process, or there is none.
+    // Safe: the linker placed a NUL-terminated text there that lives as long as the process, or the symbol is null.
     unsafe apnscope_built_commit().map { unsafe String(cString: $0) }
   }()
 

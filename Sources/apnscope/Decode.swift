@@ -15,28 +15,30 @@ struct Decode: ParsableCommand {
       Reads packet captures and raw dumps of gateway and feedback traffic, and writes one record for every \
       notification, error response, feedback tuple, gap, stretch of malformed bytes and connection, and a summary.
 
-      After a gap or damage it finds the next frame and goes on: every notification that is wholly in the recording is \
-      decoded, nothing is invented, and bytes that were passed over are named.
+      After a gap or damage, decoding resumes at the next frame: every notification that is complete in the recording is \
+      decoded, nothing is invented, and skipped bytes are reported.
 
-      TLS is decrypted when its secrets are there: in a key log (--keys), in the capture itself (pcapng), or in the \
-      server's RSA key (--server-key). A connection that stays closed says why in its record ("problem"), and --strict \
-      makes it exit code 65. Secrets are never printed.
+      TLS is decrypted with secrets from a key log (--keys), from the capture itself (pcapng), or with the \
+      server's RSA key (--server-key). Connections that cannot be decrypted report the reason ("problem"); with --strict \
+      they cause exit code 65. Secrets are never printed.
 
-      What became of a notification, its "fate", is known when its connection has ended. So files are read twice, and \
-      the fate is in each notification's record. Standard input and pipes are read once: records come at once, without \
-      it, and "fate" records follow with the fates of ranges of notifications, at the latest when a connection has ended.
+      The "fate" of a notification (accepted, rejected, discarded, unknown) is known when its connection has ended. Files \
+      are therefore read twice, and each notification's record has its fate. Standard input and pipes are read once: \
+      records are written at once and without fates; "fate" records with the fates of ranges of notifications follow, at \
+      the latest when the connection ends.
 
-      Options select records: --from 10:00 --to 10:05, --token 3b1d, --fate discarded, --type error_response. One that is \
-      given several times takes any of its values; all options must fit. A record that lacks what is asked for does not \
-      fit. Sessions are followed before that, so that fates are those of the whole recording. The records of connections \
-      of which something is selected stay, the "capture" record says what was selected, and "summary" counts it.
+      Options select records: --from 10:00 --to 10:05, --token 3b1d, --fate discarded, --type error_response. Values of a \
+      repeated option are alternatives; different options must all match. A record without the field in question does \
+      not match. Records are selected after sessions are followed, so that fates are those of the whole recording. \
+      Records of connections with selected records are kept, the "capture" record states the selection, and "summary" \
+      counts it.
 
-      The table has its rows in the order of time; a connection's stands at its end. Rows that come more than 16384 rows \
-      late stay where they are, and from a pipe rows come when it pauses.
+      The rows of a table are in order of time; a connection's is at its end. Rows more than 16384 rows late are not \
+      sorted, and rows of a pipe are written when it pauses.
 
-      Records go to standard output, warnings and progress to standard error. A reader that closes the pipe is no error. \
-      Times are UTC, byte strings hexadecimal, lengths and offsets bytes; "packet" counts as Wireshark's frame number. \
-      Control characters and marks of direction are written as \\u009b, in CSV too.
+      Records go to standard output, warnings and progress to standard error. A closed pipe is not an error. \
+      Times are UTC, byte strings hexadecimal, lengths and offsets in bytes; "packet" is Wireshark's frame number. \
+      Control characters and bidirectional marks are written as \\u009b, also in CSV.
 
       Examples:
         apnscope decode --format table capture.pcap
@@ -52,7 +54,7 @@ struct Decode: ParsableCommand {
       found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
-  /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
+  /// Options of the output, declared before those of the input so that --help shows them before the limits.
   struct RecordOptions: ParsableArguments {
     @Option(
       help:
@@ -68,34 +70,34 @@ struct Decode: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Write the secrets that opened something to this file: a key log for --keys that holds these connections only, readable by its owner only. Pass it on with a capture instead of a server's key.",
+        "Write the secrets that were used to this file: a key log of these connections only, readable by the owner only. Share it with a capture instead of the server's key.",
         valueName: "file"), completion: .file())
     var exportKeys: String?
 
     @Flag(
       inversion: .prefixedNo, exclusivity: .chooseLast,
       help:
-        "Write the fate into every notification's record, of standard input too, which is then kept in an unnamed file until it ends (folder: TMPDIR). --no-fates: write no fates, and read files once. Default: fates of files, and ranges of them for what can be read only once."
+        "Write the fate into every notification's record, also of standard input, which is then kept in an unnamed file until it ends (folder: TMPDIR). --no-fates: write no fates, and read files once. Default: fates in records of files, and 'fate' records for what can be read only once."
     )
     var fates: Bool?
 
     @Option(
       help: ArgumentHelp(
-        "Only these fields, parted by commas, by the names of the columns of CSV; records with none of them are left out. JSON Lines have the type, too; a table is parted by tabs then.",
+        "Only these fields, separated by commas, with the names of CSV columns; records with none of them are omitted. JSON Lines keep the type; columns of a table are then separated by tabs.",
         valueName: "names"))
     var fields: String?
 
-    @Option(help: ArgumentHelp("Stop after so many selected records.", valueName: "count"))
+    @Option(help: ArgumentHelp("Stop after this number of selected records.", valueName: "count"))
     var limit: Int?
 
-    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
+    @Flag(help: "Exit with 65 when anything is missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
 
-  @OptionGroup(title: "What is written") var records: RecordOptions
-  @OptionGroup(title: "Which records") var which: RecordSelectionOptions
+  @OptionGroup(title: "Output") var records: RecordOptions
+  @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
-  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 

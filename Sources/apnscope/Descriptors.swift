@@ -22,9 +22,9 @@ enum Descriptors {
     return available - loops * perLoop - others - (servesMetrics ? metrics : 0)
   }
 
-  /// What a command says when not even one connection fits.
+  /// The message when not even one connection fits.
   static var problem: String {
-    "this process may open \(grouped(limit)) files at a time (ulimit -n), which is not enough for one connection; fewer --threads need fewer"
+    "this process may open \(grouped(limit)) files at a time (ulimit -n), too few for one connection; reduce --threads"
   }
 
   /// The soft limit of open files.
@@ -37,7 +37,7 @@ enum Descriptors {
   /// How many more may be opened now; 0 when not even the list of those that are open can be.
   private static var available: Int {
     guard let folder = unsafe opendir("/proc/self/fd") else {
-      // Without /proc nobody knows, and a few are open.
+      // Without /proc the number is unknown; assume a few.
       return errno == EMFILE || errno == ENFILE ? 0 : limit - 16
     }
     defer { unsafe closedir(folder) }

@@ -52,7 +52,7 @@ struct EarlyReading {
     _ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection, _ secrets: Secrets
   ) throws -> (RecordingFacts, SummaryRecord) {
     let facts = RecordingFacts(for: selection, maximumRanges: options.limits.maxFateRanges)
-    let reading = try Reading(inputs, options, into: facts, secrets: secrets, isQuiet: true)
+    let reading = try RecordingReader(inputs, options, into: facts, secrets: secrets, isQuiet: true)
     return (reading.sink, reading.summary)
   }
 

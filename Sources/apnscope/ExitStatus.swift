@@ -7,7 +7,7 @@ import Reporting
 import TLSDecryption
 import TLSTransport
 
-/// What the shell is told; the numbers are those of sysexits.h where it has one.
+/// The exit statuses; those of sysexits.h where it has one.
 enum ExitStatus {
   static let damaged = ExitCode(65)
   static let cannotOpen = ExitCode(66)

@@ -24,7 +24,7 @@ func refuseConflicts(reading: [String], writing: [(name: String, path: String?)]
 }
 
 extension ExitStatus {
-  /// Says what is wrong with a file. That the reader of a pipe has gone is not said: it ends a command as usual.
+  /// Reports an error of a file. A closed pipe is not reported: it ends a command normally.
   static func complaining(of failure: FileFailure) -> ExitCode {
     if failure.kind != .readerGone { complain("\(failure)") }
     switch failure.kind {

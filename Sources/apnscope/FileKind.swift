@@ -2,13 +2,13 @@ import Bytes
 import Glibc
 import TLSDecryption
 
-/// What a file is that was given to a command that does not read its kind.
+/// The kind of a file given to a command that does not read it.
 enum FileKind: Equatable {
   case records, recordTables, history, capture, compressed, keyLog
   /// A result, by the command that has made it.
   case result(of: String)
 
-  /// Told from the beginning of a file; `nil` for what is not known, and for JSON documents, which tell it anywhere.
+  /// Recognised by the beginning of a file; `nil` if unknown, and for JSON documents, whose kind may be anywhere.
   init?(beginning bytes: some Collection<UInt8>) {
     func begins(_ text: String) -> Bool { bytes.starts(with: Array(text.utf8)) }
     func begins(_ magic: [UInt8]) -> Bool { bytes.starts(with: magic) }
@@ -48,7 +48,7 @@ enum FileKind: Equatable {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
 
-  /// What it is and which command reads it, to stand behind its name.
+  /// Its kind and the command that reads it, to follow its name in messages.
   var advice: String {
     switch self {
     case .records: "holds records of 'apnscope decode', which 'apnscope report' and 'apnscope load --replay' read"
@@ -57,10 +57,10 @@ enum FileKind: Equatable {
     case .capture: "is a packet capture, which 'apnscope inspect', 'decode' and 'report' read"
     case .compressed:
       "is compressed, perhaps a packet capture, which 'apnscope inspect', 'decode' and 'report' read"
-    case .keyLog: "is a key log, to be given with --keys beside a capture"
+    case .keyLog: "is a key log; give it with --keys and a capture"
     case .result("load"): "is a result of 'apnscope load', which 'apnscope report', 'compare' and 'merge' read"
     case .result("simulate"):
-      "is a ledger of 'apnscope simulate', for 'apnscope report --ledger' beside a load's result"
+      "is a ledger of 'apnscope simulate', for 'apnscope report --ledger' with a result of 'apnscope load'"
     case .result("capacity"): "is a result of 'apnscope capacity', which 'apnscope report' reads"
     case .result(let command): "is a result of '\(command)'"
     }

@@ -9,27 +9,28 @@ struct IdentityCommand: ParsableCommand {
     abstract: "Make throw-away certificates for a gateway and its providers.",
     usage: "apnscope identity --directory <path> --topic <topic> ... [<options>]",
     discussion: """
-      Makes an authority, a gateway's certificate and one provider's certificate for each topic, as files in a \
-      directory that simulate and load are told of. The gateway's is for localhost, 127.0.0.1 and ::1, and for what \
-      --server-name adds. Nobody else's software trusts them.
+      Creates an authority, a gateway certificate and one provider certificate for each topic, as files in a directory for \
+      simulate and load (--identity). The gateway certificate is for localhost, 127.0.0.1, ::1, and the names given with \
+      --server-name. No other software trusts them.
 
-      What the directory holds afterwards:
-        ca.pem, ca.key            the authority; its key makes what is added later
+      Files in the directory:
+        ca.pem, ca.key            the authority; its key signs later additions
         gateway.pem, gateway.key  the gateway
-        TOPIC.pem, TOPIC.key      a provider; UID=TOPIC and a CN as Apple's
+        TOPIC.pem, TOPIC.key      a provider; UID=TOPIC and a CN like Apple's
         TOPIC.combined.pem        the same certificate and key in one file
         TOPIC.p12                 and as PKCS#12, with the empty pass phrase
                                   unless --pass-phrase-file
         TOPIC.revoked.*           with --revoked: the same, but revoked
-        TOPIC.expired.*           with --expired: the same, but ended yesterday
+        TOPIC.expired.*           with --expired: the same, but expired yesterday
         crl.pem                   the revocation list
 
-      All but .p12 are PEM. Keys are not encrypted in PEM; only their owner can read them (mode 0600). Keep them out of \
-      repositories. Providers' certificates say for both of Apple's environments that they are for them.
+      All files but .p12 are PEM. Private keys in PEM are not encrypted; only the owner can read them (mode 0600). Keep \
+      them out of repositories. Provider certificates are marked for both of Apple's environments.
 
-      Run it again in the same directory to add topics to the same authority. What is there stays as it is, except for \
-      the revocation list, which is made anew and keeps what was revoked; a gateway's certificate that lacks a \
-      --server-name, which is made anew for exactly the names that are given; and PKCS#12 files of the given topics when --pkcs12-legacy or --pass-phrase-file is given.
+      Run the command again in the same directory to add topics to the same authority. Existing files stay unchanged, \
+      except for the revocation list, which is written again with all revoked certificates; a gateway certificate that \
+      lacks a --server-name, which is issued again for exactly the given names; and PKCS#12 files of the given topics \
+      when --pkcs12-legacy or --pass-phrase-file is given.
 
       Examples:
         apnscope identity --directory ids --topic com.example.app
@@ -38,12 +39,13 @@ struct IdentityCommand: ParsableCommand {
         apnscope identity --directory ids --topic a --server-name push.example.com
         openssl verify -CAfile ids/ca.pem ids/com.example.app.pem
 
-      Exit codes: 0 done; 64 usage, or an authority that is there has another name; 65 a file in the directory is damaged \
+      Exit codes: 0 done; 64 usage, or the existing authority has another name; 65 a file in the directory is damaged \
       or from another authority; 66 cannot open the pass phrase; 74 cannot read or write.
       """)
 
   @Option(
-    help: ArgumentHelp("Where the files go; made if it is not there.", valueName: "path"), completion: .directory)
+    help: ArgumentHelp("Directory for the files; created if it does not exist.", valueName: "path"),
+    completion: .directory)
   var directory: String
 
   @Option(
@@ -54,30 +56,30 @@ struct IdentityCommand: ParsableCommand {
 
   @Option(
     help:
-      "Kind of the keys that are made: p256, or rsa2048 for clients that know no elliptic curves and for suites with RSA key exchange."
+      "Kind of new keys: p256, or rsa2048 for clients without elliptic curves and for cipher suites with RSA key exchange."
   )
   var key = KeyKind.p256
 
   @Option(
     help: ArgumentHelp(
-      "A further name or IP address of the gateway, for clients that are told another than localhost. Repeatable.",
+      "Another name or IP address of the gateway, for clients that connect to it by that name. Repeatable.",
       valueName: "name"))
   var serverName: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "Common name of the authority when it is made, for clients that look at who issued a certificate: 'Apple Worldwide Developer Relations Certification Authority'. Default: apnscope throw-away authority.",
+      "Common name of a new authority, for clients that check the issuer, e.g. 'Apple Worldwide Developer Relations Certification Authority'. Default: apnscope throw-away authority.",
       valueName: "name"))
   var authorityName: String?
 
   @Option(
     help: ArgumentHelp(
-      "Organization of the authority when it is made, as 'Apple Inc.'. Default: none.", valueName: "name"))
+      "Organization of a new authority, e.g. 'Apple Inc.'. Default: none.", valueName: "name"))
   var authorityOrganization: String?
 
   @Flag(
     help:
-      "Encrypt PKCS#12 files with 3DES and SHA-1, for clients that know no AES there: old Java, Mono, Ruby and Windows."
+      "Encrypt PKCS#12 files with 3DES and SHA-1, for clients without AES in PKCS#12: old Java, Mono, Ruby and Windows."
   )
   var pkcs12Legacy = false
 
@@ -86,21 +88,21 @@ struct IdentityCommand: ParsableCommand {
     completion: .file())
   var passPhraseFile: String?
 
-  @Flag(help: "Also make an identity for each topic that the revocation list refuses.")
+  @Flag(help: "Also create a revoked identity for each topic.")
   var revoked = false
 
-  @Flag(help: "Also make an identity for each topic that ended yesterday.")
+  @Flag(help: "Also create an expired identity for each topic.")
   var expired = false
 
   @Option(
     help: ArgumentHelp(
-      "Days from now that certificates are good, 1 to \(Validity.maximumDays). With the default and the day before it that they begin, Apple's systems take the gateway's too.",
+      "Days from now that certificates are valid, 1 to \(Validity.maximumDays); they begin a day earlier. With the default, Apple's systems accept the gateway's too.",
       valueName: "days"))
   var days = Validity.usualDays
 
   @Flag(
     help:
-      "Make the gateway's and the given topics' identities anew when they are there; their old keys are gone then. The authority stays."
+      "Replace existing identities of the gateway and the given topics, with their keys. The authority stays."
   )
   var force = false
 
@@ -120,7 +122,7 @@ struct IdentityCommand: ParsableCommand {
       throw ValidationError("\(error.message).")
     }
     guard 1...Validity.maximumDays ~= days else {
-      throw ValidationError("--days is 1 to \(Validity.maximumDays), not \(days).")
+      throw ValidationError("--days takes a number from 1 to \(Validity.maximumDays), not \(days).")
     }
   }
 
@@ -155,7 +157,7 @@ struct IdentityCommand: ParsableCommand {
     try outputs.check()
   }
 
-  /// One line for each: what it is, its files, and whether it was made now.
+  /// One line for each: its kind, its files, and whether it is new.
   private static func text(of entries: [IdentityDirectory.Entry]) -> String {
     let titles = entries.map(title)
     let width = titles.map(\.count).max() ?? 0

@@ -13,15 +13,15 @@ struct Inspect: ParsableCommand {
   }
 
   static let configuration = CommandConfiguration(
-    abstract: "Tell at a glance what is in recordings.",
+    abstract: "Summarize recordings on one screen.",
     discussion: """
-      Shows on one screen what the files are, who connected, what was sent and how well it was batched, which error \
-      responses came and how many notifications each of them cost, how connections came and went, and a list of \
-      findings: what is worth a look, how often it occurs, and in which packet first. TLS is decrypted as 'decode' does \
-      it, and shown with version, cipher suite, key exchange, resumption, and what it costs in bytes.
+      Shows the files, the clients, the notifications and their batching, the error responses and how many notifications \
+      each of them cost, when connections were opened and closed, and a list of findings: each with its count and the \
+      first packet it occurs in. TLS is decrypted as by 'decode', and shown with version, cipher suite, key exchange, \
+      resumption, and overhead in bytes.
 
-      It counts the records that 'decode' writes; fates have the same meaning. A notification is recognised when it is \
-      sent again by its token and payload.
+      Counts and fates are those of the records that 'decode' writes. A resent notification is recognised by its token \
+      and payload.
 
       Examples:
         apnscope inspect capture.pcap
@@ -30,16 +30,16 @@ struct Inspect: ParsableCommand {
         apnscope inspect --from 10:00 --to 10:05 --topic com.example.app capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
 
-      Options select records as those of 'decode' do; all figures are then of these records, and a line says so.
+      Options select records as for 'decode'; all figures are then of these records, and a line says so.
 
-      Where nothing of the protocol can be read, the findings say so and why: what is encrypted, which ports speak \
-      something else, a filter that matches nothing.
+      When no APNs traffic is found, the findings state the reason: encryption, ports with another protocol, a filter that \
+      matches nothing.
 
       Exit codes: 0 done (damage is among the findings); 64 usage; 65 not a capture, a key that cannot be used, or \
       --strict found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
       """)
 
-  /// What comes out of it. It stands before what is read, so that --help shows it before the limits.
+  /// Options of the output, declared before those of the input so that --help shows them before the limits.
   struct ViewOptions: ParsableArguments {
     @Option(help: "text (one screen) or json (everything, for programs).")
     var format = Format.text
@@ -49,20 +49,20 @@ struct Inspect: ParsableCommand {
 
     @Option(
       help:
-        "Order of connections and error responses: start (by the time they began or came), or cost (those first that lost most notifications), among those that are kept (--max-listed)."
+        "Order of connections and error responses: start (by time), or cost (most lost notifications first), among those that are kept (--max-listed)."
     )
     var sort = InspectionReport.Order.start
 
-    @Flag(help: "Exit with 65 when anything was missing, malformed or not decrypted, or nothing was read.")
+    @Flag(help: "Exit with 65 when anything is missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
 
-  @OptionGroup(title: "What is shown") var view: ViewOptions
-  @OptionGroup(title: "Which records") var which: RecordSelectionOptions
+  @OptionGroup(title: "Display") var view: ViewOptions
+  @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
-  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
-  @OptionGroup(title: "What is kept") var tallies: TallyLimitOptions
+  @OptionGroup(title: "Limits of the summary") var tallies: TallyLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var format: Format { view.format }

@@ -2,8 +2,8 @@ import Bytes
 import FoundationEssentials
 
 extension Encodable {
-  /// This as the JSON document that commands write: keys in snake case and in order, the numbers of a list side by side,
-  /// control characters as `\u009b`, without a line end behind it.
+  /// The value as a JSON document: sorted keys in snake case, the numbers of a list side by side, control characters as
+  /// `\u009b`, without a trailing line end.
   func jsonDocument() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

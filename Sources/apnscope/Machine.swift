@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the machine gives this process.
+/// The resources of the machine available to this process.
 enum Machine {
   /// Lets the process open as many files as the system allows it: every connection is one.
   static func raiseFileLimit() {

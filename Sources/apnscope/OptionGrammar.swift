@@ -12,7 +12,7 @@ struct OptionGrammar {
   /// By long name.
   private(set) var forms: [String: Form] = [:]
 
-  /// Describing a command takes its parser as long as its help; only who needs it asks.
+  /// Describing a command takes as long as printing its help, so it is done only when needed.
   init(of command: any ParsableArguments.Type) throws {
     let description = try JSONDecoder().decode(Description.self, from: Data(command._dumpHelp().utf8))
     for argument in description.command.arguments ?? [] where argument.kind != "positional" {

@@ -5,11 +5,11 @@ import Measurement
 import TLSFoundation
 import TLSTransport
 
-/// A value with a notation of its own, which the error names when something else was typed.
+/// A value with a notation, which the error shows for other input.
 protocol Quantity: ExpressibleByArgument {
-  /// What is expected, with examples: "a time as 250ms, 2s, 10m or 1h".
+  /// The expected notation, with examples: "a time, e.g. 250ms, 2s, 10m or 1h".
   static var notation: String { get }
-  /// What is likely to be meant by text that is none: 2s by "2"; `nil` when nothing is.
+  /// The likely intended value of invalid text: 2s for "2"; `nil` if unknown.
   static func guess(_ text: String) -> String?
 }
 
@@ -45,7 +45,7 @@ extension ArgumentHelp {
 
 /// A duration as typed: 250ms, 2s, 10m, 1h, 1m30s. A number alone has no unit and is refused.
 struct TimeSpan: Quantity {
-  static let notation = "a time as 250ms, 2s, 1m30s or 1h, up to 100d"
+  static let notation = "a time, e.g. 250ms, 2s, 1m30s or 1h, up to 100d"
   /// Nothing waits longer; sums and products of times in nanoseconds stay in 64 bits.
   static let longest = Duration.seconds(100 * 86_400)
 
@@ -83,7 +83,7 @@ struct TimeSpan: Quantity {
 
 /// Two durations, or one that is both: 100ms..800ms.
 struct TimeSpanRange: Quantity {
-  static let notation = "a time as 250ms or 2s, or a range as 100ms..800ms, up to 100d"
+  static let notation = "a time, e.g. 250ms or 2s, or a range, e.g. 100ms..800ms, up to 100d"
 
   var durations: ClosedRange<Duration>
 
@@ -98,7 +98,7 @@ struct TimeSpanRange: Quantity {
 
 /// A number of bytes as typed: 4096, 16KB (1,000 each), 16KiB (1,024 each), 1MB, 1MiB.
 struct ByteCount: Quantity {
-  static let notation = "bytes as 4096, 64KiB or 1MB"
+  static let notation = "bytes, e.g. 4096, 64KiB or 1MB"
 
   var bytes: Int
 
@@ -120,7 +120,7 @@ struct ByteCount: Quantity {
 
 /// Two sizes, or one that is both: 100..2KB.
 struct ByteRange: Quantity {
-  static let notation = "bytes as 100, 2KB or 1KiB, or a range as 100..2KB"
+  static let notation = "bytes, e.g. 100, 2KB or 1KiB, or a range, e.g. 100..2KB"
 
   var bytes: ClosedRange<Int>
 
@@ -135,7 +135,7 @@ struct ByteRange: Quantity {
 
 /// Two whole numbers, or one that is both: 32..100.
 struct NumberRange: Quantity {
-  static let notation = "a whole number as 32, or a range as 32..100"
+  static let notation = "a whole number, e.g. 32, or a range, e.g. 32..100"
 
   var numbers: ClosedRange<Int>
 
@@ -156,7 +156,7 @@ struct NumberRange: Quantity {
 
 /// A share of a whole: 0.001, 1e-4, 5%.
 struct Share: Quantity {
-  static let notation = "a share from 0 to 1 as 0.01, or from 0% to 100% as 1%"
+  static let notation = "a share from 0 to 1, e.g. 0.01, or from 0% to 100%, e.g. 1%"
 
   var value: Double
 
@@ -193,7 +193,7 @@ struct ListeningAddress: Quantity {
 
 /// TLS versions: 1.2, or 1.0..1.3.
 struct TLSVersionRange: Quantity {
-  static let notation = "a TLS version as 1.2, or a range as 1.0..1.2"
+  static let notation = "a TLS version, e.g. 1.2, or a range, e.g. 1.0..1.2"
 
   var versions: ClosedRange<TLSVersion>
 

@@ -4,7 +4,7 @@ import Dissection
 import PacketCapture
 import TLSDecryption
 
-/// A port and what it means, as typed: `12195=gateway`.
+/// A port and its service, as typed: `12195=gateway`.
 struct PortMeaning: ExpressibleByArgument {
   var port: UInt16
   var service: Service
@@ -30,12 +30,12 @@ struct RecordingsArgument: ParsableArguments {
   var inputs: [String]
 
   func validate() throws {
-    if inputs.isEmpty { throw ValidationError("No input. Name a recording, or - for standard input.") }
+    if inputs.isEmpty { throw ValidationError("No input. Give a recording, or - for standard input.") }
     if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
   }
 }
 
-/// How recordings are decoded, whatever is made of them.
+/// Options for decoding recordings, common to all commands.
 ///
 /// Commands have the three groups side by side: a debug build of the argument parser checks a group within a group many
 /// times over, and would take seconds to start.
@@ -59,25 +59,25 @@ struct DecodingOptions {
 struct SelectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Read only packets that match this libpcap filter expression, as 'host 10.0.0.5 and tcp port 2195'.",
+      "Read only packets that match this libpcap filter expression, e.g. 'host 10.0.0.5 and tcp port 2195'.",
       valueName: "expression"))
   var filter: String?
 
   @Option(
     name: .customLong("port"),
     help: ArgumentHelp(
-      "What a server port means: N=gateway or N=feedback. Repeatable. 2195 and 2196 are known; connections on other ports are told by their first bytes.",
+      "Service of a server port: N=gateway or N=feedback. Repeatable. 2195 and 2196 are known; connections on other ports are recognised by their first bytes.",
       valueName: "N=service"))
   var ports: [PortMeaning] = []
 
   @Option(
     help:
-      "What a raw or hex dump holds: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
+      "Contents of a raw or hex dump: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
   )
   var stream: DumpContents?
 }
 
-/// The limits on what input can make the program hold or wait for.
+/// The limits on memory and waiting that input can cause.
 struct LimitOptions: ParsableArguments {
   /// Where no option says otherwise.
   static let usual = DissectionOptions()
@@ -91,7 +91,7 @@ struct LimitOptions: ParsableArguments {
   @Option("Longest payload of commands 0 and 1; a longer one is malformed.", valueName: "bytes")
   var maxPayloadLength = ByteCount(Self.usual.limits.maximumPayloadLength)
 
-  @Option("Longest packet; a longer one is taken for damage to the file.", valueName: "bytes")
+  @Option("Longest packet; a longer one counts as damage to the file.", valueName: "bytes")
   var maxPacketLength = ByteCount(Self.usual.capture.maximumPacketLength)
 
   @Option("Longest pcapng block that is read.", valueName: "bytes")
@@ -100,55 +100,57 @@ struct LimitOptions: ParsableArguments {
   @Option("Largest hex dump; the rest is not read.", valueName: "bytes")
   var maxHexDumpLength = ByteCount(Self.usual.capture.maximumHexDumpLength)
 
-  @Option(help: ArgumentHelp("IP datagrams that wait for fragments at a time.", valueName: "count"))
+  @Option(help: ArgumentHelp("IP datagrams waiting for fragments at a time.", valueName: "count"))
   var maxFragmentedDatagrams = Self.usual.capture.maximumFragmentedDatagrams
 
-  @Option("Bytes of one direction that may wait for missing ones; then these count as lost.", valueName: "bytes")
+  @Option("Bytes of one direction buffered behind a gap; above, the missing bytes count as lost.", valueName: "bytes")
   var maxBufferedBytes = ByteCount(Self.usual.capture.reassembly.maximumBufferedBytes)
 
   @Option("The same for all connections together.", valueName: "bytes")
   var maxTotalBufferedBytes = ByteCount(Self.usual.capture.reassembly.maximumTotalBufferedBytes)
 
-  @Option(help: ArgumentHelp("Connections followed at a time; then the longest idle one is ended.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp("Connections tracked at a time; above, the longest idle one is ended.", valueName: "count"))
   var maxConnections = Self.usual.capture.reassembly.maximumConnections
 
   @Option(
     help: ArgumentHelp(
-      "Packets to wait for bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
+      "Packets to wait for missing bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
   var gapPatience = Self.usual.capture.reassembly.gapPatience
 
   @Option(
     help: ArgumentHelp(
-      "Segments to wait for an earlier start of a connection whose beginning was not captured.", valueName: "packets"))
+      "Segments to wait for earlier data of a connection whose start was not captured.", valueName: "packets"))
   var startPatience = Self.usual.capture.reassembly.startPatience
 
   @Option(
     help: ArgumentHelp(
-      "Runs of identifiers remembered per connection to find what an error response names.", valueName: "count"))
+      "Runs of identifiers remembered per connection to resolve error responses.", valueName: "count"))
   var maxIdentifierRuns = Self.usual.maximumIdentifierRuns
 
   @Option(
-    help: ArgumentHelp("Packets per connection whose time is remembered for the latency of errors.", valueName: "count")
+    help: ArgumentHelp(
+      "Packets per connection whose times are remembered for the latency of errors.", valueName: "count")
   )
   var maxWriteTimes = Self.usual.maximumWriteTimes
 
-  @Option(help: ArgumentHelp("Error responses of a connection that wait for their final counts.", valueName: "count"))
+  @Option(help: ArgumentHelp("Error responses of a connection held for their final counts.", valueName: "count"))
   var maxHeldResponses = Self.usual.maximumHeldResponses
 
   @Option(
     help: ArgumentHelp(
-      "Ranges of fates that are kept from a first reading, 8 bytes each; those of further connections are told in 'fate' records.",
+      "Ranges of fates kept from the first pass, 8 bytes each; fates of further connections follow in 'fate' records.",
       valueName: "count"))
   var maxFateRanges = Self.usual.maximumFateRanges
 
   @Option(
-    "Longest TLS handshake message, and all of one handshake; without a longer one its connection may stay closed.",
+    "Longest TLS handshake message, and longest handshake; a connection with a longer one may not be decrypted.",
     valueName: "bytes")
   var maxHandshakeLength = ByteCount(Self.usual.tls.maximumHandshakeLength)
 
   @Option(
     name: .customLong("max-held-tls-bytes"),
-    "TLS bytes of one direction that wait, for the other's hello or for a secret; then it is read with what is known.",
+    "TLS bytes of one direction held for the other direction's hello or for a secret; above, it is read without them.",
     valueName: "bytes")
   var maxHeldTLSBytes = ByteCount(Self.usual.tls.maximumHeldBytes)
 
@@ -157,30 +159,30 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     name: .customLong("max-tls-candidates"),
-    help: ArgumentHelp("Secrets that are tried for one direction of a TLS connection.", valueName: "count"))
+    help: ArgumentHelp("Secrets tried for one direction of a TLS connection.", valueName: "count"))
   var maxTLSCandidates = Self.usual.tls.maximumCandidates
 
   @Option(
     help: ArgumentHelp(
-      "TLS records that may be missing in a gap, or before the capture, when the next one's number is looked for.",
+      "TLS records that may be missing in a gap, or before the capture, when searching for the next sequence number.",
       valueName: "records"))
   var maxMissingRecords = Self.usual.tls.maximumMissingRecords
 
   @Option(
-    help: ArgumentHelp("Failed attempts to open TLS records before a direction is given up.", valueName: "count"))
+    help: ArgumentHelp("Failed attempts to decrypt TLS records before a direction is abandoned.", valueName: "count"))
   var maxOpeningAttempts = Self.usual.tls.maximumAttempts
 
-  @Option(help: ArgumentHelp("Lines of a key log that are used; each takes 8 bytes of memory.", valueName: "lines"))
+  @Option(help: ArgumentHelp("Lines of a key log to use; each takes 8 bytes of memory.", valueName: "lines"))
   var maxKeyLogLines = Self.usual.maximumKeyLogLines
 
   @Option(
-    "Secrets that must be kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes")
+    "Bytes of secrets kept in memory: those in a capture file, and a key log from a pipe.", valueName: "bytes")
   var maxSecretsLength = ByteCount(Self.usual.capture.maximumSecretsLength)
 
   private struct Limit {
     var option: String
     var value: KeyPath<LimitOptions, Int>
-    /// What it limits.
+    /// The property that it limits.
     var place: WritableKeyPath<DissectionOptions, Int>
 
     init(

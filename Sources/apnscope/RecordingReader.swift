@@ -67,12 +67,12 @@ struct RecordingReader<Sink: RecordSink> {
     self.sink = dissection.sink
   }
 
-  /// What the shell is told, when the output took everything.
+  /// The exit status, after all output was written.
   func exitCode(strict: Bool) -> ExitCode {
     if Interrupt.isRequested { return ExitStatus.interrupted }
     if let failure { return failure }
     guard strict else { return .success }
-    if !summary.hasRead { complain("no notification and no feedback was read") }
+    if !summary.hasRead { complain("no notifications or feedback found") }
     return summary.isDamaged || hasWarnings || !summary.hasRead ? ExitStatus.damaged : .success
   }
 }

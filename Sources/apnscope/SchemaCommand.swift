@@ -31,20 +31,20 @@ struct SchemaCommand: ParsableCommand {
     commandName: "schema",
     abstract: "Describe every field of an output.",
     discussion: """
-      Each output has one description: which fields there are, of which type and unit, when a field is there, and what \
-      it means. It is printed as a JSON Schema (draft 2020-12), as a page in Markdown, or as a manual page of section 5.
+      Each output has one description: its fields, their types and units, when each is present, and what it means. It is \
+      printed as a JSON Schema (draft 2020-12), as a page in Markdown, or as a manual page of section 5.
 
       The outputs:
-        records      what decode writes; the schema is that of one line
-        events       what simulate --log writes; the same
-        result       what load and merge write
-        ledger       what simulate --ledger writes
-        capacity     what capacity writes
-        inspection   what inspect --format json writes
-        comparison   what compare --format json writes
-        plan         what load --print-plan writes and --plan reads, in TOML
+        records      records of decode; the schema describes one line
+        events       events of simulate --log; the schema describes one line
+        result       results of load and merge
+        ledger       ledger of simulate --ledger
+        capacity     result of capacity
+        inspection   output of inspect --format json
+        comparison   output of compare --format json
+        plan         plan of load --print-plan and --plan, in TOML
 
-      A field is renamed, or gets another type, only with another number in "schema"; fields may be added.
+      Renaming a field or changing its type increases "schema"; fields may be added.
 
       Examples:
         apnscope schema result > result.schema.json
@@ -54,7 +54,7 @@ struct SchemaCommand: ParsableCommand {
       Exit codes: 0 done; 64 usage; 74 cannot write.
       """)
 
-  @Argument(help: ArgumentHelp("Outputs to describe; Markdown can have several on a page.", valueName: "output"))
+  @Argument(help: ArgumentHelp("Outputs to describe; Markdown accepts several.", valueName: "output"))
   var kinds: [Kind]
 
   @Option(help: "json-schema, markdown, or man (mdoc, section 5).")

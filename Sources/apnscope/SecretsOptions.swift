@@ -4,17 +4,17 @@ import Glibc
 import PacketCapture
 import TLSDecryption
 
-/// What opens TLS connections.
+/// The secrets that decrypt TLS connections.
 struct SecretsOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Key log (NSS format) with the secrets of TLS connections: what a client or server writes when SSLKEYLOGFILE names a file. Repeatable. Secrets inside a pcapng capture are used by themselves.",
+      "Key log (NSS format) with the secrets of TLS connections, as written by clients and servers with SSLKEYLOGFILE. Repeatable. Secrets inside a pcapng capture are used automatically.",
       valueName: "file"), completion: .file())
   var keys: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "The server's RSA private key (PEM). It opens only connections whose cipher suite begins with TLS_RSA_WITH_; all others need a key log. Repeatable.",
+      "The server's RSA private key (PEM). It decrypts only connections whose cipher suite begins with TLS_RSA_WITH_; others need a key log. Repeatable.",
       valueName: "file"), completion: .file())
   var serverKey: [String] = []
 
@@ -28,19 +28,19 @@ struct SecretsOptions: ParsableArguments {
 
   func validate() throws {
     if passPhraseFile != nil && serverKey.isEmpty {
-      throw ValidationError("--pass-phrase-file belongs to --server-key, which is missing.")
+      throw ValidationError("--pass-phrase-file needs --server-key.")
     }
   }
 
-  /// Reads all of them. What cannot be used is complained about and ends the command: without it the result would be
-  /// another one than was asked for.
+  /// Reads all of them. An unusable file is reported and ends the command, because the result would be incomplete
+  /// without it.
   func read(_ limits: LimitOptions) throws -> Secrets {
     let secrets = Secrets(limits: limits.dissection.tls)
     for path in keys {
       let keyLog = try using(path) { () throws(SecretsError) in
         try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength.bytes, maximumLines: limits.maxKeyLogLines)
       }
-      if keyLog.count == 0 { complain("\(path): holds no secrets; is it an NSS key log?") }
+      if keyLog.count == 0 { complain("\(path): contains no secrets; expected an NSS key log") }
       if keyLog.isCut { complain("\(path): only the first \(keyLog.count) lines are used (--max-key-log-lines)") }
       secrets.add(keyLog)
     }

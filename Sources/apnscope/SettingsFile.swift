@@ -2,7 +2,7 @@ import ArgumentParser
 import Bytes
 import TOMLKit
 
-/// A TOML file that sets a command's options: what it says becomes arguments, so that every option has one meaning, one
+/// A TOML file that sets a command's options: its settings become arguments, so that every option has one meaning, one
 /// default and one check.
 ///
 /// A key is the option's name with `_` for `-`; a table's name goes before its keys: `delay` in `[response]` is
@@ -39,12 +39,12 @@ struct SettingsFile {
     }
   }
 
-  /// A command with what the file says and what was typed, which wins: the file's values for options that were typed are
-  /// left out.
+  /// A command with the settings of the file and the typed arguments, which win: the file's values for typed options
+  /// are dropped.
   ///
   /// - Parameters:
   ///   - excluded: options that have no place in a file, but for the usual help and version.
-  ///   - alternatives: options that exclude others: who types one of a pair's sides means it instead of the other side.
+  ///   - alternatives: options that exclude others: typing one side of a pair overrides the other side.
   func merged<Command: ParsableCommand>(
     into command: Command.Type, named name: String, except excluded: Set<String>, alternatives: [(String, [String])]
   ) throws -> Command {
@@ -67,7 +67,7 @@ struct SettingsFile {
     }
   }
 
-  /// The arguments, in the order of the keys. Keys that are no option of `grammar` are errors that suggest one that is.
+  /// The arguments, in the order of the keys. Unknown keys are errors with a suggestion.
   ///
   /// - Parameter overridden: options that are left out, because something else sets them.
   func arguments(_ grammar: OptionGrammar, overridden: Set<String>) throws -> [String] {
@@ -133,12 +133,12 @@ struct SettingsFile {
     let hint =
       nearest(name, of: grammar.forms.keys)
       .map { "; did you mean '\($0.replacing("-", with: "_"))'?" } ?? ""
-    complain("\(path): there is no setting '\(name.replacing("-", with: "_"))'\(hint)")
+    complain("\(path): unknown setting '\(name.replacing("-", with: "_"))'\(hint)")
     return ExitStatus.damaged
   }
 }
 
-/// The name that was meant, if one is near: half of what was typed is right.
+/// The intended name, if one is near: at least half of the typed letters match.
 func nearest(_ typed: String, of names: some Sequence<String>) -> String? {
   guard let (changes, name) = names.map({ (distance($0, typed), $0) }).min(by: { $0 < $1 }) else { return nil }
   return changes <= 3 && 2 * changes <= typed.count ? name : nil

@@ -22,8 +22,8 @@ final class StopSignals: Sendable {
     task.withLock { $0 = watching }
   }
 
-  /// What asks for an end: Ctrl-C, whoever manages processes, and a terminal or connection that is lost. The last one not
-  /// when it is ignored, as under nohup.
+  /// The signals that request an end: from Ctrl-C, from process managers, and from a closed terminal or connection
+  /// unless ignored, as under nohup.
   static var signals: [UnixSignal] { isHangupIgnored ? [.sigint, .sigterm] : [.sigint, .sigterm, .sighup] }
 
   private static var isHangupIgnored: Bool {

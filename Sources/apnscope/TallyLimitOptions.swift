@@ -1,17 +1,17 @@
 import ArgumentParser
 import Dissection
 
-/// The limits on what an inspection, or the report of a trace, keeps of what it has read.
+/// The memory limits of an inspection or the report of a trace.
 struct TallyLimitOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Connections, and error responses, that are kept one by one; of further ones only totals are told.",
+      "Connections, and error responses, to keep individually; further ones are only counted.",
       valueName: "count"))
   var maxListed = Inspection.Limits().listed
 
   @Option(
     help: ArgumentHelp(
-      "Latest notifications, and lost ones, that are remembered to recognise them when they are sent again.",
+      "Latest notifications, and lost ones, to remember in order to recognise resends.",
       valueName: "count"))
   var maxRemembered = Inspection.Limits().remembered
 

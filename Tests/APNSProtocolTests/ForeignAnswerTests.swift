@@ -13,8 +13,8 @@ struct ForeignAnswerTests {
       ("SSH-2.0-x\r\n", "SSH (5353482d322e302d780d0a)"),
       ("220 mail", "the greeting of a mail or file server (323230206d61696c)"),
       ("hello", "text (68656c6c6f)"),
-      ("\u{1}\u{2}", "bytes of no protocol that is known here (0102)"),
-      ("", "bytes of no protocol that is known here ()"),
+      ("\u{1}\u{2}", "bytes of an unknown protocol (0102)"),
+      ("", "bytes of an unknown protocol ()"),
     ])
   func names(answer: String, name: String) {
     #expect(ForeignAnswer(answer.utf8).description == name)

@@ -26,7 +26,7 @@ struct FileConflictTests {
     #expect(conflict(reading: [path + "in"], writing: [("--output", path + "other"), ("--log", nil)]) == nil)
     #expect(
       conflict(reading: [path + "link"], writing: [("--output", path + "in")])?.description
-        == "--output would overwrite \(path)link, which is to be read")
+        == "--output would overwrite the input \(path)link")
   }
 
   @Test("Two outputs are one file, also when it is not there yet")

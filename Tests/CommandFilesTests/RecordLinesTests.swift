@@ -59,7 +59,7 @@ struct RecordLinesTests {
     let folder = try Folder()
     try folder.write("a\n" + String(repeating: "x", count: 17 << 20) + "\nb\n", "records")
     let path = folder.path + "records"
-    let problem = FileFailure(.unusable, "\(path):2", "the line is longer than 16777216 bytes")
+    let problem = FileFailure(.unusable, "\(path):2", "the line exceeds 16777216 bytes")
     #expect(throws: problem) { try self.lines(of: path) }
     var lines = try RecordLines(path)
     #expect(try lines.nextIfReadable())

@@ -146,7 +146,7 @@ struct CapacityCommandTests {
       #expect(outcome.lines.contains { $0.hasPrefix("3") && $0.contains("confirm, above") && $0.contains("32s") })
       #expect(outcome.lines.contains { $0.contains("connections: 1, 2, 4") })
       #expect(outcome.lines.contains { $0.contains("check") && $0.contains("connections: 6") })
-      #expect(outcome.output.contains("notifications of a write: 1, 4, 16, 64"))
+      #expect(outcome.output.contains("notifications per write: 1, 4, 16, 64"))
       #expect(!outcome.output.contains("share of errors"))
       #expect(outcome.lines.last?.hasPrefix("about ") == true)
     }
@@ -157,9 +157,9 @@ struct CapacityCommandTests {
     try SimulatorProcess.inFolder { command in
       for (arguments, status, text) in [
         (["--within", "10m"], 64, "--target"), (["--precision", "0"], 64, "--precision"),
-        (["--connections-sweep", "1,1"], 64, "whole numbers from 1 to 100k, each once"),
+        (["--connections-sweep", "1,1"], 64, "distinct whole numbers from 1 to 100k"),
         (["--error-sweep", "2"], 64, "shares up to 50%"),
-        (["--within", "10", "--target", "1M"], 64, "a time as 250ms"),
+        (["--within", "10", "--target", "1M"], 64, "a time, e.g. 250ms"),
         (["--handshake-timeout", "0s"], 64, "--handshake-timeout"), (["--payload", "3", "--dry-run"], 64, "20"),
         (["--markers", "off"], 64, "--markers"), (["--trial", "1ms"], 64, "--trial"),
         (["--give-up", "300ms"], 69, "127.0.0.1:1"), (["--output", "ids/ca.pem/no"], 74, "ids/ca.pem"),

@@ -61,9 +61,9 @@ struct CompareCommandTests {
         let outcome = try command.shell("$apnscope compare \(arguments)")
         #expect(outcome.status == 0)
         #expect(outcome.output.contains("2.000  -         -  ?"))
-        #expect(outcome.output.contains("! need at least 5 runs a side"))
+        #expect(outcome.output.contains("! at least 5 runs of each side"))
         #expect(outcome.lines.contains("  host  here  ->  there"))
-        #expect(outcome.output.contains("! the runs were not made in the same place: host"))
+        #expect(outcome.output.contains("! the runs were made on different machines: host"))
       }
     }
   }
@@ -79,7 +79,7 @@ struct CompareCommandTests {
       #expect(outcome.lines.contains { $0.hasPrefix("accepted_per_s") && $0.hasSuffix("0.500  -         -  ?") })
       #expect(
         outcome.output.contains(
-          "! not judged: figures of the same name are computed in different ways by apnscope 0.1 (a1.json a2.json a3.json …) and apnscope from 0.2 on (b1.json"
+          "! not judged: figures are computed differently by apnscope 0.1 (a1.json a2.json a3.json …) and apnscope from 0.2 on (b1.json"
         ), "\(outcome.output)")
     }
   }
@@ -91,9 +91,9 @@ struct CompareCommandTests {
       try command.write(Array("{}".utf8), "empty.json")
       for (arguments, status, text) in [
         ("a.json", 64, "--"), ("a.json a.json a.json", 64, "--"), ("-- a.json", 64, "before --"),
-        ("a.json --fromat json -- a.json", 64, "--fromat"), ("a.json --", 64, "behind --"),
+        ("a.json --fromat json -- a.json", 64, "--fromat"), ("a.json --", 64, "after --"),
         ("--figure accepted_pers a.json a.json", 64, "accepted_per_s"),
-        ("--figure sustained_per_s a.json a.json", 64, "no figure"), ("a.json -- empty.json", 65, "empty.json"),
+        ("--figure sustained_per_s a.json a.json", 64, "Unknown figure"), ("a.json -- empty.json", 65, "empty.json"),
         ("a.json none.json", 66, "none.json"),
       ] as [(String, Int32, String)] {
         let outcome = try command.shell("$apnscope compare \(arguments)")

@@ -48,7 +48,7 @@ struct HistoryCommandTests {
         (["history", "x", "--figure", "accepted_pers"], 64, "accepted_per_s"),
         (["history", "x", "--output", "a.svg"], 64, "--figure"),
         (["history", "x", "--figure", "per_write_mean", "--output", "a.png"], 64, ".svg"),
-        (["history", "x", "--show", "1", "--last", "2"], 64, "alone"), (["history"], 64, "file"),
+        (["history", "x", "--show", "1", "--last", "2"], 64, "cannot be combined"), (["history"], 64, "file"),
         (["load", "--identity", "ids", "--gateway", "127.0.0.1:1", "--history", "text.txt"], 65, "not a history"),
         (["load", "--identity", "ids", "--gateway", "127.0.0.1:1", "--history", "no/where"], 66, "no/where"),
       ] as [([String], Int32, String)] {

@@ -27,7 +27,7 @@ struct HostileNameTests {
       // Mistakes in the command line, found while it is read and later.
       let overwrites = try command.run("decode", "--output", Self.name, Self.name)
       #expect(overwrites.status == 64)
-      #expect(overwrites.errors.contains("would overwrite \(Self.shown)"))
+      #expect(overwrites.errors.contains("would overwrite the input \(Self.shown)"))
       let unknown = try command.run("decode", "--\u{1b}[31m", "a")
       #expect(unknown.status == 64)
       #expect(unknown.errors.contains(#"--\u001b[31m"#) && unknown.errors.contains("Usage:"))

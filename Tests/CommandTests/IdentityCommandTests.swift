@@ -141,7 +141,7 @@ struct IdentityCommandTests {
       #expect(
         other.errors.wholeMatch(
           of:
-            #/apnscope: ids/ca\.pem: is called OU=apnscope throw-away authority [0-9a-f]+,CN=First, which cannot be changed; take another directory\n/#
+            #/apnscope: ids/ca\.pem: is named OU=apnscope throw-away authority [0-9a-f]+,CN=First, which cannot be changed; use another directory\n/#
         ) != nil, "\(other.errors)")
     }
   }
@@ -221,7 +221,7 @@ struct IdentityCommandTests {
       let topic = String(repeating: "x", count: 129)
       let outcome = try command.run("identity", "--directory", "ids", "--topic", topic)
       #expect(outcome.status == 64)
-      #expect(outcome.errors.contains("has 129 bytes; 128 are the most."))
+      #expect(outcome.errors.contains("has 129 bytes; the limit is 128."))
     }
   }
 

@@ -24,7 +24,7 @@ struct LoadEndTests {
       try simulator.kill()
       let outcome = try load.end()
       #expect(outcome.status == 69)
-      let reason = "given up: no connection could be made for 500 ms: Connection refused"
+      let reason = "gave up: no connection could be established for 500 ms: Connection refused"
       #expect(outcome.errors.hasSuffix("apnscope: 127.0.0.1:\(port): \(reason)\n"), "\(outcome.errors)")
       #expect(outcome.output.contains("\n✗ \(reason)"))
       let result = try LoadProcess.result(in: command)
@@ -218,7 +218,7 @@ struct LoadEndTests {
       let answers = try LoadProcess.result(in: command).answers
       #expect(answers.unresolved >= 1, "\(outcome.errors)")
       #expect(answers.strayBytes == 2 * answers.unresolved)
-      #expect(outcome.output.contains("that name nothing sent, "))
+      #expect(outcome.output.contains("with unknown identifiers, "))
       #expect(try command.read("run.json").contains("\"stray_bytes\""))
     }
   }
@@ -227,11 +227,11 @@ struct LoadEndTests {
     "One side with TLS and the other without is said to be so",
     arguments: [
       // A fatal alert, protocol version; nothing; an error response to a client hello.
-      ("\\x15\\x03\\x01\\x00\\x02\\x02\\x46", "--plain", "it speaks TLS, which takes --identity"),
+      ("\\x15\\x03\\x01\\x00\\x02\\x02\\x46", "--plain", "it requires TLS; give --identity"),
       ("", "--plain", "without an answer: does it speak TLS?"),
       // An HTTP server on the port: 156 × status 10, three ✓ and 0.
-      ("<!DOCTYPE HTML>\\n<p>\\n", "--plain", "what answers is no gateway: it says HTML or XML (3c21444f4354"),
-      ("\\x08\\x01\\x00\\x00\\x00\\x00", "--identity=ids", "does not seem to speak TLS, which takes --plain"),
+      ("<!DOCTYPE HTML>\\n<p>\\n", "--plain", "the server is not a gateway: it sent HTML or XML (3c21444f4354"),
+      ("\\x08\\x01\\x00\\x00\\x00\\x00", "--identity=ids", "does not seem to use TLS; if so, give --plain"),
     ])
   func strangers(answer: String, target: String, hint: String) throws {
     try SimulatorProcess.inFolder { command in

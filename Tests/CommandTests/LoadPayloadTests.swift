@@ -59,8 +59,8 @@ struct LoadPayloadTests {
       try command.write(Array(#"{"type":"summary"}"#.utf8), "none.jsonl")
       try command.write([UInt8](repeating: 0x20, count: 17 << 20), "long.jsonl")
       for (file, status, text) in [
-        ("bad.jsonl", 65, "bad.jsonl:3: payload_length"), ("cut.jsonl", 65, "cut.jsonl:2: it is no JSON"),
-        ("none.jsonl", 65, "no notification"), ("long.jsonl", 65, "long.jsonl:1: the line is longer"),
+        ("bad.jsonl", 65, "bad.jsonl:3: 'payload_length'"), ("cut.jsonl", 65, "cut.jsonl:2: not a JSON object"),
+        ("none.jsonl", 65, "no notification"), ("long.jsonl", 65, "long.jsonl:1: the line exceeds"),
         ("gone.jsonl", 66, "No such file"), (".", 74, "directory"),
       ] as [(String, Int32, String)] {
         let outcome = try plan(["--payload-from", file], in: command)
@@ -73,7 +73,7 @@ struct LoadPayloadTests {
       try command.write(Array((good + good.replacing("100", with: "7")).utf8), "short.jsonl")
       let clamped = try plan(["--payload-from", "short.jsonl"], in: command)
       #expect(clamped.status == 0)
-      #expect(clamped.errors.contains("1 of 2 payloads have sizes that cannot be made"))
+      #expect(clamped.errors.contains("1 of 2 payloads have sizes that cannot be generated"))
       #expect(clamped.output.contains("payload = \"20=1.0,100=1.0\""))
     }
   }

@@ -180,13 +180,13 @@ struct LoadReplayTests {
         try RunningProcess(Command.path, ["load", "--plain", "--print-plan"] + arguments, in: command.folder).end()
       }
       for (arguments, status, text) in [
-        (["token.jsonl"], 65, "token.jsonl:2: token is not hexadecimal"),
-        (["cut.jsonl"], 65, "cut.jsonl:3: it is no JSON"),
-        (["none.jsonl"], 65, "none.jsonl: there is no notification"), (["gone.jsonl"], 66, "No such file"),
+        (["token.jsonl"], 65, "token.jsonl:2: 'token' is not hexadecimal"),
+        (["cut.jsonl"], 65, "cut.jsonl:3: not a JSON object"),
+        (["none.jsonl"], 65, "none.jsonl: no notifications"), (["gone.jsonl"], 66, "No such file"),
         (["."], 74, "directory"),
         (
           ["three.jsonl", "--replay-limit", "2"], 65,
-          "three.jsonl:3: there are more than 2 notifications (--replay-limit)"
+          "three.jsonl:3: more than 2 notifications; raise --replay-limit"
         ),
         (["good.jsonl", "--rate", "5/s"], 64, "--replay and --rate exclude each other"),
         (["good.jsonl", "--poisson", "--stage", "1s:5/s"], 64, "--replay and --stage exclude each other"),

@@ -34,7 +34,7 @@ struct MergeCommandTests {
       }
       for run in runs {
         let outcome = try run.end()
-        #expect(outcome.status == 0 && outcome.errors.contains("'apnscope merge' judges it"), "\(outcome.errors)")
+        #expect(outcome.status == 0 && outcome.errors.contains("'apnscope merge' evaluates it"), "\(outcome.errors)")
         #expect(!outcome.output.contains("connections_failed"))
       }
       let ledger = try simulator.stop()
@@ -138,12 +138,12 @@ struct MergeCommandTests {
       try write(Ledger(), "sim.json", in: command)
       let files = try command.run("merge", "1.json", "2.json", "3.json", "4.json")
       #expect(files.status == 70 && files.output.contains("notifications  4 ="), "\(files.errors)")
-      for reason in ["2.json is empty", "4.json is cut", "2/4 is missing, 4/4 is missing"] {
+      for reason in ["2.json is empty", "4.json is truncated", "2/4 is missing, 4/4 is missing"] {
         #expect(files.errors.contains(reason), "\(files.errors)")
       }
       let folder = try command.run("merge", ".")
       #expect(folder.status == 70 && folder.output.replacing("./", with: "") == files.output)
-      for name in ["package.json", "sim.json"] { #expect(folder.errors.contains("\(name): is no result of 'load'")) }
+      for name in ["package.json", "sim.json"] { #expect(folder.errors.contains("\(name): not a result of 'load'")) }
       #expect(try command.run("merge", "2.json", "4.json").status == 65)
       #expect(try command.run("merge", "1.json", "1.json").status == 65)
       #expect(try command.run("merge", "1.json", "3.json", "--max-results", "1").status == 65)
@@ -152,8 +152,8 @@ struct MergeCommandTests {
       func piped(_ line: String) throws -> Outcome { try command.shell("(\(line)) | $apnscope merge - --format json") }
       let whole = try piped("for n in 1 2 3 4; do cat $n.json; echo; echo done; done; cat sim.json")
       #expect(whole.status == 70 && whole.errors.contains("12 bytes"), "\(whole.errors)")
-      #expect(whole.errors.contains("document 3 of standard input is cut"), "\(whole.errors)")
-      #expect(whole.errors.contains("document 4 of standard input: is no result"))
+      #expect(whole.errors.contains("document 3 of standard input is truncated"), "\(whole.errors)")
+      #expect(whole.errors.contains("document 4 of standard input: not a result"))
       #expect(whole.output.contains(#""generated" : 4"#))
       let good = try piped(#"sed 's,1\\/4,1/2,' 1.json; sed 's,3\\/4,2/2,' 3.json"#)
       #expect(good.status == 0, "\(good.errors)")
@@ -214,8 +214,8 @@ struct MergeCommandTests {
       try command.write(Array("[1]".utf8), "list.json")
       for (file, status, reason) in [
         ("schema.json", 65, "schema 2"), ("kind.json", 65, "'simulate'"), ("key.json", 65, "missing"),
-        ("type.json", 65, "generated' is of another type"), ("unit.json", 65, "histogram"),
-        ("list.json", 65, "no result"), ("none.json", 66, "No such file"),
+        ("type.json", 65, "wrong type of value for"), ("unit.json", 65, "histogram"),
+        ("list.json", 65, "not a result"), ("none.json", 66, "No such file"),
       ] as [(String, Int32, String)] {
         let outcome = try command.run("merge", "good.json", file)
         #expect(outcome.status == status, "\(file)")

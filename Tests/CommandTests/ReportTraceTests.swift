@@ -105,7 +105,7 @@ struct ReportTraceTests {
       #expect(outcome.status == 0)
       #expect(
         outcome.errors
-          == "apnscope: out/: the report is not made from these files in it, which stay: run.json, ledger.json\n")
+          == "apnscope: out/: these files in the folder are not inputs of the report and stay: run.json, ledger.json\n")
       #expect(try command.read("out/run.json") == "measured")
     }
   }
@@ -132,8 +132,8 @@ struct ReportTraceTests {
       for (complaint, start) in zip(
         complaints,
         [
-          "bad.jsonl:2: command is more than 2", "bad.jsonl:6: it is no JSON", "bad.jsonl:10: it is no JSON",
-          "bad.jsonl:21: it is no record", "bad.jsonl:22: missing_bytes is", "bad.jsonl:23: connection 987654321",
+          "bad.jsonl:2: 'command' exceeds 2", "bad.jsonl:6: not a JSON object", "bad.jsonl:10: not a JSON object",
+          "bad.jsonl:21: not a record", "bad.jsonl:22: 'missing_bytes' ", "bad.jsonl:23: connection 987654321",
         ])
       {
         #expect(complaint.contains(start), "\(complaint)")
@@ -142,15 +142,15 @@ struct ReportTraceTests {
       let added = bad.filter { !good.split(separator: "\n").contains($0) }
       #expect(
         added == [
-          "> **!** 6 lines of the records could not be read and are left out.",
-          "> **!** 1 record is of a kind that is not known, and passed over.",
+          "> **!** 6 lines of the records could not be read; skipped.",
+          "> **!** 1 record is of an unknown kind; skipped.",
         ])
       let few = try command.run("report", "bad.jsonl", "--max-complaints", "2", "--output", "bad")
       #expect(few.errors.contains("4 more lines cannot be read (--max-complaints)"))
       // Nothing in it is any good.
       try command.write(Array("{\"type\":\"dance\"}\n".utf8), "none.jsonl")
       let none = try command.run("report", "none.jsonl", "--output", "none")
-      #expect(none.status == 65 && none.errors.contains("no record"))
+      #expect(none.status == 65 && none.errors.contains("no readable record"))
       #expect(throws: (any Error).self) { try command.read("none/report.md") }
     }
   }

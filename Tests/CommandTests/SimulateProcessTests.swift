@@ -35,7 +35,7 @@ struct SimulateProcessTests {
       #expect(outcome.output == "")
       #expect(
         outcome.errors
-          == "apnscope: this process may open \(limit) files at a time (ulimit -n), which is not enough for one connection; fewer --threads need fewer\n"
+          == "apnscope: this process may open \(limit) files at a time (ulimit -n), too few for one connection; reduce --threads\n"
       )
     }
   }

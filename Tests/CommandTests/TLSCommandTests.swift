@@ -61,8 +61,8 @@ struct TLSCommandTests {
       #expect(outcome.status == 0)
       #expect(
         outcome.errors == """
-          apnscope: notes.txt: holds no secrets; is it an NSS key log?
-          apnscope: key.pem: holds no secrets; is it an NSS key log?
+          apnscope: notes.txt: contains no secrets; expected an NSS key log
+          apnscope: key.pem: contains no secrets; expected an NSS key log
 
           """)
       #expect(outcome.output.contains(#""decrypted":false"#))

@@ -53,22 +53,23 @@ struct TypedQuantityTests {
   @Test(
     "What is none says what is expected, with an example, and what is likely to be meant",
     arguments: [
-      (["--for", "2"], "a time as 250ms, 2s, 1m30s or 1h, up to 100d; did you mean 2s?"),
-      (["--for", "1m30"], "did you mean 1m30s?"), (["--for", "30s1m"], "a time as"), (["--for", "1s1s"], "a time as"),
-      (["--for", "s"], "a time as"), (["--for=-1s"], "a time as"),
-      (["--rate", "50k/"], "a rate as 500/s, 200k/s or 600/m"), (["--rate", "50k/x"], "as 50k, is per second"),
-      (["--rate", "fast"], "a rate as"), (["--rate", "0"], "--rate takes more than 0."),
+      (["--for", "2"], "a time, e.g. 250ms, 2s, 1m30s or 1h, up to 100d; did you mean 2s?"),
+      (["--for", "1m30"], "did you mean 1m30s?"), (["--for", "30s1m"], "a time, e.g."),
+      (["--for", "1s1s"], "a time, e.g."),
+      (["--for", "s"], "a time, e.g."), (["--for=-1s"], "a time, e.g."),
+      (["--rate", "50k/"], "a rate, e.g. 500/s, 200k/s or 600/m"), (["--rate", "50k/x"], "e.g. 50k, is per second"),
+      (["--rate", "fast"], "a rate, e.g."), (["--rate", "0"], "--rate takes more than 0."),
       (["--stage", "10:50k"], "its time needs a unit"),
-      (["--connections", "many"], "a count as 1000, 20k or 10M"), (["--connections", "1.5"], "a count as"),
+      (["--connections", "many"], "a count, e.g. 1000, 20k or 10M"), (["--connections", "1.5"], "a count, e.g."),
       (["--connections", "0"], "--connections takes a number from 1 to 100k, not 0."),
       (["--connections", "101k"], "from 1 to 100k, not 101000."), (["--threads", "1k"], "from 1 to 256, not 1000."),
       (["--max-attempts", "0"], "--max-attempts takes a number from 1"),
-      (["--gateway", "localhost:"], "HOST or HOST:PORT, as localhost"),
+      (["--gateway", "localhost:"], "HOST or HOST:PORT, e.g. localhost"),
       (["--gateway", "localhost:0"], "from 1 to 65535"),
       (["--gateway", "localhost:65536"], "from 1 to 65535"), (["--gateway", ""], "HOST or HOST:PORT"),
       (["--gateway", "2195"], "did you mean localhost:2195?"), (["--gateway", ":2195"], "HOST or HOST:PORT"),
       (["--gateway", "https://localhost:2195/x"], "did you mean localhost:2195?"), (["--gateway", "[::1"], "HOST or"),
-      (["--faults", "missing-token="], "weights as"),
+      (["--faults", "missing-token="], "weights, e.g."),
     ])
   func refused(arguments: [String], text: String) {
     do {
@@ -115,7 +116,7 @@ struct TypedQuantityTests {
   @Test("A fault without a share is refused: it meant all notifications")
   func faults() throws {
     let error = #expect(throws: (any Error).self) { try plan("--faults", "missing-token") }
-    #expect(error.map { Load.message(for: $0) }?.contains("as missing-token=1e-4") == true)
+    #expect(error.map { Load.message(for: $0) }?.contains("e.g. missing-token=1e-4") == true)
     #expect(throws: (any Error).self) { try plan("--faults", "oversize=0.1,missing-token") }
   }
 
@@ -124,8 +125,8 @@ struct TypedQuantityTests {
     arguments: [
       ("inspekt", "Did you mean 'inspect'?"), ("Load", "Did you mean 'load'?"), ("sim", "Did you mean 'simulate'?"),
       ("dec", "Did you mean 'decode'?"), ("hlep", "Did you mean 'help'?"), ("repot", "Did you mean 'report'?"),
-      ("c", "Did you mean 'compare' or 'capacity'?"), ("frobnicate", "There are decode, inspect, "),
-      ("", "There are decode, "), ("/dev/null", "It is a file: 'apnscope inspect'"),
+      ("c", "Did you mean 'compare' or 'capacity'?"), ("frobnicate", "Available: decode, inspect, "),
+      ("", "Available: decode, "), ("/dev/null", "It is a file: use 'apnscope inspect'"),
     ])
   func commands(typed: String, text: String) {
     let names = Apnscope.configuration.subcommands.map { $0._commandName } + ["help"]
@@ -139,7 +140,7 @@ struct TypedCommandTests {
   @Test(
     "An unknown command ends with a suggestion: 64",
     arguments: [
-      (["inspekt", "x"], "Error: There is no command 'inspekt'. Did you mean 'inspect'?"),
+      (["inspekt", "x"], "Error: Unknown command 'inspekt'. Did you mean 'inspect'?"),
       (["help", "lod"], "Did you mean 'load'?"), (["sim", "--plain"], "Did you mean 'simulate'?"),
     ])
   func unknown(arguments: [String], text: String) throws {

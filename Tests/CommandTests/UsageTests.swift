@@ -32,7 +32,7 @@ struct UsageTests {
   @Test(
     "What is found to be wrong only later ends with the usage of its command as well",
     arguments: [
-      (["load", "--plain", "--faults", "foo=1"], "There are invalid-token, "),
+      (["load", "--plain", "--faults", "foo=1"], "Available: invalid-token, "),
       (["load", "--plain", "--faults", "malfromed=1"], "Did you mean 'malformed'?"),
       (["load", "--plain", "--payload", "1"], "20 to 61439"),
       (["load", "--plain", "--gateway", "192.0.2.1:2195"], "--allow-remote"),
@@ -41,7 +41,7 @@ struct UsageTests {
       (["load", "--plain", "--threshold", "send_lag_p99<5"], "no unit"),
       (["capacity", "--plain", "--payload", "1"], "20 to 61439"),
       (["decode", "--filter", "foo bar", "plain-error.pcap"], "foo bar"),
-      (["history", "runs.sqlite", "--figure", "speed"], "There are accepted_per_s, "),
+      (["history", "runs.sqlite", "--figure", "speed"], "Available: accepted_per_s, "),
     ])
   func late(arguments: [String], text: String) throws {
     try Command.inFolder { command in

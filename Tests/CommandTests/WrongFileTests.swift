@@ -38,7 +38,7 @@ struct WrongFileTests {
       "run.json: is a result of 'apnscope load', which 'apnscope report', 'compare' and 'merge' read"
     ),
     ("inspect sim.json", "sim.json: is a ledger of 'apnscope simulate'"),
-    ("inspect sslkeys.log", "sslkeys.log: is a key log, to be given with --keys"),
+    ("inspect sslkeys.log", "sslkeys.log: is a key log; give it with --keys"),
     ("compare a.pcap run.json", "a.pcap: is a packet capture, which 'apnscope inspect', 'decode' and 'report' read"),
     ("compare run.json a.pcap.gz", "a.pcap.gz: is compressed, perhaps a packet capture, which 'apnscope inspect'"),
     ("merge records.jsonl", "holds records of 'apnscope decode', which 'apnscope report'"),

@@ -110,7 +110,7 @@ struct TraceReportTests {
     for type in types where type != "capture" {
       let rest = lines.filter { !$0.hasPrefix("{\"type\":\"\(type)\"") }
       let partial = try report(rest)
-      #expect(partial.missing?.hasPrefix("The records are partial: ") == true, "without \(type)")
+      #expect(partial.missing?.hasPrefix("The records are incomplete: ") == true, "without \(type)")
       expectBalance(partial.report, "without \(type)")
     }
     for length in stride(from: 1, to: lines.count, by: max(1, lines.count / (TestRun.isWhole ? 12 : 3))) {

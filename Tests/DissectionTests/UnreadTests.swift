@@ -26,7 +26,7 @@ struct UnreadTests {
     capture.finish(line)
     #expect(
       try findings(capture) == [
-        "nothing_read: no notification and no feedback was read, of 1 connection: nothing is known of what was sent",
+        "nothing_read: no notifications or feedback found in 1 connection",
         "undecrypted_connection: 1 of 1 connections is encrypted; give --keys with the secrets",
       ])
     // Something else is read beside it.
@@ -49,7 +49,7 @@ struct UnreadTests {
     }
     #expect(
       try findings(capture) == [
-        "nothing_read: no notification and no feedback was read, of 5 connections: nothing is known of what was sent",
+        "nothing_read: no notifications or feedback found in 5 connections",
         "other_protocol: 5 connections on port 8080 are HTTP",
       ])
     let seen = try capture.dissected()
@@ -89,7 +89,7 @@ struct UnreadTests {
     #expect(seen.map(\.service) == [.other, .other] && seen.map(\.otherProtocol) == [.tls, .tls])
     #expect(
       try findings(capture) == [
-        "nothing_read: no notification and no feedback was read, of 2 connections: nothing is known of what was sent",
+        "nothing_read: no notifications or feedback found in 2 connections",
         "undecrypted_connection: 1 of 2 connections is encrypted; give --keys with the secrets",
         "other_protocol: 1 connection on port 443 is TLS",
       ])
@@ -108,13 +108,13 @@ struct UnreadTests {
       texts.contains(
         "other_protocol: 1 connection on port 9000 uses no protocol that is known here; --port 9000=gateway reads it as a gateway's"
       ))
-    #expect(texts.contains("empty_connection: 1 of 2 connections carried no byte"))
+    #expect(texts.contains("empty_connection: 1 of 2 connections carried no data"))
   }
 
   @Test("Without a packet, or without a connection, the findings are not empty either")
   func empty() throws {
     #expect(
-      try findings(CaptureBuilder()) == ["nothing_read: no notification and no feedback was read: there is no packet"])
+      try findings(CaptureBuilder()) == ["nothing_read: no notifications or feedback found: there are no packets"])
     var capture = CaptureBuilder()
     let line = capture.connect()
     capture.finish(line)

@@ -141,11 +141,11 @@ struct DevicePopulationTests {
   @Test(
     "Errors name file and line",
     arguments: [
-      ("00\n\n0g", 3, "'0g' is no token in hexadecimal digits"), ("000", 1, "the token has an odd number of digits"),
-      ("00 sleeping", 1, "'sleeping' is none of active, offline, uninstalled, unknown"),
-      ("00 active now", 1, "'now' stands after token and state"),
-      ("# a\n00 offline\n00", 3, "the token is listed before as offline"),
-      ("00 \u{1b}[31m", 1, "'?[31m' is none of active, offline, uninstalled, unknown"),
+      ("00\n\n0g", 3, "'0g' is not a token in hexadecimal digits"), ("000", 1, "the token has an odd number of digits"),
+      ("00 sleeping", 1, "unknown state 'sleeping'; expected active, offline, uninstalled or unknown"),
+      ("00 active now", 1, "unexpected 'now' after token and state"),
+      ("# a\n00 offline\n00", 3, "the token is already listed as offline"),
+      ("00 \u{1b}[31m", 1, "unknown state '?[31m'; expected active, offline, uninstalled or unknown"),
     ])
   func badLine(text: String, line: Int, problem: String) throws {
     try withFile(Array(text.utf8)) { path in

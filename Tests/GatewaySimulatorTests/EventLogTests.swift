@@ -237,7 +237,7 @@ struct EventLogTests {
       log.close()
       // The waits are of 100 ms, and the first of them may have begun before.
       #expect(ContinuousClock.now - start >= .milliseconds(4_900))
-      #expect(log.failure == "\(path): nobody reads it")
+      #expect(log.failure == "\(path): the pipe has no reader")
       #expect(log.droppedLines > 0)
       close(reader)
     }

@@ -331,7 +331,7 @@ struct FeedbackListTests {
         try contents.write(to: URL(fileURLWithPath: path))
         let error = #expect(throws: FeedbackListError.self) { try FeedbackList(path: path) }
         #expect(error?.kind == .notAFeedbackList)
-        #expect(error?.description == "\(path): is the file of another program")
+        #expect(error?.description == "\(path): is not a feedback list")
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == contents)
       }
     }
@@ -358,7 +358,7 @@ struct FeedbackListTests {
       _ = try ExternalTool.run("sqlite3", [path, "pragma user_version = 2"])
       let error = #expect(throws: FeedbackListError.self) { try FeedbackList(path: path) }
       #expect(error?.kind == .unknownVersion)
-      #expect(error?.description == "\(path): is a feedback list of version 2; this program knows version 1")
+      #expect(error?.description == "\(path): is a feedback list of version 2; this program reads version 1")
       _ = try ExternalTool.run("sqlite3", [path, "pragma user_version = 1"])
       var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
       bytes.replaceSubrange(100..<4_096, with: Data(repeating: 0xee, count: 3_996))

@@ -78,7 +78,7 @@ struct ReadingTests {
 
 }
 
-/// Which connections are let in, and how long they live.
+/// Which connections are accepted, and how long they live.
 @Suite("Behavior: connections", .waiting)
 struct AdmissionTests {
   @Test("Accept, then close", arguments: [false, true])

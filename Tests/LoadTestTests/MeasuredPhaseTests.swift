@@ -149,7 +149,7 @@ struct MeasuredPhaseTests {
     #expect(result.rates.basis == .measuredAndDrain)
     #expect(abs(result.rates.acceptedPerS / truth - 1) < 0.06, "\(result.rates.acceptedPerS) of \(truth)")
     #expect(
-      result.warnings.contains { $0.hasPrefix("the last of what was written in the measured phase was settled ") })
+      result.warnings.contains { $0.hasPrefix("the gateway settled the last notification of the measured phase ") })
     let both = result.phases.filter { $0.name == .measured || $0.name == .drain }
     let accepted = both.reduce(0) { $0 + $1.sendings.accepted }
     #expect(result.latency.drainUs.count > 0 && outcome.trial(result).behindMs != nil)
@@ -176,7 +176,7 @@ struct MeasuredPhaseTests {
       #expect(try !Threshold(expression).judge(result).passed, "\(expression)")
     }
     let judged = try Threshold("send_lag_max<3600s").judge(result)
-    #expect(judged.reason == "\(result.schedule.unsent) of \(lag.count) that were due were never sent")
+    #expect(judged.reason == "\(result.schedule.unsent) of \(lag.count) due notifications were never sent")
     // That it is more than some time is sure.
     #expect(try Threshold("send_lag_p99>1s").judge(result).passed)
   }
@@ -238,7 +238,7 @@ struct MeasuredPhaseTests {
     let stalls = try #require(result.stalls)
     #expect(stalls.count == 1 && (590...605).contains(stalls.longestMs), "\(stalls)")
     #expect(abs(stalls.totalS - stalls.longestMs / 1e3) < 1e-9 && stalls.listed.count == 1)
-    #expect(result.warnings.contains { $0.hasPrefix("the generator stood still for 6") }, "\(result.warnings)")
+    #expect(result.warnings.contains { $0.hasPrefix("the generator stalled for 6") }, "\(result.warnings)")
     #expect(result.resources.loopLagUs.quantile(0.99) > 500_000)
     #expect((result.latency.sendLagOwnUs?.quantile(0.99) ?? 0) > 500_000)
     #expect((result.latency.sendLagGatewayUs?.quantile(0.99) ?? .max) < 50_000)

@@ -48,14 +48,16 @@ struct PayloadSizesTests {
   @Test(
     "What is no record is refused with its reason",
     arguments: [
-      ("type,length", "no JSON"), ("[1]", "no JSON"), (#"{"type":"notification""#, "no JSON"), ("7", "no JSON"),
-      (#"{"a":1}"#, "no type"), (#"{"type":1}"#, "no type"), (#"{"type":["notification"]}"#, "another type"),
+      ("type,length", "not a JSON object"), ("[1]", "not a JSON object"),
+      (#"{"type":"notification""#, "not a JSON object"), ("7", "not a JSON object"),
+      (#"{"a":1}"#, "missing field 'type'"), (#"{"type":1}"#, "missing field 'type'"),
+      (#"{"type":["notification"]}"#, "wrong type"),
       (#"{"type":"notification","payload_length":"5"}"#, "whole number"),
       (#"{"type":"notification","payload_length":-5}"#, "whole number"),
       (#"{"type":"notification","payload_length":5.5}"#, "whole number"),
       (#"{"type":"notification","payload_length":null}"#, "whole number"),
       (#"{"type":"notification","payload_length":99999999999999999999}"#, "whole number"),
-      (#"{"type":"capture","schema":2}"#, "schema 2"), ("{\"type\":\"\u{0}\"}", "no JSON"),
+      (#"{"type":"capture","schema":2}"#, "schema 2"), ("{\"type\":\"\u{0}\"}", "not a JSON object"),
     ])
   func refused(line: String, reason: String) {
     let error = #expect(throws: RecordError.self) { try sizes([line]) }

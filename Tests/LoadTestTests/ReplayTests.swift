@@ -87,27 +87,30 @@ struct ReplayTests {
   @Test(
     "What cannot be sent is refused with its reason",
     arguments: [
-      (#""token":"00""#, "command"), (#""command":3"#, "command is more than 2"), (#""command":"2""#, "whole number"),
-      (#""command":0,"token":"0""#, "token is not hexadecimal"),
-      (#""command":0,"token":"0x""#, "token is not hexadecimal"),
-      (#""command":0,"token":7"#, "token has a value of another type"),
-      (#""command":0,"token":"\#(String(repeating: "00", count: 65_536))""#, "token is longer than 65535"),
+      (#""token":"00""#, "command"), (#""command":3"#, "'command' exceeds 2"), (#""command":"2""#, "whole number"),
+      (#""command":0,"token":"0""#, "'token' is not hexadecimal"),
+      (#""command":0,"token":"0x""#, "'token' is not hexadecimal"),
+      (#""command":0,"token":7"#, "wrong type of value for 'token'"),
+      (#""command":0,"token":"\#(String(repeating: "00", count: 65_536))""#, "'token' exceeds 65535"),
       (#""command":0,"payload_length":3"#, "there is no payload"),
-      (#""command":0,"payload_length":65536"#, "more than 65535"),
-      (#""command":0,"payload":"\#(String(repeating: "x", count: 65_536))""#, "payload is longer than 65535"),
+      (#""command":0,"payload_length":65536"#, "exceeds 65535"),
+      (#""command":0,"payload":"\#(String(repeating: "x", count: 65_536))""#, "'payload' exceeds 65535"),
       (#""command":0,"payload_base64":"AA""#, "not Base64"), (#""command":0,"payload_base64":"A=AA""#, "not Base64"),
       (#""command":0,"payload_base64":"AA==AAAA""#, "not Base64"),
       (#""command":0,"payload_base64":"A!AA""#, "not Base64"),
-      (#""command":2,"priority":256"#, "priority is more than 255"),
-      (#""command":2,"expiration":4294967296"#, "expiration is more"),
-      (#""command":2,"identifier":-1"#, "whole number"), (#""command":2,"time":"yesterday""#, "time is none"),
-      (#""command":2,"time":1"#, "time has a value"), (#""command":2,"items":[[1]]"#, "items is no list"),
-      (#""command":2,"items":[["00",1]]"#, "items is no list"), (#""command":2,"items":{"a":1}"#, "items is no list"),
-      (#""command":2,"items":"x""#, "items has a value"), (#""command":2,"item_order":[256]"#, "item_order is no list"),
-      (#""command":2,"item_order":[[true]]"#, "item_order is no list"), (#""command":2"#, "no JSON"),
+      (#""command":2,"priority":256"#, "'priority' exceeds 255"),
+      (#""command":2,"expiration":4294967296"#, "'expiration' exceeds"),
+      (#""command":2,"identifier":-1"#, "whole number"), (#""command":2,"time":"yesterday""#, "invalid 'time'"),
+      (#""command":2,"time":1"#, "wrong type of value for 'time'"),
+      (#""command":2,"items":[[1]]"#, "'items' is not a list"),
+      (#""command":2,"items":[["00",1]]"#, "'items' is not a list"),
+      (#""command":2,"items":{"a":1}"#, "'items' is not a list"),
+      (#""command":2,"items":"x""#, "wrong type of value for 'items'"),
+      (#""command":2,"item_order":[256]"#, "'item_order' is not a list"),
+      (#""command":2,"item_order":[[true]]"#, "'item_order' is not a list"), (#""command":2"#, "not a JSON object"),
     ])
   func refused(members: String, reason: String) {
-    let line = #"{"type":"notification",\#(members)"# + (reason == "no JSON" ? "" : "}")
+    let line = #"{"type":"notification",\#(members)"# + (reason == "not a JSON object" ? "" : "}")
     do {
       _ = try Records.replay([line])
       Issue.record("\(members.prefix(60)) is taken")

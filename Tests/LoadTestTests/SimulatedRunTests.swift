@@ -223,7 +223,7 @@ struct SimulatedRunTests {
     #expect(outcome.givenUp == .lost(lastError: "Connection refused"))
     #expect(
       outcome.result(Environment()).verdict.reasons?.first
-        == "given up: no connection could be made for 1 s: Connection refused")
+        == "gave up: no connection could be established for 1 s: Connection refused")
     #expect(run.length > .milliseconds(1_500) && run.length < .milliseconds(1_530))
   }
 

@@ -124,7 +124,7 @@ struct TroubleTests {
     }
     let load = try await simulation.loop(plan)
     #expect(try await eventually { try await load.look { $0.tally.failed > 0 } })
-    try #expect(await load.look { $0.lastError } == "TLS handshake not finished after 100 ms")
+    try #expect(await load.look { $0.lastError } == "TLS handshake not completed within 100 ms")
     try await load.end()
     try await listener.close()
     try await group.shutdownGracefully()

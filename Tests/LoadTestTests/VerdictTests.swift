@@ -136,7 +136,7 @@ struct VerdictTests {
     let outcome = try run.run()
     #expect(verdict(outcome).outcome == .failed)
     #expect(verdict(outcome).reasons?.count == 1)
-    #expect(verdict(outcome).reasons?.first?.hasPrefix("what answers is no gateway") == true)
+    #expect(verdict(outcome).reasons?.first?.hasPrefix("the server is not a gateway") == true)
   }
 
   @Test("A sending that may have been accepted stays open when a later one is discarded")
@@ -242,7 +242,7 @@ struct VerdictTests {
     #expect(outcome.books.foreignAnswers > 0)
     #expect(outcome.books.errorResponses.isEmpty && outcome.books.closed[.shutdown] == nil)
     #expect(verdict(outcome).outcome == .failed && verdict(outcome).reasons?.count == 1)
-    #expect(verdict(outcome).reasons?.first?.hasPrefix("what answers is no gateway: it says ") == true)
+    #expect(verdict(outcome).reasons?.first?.hasPrefix("the server is not a gateway: it sent ") == true)
     // Not for as long as the run would have taken.
     #expect(run.length < .seconds(1))
   }

@@ -231,17 +231,17 @@ struct BadPlan: Sendable, CustomTestStringConvertible {
   }
 
   static let all = [
-    BadPlan("at least one token") { $0.tokens = 0 },
-    BadPlan("at least one token") { $0.tokens = .min },
-    BadPlan("a token has 1 to 65535 bytes") { $0.tokenLength = 0 },
-    BadPlan("a token has 1 to 65535 bytes") { $0.tokenLength = 65_536 },
-    BadPlan("257 different tokens of length 1") { ($0.tokens, $0.tokenLength) = (257, 1) },
+    BadPlan("the number of tokens must be at least 1") { $0.tokens = 0 },
+    BadPlan("the number of tokens must be at least 1") { $0.tokens = .min },
+    BadPlan("the length of tokens must be 1 to 65535 bytes") { $0.tokenLength = 0 },
+    BadPlan("the length of tokens must be 1 to 65535 bytes") { $0.tokenLength = 65_536 },
+    BadPlan("fewer than 257 values") { ($0.tokens, $0.tokenLength) = (257, 1) },
     BadPlan("8 bytes or more") { ($0.tokens, $0.tokenLength, $0.faults) = (1, 7, [.invalidToken: 0.1]) },
-    BadPlan("no number 4 among 4") { ($0.segment, $0.segments) = (4, 4) },
-    BadPlan("no number -1") { $0.segment = -1 },
-    BadPlan("among 0") { $0.segments = 0 },
-    BadPlan("no number \(Int.max)") { $0.segment = .max },
-    BadPlan("no command 3") { $0.commands = .init(3) },
+    BadPlan("segment 4 is not in 0..<4") { ($0.segment, $0.segments) = (4, 4) },
+    BadPlan("segment -1 ") { $0.segment = -1 },
+    BadPlan("0..<0") { $0.segments = 0 },
+    BadPlan("segment \(Int.max) ") { $0.segment = .max },
+    BadPlan("unknown command 3") { $0.commands = .init(3) },
     BadPlan("weights of commands") { $0.commands = .init([]) },
     BadPlan("weights of priorities") { $0.priorities = .init([(10, 0)]) },
     BadPlan("weights of expirations") { $0.expirations = .init([(1, 1), (2, -1)]) },
@@ -261,6 +261,6 @@ struct BadPlan: Sendable, CustomTestStringConvertible {
     BadPlan("share of oversize") { $0.faults = [.oversize: -0.1] },
     BadPlan("share of malformed") { $0.faults = [.malformed: 1.1] },
     BadPlan("share of missing-token") { $0.faults = [.missingToken: .nan] },
-    BadPlan("more than 1 together") { $0.faults = [.malformed: 0.6, .oversize: 0.6] },
+    BadPlan("add up to more than 1") { $0.faults = [.malformed: 0.6, .oversize: 0.6] },
   ]
 }

@@ -37,7 +37,7 @@ struct MeasuredByTests {
         _ = try MergingTests.merge(results)
         Issue.record("merged")
       } catch let error as RunResult.MergeError {
-        #expect(error.description.contains("is of apnscope 0.1, whose rates and latencies are of other times"))
+        #expect(error.description.contains("is of apnscope 0.1, whose rates and latencies cover other times"))
       }
     }
   }

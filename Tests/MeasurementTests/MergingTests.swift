@@ -203,8 +203,8 @@ struct MergingTests {
     arguments: [
       (["1/2", "1/2"], ["segments are missing: 2/2", "segments are there more than once, and count as often: 1/2"]),
       (["1/1", "1/1"], ["segments are there more than once, and count as often: all"]),
-      (["1/2", "2/3"], ["1.json is a part of another number of segments than 0.json"]),
-      (["1/2", "half"], ["1.json: 'half' is no segment"]), (["2/1", "1/1"], ["0.json: '2/1' is no segment"]),
+      (["1/2", "2/3"], ["1.json and 0.json have different numbers of segments"]),
+      (["1/2", "half"], ["1.json: 'half' is not a segment"]), (["2/1", "1/1"], ["0.json: '2/1' is not a segment"]),
     ])
   func segments(segments: [String], warnings: [String]) throws {
     var random = SeededGenerator(seed: 2)
@@ -222,7 +222,7 @@ struct MergingTests {
     a.warnings = ["one"]
     b.warnings = ["one", "two"]
     let merged = try Self.merge([a, b])
-    #expect(merged.warnings == ["one", "two", "1.json has another plan than 0.json: rate, seed"])
+    #expect(merged.warnings == ["one", "two", "the plan of 1.json differs from that of 0.json: rate, seed"])
     #expect(merged.environment.hosts == ["here", "there"])
     #expect(merged.environment.host == "here")
     #expect(merged.started == b.started)
@@ -247,7 +247,7 @@ struct MergingTests {
     #expect(merged.verdict.limitedBy == .gateway)
     #expect(merged.verdict.invariants.map(\.holds) == [true, true, true, false, false, true])
     #expect(merged.verdict.invariants[3].name.hasPrefix("0.json: generated ="))
-    #expect(merged.warnings.contains { $0.contains("'speed' is nothing that is measured") })
+    #expect(merged.warnings.contains { $0.contains("unknown metric 'speed'") })
   }
 
   @Test("Other kinds, schemas and units are refused")

@@ -20,13 +20,13 @@ struct ThresholdTests {
   @Test(
     "What is no condition is refused with the reason",
     arguments: [
-      ("send_lag_p99<5", "takes a time, as 500us, 5ms or 2s; '5' has no unit"),
-      ("send_lag_p99<5%", "'5%' is none"), ("accepted_per_s>5ms", "takes a rate"),
+      ("send_lag_p99<5", "takes a time such as 500us, 5ms or 2s; '5' has no unit"),
+      ("send_lag_p99<5%", "'5%' is not one"), ("accepted_per_s>5ms", "takes a rate"),
       ("rejected_rate<1k", "takes a share"),
       ("unknown<1s", "takes a count"), ("max_rss_bytes<many", "takes bytes"),
-      ("send_lag_p99<nan", "takes a time, as 500us, 5ms or 2s; 'nan' is no number"),
+      ("send_lag_p99<nan", "takes a time such as 500us, 5ms or 2s; 'nan' is not a number"),
       ("unknown<inf", "takes a count"), ("unknown<", "takes a count"),
-      ("send_lag_p99<5ms,accepted_per_s>900", "is more than one condition"), ("a<1", "'a' is nothing that is measured"),
+      ("send_lag_p99<5ms,accepted_per_s>900", "is more than one condition"), ("a<1", "unknown metric 'a'"),
       ("send_lag_p99=5ms", "has no < or >"),
     ])
   func refused(expression: String, reason: String) {
@@ -101,10 +101,10 @@ struct ThresholdTests {
     #expect(try passes("send_lag_max>1ms"))
     result.schedule.unsent = 7
     let judged = try Threshold("send_lag_p99<5ms").judge(result)
-    #expect(!judged.passed && judged.reason == "11 of 1000 that were due were never sent")
+    #expect(!judged.passed && judged.reason == "11 of 1000 due notifications were never sent")
     // Of 0.1 send lag does not have them.
     result.measuredBy = nil
-    #expect(try Threshold("send_lag_p99<5ms").judge(result).reason == "11 of 1011 that were due were never sent")
+    #expect(try Threshold("send_lag_p99<5ms").judge(result).reason == "11 of 1011 due notifications were never sent")
   }
 
   @Test("Times of connecting are of the whole run, for most connections are made before the measured phase")

@@ -60,7 +60,7 @@ struct CaptureFileTests {
     file.packet([4])
     let read = try ReadPackets(file.bytes, options: CaptureOptions(maximumPacketLength: 100))
     #expect(read.bytes == [[1, 2, 3]])
-    #expect(read.warnings == ["packet 2 at offset 43 claims 101 bytes, over the limit of 100"])
+    #expect(read.warnings == ["packet 2 at offset 43 claims 101 bytes; the limit is 100"])
   }
 
   @Test("A snoop capture is read") func snoop() throws {

@@ -123,7 +123,7 @@ import Testing
     let text = (lines[..<9] + ["that was all", "really"] + lines[9...]).joined(separator: "\n")
     let read = try Self.read(Array(text.utf8))
     #expect(read.bytes == Array(Self.stream[..<160]))
-    #expect(read.warnings == ["line 10 is not part of a hex dump; 2 such lines were passed over"])
+    #expect(read.warnings == ["line 10 is not part of a hex dump; 2 such lines were skipped"])
   }
 
   @Test(

@@ -29,7 +29,7 @@ struct RunReportTests {
     #expect(page.charts.isEmpty)
     let text = page.markdown().text
     for words in [
-      "Nothing was written", "No connection was attempted", "No error response came", "no series", "no phases",
+      "Nothing was written", "No connection was attempted", "No error responses", "no series", "no phases",
       "does not say where it was made", "gave no warnings",
     ] { #expect(text.contains(words), "\(words)") }
     #expect(!page.html.contains("nan") && !text.contains("inf"))
@@ -155,13 +155,13 @@ struct RunReportTests {
     for value in 0..<10_000 { other.latency.sendLagUs.record(400 + value % 300) }
     let text = text(RunReport(Self.run, baseline: other))
     #expect(text.split(separator: "\n").contains { $0.hasPrefix("| `written_per_s` |") && $0.hasSuffix("| 0.5 |") })
-    #expect(text.contains("One run a side tells no difference from chance"))
+    #expect(text.contains("One run of each side cannot separate a difference from chance"))
     for word in ["better |", "worse |", "✗ ", "\\~"] { #expect(!text.contains(word), "\(word)") }
     var old = other
     old.measuredBy = nil
     let mixed = self.text(RunReport(Self.run, baseline: old))
     #expect(mixed.contains("apnscope from 0.2 on (this run)") && mixed.contains("apnscope 0.1 (baseline)"))
-    #expect(!text.contains("computed in different ways"))
+    #expect(!text.contains("computed differently"))
   }
 
   @Test("The interval of the rate is that of the bins in the measured phase, within this run")
@@ -182,7 +182,7 @@ struct RunReportTests {
     let campaign = text.split(separator: "\n").first { $0.hasPrefix("| A campaign of a million takes |") }
     #expect(campaign?.contains(" to ") == true, "\(campaign ?? "")")
     // What is lost varies by more than the rate.
-    #expect(self.text(RunReport(Self.run)).contains("/s** | – | what was accepted of that; more was lost"))
+    #expect(self.text(RunReport(Self.run)).contains("/s** | – | the accepted part of that; losses exceed"))
     run.rates.basis = .measuredAndDrain
     #expect(self.text(RunReport(run)).contains("/s** | – | over the measured phase and the drain"))
     // The last two of three phases of ten seconds are not measured.
@@ -234,7 +234,7 @@ struct RunReportTests {
   func batchCost() {
     // Its seconds tell F; V might as well be 0, so nothing is concluded.
     let fitted = text(RunReport(Self.run))
-    #expect(fitted.contains("- F, a write: ") && !fitted.contains("can larger batches save"))
+    #expect(fitted.contains("- F, a write: ") && !fitted.contains("larger batches can save"))
     var run = Self.run
     for index in run.series.indices {
       let writes = max(1, run.series[index].written / (1 + index % 8))
@@ -242,7 +242,7 @@ struct RunReportTests {
       run.series[index].cpu = Double(writes) * 12e-6 + Double(run.series[index].written) * 1.5e-6
     }
     let clear = text(RunReport(run))
-    #expect(clear.contains("- F, a write: 12") && clear.contains("can larger batches save"))
+    #expect(clear.contains("- F, a write: 12") && clear.contains("larger batches can save"))
     for index in run.series.indices { run.series[index].cpu = index % 2 == 0 ? 0.1 : 0.9 }
     let unclear = text(RunReport(run))
     #expect(unclear.contains("F and V are not shown: R² is 0") && !unclear.contains("- F, a write: "))
@@ -269,7 +269,7 @@ struct RunReportTests {
     }
     let varying = text(["10s:500.0..500.0/s", "20s:500.0..9000.0/s"])
     #expect(varying.contains("| Written per second | **5,001/s** | – | the mean of all stages"))
-    #expect(varying.contains("asked: 500 to 9,000/s") && varying.contains("Ask for more with `--stage`"))
+    #expect(varying.contains("asked: 500 to 9,000/s") && varying.contains("Request more with `--stage`"))
     #expect(!varying.contains("settle"))
     let even = text(["30s:5000.0..5000.0/s"])
     #expect(even.contains("asked: 5,000/s") && !even.contains("the mean of all stages"))
@@ -310,14 +310,14 @@ struct RunReportTests {
       let recorded = text(speed)
       #expect(recorded.hasPrefix("# Load run: as recorded over 4 connections"))
       #expect(recorded.contains("asked: as recorded;") && recorded.contains("There was never a backlog"))
-      #expect(recorded.contains("Ask for more with `--speed`, or for all that is taken with `--speed max`."))
+      #expect(recorded.contains("Request more with `--speed`, or for all that is taken with `--speed max`."))
       #expect(recorded.contains("| – | the mean of the recording, whose own rate changes, so it has no interval"))
       #expect(!recorded.contains("settle") && !recorded.contains("`--rate`"))
     }
     #expect(text(.text("0.5")).contains("asked: 0.5 times as fast as recorded;"))
     let fast = text(.text("max"))
     #expect(fast.contains("asked: a recording as fast as taken;") && fast.contains("batch means of"))
-    #expect(!fast.contains("Ask for more") && !fast.contains("never a backlog"))
+    #expect(!fast.contains("Request more") && !fast.contains("never a backlog"))
   }
 
   @Test("A merged result is not measured by the rate and the connections of one of its parts")

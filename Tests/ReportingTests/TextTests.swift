@@ -78,7 +78,7 @@ struct TextTests {
         notifications  0
 
         findings
-          first packet  what
+          first packet  finding
                      -  nothing was read
 
         """)

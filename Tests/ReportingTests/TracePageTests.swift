@@ -8,7 +8,7 @@ struct TracePageTests {
   @Test("Nothing at all has a page, in both forms")
   func empty() {
     let page = TracePage(TraceReport()).page
-    #expect(page.html.contains("Nothing was read, so that nothing is known of it."))
+    #expect(page.html.contains("Nothing was read, so this is unknown."))
     #expect(problem(inXML: page.sections.map { $0.blocks.map(\.html).joined() }.joined()) == nil)
     #expect(page.markdown().text.hasPrefix("# Trace: records\n"))
     var answered = TraceReport()
@@ -16,7 +16,7 @@ struct TracePageTests {
     #expect(TracePage(answered).page.html.contains("No notification is in the trace."))
   }
 
-  private static let praise = "There is nothing that is worth a look"
+  private static let praise = "No findings: no error"
 
   private func text(_ change: (inout TraceReport) -> Void) -> String {
     var report = TraceReport()
@@ -27,7 +27,7 @@ struct TracePageTests {
     return TracePage(report).page.markdown().text
   }
 
-  /// A capture of a web server: "There is nothing that is worth a look: no error, no loss, no damage."
+  /// A capture of a web server: "No findings: no error, no loss, no damage."
   @Test("All is well only where all was read and every fate is known")
   func verdict() {
     let good = text { _ in }
@@ -61,7 +61,7 @@ struct TracePageTests {
       let text = text(change)
       #expect(!text.contains(Self.praise) && !text.contains("nothing was lost"), "\(name)")
     }
-    #expect(text(changes[0].1).contains("Nothing of the protocol was read"))
+    #expect(text(changes[0].1).contains("No APNs traffic was found"))
   }
 
   @Test("No more are told to be sent again than were discarded")

@@ -162,7 +162,7 @@ import Testing
     try withFile(bytes) { path in
       let whole = try SecretsFile.read(path, maximumLength: 200_000)
       #expect(whole == bytes)
-      #expect(throws: SecretsError("is longer than 199999 bytes")) {
+      #expect(throws: SecretsError("exceeds 199999 bytes")) {
         try SecretsFile.read(path, maximumLength: 199_999)
       }
     }
@@ -178,7 +178,7 @@ import Testing
       try SecretsFile.read("/tmp", maximumLength: 1)
     }
     // Endless, and the limit holds.
-    #expect(throws: SecretsError("is longer than 1000000 bytes")) {
+    #expect(throws: SecretsError("exceeds 1000000 bytes")) {
       try SecretsFile.read("/dev/zero", maximumLength: 1_000_000)
     }
   }

@@ -176,7 +176,7 @@ struct EndTests {
     pair.loop.advanceTime(by: .milliseconds(1_499))
     #expect(pair.server.observer.errors == [])
     pair.loop.advanceTime(by: .milliseconds(1))
-    #expect(pair.server.observer.errorText == "TLS handshake not finished after 1500 ms")
+    #expect(pair.server.observer.errorText == "TLS handshake not completed within 1500 ms")
     #expect(pair.server.observer.errors.first?.kind == .handshake)
     #expect(pair.server.wire.closes == [.all])
     #expect(pair.server.observer.events.last == .inactive)

@@ -240,7 +240,7 @@ struct IdentityDirectoryTests {
       let key = try url.text(of: "ca.key")
       try FileManager.default.removeItem(at: url.appending(path: "ca.key"))
       #expect(
-        expectError(.file) { try directory.issue(order) }.hasPrefix("\(url.path)/ca.key: is missing; without it "))
+        expectError(.file) { try directory.issue(order) }.hasPrefix("\(url.path)/ca.key: not found; it is needed "))
       try url.write(String(decoding: try other.identity.keyPEM(), as: UTF8.self), "ca.key")
       #expect(
         expectError(.credentials) { try directory.issue(order) }
@@ -291,7 +291,7 @@ struct IdentityDirectoryTests {
       ("naïve", "characters"), (".hidden", "begins"), ("-rf", "begins"), ("ca", "name of a file"),
       ("gateway", "name of a file"), ("crl", "name of a file"), ("com.example.revoked", "ends with .revoked"),
       ("com.example.expired", "ends with .expired"), ("com.example.combined", "ends with .combined"),
-      (String(repeating: "a", count: 129), "128 are the most"),
+      (String(repeating: "a", count: 129), "the limit is 128"),
     ])
   func badTopic(topic: String, reason: String) throws {
     try withTemporaryFolder { folder in

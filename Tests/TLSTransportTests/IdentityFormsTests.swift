@@ -112,7 +112,7 @@ struct IdentityFormsTests {
       ] {
         let message = expectError(.configuration) { try directory.issue(Self.order { $0.authorityName = other }) }
         #expect(
-          message.hasPrefix("\(directory.path)/ca.pem: is called O=Apple Inc.,OU=apnscope throw-away"), "\(message)")
+          message.hasPrefix("\(directory.path)/ca.pem: is named O=Apple Inc.,OU=apnscope throw-away"), "\(message)")
       }
     }
     try inDirectory { directory, _, _ in
@@ -153,7 +153,7 @@ struct IdentityFormsTests {
       #expect(try url.text(of: "gateway.key") == named)
       for name in ["", "a b", "a,DNS:b", "-a", ".a", "ü", "*", String(repeating: "a", count: 254)] {
         let message = expectError(.configuration) { try directory.issue(Self.order { $0.serverNames = [name] }) }
-        #expect(message == "'\(name)' is neither a host's name nor an IP address")
+        #expect(message == "'\(name)' is neither a host name nor an IP address")
       }
     }
   }

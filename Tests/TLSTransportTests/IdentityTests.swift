@@ -131,7 +131,7 @@ struct IdentityTests {
       let large = try folder.write(String(repeating: " ", count: 1 << 20) + "\n", "large.pem")
       for (path, reason) in [
         (missing, "No such file or directory"), (folder.path, "Is a directory"),
-        (large, "is longer than 1 MiB, which no certificate or key is"),
+        (large, "exceeds 1 MiB, too long for a certificate or key"),
       ] {
         for make in [
           { try Identity(certificateFile: path) }, { try Identity(file: path) }, { try Identity(pkcs12File: path) },

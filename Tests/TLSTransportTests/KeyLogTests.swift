@@ -58,7 +58,7 @@ struct KeyLogTests {
       try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "keys.log")
       let log = try KeyLogFile(path: path)
       #expect(try folder.mode(of: "keys.log") == 0o644)
-      #expect(log.warning?.hasPrefix("\(path): others may use this file, whose mode is 644") == true)
+      #expect(log.warning?.hasPrefix("\(path): the file is accessible to others (mode 644)") == true)
       #expect(try KeyLogFile(path: "/dev/null").warning == nil)
       log.append("CLIENT_RANDOM 00 11")
       let again = try KeyLogFile(path: path)

@@ -69,7 +69,7 @@ struct PKCS12Tests {
       let key = folder.appending(path: "provider.pem").path
       #expect(
         expectError(.credentials) { try Identity(file: file, keyFile: key) }
-          == "\(file): is PKCS#12, which has its key inside; the key file \(key) does not go with it")
+          == "\(file): is PKCS#12, which contains its key; remove the key file \(key)")
       let bytes = try Data(contentsOf: URL(filePath: file))
       for length in [1, 2, 40, bytes.count / 2, bytes.count - 1] {
         try bytes.prefix(length).write(to: URL(filePath: file))

@@ -1,12 +1,12 @@
 import Bytes
 
 extension RecordFramer {
-  /// A damaged region longer than this is reported in parts, so that what a search holds stays bounded.
+  /// A damaged region longer than this is reported in parts, so the memory of a search stays bounded.
   @inlinable static var longestRegion: Int { 1 << 16 }
 
   // MARK: gaps and the end
 
-  /// Notes that `length` bytes from `offset` are missing; then `nextFound` tells what became of what was kept.
+  /// Notes that `length` bytes from `offset` are missing; then `nextFound` returns the results for kept bytes.
   @inlinable
   public mutating func gap(at offset: Int, length: Int) {
     var findings = takeFindings()
@@ -41,7 +41,7 @@ extension RecordFramer {
     return false
   }
 
-  /// Explains what is left: whole records inside it are still found, the rest is named. Then ask `nextFound`.
+  /// Resolves kept bytes: complete records in them are still found, the rest is damage. Then call `nextFound`.
   @inlinable
   public mutating func finish() {
     var findings = takeFindings()
@@ -51,7 +51,7 @@ extension RecordFramer {
     handOut(findings)
   }
 
-  /// What was not handed out yet; the state is the one that follows it then.
+  /// Results not handed out yet; the state is then the one after them.
   @inlinable
   mutating func takeFindings() -> Findings {
     guard case .found(let findings, let next) = state else { return Findings() }
@@ -74,7 +74,7 @@ extension RecordFramer {
     case .between, .found: return
     case .within(_, let latest):
       mark = latest
-      // The record's length may be what is damaged, so look for others inside it.
+      // The length of the record may be damaged, so search for others inside it.
       var search = Search(cause)
       search.cursor = 1
       search.marks = [(start + kept.count, latest)]
@@ -125,7 +125,7 @@ extension RecordFramer {
     return nextFound()
   }
 
-  /// Explains as much of `kept` as can be, and sets the state for the rest, which is what is kept then.
+  /// Resolves as much of `kept` as possible, and sets the state for the rest, which stays in `kept`.
   @inlinable
   mutating func explain(_ begun: Search, atEnd: Bool, into findings: inout Findings) {
     let (buffer, marks) = (kept, begun.marks)
@@ -170,7 +170,7 @@ extension RecordFramer {
     keep(buffer, from: position, search, needed: needed, marks)
   }
 
-  /// Boundaries are lost at a place of `kept`, which is no record's beginning itself.
+  /// Boundaries are lost at a position in `kept` that is not the beginning of a record.
   @inlinable
   func lost(_ cause: DamageCause, after position: Int) -> Search {
     var search = Search(cause)
@@ -178,7 +178,7 @@ extension RecordFramer {
     return search
   }
 
-  /// Drops what is explained, and sets the state for the rest.
+  /// Drops resolved bytes, and sets the state for the rest.
   @inlinable
   mutating func keep(
     _ buffer: [UInt8], from position: Int, _ search: Search?, needed: Int, _ marks: [(end: Int, mark: Mark)]
@@ -213,7 +213,7 @@ extension RecordFramer {
         if atEnd && place == buffer.byteCount { search.cursor = buffer.byteCount }
       }
     }
-    // The bytes before `from` belong to records and are no part of what is searched.
+    // The bytes before `from` belong to records and are not searched.
     let region = buffer.extracting(from..<buffer.byteCount)
     let beginsBetween = search.cause.beginsBetween
     var candidate = max(search.cursor, from)
@@ -246,7 +246,7 @@ extension DamageCause {
   @inlinable
   var insideRecords: DamageCause { if case .streamEnd = self { .malformed(.incomplete) } else { self } }
 
-  /// What is searched began where a record ended: only a gap, or the captured beginning, cuts records.
+  /// The search began at the end of a record: only a gap, or the captured beginning, cuts records.
   @inlinable
   var beginsBetween: Bool {
     switch self {

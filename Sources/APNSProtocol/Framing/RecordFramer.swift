@@ -12,9 +12,9 @@ import Bytes
 /// time, and around it `endOfRecord`, `keepBeginning` and `completeBeginning` are the ways that cost least; each of them
 /// says when it is not its turn, and `next` always goes on from there.
 ///
-/// Memory: what a record may be long by the grammar's limits, and in a search at most 64 KiB more.
+/// Memory: the longest record of the grammar's limits, and in a search at most 64 KiB more.
 public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
-  /// What comes next in the stream.
+  /// The next step in the stream.
   public enum Step {
     /// A record at this place of the bytes that are being read.
     case record(Range<Int>)
@@ -31,12 +31,12 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   enum State: Sendable {
     /// The next byte begins a record; nothing is kept.
     case between
-    /// `kept` begins a record, which needs so many bytes before it is worth looking again; or it is all of it, as
-    /// `assembled`, until that is dropped. The mark is the latest piece's.
+    /// `kept` begins a record, which needs this many bytes before the next check; or it is complete, as `assembled`,
+    /// until that is dropped. The mark is that of the latest piece.
     case within(needed: Int, mark: Mark)
-    /// Boundaries are lost; `kept` is what is searched.
+    /// Boundaries are lost; `kept` is searched.
     indirect case searching(Search)
-    /// Kept bytes were explained; what was found in them is handed out first.
+    /// Kept bytes were resolved; their results are handed out first.
     indirect case found(Findings, then: State)
   }
 
@@ -54,7 +54,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     init(_ cause: DamageCause) { self.cause = cause }
   }
 
-  /// What was found in kept bytes, in its order, from `head` on.
+  /// The results for kept bytes, in order, from `head` on.
   @usableFromInline
   struct Findings: Sendable {
     @usableFromInline enum Element: Sendable {
@@ -83,8 +83,8 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   /// Bytes not yet explained. Its memory is used again for the next record that comes in pieces.
   @usableFromInline var kept: [UInt8] = []
   @usableFromInline var keptStart = 0
-  /// Nothing was damaged or missing since the captured beginning: a record is what its lengths say, as it is for whoever
-  /// receives the stream, however unlikely it looks.
+  /// Nothing was damaged or missing since the captured beginning: records are taken by their lengths, as by the
+  /// receiver, even if they look unlikely.
   @usableFromInline var isCertain: Bool
   @usableFromInline var sawUnreadable = false
 
@@ -99,7 +99,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   @inlinable public var grammar: Grammar { heldGrammar }
   /// Stream offset of the first byte that is kept.
   @inlinable public var start: Int { keptStart }
-  /// Bytes came that are no record where one was expected.
+  /// Bytes that are not a record where one was expected.
   @inlinable public var hasSeenUnreadable: Bool { sawUnreadable }
 
   /// Boundaries are known, nothing is kept and nothing waits to be handed out.
@@ -108,8 +108,8 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
 
   // MARK: bytes
 
-  /// The end of the record that begins at `position`, if boundaries are known and it is there whole; otherwise `nil`,
-  /// and `next` tells what is the matter. The hot path: no copy, and nothing is written.
+  /// The end of the record that begins at `position`, if boundaries are known and it is complete; otherwise `nil`, and
+  /// `next` handles it. The hot path: no copy, and nothing is written.
   @inlinable @inline(__always)
   public mutating func endOfRecord(_ bytes: RawSpan, at position: Int) -> Int? {
     guard case .between = state, position < bytes.byteCount,
@@ -124,7 +124,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     return end
   }
 
-  /// Keeps the beginning of a record that `bytes` do not end; `false` when that is not what stands there.
+  /// Keeps the beginning of a record that is incomplete in `bytes`; `false` if there is none.
   @inlinable @inline(__always)
   public mutating func keepBeginning(_ bytes: RawSpan, at position: Int, offset: Int, mark: Mark) -> Bool {
     guard isStraight, case .incomplete(let needed) = heldGrammar.extent(bytes, position) else { return false }
@@ -228,7 +228,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     state = .between
   }
 
-  /// What a gap or the end made known; `.done` when that is all.
+  /// The next result of a gap or the end; `.done` after the last.
   @inlinable
   public mutating func nextFound() -> Step {
     guard case .found(var findings, let next) = state else { return .done }
@@ -237,9 +237,9 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     return first
   }
 
-  // MARK: what was never a record
+  // MARK: unreadable streams
 
-  /// All that the stream has held so far, if that is so many bytes and none of them belongs to a record.
+  /// All bytes of the stream so far, if it has exactly this many and none belongs to a record.
   @inlinable
   public func unreadable(ofLength length: Int) -> (bytes: [UInt8], mark: Mark)? {
     guard case .searching(let search) = state, start == 0, kept.count == length, let mark = search.marks.last?.mark
@@ -273,7 +273,7 @@ extension RecordFramer {
     }
   }
 
-  /// Takes what a gap or the end made known.
+  /// Reads the results of a gap or the end.
   @inlinable
   public mutating func readFound(
     _ record: (RawSpan, _ offset: Int, Mark) -> Void, damage: (StreamDamage<Mark>) -> Void

@@ -2,7 +2,7 @@
 public enum Plausibility: Sendable {
   case yes
   case no
-  /// Cannot be told before more bytes are there.
+  /// Unknown until more bytes arrive.
   case needsMore
 }
 
@@ -11,8 +11,8 @@ public protocol RecordGrammar: Sendable {
   /// How far the record at `offset` reaches, believing its header.
   func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent
 
-  /// Whether a complete record deserves belief although nothing but its position vouches for it. `rest` is what follows
-  /// it, as far as it is there.
+  /// Whether a complete record is credible without known boundaries. `rest` are the bytes after it, as far as
+  /// available.
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool
 
   /// Whether a record's header can stand at `offset`, where one is expected.

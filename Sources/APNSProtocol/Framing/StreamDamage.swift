@@ -1,6 +1,6 @@
 /// Why bytes belong to no whole record.
 public enum DamageCause: Sendable {
-  /// They are no record.
+  /// They are not a record.
   case malformed(ParseError.Problem)
   /// They belong to a record of which other bytes are missing.
   case cut

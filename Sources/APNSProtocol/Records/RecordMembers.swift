@@ -1,6 +1,6 @@
 import Bytes
 
-/// Why a line is no record of `apnscope decode`, or none that can be used.
+/// Why a line is not a usable record of `apnscope decode`.
 public struct RecordError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
   package init(_ description: String) { self.description = description }
@@ -29,13 +29,13 @@ package struct RecordMembers: ~Escapable {
     guard start < line.byteCount else { return nil }
     // Whatever follows is then known to be well-formed.
     guard line.byte(at: start) == UInt8(ascii: "{"), JSONText.scan(line) != .invalid else {
-      throw RecordError("it is no JSON object")
+      throw RecordError("not a JSON object")
     }
     self.line = line
     offset = start + 1
   }
 
-  /// The next member; `nil` behind the last.
+  /// The next member; `nil` after the last.
   package mutating func next() -> Member? {
     skip(to: UInt8(ascii: "\""))
     guard offset < line.byteCount else { return nil }
@@ -72,20 +72,20 @@ package struct RecordMembers: ~Escapable {
   package func number(_ member: Member, _ name: StaticString, most: Int = 999_999_999_999) throws(RecordError) -> Int {
     var value = 0
     guard member.kind == .number || member.kind == .literal || member.kind == .string else {
-      throw RecordError("\(name) has a value of another type")
+      throw RecordError("wrong type of value for '\(name)'")
     }
-    guard member.kind == .number, member.value.count <= 18 else { throw RecordError("\(name) is no whole number") }
+    guard member.kind == .number, member.value.count <= 18 else { throw RecordError("'\(name)' is not a whole number") }
     for offset in member.value {
-      guard Self.isDigit(line.byte(at: offset)) else { throw RecordError("\(name) is no whole number") }
+      guard Self.isDigit(line.byte(at: offset)) else { throw RecordError("'\(name)' is not a whole number") }
       value = value * 10 + Int(line.byte(at: offset) - UInt8(ascii: "0"))
     }
-    guard value <= most else { throw RecordError("\(name) is more than \(most)") }
+    guard value <= most else { throw RecordError("'\(name)' exceeds \(most)") }
     return value
   }
 
   /// Throws unless it is a string.
   package func string(_ member: Member, _ name: StaticString) throws(RecordError) -> Range<Int> {
-    guard member.kind == .string else { throw RecordError("\(name) has a value of another type") }
+    guard member.kind == .string else { throw RecordError("wrong type of value for '\(name)'") }
     return member.value
   }
 
@@ -122,7 +122,7 @@ package struct RecordMembers: ~Escapable {
   }
 }
 
-/// What a record is.
+/// The kind of a record.
 package struct RecordKind {
   /// The number of the records' contract that is understood.
   package static let schema = 1
@@ -141,7 +141,7 @@ package struct RecordKind {
     -> Bool
   {
     if members.isName("type", of: member) {
-      if member.kind == .structure { throw RecordError("type has a value of another type") }
+      if member.kind == .structure { throw RecordError("wrong type of value for 'type'") }
       guard member.kind == .string else { return true }
       hasType = true
       isNotification = members.isText("notification", member.value)
@@ -156,9 +156,9 @@ package struct RecordKind {
 
   /// Throws when it was no record, or one of another contract.
   package func check() throws(RecordError) {
-    guard hasType else { throw RecordError("it is no record: it has no type") }
+    guard hasType else { throw RecordError("not a record: missing field 'type'") }
     if isCapture, let schema, schema != Self.schema {
-      throw RecordError("records of schema \(schema); this apnscope knows schema \(Self.schema)")
+      throw RecordError("unsupported schema \(schema) of records; this apnscope reads schema \(Self.schema)")
     }
   }
 }

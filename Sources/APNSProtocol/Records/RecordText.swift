@@ -2,7 +2,7 @@ import Bytes
 
 /// What strings of records stand for.
 package enum RecordText {
-  /// Writes the bytes that hexadecimal digits stand for; `false` when they are none.
+  /// Writes the bytes of hexadecimal digits; `false` for other characters.
   package static func write(hex text: RawSpan, into output: inout ByteWriter) -> Bool {
     guard text.byteCount.isMultiple(of: 2) else { return false }
     output.reserve(text.byteCount / 2)
@@ -24,7 +24,7 @@ package enum RecordText {
     }
   }
 
-  /// Writes the bytes that Base64 with padding (RFC 4648 §4) stands for; `false` when it is none.
+  /// Writes the bytes of Base64 with padding (RFC 4648 §4); `false` for invalid text.
   package static func write(base64 text: RawSpan, into output: inout ByteWriter) -> Bool {
     guard text.byteCount.isMultiple(of: 4) else { return false }
     var offset = 0
@@ -62,8 +62,8 @@ package enum RecordText {
 }
 
 extension RecordText {
-  /// Writes JSON text in which control characters that stand as `\u009b` are characters again, from the first on, until
-  /// it is so many bytes shorter.
+  /// Writes JSON text in which control characters escaped as `\u009b` are unescaped, from the first on, until it is
+  /// shorter by the given number of bytes.
   package static func write(restoringControlsOf text: RawSpan, bytesLess excess: Int, into output: inout ByteWriter) {
     var excess = excess
     var offset = 0

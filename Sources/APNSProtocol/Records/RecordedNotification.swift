@@ -1,12 +1,12 @@
 import Bytes
 
-/// The notification of one record: where its fields stand in the line, from which its frame is made again.
+/// The notification of one record: the positions of its fields in the line, from which its frame is encoded again.
 package struct RecordedNotification {
   /// UNIX nanoseconds; `nil` when the trace had no times.
   package private(set) var time: Int64?
   /// 0 when the record has none.
   package private(set) var connection = 0
-  /// The items of its frame did not fit, so that what is recorded of it is not all there was.
+  /// The items of its frame were bad, so the record is incomplete.
   package private(set) var isMalformed = false
   private var command: UInt8?
   private var hasIdentifier = false
@@ -21,7 +21,7 @@ package struct RecordedNotification {
 
   private enum Payload { case json, base64 }
 
-  /// What was made of it.
+  /// The encoded frame.
   package struct Frame {
     /// Where in the frame its identifier stands; `nil` when it has none.
     package var identifierOffset: Int?
@@ -29,8 +29,8 @@ package struct RecordedNotification {
     package var tokenLength: Int
   }
 
-  /// White space that the record does not have goes in front of the payload's last byte and not behind it, so that an
-  /// object still ends with its bracket.
+  /// Missing white space is inserted before the last byte of the payload, so that an object still ends with its
+  /// bracket.
   package var padsInside = false
 
   package init() {}
@@ -38,7 +38,7 @@ package struct RecordedNotification {
   package mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError) {
     if members.isName("time", of: member) {
       time = RFC3339.nanoseconds(members.line.extracting(try members.string(member, "time")))
-      if time == nil { throw RecordError("time is none as 2015-09-16T01:02:03.123456789Z") }
+      if time == nil { throw RecordError("invalid 'time'; expected RFC 3339, e.g. 2015-09-16T01:02:03.123456789Z") }
     } else if members.isName("connection", of: member) {
       connection = try members.number(member, "connection")
     } else if members.isName("command", of: member) {
@@ -63,10 +63,10 @@ package struct RecordedNotification {
     } else if members.isName("problem", of: member) {
       isMalformed = true
     } else if members.isName("items", of: member) {
-      guard member.kind == .structure else { throw RecordError("items has a value of another type") }
+      guard member.kind == .structure else { throw RecordError("wrong type of value for 'items'") }
       items = try UnusualItems.items(members.line.extracting(member.value))
     } else if members.isName("item_order", of: member) {
-      guard member.kind == .structure else { throw RecordError("item_order has a value of another type") }
+      guard member.kind == .structure else { throw RecordError("wrong type of value for 'item_order'") }
       order = try UnusualItems.order(members.line.extracting(member.value))
     }
   }
@@ -79,15 +79,15 @@ package struct RecordedNotification {
   package func encode(_ line: RawSpan, into output: inout ByteWriter, scratch: inout ByteWriter) throws(RecordError)
     -> Frame
   {
-    guard let command else { throw RecordError("a notification has a command, and this has none") }
+    guard let command else { throw RecordError("not a notification: missing field 'command'") }
     scratch.removeAll()
     if let token, !RecordText.write(hex: line.extracting(token), into: &scratch) {
-      throw RecordError("token is not hexadecimal")
+      throw RecordError("'token' is not hexadecimal")
     }
     let tokenLength = scratch.count
-    guard tokenLength <= 65_535 else { throw RecordError("token is longer than 65535 bytes") }
+    guard tokenLength <= 65_535 else { throw RecordError("'token' exceeds 65535 bytes") }
     let hasPayload = try writePayload(line, into: &scratch)
-    guard scratch.count - tokenLength <= 65_535 else { throw RecordError("payload is longer than 65535 bytes") }
+    guard scratch.count - tokenLength <= 65_535 else { throw RecordError("'payload' exceeds 65535 bytes") }
     let token = scratch.bytes.extracting(0..<tokenLength)
     let payload = scratch.bytes.extracting(tokenLength..<scratch.count)
     let start = output.count
@@ -116,14 +116,16 @@ package struct RecordedNotification {
 
   /// Returns whether there is one, which may be empty.
   ///
-  /// A record may have less white space than the payload had: so that its length stays, spaces are put behind it. And it
-  /// may have control characters escaped that the payload had as they are: they become so again while it is too long.
+  /// A record may have less white space than the payload: spaces are added to keep its length. It may have escaped
+  /// control characters: they are unescaped while the text is too long.
   private func writePayload(_ line: RawSpan, into output: inout ByteWriter) throws(RecordError) -> Bool {
     let start = output.count
     switch payload {
     case .none:
       guard let payloadLength else { return false }
-      guard payloadLength == 0 else { throw RecordError("payload_length is \(payloadLength), and there is no payload") }
+      guard payloadLength == 0 else {
+        throw RecordError("'payload_length' is \(payloadLength), but there is no payload")
+      }
       return true
     case .some((.json, let text)):
       JSONText.writeCompact(line.extracting(text), into: &output)
@@ -135,7 +137,7 @@ package struct RecordedNotification {
       }
     case .some((.base64, let text)):
       guard RecordText.write(base64: line.extracting(text), into: &output) else {
-        throw RecordError("payload_base64 is not Base64")
+        throw RecordError("'payload_base64' is not Base64")
       }
       return true
     }
@@ -168,7 +170,7 @@ package struct RecordedNotification {
         all.append(others.remove(at: index))
       }
     }
-    // What the order does not tell of, if the record does not agree with itself.
+    // Items that the order does not list, if the record is inconsistent.
     let rest = known.sorted { $0.key < $1.key }.map { FrameItem(id: .init(rawValue: $0.key), data: $0.value) }
     return all + rest + others
   }
@@ -182,11 +184,11 @@ private enum UnusualItems {
     var values = ListValues(text)
     while let value = values.next() {
       guard case .number(let id) = value, let id = UInt8(exactly: id), case .text(let range) = values.next() else {
-        throw RecordError("items is no list of pairs as [6,\"00ff\"]")
+        throw RecordError("'items' is not a list of pairs such as [6,\"00ff\"]")
       }
       var data = ByteWriter(capacity: range.count / 2)
       guard RecordText.write(hex: text.extracting(range), into: &data), data.count <= 65_535 else {
-        throw RecordError("items is no list of pairs as [6,\"00ff\"]")
+        throw RecordError("'items' is not a list of pairs such as [6,\"00ff\"]")
       }
       items.append(FrameItem(id: .init(rawValue: id), data: Array(copying: data.bytes)))
     }
@@ -199,7 +201,7 @@ private enum UnusualItems {
     var values = ListValues(text)
     while let value = values.next() {
       guard case .number(let number) = value, let id = UInt8(exactly: number) else {
-        throw RecordError("item_order is no list of item ids")
+        throw RecordError("'item_order' is not a list of item ids")
       }
       order.append(id)
     }

@@ -18,7 +18,7 @@ package enum JSONLayout {
   package static func withNumbersInLine(_ text: [UInt8]) -> [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(text.count / 2)
-    // What was read and not yet copied begins here.
+    // Start of the bytes that are read but not copied yet.
     var start = 0
     var offset = 0
     while offset < text.count {
@@ -50,7 +50,7 @@ package enum JSONLayout {
     return output
   }
 
-  /// The place behind a string that begins at `offset`.
+  /// The offset after a string that begins at `offset`.
   private static func endOfString(_ text: [UInt8], _ offset: Int) -> Int {
     var offset = offset + 1
     while offset < text.count, text[offset] != UInt8(ascii: "\"") {

@@ -1,6 +1,6 @@
 import APNSProtocol
 
-/// The records of a trace that are there, against those that its summary and its connections tell of.
+/// Compares the records present in a trace with the counts of its summary and its connections.
 struct RecordCensus {
   /// Records by type; of connections those that have ended.
   var found = SummaryRecord()
@@ -36,12 +36,12 @@ struct RecordCensus {
       ("notifications", found.notifications, max(told.notifications, toldByConnections.notifications)),
       ("error responses", found.errorResponses, max(told.errorResponses, toldByConnections.errorResponses)),
       ("feedback tuples", found.feedbackTuples, max(told.feedbackTuples, toldByConnections.feedbackTuples)),
-      ("gaps", found.gaps, told.gaps), ("malformed stretches and frames", found.malformed, told.malformed),
+      ("gaps", found.gaps, told.gaps), ("malformed ranges and frames", found.malformed, told.malformed),
     ]
     var parts = counts.filter { $0.1 < $0.2 }.map { "\($0.1) of \($0.2) \($0.0)" }
-    if summaries == 0 { parts.append("no summary, so that more may be missing") }
+    if summaries == 0 { parts.append("no summary, so more records may be missing") }
     guard !parts.isEmpty else { return nil }
-    return "The records are partial: there are only \(parts.joined(separator: ", ")). What is told is of these."
+    return "The records are incomplete: they have only \(parts.joined(separator: ", ")). What is told is of these."
   }
 }
 
@@ -62,7 +62,7 @@ struct InferredFates {
     if !isShutdown { rejected += 1 }
   }
 
-  /// They add up to the notifications that are there, or to those that the response counts, when these are more.
+  /// They add up to the notifications present, or to the count of the response if that is higher.
   func fates(of notifications: Int) -> ProviderSession.Fates {
     var fates = ProviderSession.Fates()
     if named >= 0 {

@@ -36,20 +36,20 @@ struct RecordFields {
     String(decoding: Array(copying: line.extracting(range)), as: UTF8.self)
   }
 
-  /// A whole number; `nil` when there is none of this name.
+  /// A whole number; `nil` if the field is missing.
   func number(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int? {
     guard let text = numbers[name] else {
-      if texts[name] != nil || lists[name] != nil { throw RecordError("\(name) has a value of another type") }
+      if texts[name] != nil || lists[name] != nil { throw RecordError("wrong type of value for '\(name)'") }
       return nil
     }
-    guard let value = Int(text), value >= 0 else { throw RecordError("\(name) is no whole number") }
-    guard value <= most else { throw RecordError("\(name) is more than \(most)") }
+    guard let value = Int(text), value >= 0 else { throw RecordError("'\(name)' is not a whole number") }
+    guard value <= most else { throw RecordError("'\(name)' exceeds \(most)") }
     return value
   }
 
   /// The same for one that every such record has.
   func required(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int {
-    guard let value = try number(name, most: most) else { throw RecordError("it has no \(name)") }
+    guard let value = try number(name, most: most) else { throw RecordError("missing field '\(name)'") }
     return value
   }
 
@@ -61,7 +61,7 @@ struct RecordFields {
   func time(_ name: String) throws(RecordError) -> Timestamp {
     guard let text = texts[name] else { return .none }
     guard let nanoseconds = RFC3339.nanoseconds(Array(text.utf8).rawBytes) else {
-      throw RecordError("\(name) is none as 2015-09-16T01:02:03.123456789Z")
+      throw RecordError("invalid '\(name)'; expected RFC 3339, e.g. 2015-09-16T01:02:03.123456789Z")
     }
     return Timestamp(nanoseconds: nanoseconds)
   }

@@ -7,9 +7,9 @@ import TLSFoundation
 /// Reads records back: the lines that `JSONLinesWriter` writes (Documentation/records.md) go into a sink as if they came
 /// from the dissector.
 ///
-/// The lines are needed twice. An error response stands behind all notifications of its connection, but what it says
-/// holds from when it came; and a connection's first packet is told in its last record. So `scan(_:)` takes every line
-/// first, and `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
+/// The lines are needed twice. An error response comes after all notifications of its connection, but takes effect when
+/// it arrived; and the first packet of a connection is in its last record. So `scan(_:)` takes every line first, and
+/// `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
 public struct RecordReader: ~Copyable {
   public struct Limits: Sendable {
     /// Error responses, and connections' times, that the first pass remembers; further ones take effect where their
@@ -27,7 +27,7 @@ public struct RecordReader: ~Copyable {
   static let mostBytes = 1 << 36
 
   private let limits: Limits
-  /// By file: `capture` records divide the lines into files, whose packets are counted anew.
+  /// By file: `capture` records divide the lines into files, whose packets are numbered separately.
   private var files = [File()]
   private var file = 0
   private var remembered = 0
@@ -46,7 +46,7 @@ public struct RecordReader: ~Copyable {
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
-  /// Totals: those that the records tell of, where some of them are missing.
+  /// Totals, from counts in records where records are missing.
   public private(set) var summary = SummaryRecord()
   private var census = RecordCensus()
   /// Records whose type is not known, which are passed over.
@@ -75,14 +75,14 @@ public struct RecordReader: ~Copyable {
     var ranges: [FateRecord] = []
   }
 
-  /// What is missing of the records, in a sentence; `nil` when nothing is known to be. Ask when `finish(into:)` was called.
+  /// A sentence about missing records; `nil` if none are known to be missing. Valid after `finish(into:)`.
   public var missing: String? { census.missing }
 
   public init(limits: Limits = Limits()) { self.limits = limits }
 
   // MARK: first pass
 
-  /// Takes a line of the first pass. What is wrong with it is told by `read(_:into:)`.
+  /// Takes a line of the first pass. `read(_:into:)` reports its errors.
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
     case "capture":
@@ -131,7 +131,7 @@ public struct RecordReader: ~Copyable {
   public mutating func read(_ line: RawSpan, into sink: inout some RecordSink) throws(RecordError) {
     if Self.firstType(of: line) == "notification" { return try notification(line, &sink) }
     guard let fields = try Self.fields(line) else { return }
-    guard let type = fields.text("type") else { throw RecordError("it is no record: it has no type") }
+    guard let type = fields.text("type") else { throw RecordError("not a record: missing field 'type'") }
     switch type {
     case "notification": try notification(line, &sink)
     case "capture": try capture(fields, &sink)
@@ -140,7 +140,7 @@ public struct RecordReader: ~Copyable {
     case "feedback": try feedback(fields, &sink)
     case "gap":
       guard let reason = fields.text("reason").flatMap(GapRecord.Reason.init) else {
-        throw RecordError("reason is none that is known")
+        throw RecordError("unknown 'reason'")
       }
       sink.receive(GapRecord(place: try place(fields), direction: Self.direction(fields), reason: reason))
       summary.gaps += 1
@@ -164,7 +164,7 @@ public struct RecordReader: ~Copyable {
     records += 1
   }
 
-  /// Ends what has no record of its end, and tells the totals. Call it once.
+  /// Ends connections without a final record, and reports the totals. Call it once.
   public mutating func finish(into sink: inout some RecordSink) {
     endSegment(&sink)
     census.begun = summary.connections
@@ -216,13 +216,13 @@ public struct RecordReader: ~Copyable {
     let own = number + base
     guard open[own] == nil else { return own }
     guard open.count < limits.connections else {
-      throw RecordError("more than \(limits.connections) connections are open at a time (--max-connections)")
+      throw RecordError("more than \(limits.connections) connections open at a time; raise --max-connections")
     }
     if own > highest + 1 || own < highest, let lowest = open.keys.min(),
       max(own, highest) - min(own, lowest) > limits.connections
     {
       throw RecordError(
-        "connection \(number) is too far from \(lowest - base), which has not ended (--max-connections)")
+        "connection \(number) is too far from \(lowest - base), which has not ended; raise --max-connections")
     }
     let opened = files.indices.contains(file) ? files[file].opened[number] ?? time : time
     open[own] = Counts(opened: opened)
@@ -267,14 +267,14 @@ public struct RecordReader: ~Copyable {
         try notification.read(member, of: members)
       }
     }
-    guard notification.connection > 0 else { throw RecordError("it has no connection") }
+    guard notification.connection > 0 else { throw RecordError("missing field 'connection'") }
     output.removeAll()
     _ = try notification.encode(line, into: &output, scratch: &scratch)
     let layout: PushNotification.Layout
     do {
       layout = try PushNotification.Layout(parsing: output.bytes)
     } catch {
-      throw RecordError("its fields make no notification: \(error)")
+      throw RecordError("the fields do not form a notification: \(error)")
     }
     if let time = notification.time { place.time = Timestamp(nanoseconds: time) }
     if place.length == 0 { place.length = output.count }
@@ -340,7 +340,7 @@ public struct RecordReader: ~Copyable {
 
   private mutating func capture(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
     if let schema = try fields.number("schema"), schema != CaptureRecord.schema {
-      throw RecordError("records of schema \(schema); this apnscope knows schema \(CaptureRecord.schema)")
+      throw RecordError("unsupported schema \(schema) of records; this apnscope reads schema \(CaptureRecord.schema)")
     }
     endSegment(&sink)
     file += 1
@@ -387,7 +387,7 @@ public struct RecordReader: ~Copyable {
     sink.receive(record)
   }
 
-  /// The file's error responses that came before a packet, and name what was seen, take effect.
+  /// Applies the error responses of the file before a packet, if their notifications were seen.
   private mutating func takeEffect(before packet: Int, _ sink: inout some RecordSink) {
     guard files.indices.contains(file), files[file].next < files[file].responses.count else { return }
     if files[file].order.isEmpty {
@@ -413,7 +413,7 @@ public struct RecordReader: ~Copyable {
     var place = try fields.place()
     scratch.removeAll()
     guard let token = fields.text("token"), RecordText.write(hex: Array(token.utf8).rawBytes, into: &scratch) else {
-      throw RecordError("token is not hexadecimal")
+      throw RecordError("'token' is not hexadecimal")
     }
     let timestamp = UInt32(try fields.required("timestamp"))
     let index = try fields.number("index", most: Self.mostBytes) ?? 0
@@ -465,7 +465,7 @@ public struct RecordReader: ~Copyable {
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)
     census.add(record)
-    // What it tells stands, and adds up, also when not all of its records are there.
+    // Its counts are valid even if some of its records are missing.
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written

@@ -41,7 +41,7 @@ struct TimeBins: Sendable, Equatable {
       let number = time >> Int64(exponent)
       let end = first + Int64(bins.count)
       if number >= first && number < end { break }
-      // Ends of the time that can be told differ by less than 2⁶³, and their bins' numbers by less than 2⁴⁸.
+      // Representable times differ by less than 2⁶³ ns, and their bins' numbers by less than 2⁴⁸.
       let span = number < first ? end - number : number - first + 1
       if span <= Int64(limit) {
         if number < first {
@@ -63,7 +63,7 @@ struct TimeBins: Sendable, Equatable {
   /// Makes bins longer, until they are 2 to this.
   mutating func join(to exponent: Int) { while self.exponent < exponent { join() } }
 
-  /// The counts in the bins of another series with bins of the same length; what is outside of it is left out.
+  /// The counts in the bins of another series with bins of the same length; counts outside of it are dropped.
   func counts(like other: TimeBins) -> [Int] {
     var counts = [Int](repeating: 0, count: other.bins.count)
     for (index, bin) in bins.enumerated() where bin.count > 0 {

@@ -3,9 +3,9 @@ import Measurement
 /// How often each device token was written to, by its first eight bytes: exact up to a number of distinct tokens, and
 /// from then on for a sample of them.
 ///
-/// The sample is adaptive (Wegman; Flajolet, "On adaptive sampling", 1990): when there are too many, those are kept whose
-/// hash begins with one more zero bit. Which tokens are kept does not depend on how often or when they come, so what is
-/// counted of those is exact, and their number times 2ᵏ estimates that of all.
+/// The sample is adaptive (Wegman; Flajolet, "On adaptive sampling", 1990): when there are too many, those are kept
+/// whose hash begins with one more zero bit. Which tokens are kept does not depend on how often or when they come, so
+/// their counts are exact, and their number times 2ᵏ estimates the total.
 struct TokenTally {
   private let limit: Int
   /// A power of two, twice the limit or more: open addressing with steps of one.

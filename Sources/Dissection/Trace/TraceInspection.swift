@@ -3,7 +3,7 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// Counts records as `Inspection` does, and when they were, into what a report of a trace is made of.
+/// Counts records as `Inspection` does, and over time, for the report of a trace.
 ///
 /// Memory does not grow with the trace: series join their bins, tokens become a sample, and lists end at the limits.
 public struct TraceInspection: RecordSink {
@@ -29,7 +29,7 @@ public struct TraceInspection: RecordSink {
   private var errorTimes: [Timestamp] = []
   private var timelines = 0
   private var tokens: TokenTally
-  /// A segment is what one packet ends of a connection, which records tell too.
+  /// A segment is the records of a connection that end in one packet.
   private var perSegment = Counts(highest: 4_096)
   private var bytesPerSegment = Counts(highest: 65_535)
   /// By priority; the last one is of notifications without one.
@@ -42,7 +42,7 @@ public struct TraceInspection: RecordSink {
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
 
-  /// What is counted of one connection.
+  /// The counts of one connection.
   private struct Tally {
     var opened = Timestamp.none
     var firstRecord = Timestamp.none
@@ -158,7 +158,7 @@ public struct TraceInspection: RecordSink {
     }
   }
 
-  /// Counts what one packet has ended, and begins with the next.
+  /// Counts the records that ended in one packet, and starts with the next.
   @inline(never)
   private mutating func begin(_ place: RecordPlace) {
     flush()

@@ -11,8 +11,8 @@ import Synchronization
 ///  "connection":7,"status":8,"identifier":42,"notification":41}                        (in one line)
 /// ```
 ///
-/// Who calls `write` waits for no disk: a thread of the log's own writes when 64 KiB are there, every 250 ms, and at
-/// the end. When it cannot keep up, lines are dropped and counted, and a line says how many:
+/// `write` does not wait for the disk: a separate thread writes when 64 KiB are buffered, every 250 ms, and at the end.
+/// When it cannot keep up, lines are dropped and counted, and a line reports how many:
 /// `{"time":…,"event":"dropped","count":…}`.
 public final class EventLog: Sendable {
   /// Something that happened. A field that is `nil` is left out of the line.
@@ -83,8 +83,8 @@ public final class EventLog: Sendable {
     output.add(line.bytes)
   }
 
-  /// Writes what waits and closes the file; what is written later is dropped. It blocks until it is done, and gives up
-  /// when nobody has read from the pipe for 5 seconds.
+  /// Writes buffered lines and closes the file; later lines are dropped. Blocks until it is done, or until a pipe was
+  /// not read for 5 seconds.
   public func close() { output.end() }
 
   /// Lines that were not written so far, because there was no room for them or because writing failed.
@@ -102,7 +102,7 @@ private final class Output: Sendable {
     var waiting: [UInt8] = []
     /// Taken by the thread and not written yet.
     var unwritten = 0
-    /// Lines that were dropped and are not told of in the file, and all of them.
+    /// Dropped lines not yet reported in the file, and all dropped lines.
     var untold = 0
     var dropped = 0
     /// The thread was woken and has not come by.
@@ -124,7 +124,7 @@ private final class Output: Sendable {
   private let state = Mutex(State())
   /// Something waits. It is signalled once until the thread comes by.
   private let work = DispatchSemaphore(value: 0)
-  /// A block waits, or the end has come: there is no use in collecting more.
+  /// A full block waits, or the log is closing: write now.
   private let hurry = DispatchSemaphore(value: 0)
   private let done = DispatchSemaphore(value: 0)
 
@@ -142,7 +142,7 @@ private final class Output: Sendable {
   var dropped: Int { state.withLock { $0.dropped } }
   var failure: String? { state.withLock { $0.failure } }
 
-  // MARK: who has lines
+  // MARK: producers
 
   func add(_ line: RawSpan) {
     let length = line.byteCount
@@ -181,7 +181,7 @@ private final class Output: Sendable {
   // MARK: the thread
 
   func run() {
-    // A pipe that nobody reads any more is an error like others, not the end of the program.
+    // A pipe without a reader is an ordinary error, not the end of the program.
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
     unsafe sigaddset(&signals, SIGPIPE)
@@ -231,7 +231,7 @@ private final class Output: Sendable {
       offset += count
       state.withLock { $0.unwritten = max(0, $0.unwritten - count) }
     }
-    // The line about dropped ones is none of those that are counted.
+    // The line about dropped lines is not counted itself.
     let lost = lines[offset...].count { $0 == UInt8(ascii: "\n") } - (offset < lines.count && batch.dropped > 0 ? 1 : 0)
     state.withLock { state in
       state.unwritten = 0
@@ -260,7 +260,7 @@ private final class Output: Sendable {
       guard state.withLock({ $0.hasEnded }) else { continue }
       waited += 100
       if waited >= Self.patience {
-        fail("nobody reads it")
+        fail("the pipe has no reader")
         return false
       }
     }

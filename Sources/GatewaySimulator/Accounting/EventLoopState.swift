@@ -1,9 +1,9 @@
 import Measurement
 import NIOCore
 
-/// What one event loop knows: its counts and its open connections.
+/// The state of one event loop: its counts and its open connections.
 ///
-/// Touched on its loop only. Connections' deadlines are looked after here four times a second, so that reading costs no
+/// Accessed only on its loop. Deadlines of connections are checked here four times a second, so that reading needs no
 /// timers; nothing ends before its time, and up to half a second after it.
 final class EventLoopState {
   static let period = TimeAmount.milliseconds(250)
@@ -12,7 +12,7 @@ final class EventLoopState {
   var tally = Tally()
   /// Batches of failures that are not on the feedback list for certain, of open and of ended connections.
   var undurable = 0
-  /// For a write that cannot be made any more.
+  /// The result of writes after the end.
   let failed: EventLoopFuture<Void>
   private var connections: [UInt64: any WatchedConnection] = [:]
 
@@ -53,15 +53,15 @@ final class EventLoopState {
     return loop.scheduleRepeatedTask(initialDelay: Self.period, delay: Self.period) { _ in loopState.value.sweep() }
   }
 
-  /// Lets every connection look at its deadlines.
+  /// Lets every connection check its deadlines.
   func sweep() {
     let now = loop.now
     for connection in Array(connections.values) { connection.check(now) }
   }
 
-  /// The gateway goes away: connections that carried something are told so.
+  /// The gateway shuts down: connections with notifications get a shutdown response.
   ///
-  /// - Parameter last: the number of the last connection that is meant.
+  /// - Parameter last: the number of the last connection to shut down.
   func shutDownConnections(upTo last: UInt64, forGood: Bool) {
     for (number, connection) in connections where number <= last { connection.shutDown(forGood: forGood) }
   }
@@ -70,11 +70,11 @@ final class EventLoopState {
     for connection in Array(connections.values) { connection.leave() }
   }
 
-  /// Nothing more will be counted, or put on the feedback list.
+  /// No more counts or failures will follow.
   var isSettled: Bool { connections.isEmpty && undurable == 0 }
 }
 
-/// A connection as its loop's books see it.
+/// A connection as seen by the state of its event loop.
 protocol WatchedConnection: AnyObject {
   func check(_ now: NIODeadline)
   /// In good order; for maintenance, which is for the gateway only, or because the service ends.

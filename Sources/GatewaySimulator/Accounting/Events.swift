@@ -1,7 +1,7 @@
 import APNSProtocol
 import TLSTransport
 
-/// What goes into the event log.
+/// The events of the event log.
 extension SimulatorContext {
   func event(
     _ name: String, _ connection: UInt64, client: String, topic: String?, reason: String?, _ info: TLSConnectionInfo?

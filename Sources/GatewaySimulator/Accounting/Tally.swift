@@ -1,9 +1,9 @@
 import Measurement
 
-/// What one event loop has counted; loops' tallies add up to the ledger's counts.
+/// The counts of one event loop; the tallies of all loops add up to the ledger.
 struct Tally: Sendable {
   var connections = 0
-  /// Open now: what was counted in `connections` and has not ended.
+  /// Open connections.
   var open = 0
   var handshakes = 0
   var resumed = 0

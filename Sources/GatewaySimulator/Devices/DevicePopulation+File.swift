@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// A file of devices: a token a line, in hexadecimal digits of either case, and what it stands for.
+/// A file of devices: one token per line, in hexadecimal digits of either case, and its state.
 ///
 ///     # the tokens of the last campaign
 ///     740f4707bebcf74f9b7c25d48e3358945f6aa01da5ddb387462c7eaf61bb78ad
@@ -9,7 +9,7 @@ import Glibc
 ///
 /// A token without a word is active.
 extension DevicePopulation {
-  /// Longest token in bytes: what a frame can hold.
+  /// Longest token in bytes: the maximum of a frame.
   private static let maximumTokenLength = 65_535
   /// Longest line in bytes: such a token, and some words.
   private static let maximumLineLength = 2 * maximumTokenLength + 1_024
@@ -30,7 +30,7 @@ extension DevicePopulation {
     var buffer = [UInt8](repeating: 0, count: Self.maximumLineLength + Self.blockLength)
     var rest = 0
     while true {
-      // Safe: `read` writes at most a block, for which there is room behind the rest.
+      // Safe: `read` writes at most a block, for which there is space after the rest.
       let count = unsafe buffer.withUnsafeMutableBytes {
         unsafe read(descriptor, $0.baseAddress.map { unsafe $0 + rest }, Self.blockLength)
       }
@@ -49,7 +49,7 @@ extension DevicePopulation {
         break
       }
       rest = end - start
-      guard rest <= Self.maximumLineLength else { throw list.bad("the line is longer than any token") }
+      guard rest <= Self.maximumLineLength else { throw list.bad("the line is too long for a token") }
       for place in 0..<rest { buffer[place] = buffer[start + place] }
     }
     self.init(tokens: list.tokens)
@@ -77,14 +77,14 @@ extension DevicePopulation {
       var device = Device.active
       if words.count > 1 {
         guard let named = Device(rawValue: String(decoding: words[1], as: UTF8.self)) else {
-          throw bad("\(Self.quoted(words[1])) is none of active, offline, uninstalled, unknown")
+          throw bad("unknown state \(Self.quoted(words[1])); expected active, offline, uninstalled or unknown")
         }
         device = named
       }
-      if words.count > 2 { throw bad("\(Self.quoted(words[2])) stands after token and state") }
+      if words.count > 2 { throw bad("unexpected \(Self.quoted(words[2])) after token and state") }
       let key = TokenKey(token.rawBytes)
       if let listed = tokens[key] {
-        guard listed == device else { throw bad("the token is listed before as \(listed.rawValue)") }
+        guard listed == device else { throw bad("the token is already listed as \(listed.rawValue)") }
       } else {
         guard tokens.count < maximumTokens else {
           throw DevicePopulationError(
@@ -97,7 +97,7 @@ extension DevicePopulation {
 
     private func bytes(_ digits: ArraySlice<UInt8>) throws(DevicePopulationError) -> [UInt8] {
       guard digits.count.isMultiple(of: 2) else { throw bad("the token has an odd number of digits") }
-      guard digits.count <= 2 * maximumTokenLength else { throw bad("the token is longer than 65535 bytes") }
+      guard digits.count <= 2 * maximumTokenLength else { throw bad("the token exceeds 65535 bytes") }
       var token: [UInt8] = []
       token.reserveCapacity(digits.count / 2)
       var high: UInt8?
@@ -107,7 +107,7 @@ extension DevicePopulation {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
         case UInt8(ascii: "A")...UInt8(ascii: "F"): value = digit - UInt8(ascii: "A") + 10
-        default: throw bad("\(Self.quoted(digits)) is no token in hexadecimal digits")
+        default: throw bad("\(Self.quoted(digits)) is not a token in hexadecimal digits")
         }
         if let first = high {
           token.append(first << 4 | value)

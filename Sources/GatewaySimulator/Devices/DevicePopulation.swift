@@ -1,19 +1,19 @@
 import Bytes
 import Measurement
 
-/// What a device token stands for.
+/// The state of a device token.
 public enum Device: String, Sendable, CaseIterable {
-  /// Gets what is sent to it.
+  /// Receives its notifications.
   case active
-  /// What is sent to it waits in the `OfflineStore`.
+  /// Its notifications wait in the `OfflineStore`.
   case offline
-  /// The app is gone from it: what is sent to it is accepted, and the token goes on the topic's feedback list.
+  /// The app is uninstalled: its notifications are accepted, and the token is put on the topic's feedback list.
   case uninstalled
-  /// No token of this topic: what is sent to it is rejected.
+  /// Not a token of this topic: its notifications are rejected.
   case unknown
 }
 
-/// The devices of a simulated world: drawn by lot for every token there can be, or listed in a file.
+/// The simulated devices: drawn by a hash of each token, or listed in a file.
 ///
 /// A lot is a pure function of token, topic and seed: a token stands for the same device in every connection and in every
 /// run, and for another one under another topic, and nothing is kept for it.
@@ -42,16 +42,16 @@ public struct DevicePopulation: Sendable {
   /// Everybody is active.
   public init() { source = .allActive }
 
-  /// Devices by lot. Throws `.badShares` when the shares are no parts of a whole.
+  /// Devices by hash. Throws `.badShares` when the shares are invalid.
   public init(shares: Shares) throws(DevicePopulationError) {
     let named = [("offline", shares.offline), ("uninstalled", shares.uninstalled), ("unknown", shares.unknown)]
     for (name, share) in named where !(share >= 0 && share <= 1) {
-      throw DevicePopulationError(.badShares, "the share of \(name) devices is \(share), not from 0 to 1")
+      throw DevicePopulationError(.badShares, "the share of \(name) devices is \(share); expected 0 to 1")
     }
     let sum = shares.offline + shares.uninstalled + shares.unknown
     // Decimal shares that make 1 on paper may be off by the last bit.
     guard sum <= 1 + 1e-9 else {
-      throw DevicePopulationError(.badShares, "the shares of devices make \(sum), which is more than 1")
+      throw DevicePopulationError(.badShares, "the shares of devices add up to \(sum); expected at most 1")
     }
     source = sum == 0 ? .allActive : .shares(Thresholds(shares))
   }
@@ -69,7 +69,7 @@ public struct DevicePopulation: Sendable {
     if case .tokens(let tokens) = source { Set(tokens.keys) } else { [] }
   }
 
-  /// Every token stands for a device that is there, so nobody needs to ask.
+  /// Every token is active, so no lookup is needed.
   var isAllActive: Bool {
     if case .allActive = source { true } else { false }
   }
@@ -90,12 +90,12 @@ public struct DevicePopulation: Sendable {
     }
   }
 
-  /// What makes the lots of a topic independent of those of other topics and seeds.
+  /// The seed that makes the hashes of a topic independent of other topics and seeds.
   public static func topicSeed(_ topic: String, seed: UInt64) -> UInt64 {
     SplitMix64.first(from: ContentDigest(Array(topic.utf8).rawBytes, seed: SplitMix64.first(from: seed)).value)
   }
 
-  /// Where one kind of device ends in the row of all lots: unknown, uninstalled, offline, active.
+  /// Upper bounds of the kinds of devices in the range of hashes: unknown, uninstalled, offline, active.
   private struct Thresholds: Sendable {
     private let unknown: UInt64
     private let uninstalled: UInt64
@@ -118,7 +118,7 @@ public struct DevicePopulation: Sendable {
   }
 }
 
-/// Why there is no population.
+/// Why a population cannot be created.
 public struct DevicePopulationError: Error, Sendable, CustomStringConvertible {
   public enum Kind: Sendable, Equatable {
     /// A share is outside 0…1, or all together are more than 1.

@@ -4,14 +4,14 @@ import HeapModule
 /// Store and forward for devices that are offline: of every device and topic the latest notification waits.
 ///
 /// A plain value without a clock: times are milliseconds UNIX time, UTC, given with every call; one that is before an
-/// earlier one counts as that. What has become due is dealt with first, so that a late `advance(to:)` changes no count.
-/// At any time `accepted = delivered + coalesced + expired + dropped + stored`.
+/// earlier one counts as that. Due entries are handled first, so a late `advance(to:)` does not change the counts. At
+/// any time `accepted = delivered + coalesced + expired + dropped + stored`.
 public struct OfflineStore: Sendable {
   public struct Options: Sendable, Equatable {
-    /// Milliseconds after its first waiting notification was stored until a device comes online, gets what waits, and
-    /// goes offline again; `nil`: it never does by itself.
+    /// Milliseconds after its first waiting notification was stored until a device comes online, gets its
+    /// notifications, and goes offline again; `nil`: only by `bringDevicesOnline`.
     public var onlineAfter: Int64?
-    /// Milliseconds a notification waits at most, whatever its expiration; then it is expired.
+    /// Maximum milliseconds that a notification waits, regardless of its expiration; then it expires.
     public var maximumAge: Int64
     /// Most notifications that wait; then the oldest is dropped.
     public private(set) var maximumNotifications: Int
@@ -64,7 +64,7 @@ public struct OfflineStore: Sendable {
 
   public init(_ options: Options = Options()) { self.options = options }
 
-  // MARK: what happens
+  // MARK: events
 
   /// Takes a notification for a device that is offline. One that is not stored leaves an earlier one where it is.
   ///
@@ -107,7 +107,7 @@ public struct OfflineStore: Sendable {
     schedule(place)
   }
 
-  /// Expires and delivers what is due.
+  /// Expires and delivers due notifications.
   ///
   /// Complexity: O(log n) for each notification that is due; O(1) when none is.
   public mutating func advance(to now: Int64) {
@@ -126,7 +126,7 @@ public struct OfflineStore: Sendable {
     }
   }
 
-  /// All devices come online, get what waits for them, and go offline again.
+  /// All devices come online, get their notifications, and go offline again.
   public mutating func comeOnline(now: Int64) {
     advance(to: now)
     counts.delivered += counts.stored
@@ -143,7 +143,7 @@ public struct OfflineStore: Sendable {
     places[TokenKey(topic: topic, token)].map { slots[Int($0)].payload }
   }
 
-  // MARK: room
+  // MARK: capacity
 
   private mutating func makeRoom(for size: Int) {
     while oldest != Self.none, counts.stored >= options.maximumNotifications || bytes + size > options.maximumBytes {
@@ -202,7 +202,7 @@ public struct OfflineStore: Sendable {
     let slot = slots[Int(place)]
     if slot.serial != 0 && slot.enteredDue <= slot.due { return }
     enter(place)
-    // Only devices whose notifications expire ever earlier leave entries over, and only so many.
+    // Stale entries remain only for devices whose notifications expire ever earlier, and their number is bounded.
     if dues.count > 2 * counts.stored + 1_024 {
       let slots = self.slots
       dues.removeAll { slots[Int($0.place)].serial != $0.serial }

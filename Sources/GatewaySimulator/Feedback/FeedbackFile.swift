@@ -3,10 +3,10 @@ import FoundationEssentials
 import GRDB
 import Glibc
 
-/// The SQLite file behind a feedback list: how it is opened, and every statement it is asked.
+/// The SQLite file of a feedback list: opening it, and all its statements.
 ///
-/// A commit has written its pages to the write-ahead log before it returns. `synchronous = NORMAL` does not wait for the
-/// disk there: what is promised is to survive the end of the process, not of the machine.
+/// A commit has written its pages to the write-ahead log before it returns. `synchronous = NORMAL` does not wait for
+/// the disk: the list survives the end of the process, not a power failure.
 enum FeedbackFile {
   /// "apnf" in the header says whose file it is.
   private static let applicationID: Int32 = 0x6170_6e66
@@ -38,7 +38,7 @@ enum FeedbackFile {
     var configuration = Configuration()
     configuration.label = "apnscope.feedback-list"
     configuration.prepareDatabase { database in
-      // Alone with the file: no other process can change what is counted here, and no shared memory file is needed.
+      // Exclusive access: no other process can change the counts, and no shared memory file is needed.
       try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
       try prepare(database, path)
       // After the schema: the file's own first page says from the first moment whose it is.
@@ -69,9 +69,9 @@ enum FeedbackFile {
     }
   }
 
-  /// Makes the file if there is none, and looks whose it is before SQLite writes to it.
+  /// Creates the file if missing, and checks its application id before SQLite writes to it.
   ///
-  /// Tokens are personal data: nobody but the owner may read the file, and SQLite gives its mode to the log beside it.
+  /// Tokens are personal data: only the owner may read the file, and SQLite uses its mode for the write-ahead log.
   private static func claim(_ path: String) throws(FeedbackListError) {
     func failed() -> FeedbackListError { FeedbackListError(.cannotOpen, path, SystemError.text(errno)) }
     let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
@@ -80,7 +80,7 @@ enum FeedbackFile {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw failed() }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      throw FeedbackListError(.cannotOpen, path, "is no plain file")
+      throw FeedbackListError(.cannotOpen, path, "is not a regular file")
     }
     // | "SQLite format 3\0" | … | 60: user version u32 | 64 | 68: application id u32 | … 100
     var header = [UInt8](repeating: 0, count: 100)
@@ -91,7 +91,7 @@ enum FeedbackFile {
       let isOurs =
         count == header.count && header.starts(with: Array("SQLite format 3\0".utf8))
         && header.rawBytes.uint32(at: 68) == UInt32(bitPattern: applicationID)
-      guard isOurs else { throw FeedbackListError(.notAFeedbackList, path, "is the file of another program") }
+      guard isOurs else { throw FeedbackListError(.notAFeedbackList, path, "is not a feedback list") }
     }
     if status.st_mode & 0o777 != 0o600, fchmod(descriptor, 0o600) != 0 { throw failed() }
     let log = path + "-wal"
@@ -112,7 +112,7 @@ enum FeedbackFile {
       }
     default:
       throw FeedbackListError(
-        .unknownVersion, path, "is a feedback list of version \(found); this program knows version \(version)")
+        .unknownVersion, path, "is a feedback list of version \(found); this program reads version \(version)")
     }
   }
 

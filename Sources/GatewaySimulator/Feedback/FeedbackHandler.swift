@@ -4,17 +4,19 @@ import Measurement
 import NIOCore
 import TLSTransport
 
-/// One provider's connection to the feedback service: sends the topic's list, and clears what was read to its end.
+/// One provider's connection to the feedback service: sends the topic's list, and clears it after it was read
+/// completely.
 ///
-/// Read to its end is a list that the peer's kernel has acknowledged with the service's FIN behind it. When the peer closes
-/// is its own affair: clients that leave it to their garbage collector would get the list again and again. A service that
-/// does not close has no FIN to be acknowledged, and takes the peer's close without a reset for the sign: a peer that
-/// closes with bytes unread resets the connection, and so does one that had closed before they came. A close_notify tells
-/// nothing, for it may be sent with bytes unread: the FIN or the reset behind it does. A peer that ends its half of the TCP
-/// connection first has read the list when all is acknowledged. When in doubt the list stays, and is sent again.
+/// A list counts as read when the peer's kernel has acknowledged it and the service's FIN after it. When the peer
+/// closes is its own affair: clients that leave it to their garbage collector would get the list again and again. A
+/// service that does not close has no FIN to be acknowledged, and takes the peer's close without a reset for the sign:
+/// a peer that closes with bytes unread resets the connection, and so does one that had closed before they came. A
+/// close_notify tells nothing, for it may be sent with bytes unread: the FIN or the reset after it does. A peer that
+/// ends its half of the TCP connection first has read the list when all is acknowledged. When in doubt the list is kept
+/// and sent again.
 ///
-/// The FIN is sent when the list is acknowledged, and not before: a connection whose halves are both closed is gone from
-/// the event loop, and nobody would see the reset that answers what was still under way.
+/// The FIN is sent when the list is acknowledged, and not before: a connection closed in both directions leaves the
+/// event loop, which would not see a reset that answers data in flight.
 final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -88,7 +90,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     context.fireUserInboundEventTriggered(event)
   }
 
-  /// A provider sends nothing here; what comes is passed over.
+  /// A provider sends nothing here; received data is ignored.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -98,7 +100,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    // Both halves are closed without an error, ours when the list was acknowledged.
+    // Both directions are closed without an error, ours after the list was acknowledged.
     if isOutputClosed, !hasFailed { complete() }
     end()
     context.fireChannelInactive()
@@ -241,7 +243,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     context.close(mode: .output, promise: closed)
   }
 
-  /// Everything was sent, and the peer has ended its half.
+  /// Everything was sent, and the peer has closed its direction.
   private func conclude(_ context: ChannelHandlerContext) {
     let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
     guard tls?.sawCloseNotify == true else { return awaitSocket(until: \.isAcknowledged) }
@@ -250,7 +252,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     awaitFIN(until: loopState.loop.now + Self.patience)
   }
 
-  /// How long a peer that said close_notify may take to end its TCP connection by itself.
+  /// How long a peer may take to close its TCP connection after close_notify.
   private static let patience = TimeAmount.seconds(1)
 
   private func awaitFIN(until deadline: NIODeadline) {
@@ -281,7 +283,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// Asks the kernel how the connection stands; nothing is asked once the transfer is over.
+  /// Queries the state of the connection from the kernel, until the transfer is over.
   private func inspectSocket(
     _ body: @escaping @Sendable (FeedbackHandler, ChannelHandlerContext, TCPInfo) -> Void
   ) {

@@ -1,20 +1,20 @@
 import GRDB
 
-/// What a transfer to a provider needs: `snapshot`, then `read` from its beginning to its end, then, when all of it has
-/// arrived, `remove`. Nothing has to be given back when a transfer breaks off.
+/// The operations of a transfer to a provider: `snapshot`, then `read` to its end, then `remove` after all of it has
+/// arrived. An aborted transfer needs no cleanup.
 extension FeedbackList {
-  /// What a transfer sends.
+  /// The failures that a transfer sends.
   public struct Snapshot: Sendable, Equatable {
     /// The sequence of the last failure on the topic's list; 0 when it is empty.
     public let sequence: Int64
-    /// Failures on the list. Those that fail again during the transfer move behind its end, so it may be fewer.
+    /// Failures on the list. Those that fail again during the transfer move to the end of the list, so it may be fewer.
     public let count: Int
   }
 
   /// A failure on a topic's list.
   public struct Entry: Sendable, Equatable {
     public let sequence: Int64
-    /// UNIX seconds UTC at which the app was found gone from the device, the last time.
+    /// UNIX seconds at which the app was last found uninstalled.
     public let time: UInt32
     public let token: [UInt8]
   }
@@ -43,10 +43,10 @@ extension FeedbackList {
     }
   }
 
-  /// Removes what a transfer has sent completely, and nothing that failed again since; it is durable on return.
+  /// Removes the failures that a transfer has sent, except those that failed again since; durable on return.
   ///
-  /// Long lists are removed in several transactions, the first failures first. When the process ends in between, the rest
-  /// is there to be sent again.
+  /// Long lists are removed in several transactions, the first failures first. If the process ends in between, the rest
+  /// is sent again.
   ///
   /// - Parameter end: the sequence of the snapshot.
   /// - Returns: failures that were removed.

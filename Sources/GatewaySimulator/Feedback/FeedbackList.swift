@@ -1,20 +1,20 @@
 import GRDB
 import Synchronization
 
-/// The tokens of apps that are gone from their devices, per topic, until the provider has read them.
+/// The tokens of uninstalled apps, per topic, until the provider has read them.
 ///
-/// It survives the end of the process at any moment, `kill -9` too: what was reported durable is there when the file is
-/// opened again, and what was removed after a transfer is not; what was being sent at that moment may be sent again,
-/// nothing else. (A power failure may take the last moments with it.)
+/// It survives the end of the process at any moment, `kill -9` too: failures reported as durable are kept, and those
+/// removed after a transfer are gone; only those in transfer at that moment may be sent again. (A power failure may
+/// lose the last moments.)
 ///
 /// Every failure gets a sequence, higher than all before it, when it is written. A token that fails again moves to the
 /// end of its topic's list: so a transfer that was sent everything up to a sequence removes exactly that, and what failed
 /// since stays.
 ///
-/// All work is done on one queue of its own; no call waits for it, except `init`, and `close()` for the caller's task.
-/// Safe from any thread.
+/// All work is done on a private queue; calls do not wait for it, except `init`, and `close()` for the caller's task.
+/// Thread-safe.
 public final class FeedbackList: Sendable {
-  /// An app that was found gone from a device.
+  /// An app that was found uninstalled from a device.
   public struct Failure: Sendable, Equatable {
     public var topic: String
     /// 0 to 65,535 bytes, as the notification had them.
@@ -68,7 +68,7 @@ public final class FeedbackList: Sendable {
   ///
   /// The file has mode 0600, and so has the log `-wal` beside it; only one list at a time has it open.
   ///
-  /// - Parameter path: a file; `nil`: the list is kept in memory and gone with it.
+  /// - Parameter path: a file; `nil`: the list is kept in memory only.
   /// - Throws: `.cannotOpen`, `.notAFeedbackList`, `.unknownVersion`, `.inUse`, `.failed`.
   public convenience init(path: String?, limits: Limits = Limits()) throws(FeedbackListError) {
     // 32 MB of log. A checkpoint waits for the disk, and tokens fall on all pages of the index.
@@ -100,8 +100,7 @@ public final class FeedbackList: Sendable {
 
   /// Puts failures on the list: those of all calls that wait are written together, in the order of the calls.
   ///
-  /// - Returns: bytes that wait to be written now, as `Limits.maximumPendingBytes` counts them: a reason to read slower
-  ///   from who causes them.
+  /// - Returns: pending bytes, as `Limits.maximumPendingBytes` counts them: the caller should slow down.
   /// - Throws: `.tooMuchPending` or `.closed`: then nothing is put on the list, and the completion is never called.
   @discardableResult
   public func add(
@@ -126,13 +125,13 @@ public final class FeedbackList: Sendable {
   /// Bytes of failures that wait to be written, as `Limits.maximumPendingBytes` counts them.
   public var pendingBytes: Int { state.withLock { $0.pendingBytes } }
 
-  /// Failures on the list, over all topics. What waits to be written does not count yet.
+  /// Failures on the list, over all topics, without pending ones.
   public var waiting: Int { state.withLock { $0.waiting.values.reduce(0, +) } }
 
-  /// Failures on a topic's list. What waits to be written does not count yet.
+  /// Failures on a topic's list, without pending ones.
   public func waiting(topic: String) -> Int { state.withLock { $0.waiting[Array(topic.utf8)] ?? 0 } }
 
-  /// Most failures in one transaction, unless one call has more: who reads or removes meanwhile waits for it.
+  /// Most failures in one transaction, unless one call has more: concurrent reads and removals wait for it.
   private static let maximumFailuresInTransaction = 8_192
 
   private func callWriter() {
@@ -147,7 +146,7 @@ public final class FeedbackList: Sendable {
     }
   }
 
-  /// Writes what waits, up to the limit, in one transaction.
+  /// Writes pending failures, up to the limit, in one transaction.
   private func writePending(_ database: Database) {
     let (batches, first) = state.withLock { ($0.takePending(Self.maximumFailuresInTransaction), $0.lastSequence) }
     var last = first
@@ -192,7 +191,7 @@ public final class FeedbackList: Sendable {
 
   // MARK: closing
 
-  /// Writes what waits and closes the file; from the call on, everything else throws `.closed`. Closing again is fine.
+  /// Writes pending failures and closes the file; afterwards all other calls throw `.closed`. Idempotent.
   public func close() async throws(FeedbackListError) {
     state.withLock { $0.isClosed = true }
     do {
@@ -207,7 +206,7 @@ public final class FeedbackList: Sendable {
 
   var closedError: FeedbackListError { FeedbackListError(.closed, name, "the feedback list is closed") }
 
-  /// Does something on the list's queue, behind what is there already.
+  /// Runs a job on the list's queue, after earlier ones.
   func perform<Result: Sendable>(
     _ work: @escaping @Sendable (Database) throws -> Result
   ) async throws(FeedbackListError) -> Result {
@@ -244,7 +243,7 @@ public final class FeedbackList: Sendable {
     var waiting: [[UInt8]: Int]
     var pending: [Batch] = []
     var pendingBytes = 0
-    /// A job that takes what is pending is on the queue.
+    /// A job that writes pending failures is on the queue.
     var isWriterCalled = false
     var isClosed = false
 

@@ -1,9 +1,9 @@
 import GRDB
 
-/// Why a feedback list did not do what it was asked for.
+/// Why an operation of a feedback list failed.
 public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
   public enum Kind: Sendable, Equatable {
-    /// The file is missing and cannot be made, is no plain file, or may not be read and written.
+    /// The file cannot be created, is not a regular file, or is not readable and writable.
     case cannotOpen
     /// The file belongs to another program.
     case notAFeedbackList
@@ -11,7 +11,7 @@ public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
     case unknownVersion
     /// Another process, or another list in this one, has the file open.
     case inUse
-    /// So much waits to be written that the failures were refused; nobody will be told when they are durable.
+    /// Too many bytes are pending, so the failures were refused; the completion is not called.
     case tooMuchPending
     /// The disk is full, or the file has reached its limit.
     case full

@@ -1,7 +1,7 @@
 import Measurement
 import Synchronization
 
-/// Which connections of a topic are let in.
+/// Which connections of a topic are admitted.
 ///
 /// Shared by all event loops; asked once per connection.
 final class Admission: Sendable {
@@ -22,7 +22,7 @@ final class Admission: Sendable {
 
   init(_ rules: Behavior.Connection) { self.rules = rules }
 
-  /// Counts the connection, and lets it in or not. One that was let in is given back with `release`.
+  /// Counts the connection and decides on it. An admitted one is returned with `release`.
   ///
   /// - Parameter now: any clock's nanoseconds.
   func admit(_ name: String, now: Int64) -> Refusal? {

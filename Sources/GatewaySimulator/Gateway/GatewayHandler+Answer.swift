@@ -88,7 +88,7 @@ extension GatewayHandler {
     log(answer.ending, answer.response)
   }
 
-  /// The connection is gone before all of an error response was.
+  /// The connection closed before a complete error response was sent.
   func abandonAnswer() {
     guard let answer = unfinishedAnswer else { return }
     unfinishedAnswer = nil
@@ -96,8 +96,8 @@ extension GatewayHandler {
     log(answer.ending, answer.response, written: answer.written)
   }
 
-  /// Ends the gateway's half and goes on reading: what was discarded is to be counted, and a close with unread bytes
-  /// would be a RST, which can destroy the answer in the peer's kernel.
+  /// Closes the gateway's direction and continues to read: discarded notifications are counted, and closing with unread
+  /// bytes would send a RST, which can destroy the answer in the peer's kernel.
   private func closeOutput(_ context: ChannelHandlerContext) {
     // The answer may have met a reset, which closes at once.
     guard phase == .answering else { return }

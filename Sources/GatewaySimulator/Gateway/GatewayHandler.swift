@@ -4,7 +4,7 @@ import Measurement
 import NIOCore
 import TLSTransport
 
-/// One provider's connection to the gateway: finds the frames in what it reads, has them judged, and keeps the books.
+/// One provider's connection to the gateway: finds frames, decides on notifications, and counts.
 ///
 /// Frames are walked where they stand in the read buffer. Only one that its buffer cuts is copied, until it is whole.
 final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
@@ -18,7 +18,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     case open
     /// The gateway has ended it, but its answer is not out yet.
     case answering
-    /// The gateway's half is closed; what comes is counted.
+    /// The gateway's direction is closed; received frames are counted.
     case lingering
     case closed
   }
@@ -140,20 +140,20 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if partial.readableBytes == 0 || completePartial(from: &bytes) {
       take(&bytes)
       if bytes.readableBytes > 0 {
-        // A buffer of its own: the one that was read is 64 KB, and this may wait for long.
+        // A separate buffer: the read buffer is 64 KB, and this one may be kept for long.
         partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
         partial.writeImmutableBuffer(bytes)
         partialSince = loopState.loop.now
       }
     }
     if partial.capacity > Self.uncountedBytes || heldBytes > 0 { countPartial() }
-    // Only now that everything that was read is in the books: a write that fails, or a RST, closes them at once.
+    // Only after everything that was read is counted: a failed write or a RST finishes the connection at once.
     if let failures = filter?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
     if wasOpen, let ending = session.ending { answer(ending) }
     if let delay = readThrottle?.delay(after: length, at: loopState.loop.now) { pauseReading(delay) }
   }
 
-  /// Adds to the frame that was cut just what it lacks, and takes it; `false` when it still is not whole.
+  /// Completes the partial frame and processes it; `false` if it is still incomplete.
   private func completePartial(from bytes: inout ByteBuffer) -> Bool {
     while true {
       let needed: Int
@@ -210,7 +210,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     loopState.tally.uninstalled += filter.uninstalled - uninstalled
   }
 
-  /// Reading stops while the list is behind, so that what waits for the disk is bounded by what was read.
+  /// Reading stops while the list is behind, so pending failures are bounded by the bytes read.
   private func putOnFeedbackList(_ failures: [FeedbackList.Failure]) {
     undurable += 1
     loopState.undurable += 1
@@ -315,7 +315,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     self.context = nil
   }
 
-  /// Closes the books of the connection.
+  /// Finishes the counts of the connection.
   private func finish() {
     guard phase != .closed else { return }
     if phase == .handshake {
@@ -375,7 +375,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     switch phase {
     case .answering, .closed: break
     case .handshake:
-      // Behind the handshake's own limit, which is told with a reason.
+      // Later than the timeout of the handshake itself, which reports a reason.
       if now - openedTick > shared.options.handshakeTimeout.timeAmount + .seconds(1) { close(as: .handshakeFailed) }
     case .lingering: if let lingerUntil, now >= lingerUntil { leave() }
     case .open:

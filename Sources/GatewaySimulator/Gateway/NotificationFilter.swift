@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import Measurement
 
-/// Decides over the notifications of one connection that keep the protocol's rules.
+/// Decides on the valid notifications of one connection.
 struct NotificationFilter {
   private let policy: RejectionPolicy
   private let topic: String
@@ -12,7 +12,7 @@ struct NotificationFilter {
   private var untilHit: [Int] = []
   /// UNIX time in ms; set once for all bytes of a read.
   var now: Int64 = 0
-  /// Of the notifications decided since the last `takeFailures`: accepted for apps that are gone.
+  /// Of the notifications decided since the last `takeFailures`: accepted for uninstalled apps.
   private var failures: [FeedbackList.Failure] = []
   private(set) var offline = 0
   private(set) var uninstalled = 0
@@ -26,7 +26,7 @@ struct NotificationFilter {
     for probability in policy.probabilities { untilHit.append(generator.waiting(for: probability)) }
   }
 
-  /// What speaks against the notification; `nil`: it is accepted, and what is to be done for its device is done.
+  /// The status that rejects the notification; `nil`: it is accepted, and its device is handled.
   @inline(__always)
   mutating func decide(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
     if SyntheticToken.isInvalid(notification.token) { return .invalidToken }

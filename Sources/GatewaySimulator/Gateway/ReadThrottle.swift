@@ -37,9 +37,9 @@ struct ReadThrottle {
 
 /// Bytes that may be read: they come in at the rate, and those of 10 ms are kept at most.
 ///
-/// A timer that comes late finds what came in meanwhile, so lateness costs nothing as long as the bucket has room for it.
-/// A read begins only when the bucket covers all that it may bring: in any time t no more than rate · t and the bucket's
-/// depth are read. With TLS up to a record (16 KiB) comes with a read's last byte; the bucket then owes it.
+/// A late timer finds the bucket filled meanwhile, so lateness costs nothing within its depth. A read begins only when
+/// the bucket covers its maximum: in any time t no more than rate · t and the bucket's depth are read. With TLS a read
+/// may return up to one more record (16 KiB); the bucket then goes negative.
 private struct TokenBucket {
   private let bytesPerNanosecond: Double
   /// 10 ms of the rate, and never less than two reads.

@@ -2,11 +2,11 @@ import APNSProtocol
 import Bytes
 import Synchronization
 
-/// What all connections share to decide over notifications: rejections, devices, and what waits for devices.
+/// The policy shared by all connections: rejection rules, devices, and the offline store.
 final class RejectionPolicy: Sendable {
   enum Rule: Sendable {
     case every(Countdown, ErrorResponse.Status)
-    /// `slot` is the connection's count of notifications until the next one it hits.
+    /// `slot` is the index of the connection's countdown to the next hit.
     case chance(slot: Int, ErrorResponse.Status)
     case prefix([UInt8], ErrorResponse.Status)
     case tokens(TokenSet, ErrorResponse.Status)
@@ -17,14 +17,14 @@ final class RejectionPolicy: Sendable {
     let taken = Atomic<Int>(0)
     init(_ interval: Int) { self.interval = max(1, interval) }
 
-    /// One more was taken; whether it is an n-th one.
+    /// Counts one notification; whether it is an n-th one.
     func isHit() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue % interval == 0 }
   }
 
   let rules: [Rule]
   let probabilities: [Double]
   let devices: DevicePopulation
-  /// Nothing but the protocol's rules can speak against a notification, and every device is there to get it.
+  /// No rejection rules, and all devices are active.
   let acceptsEverything: Bool
   let seed: UInt64
   let store: Mutex<OfflineStore>

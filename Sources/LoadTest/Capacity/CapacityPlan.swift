@@ -1,7 +1,7 @@
 import Measurement
 
-/// How a capacity is searched: how long trials take, what passes, and what is measured after the search. All defaults
-/// are those of the command.
+/// The plan of a search for capacity: the length of trials, the limits to pass, and the measurements after the search.
+/// All defaults are those of the command.
 public struct CapacityPlan: Sendable {
   /// The rate that is found is this close to one that fails: 0.03 is 3 %.
   public var precision = 0.03
@@ -13,7 +13,7 @@ public struct CapacityPlan: Sendable {
   public var confirmation = Duration.seconds(30)
   /// Time before each measured phase that is not measured.
   public var settling = Duration.seconds(2)
-  /// `drift` follows from `precision`, whatever it says.
+  /// `drift` is derived from `precision`.
   public var limits = TrialLimits()
   /// Further conditions on every trial.
   public var thresholds: [Threshold] = []
@@ -38,7 +38,7 @@ public struct CapacityPlan: Sendable {
     for size in batchSweep {
       sweeps.append(TrialRequest(purpose: .batch, seconds: trial, batch: size))
     }
-    // Without errors once more: what they cost is a small difference, and the machine may have changed since the burst.
+    // Repeat the burst without errors: their cost is a small difference, and the machine may have changed meanwhile.
     if !errorSweep.isEmpty {
       sweeps.append(TrialRequest(purpose: .errors, seconds: trial, faultShare: 0))
     }
@@ -51,7 +51,7 @@ public struct CapacityPlan: Sendable {
   private static let mostConnections = 100_000
 }
 
-/// What one trial differs in from the load that all trials have in common.
+/// The settings of one trial that differ from the common load.
 public struct TrialRequest: Sendable, Equatable {
   public var purpose: CapacityTrial.Purpose
   /// Length of the measured phase.

@@ -15,7 +15,7 @@ import Measurement
 /// runner.sustained
 /// ```
 ///
-/// What it has found and made is there also after an error was thrown.
+/// Its results so far are available even after an error was thrown.
 public struct CapacityRunner: Sendable {
   /// Runs a load to its end.
   public typealias Run = @Sendable (LoadPlan) async throws -> LoadOutcome
@@ -24,7 +24,7 @@ public struct CapacityRunner: Sendable {
   public enum Ending: Sendable {
     /// The rate held for long, and one a step above it failed twice.
     case found
-    /// It held; the generator was too slow to try what is above.
+    /// It passed; the generator was too slow to test higher rates.
     case generatorLimited
     /// Trials ran out; the rate passed, but need not be confirmed.
     case unsettled
@@ -51,7 +51,7 @@ public struct CapacityRunner: Sendable {
   public var range: SustainedRange? { search?.range }
 
   /// - Parameters:
-  ///   - load: what all trials have in common.
+  ///   - load: the common settings of all trials.
   ///   - environment: of this process.
   ///   - stop: ends the trial that runs, which is void then, and makes no other.
   ///   - note: called with each trial when it is over.
@@ -116,7 +116,7 @@ public struct CapacityRunner: Sendable {
     }
   }
 
-  /// A trial that goes as fast as possible: one that others disturbed is made again, and the last attempt counts.
+  /// A trial as fast as possible: repeated when other processes disturbed it; the last attempt counts.
   private mutating func measure(_ request: TrialRequest) async throws -> CapacityTrial? {
     for _ in 0..<Self.retries {
       guard let trial = try await make(request) else { return nil }
@@ -127,7 +127,7 @@ public struct CapacityRunner: Sendable {
 
   private static let retries = 1
 
-  /// `nil` when it was interrupted; it is kept as void then, with what it counted.
+  /// `nil` when it was interrupted; it is kept as void with its counts.
   ///
   /// - Parameter isLast: there will be no better one, so it is not void.
   private mutating func make(_ request: TrialRequest, isLast: Bool = false) async throws -> CapacityTrial? {

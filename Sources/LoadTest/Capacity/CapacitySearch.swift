@@ -1,14 +1,14 @@
 import Measurement
 
-/// Finds the highest rate that passes: which trial comes next, told of how the last one ended.
+/// Finds the highest rate that passes: chooses the next trial from the results of the earlier ones.
 ///
-/// It begins near what a burst has shown and takes growing steps up or down until one trial passed and one failed; then
-/// it halves the distance, in logarithms, until they are a step (`precision`) apart. A long trial has to confirm the rate
-/// that is left, and one a step above it has to fail; if not, short trials were wrong, and the search goes on from there.
+/// It begins near the rate of a burst and takes growing steps up or down until one trial passed and one failed; then it
+/// bisects, in logarithms, until they are a step (`precision`) apart. A long trial has to confirm the passing rate, and
+/// one a step above it has to fail; if not, the short trials were wrong, and the search continues from there.
 ///
-/// A trial that fails is made again: what disturbs one from outside makes it fail, never pass, so only a rate that failed
-/// twice bounds the search, and one that then passes has passed. A trial that is void is made again; after a few times
-/// its rate counts as one that cannot be tried. How sure the answer is follows from all trials (`range`).
+/// A failed trial is repeated: outside disturbances make trials fail, never pass, so only a rate that failed twice
+/// bounds the search, and one that then passes has passed. A void trial is repeated; after a few times its rate counts
+/// as untestable. The uncertainty of the answer follows from all trials (`range`).
 ///
 /// It is a value without clock or sockets:
 ///
@@ -35,7 +35,7 @@ public struct CapacitySearch: Sendable {
   public enum Ending: Sendable, Equatable {
     /// Confirmed, and a step above it failed.
     case found(Double)
-    /// Confirmed; what is above could not be tried, for want of a faster generator.
+    /// Confirmed; higher rates could not be tested with this generator.
     case generatorLimited(Double)
     /// Trials ran out; the rate is the best that passed, which need not be confirmed.
     case unsettled(Double?)
@@ -46,7 +46,7 @@ public struct CapacitySearch: Sendable {
   /// The result is this close to a rate that fails: 0.03 is 3 %.
   public let precision: Double
   public let maximumTrials: Int
-  /// How often a void trial is made again.
+  /// How often a void trial is repeated.
   public let retries: Int
   public private(set) var ending: Ending?
   public private(set) var trials = 0
@@ -54,7 +54,7 @@ public struct CapacitySearch: Sendable {
   /// The highest that passed and the lowest that did not, as far as both are believed.
   private var low: Double?
   private var high: Double?
-  /// The upper end is no failure of the gateway.
+  /// The upper end is not a failure of the gateway.
   private var isHighVoid = false
   private let lowest: Double
   private var stride: Double
@@ -66,11 +66,11 @@ public struct CapacitySearch: Sendable {
   private var evidence: [SustainedRange.Evidence] = []
   private var current: Trial
 
-  /// The best rate that passed so far; `nil` when all that did were contradicted, as by long trials that failed. One that
-  /// is made again because it failed is not believed until it has passed.
+  /// The best rate that passed so far; `nil` when all were contradicted, e.g. by failed long trials. A failed one that
+  /// is repeated does not count until it passed.
   public var passed: Double? { isDoubted ? passes.filter { $0 < current.rate }.max() : passes.max() }
 
-  /// The answer, or what is known of it so far.
+  /// The answer so far.
   public var sustained: Double? {
     switch ending {
     case .found(let rate), .generatorLimited(let rate): rate
@@ -100,12 +100,12 @@ public struct CapacitySearch: Sendable {
     current = Trial(rate: burst / (1 + self.precision), kind: .step)
   }
 
-  /// What is to be tried now; `nil` when it is over.
+  /// The next trial; `nil` at the end.
   public var next: Trial? { ending == nil ? current : nil }
 
   /// How the trial `next` ended.
   ///
-  /// - Parameter held: the rate that it is proven to have held, when that is less than what was offered.
+  /// - Parameter held: the proven rate, if lower than the offered one.
   public mutating func note(_ outcome: Outcome, held: Double? = nil) {
     guard ending == nil else { return }
     trials += 1
@@ -126,7 +126,7 @@ public struct CapacitySearch: Sendable {
     if ending == nil, trials >= maximumTrials { ending = .unsettled(passed) }
   }
 
-  /// The trial is not made again: where the search goes on.
+  /// The next state of the search when the trial is not repeated.
   private mutating func settle(_ outcome: Outcome) {
     switch outcome {
     case .passed: passes.insert(current.rate)
@@ -139,7 +139,7 @@ public struct CapacitySearch: Sendable {
     case (.confirmation, .passed):
       current = Trial(rate: current.rate * (1 + precision), kind: .above)
     case (.confirmation, _):
-      // Short trials were too kind: what they passed is not believed.
+      // Short trials were too lenient: their passes are discarded.
       (low, stride) = (nil, precision)
       lower(isVoid: outcome == .void)
     case (.above, .passed):
@@ -185,7 +185,7 @@ public struct CapacitySearch: Sendable {
 
   /// Trials that it takes when nothing disturbs it, for a plan of the time: short ones and long ones.
   public static func estimate(precision: Double) -> (short: Int, long: Int) {
-    // A gateway that does at a steady rate what it did in a burst, within a step or two.
+    // A gateway that sustains nearly its burst rate, within a step or two.
     var search = CapacitySearch(near: 1, precision: precision)
     var (short, long) = (0, 0)
     while let trial = search.next {

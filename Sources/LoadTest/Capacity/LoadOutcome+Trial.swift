@@ -1,7 +1,7 @@
 import Measurement
 
 extension LoadOutcome {
-  /// What a run says as a trial; its purpose and verdict are still to be told.
+  /// The trial of a run, without purpose and verdict.
   ///
   /// - Parameter result: of the same run.
   public func trial(_ result: RunResult) -> CapacityTrial {

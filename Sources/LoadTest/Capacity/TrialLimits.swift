@@ -1,26 +1,26 @@
 import Measurement
 
-/// What a trial has to keep to pass.
+/// The limits that a trial must keep to pass.
 public struct TrialLimits: Sendable {
   /// Send lag (p99), and the least that the gateway may be behind at the end, in microseconds.
   public var lag = 50_000
-  /// Share of what was looked at that may be refused.
+  /// Share of processed notifications that may be rejected.
   public var errorShare = 0.01
   /// Share of sendings that may be second or later ones.
   public var resentShare = 0.1
-  /// Growth of what is unread that a trial must show, as a share of the rate: half a step of the search.
+  /// Growth of the unread backlog that a trial must detect, as a share of the rate: half a step of the search.
   public var drift = 0.015
 
   public init() {}
 
   /// Fills in the verdict. With a rate it passes, fails, or is void; without one it is measured, or void.
   ///
-  /// A trial that keeps all limits has passed, however busy the generator was. One that does not is void when the
-  /// generator had too little processor time or stood still, as it may be to blame then.
+  /// A trial that keeps all limits has passed, even if the generator was busy. One that does not is void if the
+  /// generator had too little processor time or stalled, which may be the cause.
   public func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
     let trouble = generatorTrouble(trial)
     guard trial.offeredPerS != nil else {
-      // As fast as possible is as fast as the generator can: that it is busy is no fault, that others are is one.
+      // In a trial as fast as possible the generator may be busy; other processes may not.
       let stood = trial.measuredS > 0 ? (trial.stalledS ?? 0) / trial.measuredS : 0
       trial.verdict = max(trial.waitedShare, stood) > Self.tolerableWait ? .void : .measured
       trial.reasons = trouble
@@ -34,16 +34,16 @@ public struct TrialLimits: Sendable {
   private func generatorTrouble(_ trial: CapacityTrial) -> [String] {
     var reasons: [String] = []
     if trial.cpuCores > 0.9 * Double(trial.availableCores) {
-      reasons.append("the generator used more than 90 % of its processor time")
+      reasons.append("the generator used more than 90 % of its available processor time")
     }
     if trial.waitedShare > Self.tolerableWait {
       reasons.append("the generator waited for a processor \(share(trial.waitedShare)) of the time")
     }
     if let stalledS = trial.stalledS, let longestMs = trial.longestStallMs {
-      // A stall makes what is due meanwhile late by as much as its length, whatever the gateway does.
+      // A stall delays sendings due meanwhile by up to its length, regardless of the gateway.
       if stalledS > Self.tolerableStall * trial.measuredS || longestMs * 1e3 > Double(lag) {
         reasons.append(
-          "the generator stood still for \(seconds(stalledS)) of a trial that measures \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
+          "the generator stalled for \(seconds(stalledS)) of a trial that measures \(seconds(trial.measuredS)), at most \(Int(nearest: longestMs.rounded())) ms at a time"
         )
       }
     } else if trial.loopLagP99Us > Self.tolerableLoopLag {
@@ -70,7 +70,7 @@ public struct TrialLimits: Sendable {
       reasons.append("\(trial.sendings.unknown) sendings were lost without an error")
     }
     if trial.notifications.abandoned > 0 {
-      reasons.append("\(trial.notifications.abandoned) notifications were given up")
+      reasons.append("\(trial.notifications.abandoned) notifications were abandoned")
     }
     if trial.errorShare > errorShare { reasons.append("a share of \(share(trial.errorShare)) was refused") }
     if trial.sendings.written > 0 {

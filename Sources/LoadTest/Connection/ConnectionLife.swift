@@ -1,11 +1,11 @@
 import APNSProtocol
 import Measurement
 
-/// The record of one connection from when it is up until it has ended: what was written on it, what the gateway said,
-/// and what follows for each notification.
+/// The record of one connection from when it is up until it has ended: the writes, the responses, and the fate of each
+/// notification.
 ///
-/// It has no socket, clock or event loop: it is told what happens and when. One object for each connection made; nothing
-/// is allocated for a notification.
+/// It has no socket, clock or event loop: events and their times are passed in. One object per connection; no
+/// allocation per notification.
 final class ConnectionLife {
   /// Nanoseconds of the monotonic clock, as all times here.
   let openedAt: Int64
@@ -18,7 +18,7 @@ final class ConnectionLife {
   private var marker = Marker.none
   /// When the first error response was read that ends the connection.
   private(set) var errorReadAt: Int64?
-  /// Why it ends; `nil` while nothing says so.
+  /// Why it ends; `nil` before that is known.
   var cause: LoadTally.Cause?
 
   private enum Marker {
@@ -31,7 +31,7 @@ final class ConnectionLife {
   enum Event {
     /// The marker is answered: everything before it is settled.
     case proven(phase: RunPhase, afterNanoseconds: Int64)
-    /// An error response; `named` is what it says of a notification, `nil` when it names none that is known.
+    /// An error response; `named` is the notification it names, `nil` if unknown.
     case response(ErrorResponse.Status, named: Named?)
     case foreign([UInt8])
     case stray(Int)
@@ -53,7 +53,7 @@ final class ConnectionLife {
 
   // MARK: writing
 
-  /// What is written from now on is of this phase.
+  /// Later writes belong to this phase.
   func begin(_ phase: RunPhase) {
     self.phase = phase
     if phase != .drain { lastScheduled = phase }
@@ -75,7 +75,7 @@ final class ConnectionLife {
   var unsettled: Int { log.count - settledEnd }
   /// Everything before is accepted or rejected.
   private var settledEnd: Int { min(session.settled, log.count) }
-  /// The gateway has said its last word: what it has not settled it discards.
+  /// The gateway has ended the connection: it discards all unsettled notifications.
   var isTerminated: Bool { session.isTerminated || isProven }
   /// The marker was answered.
   var isProven: Bool { if case .answered = marker { true } else { false } }
@@ -86,12 +86,12 @@ final class ConnectionLife {
 
   // MARK: reading
 
-  /// Applies what was read. The gateway is done with the connection when `isOver` is true afterwards.
+  /// Applies received bytes. Afterwards `isOver` is true if the gateway has ended the connection.
   func receive(_ bytes: some Sequence<UInt8>, at now: Int64) -> [Event] {
     answers.receive(bytes).map { event($0, now) }
   }
 
-  /// Applies what is left of an answer when the connection has ended.
+  /// Applies an incomplete answer at the end of the connection.
   func finishReading(at now: Int64) -> Event? { answers.finish().map { event($0, now) } }
 
   /// The gateway has ended it, or has said something that no gateway says.
@@ -131,14 +131,14 @@ final class ConnectionLife {
     return .response(response.status, named: named)
   }
 
-  /// A marker is of the phase that it settles: of the last one with a schedule, when it proves anything of that. What was
-  /// due then goes out up to some milliseconds after its end.
+  /// A marker belongs to the phase that it settles: to the last scheduled one, if it proves anything of it, because
+  /// sendings due in it are written up to some milliseconds after its end.
   private func phase(ofMarkerAt position: Int) -> RunPhase {
     let phases = marks.counts(of: 0..<position).map(\.phase)
     return phases.contains(lastScheduled) ? lastScheduled : phases.last ?? phase
   }
 
-  // MARK: what follows
+  // MARK: settlement
 
   /// The phases of which something is settled, or will now never be looked at.
   var settledPhases: [RunPhase] { marks.counts(of: 0..<(isTerminated ? log.count : settledEnd)).map(\.phase) }

@@ -3,12 +3,12 @@ import Bytes
 
 /// Parses the bytes that a gateway sends on one connection into error responses.
 ///
-/// Input may be cut anywhere. The first bytes that are no response end it: boundaries are lost, and whoever sends them is
-/// no gateway, so all that follows is counted only.
+/// Input may be split anywhere. The first bytes that are not a response end parsing: boundaries are lost, and the peer
+/// is not a gateway, so later bytes are only counted.
 struct GatewayAnswers {
   enum Answer: Equatable {
     case response(ErrorResponse)
-    /// The first bytes that are no response.
+    /// The first bytes that are not a response.
     case foreign([UInt8])
     /// So many bytes that mean nothing: after foreign ones, or the part of a response that the end cut off.
     case stray(Int)

@@ -1,9 +1,8 @@
-/// What a connection has written some time ago, packed: what runs on is one piece, and a piece takes a few bytes.
+/// Older writes of a connection, packed: consecutive ones are one piece, and a piece takes a few bytes.
 ///
 /// Positions, indexes and attempts stay exact. Of times, that of the first write of each block is kept.
 struct PackedWrites {
-  /// A piece is what lies between it and the end of the one before it, then its count; what else there is only when it
-  /// is not 0:
+  /// A piece is encoded as its distance from the end of the previous one and its count; other fields only when not 0:
   ///
   /// ```
   /// gap (zigzag) << 1 | has more    count    [attempt << 1 | is open  silences  alone  portion]     all as LEB128
@@ -66,13 +65,13 @@ struct PackedWrites {
     packedEnd = piece.end
   }
 
-  /// When the notification at `position` was written, or one before it; `nil` when there is none so old.
+  /// When the notification at `position` was written, or one before it; `nil` if it is not in here.
   func written(at position: Int) -> Int64? {
     if let last, last.position <= position { return last.written }
     return block(at: position).map { blocks[$0].written }
   }
 
-  /// Puts what was written from `position` on behind `pieces`.
+  /// Appends the writes from `position` on to `pieces`.
   func read(from position: Int, into pieces: inout [SentLog.Piece]) {
     func add(_ piece: SentLog.Piece, at place: Int) {
       let skipped = max(0, position - place)

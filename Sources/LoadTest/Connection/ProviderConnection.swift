@@ -8,18 +8,18 @@ import TLSTransport
 
 /// One of the load's connections: it is opened, carries batches, reads what the gateway says, and is opened again.
 ///
-/// `ConnectionLife` keeps the record of what it carries; here is what that does to the channel, and to the runner's
-/// counters. Everything happens on the runner's event loop.
+/// `ConnectionLife` keeps the record of the notifications; this class applies it to the channel and to the runner's
+/// counters. Everything runs on the runner's event loop.
 final class ProviderConnection {
   enum State {
     case down
     /// `problem` is what went wrong so far.
     case connecting(problem: String?)
     case up(Link)
-    /// Nothing is written any more: a marker's answer is waited for, or the channel's end.
+    /// No more writes: waiting for the answer to a marker, or for the end of the channel.
     case closing(Link, Closing)
 
-    /// The timeline's state. A connection's last words belong to its life.
+    /// The state in the timeline. Closing belongs to the life of the connection.
     var drawn: RunResult.Timeline.State? {
       switch self {
       case .down: nil
@@ -33,25 +33,24 @@ final class ProviderConnection {
     var since: Int64
     /// The marker was not answered in time, so it was this side that ended the connection.
     var isOverdue = false
-    /// Closed in good order and without a marker: what it carried stays open for good.
+    /// Closed gracefully without a marker: its notifications stay open.
     var leavesOpen = false
   }
 
-  /// An open channel, and the record of what it carries. One object, because whoever looks at a state retains what it
-  /// holds.
+  /// An open channel and the record of its notifications. One object, because reading a state retains its payload.
   final class Link {
     let life: ConnectionLife
     let channel: any Channel
-    /// The channel's own descriptor: it is only asked whether there is something to read.
+    /// The channel's descriptor, used only to poll for input.
     let socket: NIOBSDSocket.Handle?
     let tls: TLSHandler?
-    /// Nothing of ours is unsent. The channel tells of every change, which costs less than to ask it.
+    /// No bytes are unsent. Updated by events of the channel, which is cheaper than querying it.
     var isWritable: Bool
-    /// It carries what it has and no more, and closes. A write may find the socket ready for another one, and ask for
-    /// that before it returns.
+    /// `false`: it takes no more notifications and closes. A write may signal writability before it returns, which
+    /// would request more.
     var takesMore = true
-    /// Something waits to be read that may say that what is written now is lost. The loop comes to it only when nothing
-    /// else is to be done at once, so until then it is not asked again.
+    /// Unread input may be an error response, after which writes are lost. It is read when the loop polls its sockets;
+    /// until then nothing is written and the socket is not polled again.
     var readsFirst = false
     /// Its last batch went after something unsent, because it had waited long enough.
     var hasLingered = false
@@ -68,14 +67,14 @@ final class ProviderConnection {
   let number: Int
   let runner: LoopRunner
   private var state = State.down { didSet { runner.timeline.note(number, state.drawn, at: runner.clock()) } }
-  /// Counts the attempts to open it, so that what is left of an earlier one is not taken for this one.
+  /// Counts attempts to open it, to ignore late events of earlier attempts.
   private(set) var attempt = 0
   private var batch: ConnectionBatch
   /// In a row: attempts that failed, and connections that ended without anything said or proven.
   private(set) var failures = 0
   private(set) var silences = 0
   private var wasUp = false
-  /// When the error was read that ended its last life and left something to be sent again, until it is up again.
+  /// When the error was read that ended its last life and caused resends, until it is up again.
   private var recoversSince: Int64?
 
   private let maximumNotifications: Int
@@ -90,7 +89,7 @@ final class ProviderConnection {
     hasUsualPayloadSizes = runner.workload.hasUsualPayloadSizes
   }
 
-  // MARK: what it is in
+  // MARK: state
 
   var isDown: Bool { if case .down = state { true } else { false } }
   var isUp: Bool { if case .up = state { true } else { false } }
@@ -103,7 +102,7 @@ final class ProviderConnection {
   }
 
   func carries(_ channel: any Channel) -> Bool { open?.channel === channel }
-  /// Nothing of ours is unsent.
+  /// No bytes are unsent.
   var isWritable: Bool { open?.isWritable ?? false }
   /// Takes notifications: its batch has room, and it is not at its end.
   var isReady: Bool {
@@ -126,7 +125,7 @@ final class ProviderConnection {
   /// Later writes are of this phase of the run.
   func begin(_ phase: RunPhase) { open?.life.begin(phase) }
 
-  /// Something waits on its socket that is not read yet. Whoever goes on writing then may lose what it writes.
+  /// Whether unread input waits on its socket. Writes may be lost in that case.
   var hasUnread: Bool {
     guard let socket = open?.socket else { return false }
     var request = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -143,7 +142,7 @@ final class ProviderConnection {
 
   /// Puts notifications into the batch, as many as fit, and returns how many.
   ///
-  /// - Parameter due: is asked when so many of them were due; only when there are any.
+  /// - Parameter due: returns when that many of them were due; called only when there are any.
   func collect(_ piece: SentLog.Piece, now: Int64, due: (_ taken: Int) -> DueTimes) -> Int {
     guard case .up(let link) = state else { return 0 }
     let (workload, part, parts, isOnlyLong) = (runner.workload, runner.part, runner.parts, hasUsualPayloadSizes)
@@ -165,9 +164,9 @@ final class ProviderConnection {
     flushUnlessAnswered(batch.isFull(room: room(link.life)) ? .full : batch.began < now ? .drain : .idle)
   }
 
-  /// Writes the batch, unless the gateway has said something, which is then read first: what is written after an error is
-  /// lost. It is asked as late as can be, and costs a system call. A batch that has lingered is written all the same: a
-  /// gateway that never stops talking could else keep it back for good.
+  /// Writes the batch unless there is unread input, which is then read first: writes after an error are lost. The poll
+  /// is as late as possible and costs a system call. A batch that has lingered is written anyway, because a gateway
+  /// that keeps sending could hold it back forever.
   @discardableResult
   func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
     guard !runner.environment.hasInput(self) else {
@@ -193,13 +192,13 @@ final class ProviderConnection {
     // With TLS the batch is encrypted from where it stands.
     let plain = link.tls?.encrypt(batch.bytes.bytes) == true ? nil : ByteBuffer(copying: batch.bytes.bytes)
     batch.removeAll()
-    // This may end the connection: what was true before the write need not be so after it.
+    // This may end the connection: check the state again after the write.
     if let plain { link.channel.writeAndFlush(plain, promise: nil) } else { link.channel.flush() }
     if link.life.log.count >= maximumNotifications || link.life.log.isFull { close(as: .lifetime) }
   }
 
-  /// Writes these, whether or not the socket takes them, and closes the connection after them, to see what it makes of
-  /// them alone.
+  /// Writes only these, even if the socket is not writable, and closes the connection after them, to isolate their
+  /// effect.
   func sendIsolated(_ suspects: [SentLog.Piece]) {
     let now = runner.clock()
     open?.takesMore = false
@@ -216,14 +215,14 @@ final class ProviderConnection {
     close(as: .local)
   }
 
-  /// Writes the batch when it has waited long enough, and ends what has lasted long enough.
+  /// Writes the batch when it has lingered, and closes the connection at the end of its lifetime.
   func check(_ now: Int64) {
     switch state {
     case .down, .connecting: break
     case .up(let link):
-      // Asked again, should what was seen never come as something read.
+      // Poll again, in case the detected input never arrives as a read.
       link.readsFirst = false
-      // Once only: after what is unsent it would grow without end when the gateway does not read.
+      // Only once: if the gateway does not read, unsent bytes would grow without bound.
       if hasBatch, !link.hasLingered, now - batch.began >= runner.lingerNanoseconds { flush(.linger) }
       if let lifetime = runner.lifetimeNanoseconds, now - link.life.openedAt >= lifetime { close(as: .lifetime) }
     case .closing(let link, var closing):
@@ -235,7 +234,7 @@ final class ProviderConnection {
     }
   }
 
-  /// Ends the connection in good order: a marker settles what was written, or without markers a close does not.
+  /// Closes the connection gracefully: a marker settles its notifications; without markers they stay open.
   func close(as cause: LoadTally.Cause) {
     guard case .up(let link) = state else { return }
     link.takesMore = false
@@ -250,7 +249,7 @@ final class ProviderConnection {
     closing.leavesOpen = !isEmpty && !proves
     state = .closing(link, closing)
     guard !isEmpty else { return link.channel.close(promise: nil) }
-    // Not at once: what is still unsent would be lost.
+    // Not immediately: unsent bytes would be lost.
     guard proves else { return link.channel.close(mode: .output, promise: nil) }
     link.life.wroteMarker(identifier: Self.markerIdentifier, at: now)
     runner.tally.sendings.markers += 1
@@ -288,7 +287,7 @@ final class ProviderConnection {
     link.channel.close(promise: nil)
   }
 
-  // MARK: its lives
+  // MARK: opening and closing
 
   func connect() {
     guard isDown, runner.wantsConnections else { return }
@@ -312,7 +311,7 @@ final class ProviderConnection {
     wasUp = true
     runner.probe(self)
     runner.pump()
-    // What was to be sent again is on its way, unless another connection has taken it before.
+    // The resends are written now, unless another connection has taken them.
     if let since = recoversSince {
       runner.measurements.latency.recoverUs.record(Int((runner.clock() - since) / 1_000))
       recoversSince = nil
@@ -329,11 +328,11 @@ final class ProviderConnection {
     guard case .connecting(let problem) = state, attempt == self.attempt else { return }
     state = .down
     failures += 1
-    runner.tally.countFailure(problem ?? "closed before it was open")
+    runner.tally.countFailure(problem ?? "closed before it was established")
     runner.reopen(self)
   }
 
-  /// The channel is gone: what it carried is settled.
+  /// The channel is closed: settles its notifications.
   func ended(_ channel: any Channel, attempt: Int, by peer: LoadTally.Cause) {
     guard let link = open else { return failedToOpen(attempt: attempt) }
     let life = link.life
@@ -341,7 +340,7 @@ final class ProviderConnection {
     let closing: Closing? = if case .closing(_, let closing) = state { closing } else { nil }
     let now = runner.clock()
     readRest(of: life, at: now)
-    // A peer that closes before it answers the marker is who ended it, whoever meant to.
+    // If the peer closed before answering the marker, the close is attributed to the peer.
     let isOurs = !life.hasMarker || life.isTerminated || closing?.isOverdue == true
     runner.noteDown(isOurs ? life.cause ?? peer : peer)
     noteSilence(life, age: now - life.openedAt, isOurs: isOurs, leavesOpen: closing?.leavesOpen == true)
@@ -367,7 +366,7 @@ final class ProviderConnection {
     if let event = life.finishReading(at: now) { runner.note(event, of: life, at: now) }
   }
 
-  /// The run is over: what was not answered by now stays open.
+  /// The run is over: unanswered notifications stay open.
   func abandon() {
     guard let link = open else { return }
     let life = link.life
@@ -407,7 +406,7 @@ final class ProviderConnection {
       }
       runner.sendAgain(pieces)
     } else if runner.plan.usesMarkers {
-      // It would have been sent again.
+      // It would have been resent.
       runner.abandon(pieces)
     } else {
       runner.leaveUnknown(settlement)

@@ -4,7 +4,7 @@ import DequeModule
 /// Which notifications a connection has carried, in the order they were written, by write and not one by one.
 ///
 /// A position is a notification's number on its connection, an index its number in the run of its event loop; pieces of
-/// both run in step. So what an error response leaves open is told in pieces, and is made again from them.
+/// both run in step. So the notifications to resend are described by pieces, and generated again from them.
 ///
 /// A connection that meets no error is never answered, so all it wrote stays open and has to be remembered. Old writes
 /// are packed, and lose their times. Those of a connection that is alone on its loop run on, and take no more room the
@@ -21,7 +21,7 @@ struct SentLog {
     var silences = 0
     /// The same with nothing else on the connection.
     var alone = 0
-    /// How many of them a connection takes when one of them may be what ends connections.
+    /// How many suspects a connection takes.
     var portion = Int.max
     /// They were written before, and nothing tells what became of one of these sendings.
     var isOpen = false
@@ -31,8 +31,8 @@ struct SentLog {
 
     var end: Int { index + count }
 
-    /// Twice is no accident. A notification that has no identifier (command 0) and is refused ends its connection
-    /// without a word, and would do so for ever, and take with it what is behind it.
+    /// Twice is not an accident. A rejected notification without identifier (command 0) ends its connection silently,
+    /// would do so forever, and discards the ones after it.
     var isSuspect: Bool { silences >= 2 }
 
     /// One of it and the others, `count` in all, may have ended their connection. The next time fewer are put together,
@@ -107,7 +107,7 @@ struct SentLog {
     return entry(at: position).map { entries[$0].written } ?? old.written(at: position)
   }
 
-  /// What was written from `position` on, in order.
+  /// The pieces written from `position` on, in order.
   func pieces(from position: Int) -> [Piece] {
     guard position < count else { return [] }
     var pieces: [Piece] = []
@@ -136,7 +136,7 @@ struct SentLog {
 }
 
 extension LoopRunner {
-  /// A connection's part of what the plan allows for what is not settled.
+  /// A connection's share of the memory for unsettled notifications.
   private var unsettledMemory: Int { max(4_096, plan.unsettledMemory / max(1, plan.connections.count)) }
 
   /// A connection's log. All logs together keep to what the plan allows, and to some megabytes of recent writes.
@@ -144,9 +144,9 @@ extension LoopRunner {
     SentLog(recent: min(4_096, max(64, (1 << 16) / max(1, plan.connections.count))), limit: unsettledMemory)
   }
 
-  /// A connection's rules. Of the identifiers the latest runs are kept, of about 32 bytes each: where connections take
-  /// turns each write is one, and together they take no more than the logs. A response names none that is older, since
-  /// so many writes are never under way.
+  /// A connection's rules. Of the identifiers the latest runs are kept, of about 32 bytes each: with several
+  /// connections each write is one run, and together they take no more than the logs. Responses never name older ones,
+  /// because fewer writes are in flight.
   func makeSession() -> ProviderSession {
     var session = ProviderSession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
     if workload.hasBadTokenSizes { session.noteOddTokens() }

@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// The notifications of a decoded trace, to be sent again in the order of their times.
+/// The notifications of a decoded trace, to be sent in the order of their times.
 ///
 /// Their frames stand in a file without a name, which is mapped into memory, so that a long trace takes the room of its
 /// index: 16 bytes a notification. Number n is the n-th in the order of times; that of one connection stays.
@@ -14,14 +14,14 @@ public final class Replay: Sendable {
     var time: Int64
   }
 
-  /// What stands in the file before a frame: its length, then the offset of its identifier (0: none) with a bit that says
-  /// that it has no token.
+  /// The header of a frame in the file: its length, then the offset of its identifier (0: none) with a bit for a
+  /// missing token.
   static let headerLength = 8
   static let missingTokenBit: UInt32 = 1 << 31
 
   private let entries: [Entry]
   private let frames: MappedFile
-  /// Records that are no notifications.
+  /// Records other than notifications.
   public let skippedRecords: Int
   /// Some have a token that is not 32 bytes long.
   let hasUnusualTokenSizes: Bool
@@ -37,7 +37,7 @@ public final class Replay: Sendable {
 
   /// Notifications.
   public var count: Int { entries.count }
-  /// From the first to the last, as recorded; 0 when nothing told the time.
+  /// From the first to the last, as recorded; 0 without times.
   public var length: Duration { .nanoseconds(entries.last?.time ?? 0) }
 
   /// Nanoseconds from the first notification to this one, as recorded.
@@ -62,13 +62,13 @@ public final class Replay: Sendable {
 
 /// A file without a name, mapped into memory to be read.
 @safe struct MappedFile: ~Copyable, @unchecked Sendable {
-  // Safe because the memory is this value's alone, is never written and lasts as long as it; and nobody can make the file
-  // shorter, because it has no name.
+  // Safe because this value owns the mapping and never writes to it; and the file cannot be truncated, because it has
+  // no name.
   private let pointer: UnsafeMutableRawPointer
   private let count: Int
 
   /// - Parameters:
-  ///   - descriptor: of a file that nobody else has; it may be closed afterwards.
+  ///   - descriptor: of a private file; may be closed afterwards.
   ///   - count: its length, which is not 0.
   init(_ descriptor: Int32, count: Int) throws(ReplayMaker.FileError) {
     self.count = count

@@ -4,7 +4,7 @@ import Glibc
 
 /// Takes the records of `apnscope decode`, a line at a time, and makes a replay of their notifications.
 ///
-/// Frames go to a temporary file at once; it has no name, so that it is gone with the process, however that ends.
+/// Frames are written to a temporary file at once; it has no name, so it disappears with the process.
 public struct ReplayMaker: ~Copyable {
   /// The temporary file cannot be made or written.
   public struct FileError: Error, Sendable, CustomStringConvertible {
@@ -75,17 +75,17 @@ public struct ReplayMaker: ~Copyable {
     try kind.check()
     guard kind.isNotification else {
       skippedRecords += 1
-      // Behind it connections are numbered anew.
+      // Connections are numbered from 1 again after it.
       if kind.isCapture { lastTimes = [:] }
       return
     }
-    // It cannot be made again: another than was recorded would be accepted.
+    // It cannot be reconstructed: a different notification would be accepted.
     guard !notification.isMalformed else {
       skippedRecords += 1
       return
     }
     guard entries.count < limit else {
-      throw RecordError("there are more than \(limit) notifications (--replay-limit)")
+      throw RecordError("more than \(limit) notifications; raise --replay-limit")
     }
     try append(notification, line)
   }
@@ -129,7 +129,7 @@ public struct ReplayMaker: ~Copyable {
   /// Throws when there was no notification.
   public consuming func finish() throws(Failure) -> Replay {
     try writeOut()
-    guard !entries.isEmpty else { throw .record(RecordError("there is no notification")) }
+    guard !entries.isEmpty else { throw .record(RecordError("no notifications")) }
     // Of the same time, the earlier in the file goes first.
     if !isSorted { entries.sort { ($0.time, $0.offset) < ($1.time, $1.offset) } }
     let first = entries[0].time

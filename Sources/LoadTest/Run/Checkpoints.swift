@@ -1,11 +1,11 @@
 import Measurement
 
-/// Books that are kept while a run goes on, for when its process is killed.
+/// Books saved during a run, for when its process is killed.
 struct Checkpoints {
   /// Nanoseconds between two.
   static let interval: Int64 = 5_000_000_000
 
-  /// What is known of the run so far but for the phase that is on.
+  /// The run so far without the current phase.
   var books: LoadOutcome
   let keep: @Sendable (LoadOutcome) -> Void
   /// When the next is due; 0: at once.
@@ -17,7 +17,7 @@ struct Checkpoints {
 }
 
 extension Recorder {
-  /// Hands on the books as they stand when it is time: copies that share their memory until the run changes them.
+  /// Passes on the current books when due: copies that share their memory until the run changes them.
   mutating func takeCheckpoint(_ now: Int64) async {
     guard let checkpoints, now >= checkpoints.next else { return }
     let due = checkpoints.next == 0 ? now : checkpoints.next
@@ -39,7 +39,7 @@ extension Recorder {
 extension LoadOutcome {
   /// The result of a run that is not over: of a run that was lost, unless a later one takes its place.
   ///
-  /// It tells of no connection's life, and has the rates so far.
+  /// It has no timeline, and the rates so far.
   ///
   /// - Parameter environment: of this process.
   public func lostResult(_ environment: Environment) -> RunResult {

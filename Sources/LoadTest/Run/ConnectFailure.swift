@@ -6,7 +6,7 @@ import TLSTransport
 
 /// Why a connection could not be made, or was lost.
 struct ConnectFailure {
-  /// In the words of the system, or of whoever saw it.
+  /// The message of the system or the library.
   let reason: String
   /// Another attempt would end in the same way.
   let isPermanent: Bool
@@ -23,7 +23,7 @@ struct ConnectFailure {
       // A name may have several addresses; the last one speaks for all.
       error.connectionErrors.last.map { reason($0.error) } ?? "no such host"
     case let error as TLSError where error.cause == .noTLS:
-      "\(error): the gateway does not seem to speak TLS, which takes --plain instead of --identity"
+      "\(error): the gateway does not seem to use TLS; if so, give --plain instead of --identity"
     case ChannelError.connectTimeout(let time): "no answer in \(time.nanoseconds / 1_000_000) ms"
     default: "\(error)"
     }
@@ -39,11 +39,11 @@ struct ConnectFailure {
   }
 }
 
-/// What a run meets that another attempt does not overcome, so that it ends unless the gateway has proven to be one before.
+/// A failure that another attempt does not overcome; it ends the run unless the gateway was proven to be one before.
 enum PermanentFailure: Sendable, Equatable {
-  /// One side refuses the other for what it is.
+  /// One side rejects the identity of the other.
   case refused(String)
-  /// What answers is no gateway.
+  /// The peer is not a gateway.
   case foreign(ForeignAnswer)
 
   var reason: String {
@@ -51,8 +51,8 @@ enum PermanentFailure: Sendable, Equatable {
     case .refused(let reason): reason
     case .foreign(let answer):
       answer.kind == .tlsAlert
-        ? "the gateway answered without TLS with a TLS alert: it speaks TLS, which takes --identity instead of --plain"
-        : "what answers is no gateway: it says \(answer), which is no error response"
+        ? "the gateway answered with a TLS alert: it requires TLS; give --identity instead of --plain"
+        : "the server is not a gateway: it sent \(answer) instead of an error response"
     }
   }
 }

@@ -1,6 +1,7 @@
 import Measurement
 
-/// The lives of one event loop's connections, span by span. Costs something only when a connection changes its state.
+/// The timeline of the connections of one event loop, as spans. Costs something only when a connection changes its
+/// state.
 struct ConnectionTimeline {
   private typealias State = RunResult.Timeline.State
 
@@ -14,7 +15,7 @@ struct ConnectionTimeline {
   private let limit: Int
   private var spans: [Span] = []
   private var omitted = 0
-  /// What each connection is in, and since when.
+  /// The current state of each connection, and since when.
   private var current: [Int: (state: State, since: Int64)] = [:]
 
   /// - Parameter limit: most spans that are kept.
@@ -35,14 +36,14 @@ struct ConnectionTimeline {
     spans.append(Span(connection: connection, state: last.state, from: last.since, to: now))
   }
 
-  /// All of it, with what is still going on ended now.
+  /// All spans, with the current ones ended now.
   ///
   /// - Parameter start: what seconds count from.
   mutating func end(since start: Int64, at now: Int64) -> RunResult.Timeline {
     for connection in current.keys.sorted() { note(connection, nil, at: now) }
     var timeline = RunResult.Timeline()
     timeline.omitted = omitted
-    // Microseconds: what is finer says nothing.
+    // Microseconds: finer times are meaningless.
     func seconds(_ time: Int64) -> Double { Double((time - start) / 1_000) / 1e6 }
     timeline.spans = spans.map {
       .init(connection: $0.connection, $0.state, fromS: seconds($0.from), toS: seconds($0.to))

@@ -2,7 +2,7 @@ import Bytes
 import Glibc
 import NIOCore
 
-/// The addresses that a gateway's name stands for, looked up once: those that are judged are those that are connected.
+/// The addresses of a gateway name, resolved once: the checked addresses are those that are connected.
 public struct GatewayAddresses: Sendable {
   public enum LookupError: Error, Sendable, Equatable, CustomStringConvertible {
     case noSuchHost
@@ -17,7 +17,7 @@ public struct GatewayAddresses: Sendable {
     }
   }
 
-  /// What one look-up came to.
+  /// The result of one lookup.
   enum Answer {
     case addresses([SocketAddress])
     case noSuchHost
@@ -29,7 +29,7 @@ public struct GatewayAddresses: Sendable {
   /// In the system's order, at least one.
   let all: [SocketAddress]
 
-  /// Waits for the resolver, which is asked again for 3 seconds when its failure is a temporary one.
+  /// Waits for the resolver; temporary failures are retried for 3 seconds.
   public init(host: String, port: Int) throws(LookupError) {
     try self.init(host: host, port: port, resolver: Self.ask) { usleep(250_000) }
   }
@@ -50,7 +50,7 @@ public struct GatewayAddresses: Sendable {
     throw .noSuchHost
   }
 
-  /// An address that stands there as digits, for which nobody is asked; `nil` for a name.
+  /// A literal address, which needs no lookup; `nil` for a name.
   public init?(literal host: String, port: Int) {
     guard let address = try? SocketAddress(ipAddress: host, port: port) else { return nil }
     all = [address]

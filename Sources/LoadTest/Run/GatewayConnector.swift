@@ -3,19 +3,19 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// What an event loop's part of a load needs of the world outside: a simulation puts its own in its place.
+/// The environment of an event loop's part of a load; simulations replace it.
 struct LoopEnvironment {
   /// Nanoseconds of a clock that only goes forward.
   var clock: () -> Int64
-  /// Nanoseconds of processor time that the thread which asks has used.
+  /// Processor time of the calling thread, in nanoseconds.
   var processor: () -> Int64
-  /// What the jitter of waits comes from.
+  /// The seed of the jitter of waits.
   var jitter: UInt64
-  /// Whether something has come over a connection that is not read yet.
+  /// Whether a connection has unread input.
   var hasInput: (ProviderConnection) -> Bool
-  /// Does something soon, when the event loop has come to its sockets: what waits there was read. One thing at a time.
+  /// Runs a closure after the event loop has polled its sockets and read their input. One closure at a time.
   var afterSockets: (@escaping () -> Void) -> Void
-  /// Tries to connect. A channel with a `ProviderHandler` comes of it, or the connection's `failedToOpen`.
+  /// Tries to connect. Results in a channel with a `ProviderHandler`, or in `failedToOpen`.
   var connect: (ProviderConnection) -> Void
 
   static func real(_ connector: GatewayConnector, _ turn: LoopTickPipe) -> LoopEnvironment {
@@ -40,7 +40,7 @@ struct GatewayConnector {
 
   /// Tries the gateway's addresses one after another, beginning with the one that was last tried.
   func connect(_ connection: ProviderConnection) {
-    // What is an address already needs no other thread to look it up.
+    // A literal address needs no lookup on another thread.
     let addresses =
       plan.gateway.addresses?.all
       ?? GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port)?.all ?? []

@@ -1,7 +1,7 @@
 import Glibc
 import Measurement
 
-/// The books of a run in the form they are written.
+/// The result document of a run.
 extension LoadOutcome {
   /// - Parameter environment: of this process.
   public func result(_ environment: Environment) -> RunResult {
@@ -50,7 +50,7 @@ extension LoadOutcome {
     return result
   }
 
-  /// Of the measured phase: what was written in it, and became of that.
+  /// Of the measured phase: its sendings and their fates.
   private var rates: RunResult.Rates {
     guard let measured = phase(.measured), measured.seconds > 0 else { return RunResult.Rates() }
     var rates = measured.rates
@@ -77,17 +77,17 @@ extension LoadOutcome {
     return usesMostOfItsCores ? .generator : .gateway
   }
 
-  /// What is there instead of what was asked for.
+  /// The actual instead of the requested values.
   private var interruptionWarning: String? {
     guard let interruption else { return nil }
-    let nothing = "nothing was measured, so there are no rates and no lag"
+    let nothing = "nothing was measured: no rates and no lag"
     let after = seconds(interruption.afterS)
     switch interruption.phase {
-    case .connect: return "interrupted while connections were made: nothing was sent"
+    case .connect: return "interrupted while connecting: nothing was sent"
     case .warmUp:
       return "interrupted in the warm-up, after \(after) of \(seconds(plan.warmUp / .seconds(1))): \(nothing)"
     case .measured, .drain:
-      // The length is then only a limit that nobody asked for.
+      // The length is then only an implicit limit.
       if let count = plan.count, plan.duration >= .seconds(86_400) {
         return
           "interrupted after \(after), with \(tally.generated) of \(count) notifications generated"
@@ -106,22 +106,22 @@ extension LoadOutcome {
     var warnings: [String] = []
     if isGatewayBehind, let measured = phase(.measured) {
       warnings.append(
-        "the last of what was written in the measured phase was settled \(milliseconds(measured.settledAfter * 1e3)) behind its end: accepted_per_s is over the measured phase and the drain"
+        "the gateway settled the last notification of the measured phase \(milliseconds(measured.settledAfter * 1e3)) after its end: accepted_per_s covers the measured phase and the drain"
       )
     }
     if usesMostOfItsCores {
       warnings.append(
-        "the generator used more than 90 % of its threads' processor time: rates and latencies may be its own, not the gateway's"
+        "the generator used more than 90 % of its threads' processor time: rates and latencies may be the generator's, not the gateway's"
       )
     }
     let lag = phase(.measured)?.measurements.loopLag.quantile(0.99) ?? 0
     if let measured = phase(.measured), stalls.spoils(measured.seconds) {
       warnings.append(
-        "the generator stood still for \(milliseconds(stalls.totalS * 1e3)) of \(seconds(measured.seconds)), at most \(milliseconds(stalls.longestMs)) at a time: lags are its own as well"
+        "the generator stalled for \(milliseconds(stalls.totalS * 1e3)) of \(seconds(measured.seconds)), at most \(milliseconds(stalls.longestMs)) at a time: lags include its stalls"
       )
     } else if lag > Self.tolerableLoopLag, !usesMostOfItsCores {
       warnings.append(
-        "the generator's clock was late by \(lag / 1_000) ms (p99 of loop lag): too little processor time, so latencies are its own as well"
+        "the generator's clock was late by \(lag / 1_000) ms (p99 of loop lag): too little processor time, so latencies include its delays"
       )
     }
     return warnings
@@ -134,7 +134,7 @@ extension LoadOutcome {
   /// Microseconds.
   private static let tolerableLoopLag = 10_000
 
-  /// It did not write what was due.
+  /// It did not write all due notifications.
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
     // The lag of those that were never sent is a lower bound.

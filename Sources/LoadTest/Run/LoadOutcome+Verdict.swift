@@ -1,6 +1,6 @@
 import Measurement
 
-/// What a run has proven, and why not more.
+/// The outcome of a run, with its reasons.
 extension LoadOutcome {
   /// - Parameter tally: of the whole run.
   func judge(_ tally: LoadTally) -> (outcome: RunResult.Verdict.Outcome, reasons: [String]) {
@@ -15,7 +15,7 @@ extension LoadOutcome {
   private func failures(_ tally: LoadTally) -> [String] {
     var reasons: [String] = []
     if let reason = givenUpReason(tally) { reasons.append(reason) }
-    // Who ends a run before it has begun knows that nothing came of it.
+    // A run interrupted before its start needs no reasons.
     let isCutShort = interruption != nil && tally.generated == 0
     if !isCutShort, let reason = plan.usesMarkers ? nothingAccepted(tally) : nothingWritten(tally) {
       // An obstacle is the reason already.
@@ -38,8 +38,8 @@ extension LoadOutcome {
     case .permanentFailure(let reason): return reason
     case .lost(let lastError):
       return areSilent(tally)
-        ? "given up: for \(patience) every connection was ended at once"
-        : "given up: no connection could be made for \(patience): \(lastError)"
+        ? "gave up: for \(patience) every connection was closed at once"
+        : "gave up: no connection could be established for \(patience): \(lastError)"
     }
   }
 
@@ -54,7 +54,7 @@ extension LoadOutcome {
     return areSilent(tally) ? cause(tally) : nil
   }
 
-  /// What is likely to be behind it.
+  /// The likely cause.
   private func cause(_ tally: LoadTally) -> String? {
     if areSilent(tally) {
       let which = "\(tally.endedSilently) of \(tally.opened) connections were closed"
@@ -69,12 +69,12 @@ extension LoadOutcome {
     let markers = tally.sendings.markers
     if markers > 0, tally.sendings.markersAnswered == 0, tally.errorResponses.isEmpty {
       return
-        "none of \(markers) markers was answered within \(Self.text(plan.markerTimeout)); for a gateway that answers none there is --markers off"
+        "none of \(markers) markers was answered within \(Self.text(plan.markerTimeout)); give --markers off for a gateway that answers none"
     }
     return nil
   }
 
-  /// The gateway has ended most connections at once and without a word; who refuses connections is not there.
+  /// The gateway closed most connections at once without a response; refused connections do not count.
   ///
   /// Without markers a connection that looks for the notification which ends connections is ended by the load itself, and
   /// tells nothing.
@@ -93,16 +93,16 @@ extension LoadOutcome {
     let open = tally.unknown + tally.abandonedOpen
     if !plan.usesMarkers {
       reasons.append(
-        "written, not proven: without markers nothing tells what became of \(open) of \(tally.generated) notifications")
+        "written, not proven: without markers the fate of \(open) of \(tally.generated) notifications is unknown")
     } else if open > 0 {
       let unanswered = tally.sendings.markers - tally.sendings.markersAnswered
       reasons.append(
-        "nothing tells what became of \(open) of \(tally.generated) notifications; \(unanswered) of \(tally.sendings.markers) markers got no answer"
+        "the fate of \(open) of \(tally.generated) notifications is unknown; \(unanswered) of \(tally.sendings.markers) markers got no answer"
       )
     }
     let lost = tally.abandoned - tally.abandonedOpen
     if lost > 0 {
-      reasons.append("\(lost) notifications were given up: they were discarded, or not written before the run was over")
+      reasons.append("\(lost) notifications were abandoned: discarded, or not written before the end of the run")
     }
     if tally.unsent > 0 {
       let end =
@@ -114,7 +114,7 @@ extension LoadOutcome {
       reasons.append("\(tally.skipped) notifications were due and skipped, because they would have been late")
     }
     if tally.foreignAnswers > 0 {
-      reasons.append("\(tally.foreignAnswers) connections were ended because of bytes that are no error response")
+      reasons.append("\(tally.foreignAnswers) connections were closed because of bytes that are not an error response")
     }
     return reasons
   }

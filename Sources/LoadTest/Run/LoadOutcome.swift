@@ -1,6 +1,6 @@
 import Measurement
 
-/// What a run counted and measured: the whole, and each of its phases.
+/// The counts and measurements of a run and each of its phases.
 public struct LoadOutcome: Sendable {
   /// Why a run ended early.
   public enum GivingUp: Sendable, Equatable {

@@ -4,7 +4,7 @@ import NIOPosix
 import Synchronization
 import TLSTransport
 
-/// Drives a load from its plan to its books.
+/// Runs a load from its plan to its outcome.
 ///
 /// ```swift
 /// let runner = try LoadRunner(plan, tls: context)
@@ -39,16 +39,16 @@ public final class LoadRunner: Sendable {
   /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
   public func stop() { isStopped.store(true, ordering: .relaxed) }
 
-  /// How the books stand, some hundredths of a second old. Costs the event loops nothing. Safe from any thread.
+  /// The current counts, some hundredths of a second old, at no cost for the event loops. Thread-safe.
   public func snapshot() -> LoadSnapshot { published.withLock { $0 } }
 
   /// Runs the load to its end.
   ///
   /// - Parameters:
   ///   - progress: called about once a second.
-  ///   - notice: called at once with what is worth a line, as that connections are refused and tried again.
-  ///   - checkpoint: called every five seconds or so with the books as they stand, for `LoadOutcome.lostResult`; at once
-  ///     when it starts.
+  ///   - notice: called with messages, e.g. when connections are refused and retried.
+  ///   - checkpoint: called at the start and about every five seconds with the current books, for
+  ///     `LoadOutcome.lostResult`.
   public func run(
     _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
     notice: @escaping @Sendable (String) -> Void = { _ in },
@@ -161,8 +161,8 @@ public final class LoadRunner: Sendable {
     return nil
   }
 
-  /// The phases of the schedule, which begin and end when the plan says so; the last one earlier when there is nothing
-  /// more to be sent, or the run is ended.
+  /// The phases of the schedule, which begin and end when the plan says so; the last one ends earlier when all is sent,
+  /// or the run is stopped.
   private func send(
     _ outcome: inout LoadOutcome, from start: Int64, _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder,
     _ notices: inout Notices, _ context: RunContext
@@ -191,7 +191,7 @@ public final class LoadRunner: Sendable {
     }
   }
 
-  /// What no other attempt overcomes, unless the gateway has proven to be one.
+  /// A permanent failure, unless the gateway was proven to be one.
   private func permanentFailure(_ tally: LoadTally, _ loopRunners: LoopRunnerGroup) async -> String? {
     guard tally.obstacles > 0, !tally.hasProof else { return nil }
     return await loopRunners.permanentFailure()?.reason
@@ -230,7 +230,7 @@ public final class LoadRunner: Sendable {
     return .timeIsUp
   }
 
-  /// What is due when the schedule ends may still go for so long; what is left then is unsent.
+  /// Due notifications may still be written this long after the end of the schedule; the rest is unsent.
   private func catchUp(_ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ context: RunContext) async {
     let end = context.clock() + LoadPlan.lateness.nanoseconds
     while context.clock() < end, !isStopped.load(ordering: .relaxed), await loopRunners.any({ $0.isOwing }) {
@@ -243,7 +243,7 @@ public final class LoadRunner: Sendable {
     await loopRunners.each { $0.drain() }
     let end = context.clock() + plan.drain.nanoseconds
     while context.clock() < end {
-      // Nor does anybody wait for a gateway that is gone.
+      // Do not wait for a gateway that is down either.
       if await loopRunners.all({ $0.drainStep() || $0.isCutOff }) { break }
       let tally = await recorder.step()
       if tally.obstacles > 0, !tally.hasProof { break }
@@ -253,7 +253,7 @@ public final class LoadRunner: Sendable {
   }
 }
 
-/// Tells of each reason once, and of so many at most.
+/// Reports each reason once, up to a limit.
 private struct Notices {
   let say: @Sendable (String) -> Void
   private var said: Set<String> = []
@@ -275,7 +275,7 @@ extension LoadOutcome {
   }
 }
 
-/// The event loops' runners, from outside.
+/// All loop runners, for access from outside their event loops.
 struct LoopRunnerGroup: Sendable {
   private let runners: [NIOLoopBound<LoopRunner>]
   private let loops: [any EventLoop]
@@ -290,7 +290,7 @@ struct LoopRunnerGroup: Sendable {
   }
 
   func gather<Value: Sendable>(_ body: @escaping @Sendable (LoopRunner) -> Value) async -> [Value] {
-    // All are asked before the first is waited for: a busy loop takes its time to answer.
+    // Submits to all loops before waiting for the first, because a busy loop answers late.
     let answers = zip(runners, loops).map { runner, loop in loop.submit { body(runner.value) } }
     var values: [Value] = []
     for answer in answers {

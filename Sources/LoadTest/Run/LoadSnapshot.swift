@@ -1,8 +1,8 @@
 import Measurement
 
-/// The books of a run while it goes on: counts since its start.
+/// The counts of a running load since its start.
 ///
-/// What a connection carried is settled when it ends or is answered, so `accepted` is behind `written` until then.
+/// Notifications are settled when their connection ends or is answered, so `accepted` lags behind `written`.
 public struct LoadSnapshot: Sendable {
   /// The name of a `RunPhase`; empty before the run, `over` after it.
   public internal(set) var phase = ""
@@ -15,7 +15,7 @@ public struct LoadSnapshot: Sendable {
   /// By status.
   public internal(set) var errorResponses: [String: Int] = [:]
   public internal(set) var connectionsUp = 0
-  /// Of what was written in the last whole second; in microseconds.
+  /// Of the sendings of the last whole second, in microseconds.
   public internal(set) var sendLag99 = 0
 
   public static let phases = RunPhase.allCases.map(\.rawValue) + [over]

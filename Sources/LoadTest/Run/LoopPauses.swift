@@ -1,30 +1,30 @@
 import DequeModule
 
-/// When an event loop did not look at its work although something may have been due.
+/// The times in which an event loop did not poll its work although something may have been due.
 ///
-/// It looks every millisecond, and whenever a socket takes more. A longer time in between is an absence: the machine had no
-/// processor for it, the process was stopped, or the loop was busy with other work of its own. So is the time until it comes
-/// back to work that it left although there was room for it.
+/// It polls every millisecond, and whenever a socket becomes writable. A longer time in between is a pause: the machine
+/// had no processor for it, the process was stopped, or the loop was busy. So is the time until it returns to work that
+/// it left although a socket was writable.
 struct LoopPauses {
   private struct Pause {
     var from: Int64
     var to: Int64
-    /// Nanoseconds of all absences up to its end.
+    /// Nanoseconds of all pauses up to its end.
     var total: Int64
   }
 
-  /// Nanoseconds between two looks that are usual: a timer's millisecond, and its lateness.
+  /// Usual nanoseconds between two polls: a timer's millisecond, and its lateness.
   private static let usual: Int64 = 2_000_000
-  /// Older absences are not told apart.
+  /// Older pauses are dropped.
   private static let most = 4_096
 
   private var last: Int64?
   private var beforeLast: Int64?
   private var recent: Deque<Pause> = []
-  /// It has left work that could be done; until the next look.
+  /// It has left work that could be done, until the next poll.
   var isBusy = false
 
-  /// The loop looks at its work.
+  /// The loop polls its work.
   mutating func notePoll(at now: Int64) {
     defer { (beforeLast, last, isBusy) = (last, now, false) }
     guard let last, now - last > Self.usual || isBusy && now > last else { return }
@@ -37,13 +37,13 @@ struct LoopPauses {
     if recent.count > Self.most { recent.removeFirst() }
   }
 
-  /// How much of the time from when something was due until `now` the loop was not there for it: all of it, when it was
-  /// written at the first look behind that; else the absences in it.
+  /// How much of the time from `due` until `now` the loop did not run: all of it, if it was written at the first poll
+  /// after `due`; otherwise the pauses in it.
   func share(from due: Int64, to now: Int64) -> Int64 {
     guard now > due else { return 0 }
     guard let beforeLast, due <= beforeLast else { return now - due }
     guard let newest = recent.last, newest.to > due else { return 0 }
-    // The first that ends behind it.
+    // The first that ends after it.
     var (low, high) = (0, recent.count - 1)
     while low < high {
       let middle = (low + high) / 2

@@ -2,7 +2,8 @@ import APNSProtocol
 
 /// What connections do, as the runner counts it.
 extension LoopRunner {
-  /// A batch is about to be written. All at once: what belongs to another object is checked at every use.
+  /// A batch is about to be written. All counters in one call, because each access to another object is checked for
+  /// exclusivity.
   func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, at now: Int64) {
     lastWrite = now
     tally.wrote(count, bytes, reason)

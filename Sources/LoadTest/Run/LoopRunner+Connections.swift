@@ -2,7 +2,7 @@ import APNSProtocol
 import Measurement
 import NIOCore
 
-/// How connections come and go, and what their ends leave to be sent again.
+/// How connections open and close, and the resends after their end.
 extension LoopRunner {
   /// Opens this loop's connections, spread over the stagger.
   func openAll(_ numbers: [Int], of total: Int) {
@@ -14,7 +14,7 @@ extension LoopRunner {
     }
   }
 
-  /// Ends without a word before a connection waits as after a failure. Fewer happen when what ends them is looked for.
+  /// Silent closes before a connection backs off as after a failure. Fewer occur while a suspect is isolated.
   static let silencesWithoutWait = 6
 
   /// Opens a connection again: at once after an end, later after a failure or when all its ends are silent.
@@ -37,16 +37,17 @@ extension LoopRunner {
     if permanentFailure == nil { permanentFailure = .refused(failure.reason) }
   }
 
-  /// The gateway has said something that is no error response.
+  /// The gateway sent something other than an error response.
   func noteForeign(_ answer: [UInt8]) {
     tally.foreignAnswers += 1
     tally.obstacles += 1
     if permanentFailure == nil { permanentFailure = .foreign(ForeignAnswer(answer)) }
   }
 
-  // MARK: what is left
+  // MARK: resends
 
-  /// A notification that was alone on so many connections that ended silently is given up: it is why.
+  /// The number of silently closed connections after which a notification that was alone on them is abandoned: it is
+  /// the cause.
   static let maximumAlone = 3
 
   /// Discarded, or left open: it goes before everything new, in its order.
@@ -63,7 +64,7 @@ extension LoopRunner {
     putBack(left)
   }
 
-  /// These are given up. Of some it is not known what became of their last sending.
+  /// Abandons these. The fate of the last sending of some is unknown.
   func abandon(_ pieces: [SentLog.Piece]) {
     for piece in pieces {
       tally.abandoned += piece.count
@@ -84,7 +85,7 @@ extension LoopRunner {
     schedulePump()
   }
 
-  /// A connection that was just opened takes, alone, some of those that may be what ends connections.
+  /// A new connection takes some of the suspects alone.
   func probe(_ connection: ProviderConnection) {
     guard phase == .running || phase == .draining, let first = suspects.first else { return }
     var portion = first.portion
@@ -105,7 +106,7 @@ extension LoopRunner {
     connection.sendIsolated(taken)
   }
 
-  /// Those that may be what ends connections need one of their own; when none is on its way, one is made again.
+  /// Suspects need separate connections; when none is opening, one is reopened.
   private func makeRoomForSuspects() {
     guard phase == .running, !suspects.isEmpty, !connections.contains(where: { !$0.isUp }) else { return }
     connections.first?.close(as: .local)
@@ -123,7 +124,7 @@ extension LoopRunner {
     let late = stalls.tick(now, processor: environment.processor(), interval: Self.tick)
     if lastTick != nil {
       measurements.noteLoopLag(late)
-      // While the process was stopped nobody tried to connect.
+      // No connects are attempted while the process is stopped.
       if late > 100_000_000 { lastOpen += late }
     }
     lastTick = now

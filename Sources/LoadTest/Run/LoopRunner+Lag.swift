@@ -13,12 +13,12 @@ struct DueTimes: Equatable {
   }
 }
 
-/// How late notifications are: from when each was due until it was written, or at least until it was given up.
+/// Send lag: from when each notification was due until it was written, or abandoned.
 extension LoopRunner {
   /// These are written.
   func noteLag(_ piece: SentLog.Piece, _ due: DueTimes, at now: Int64) {
     if piece.attempt > 0 { tally.sendings.resent += piece.count }
-    // Collected while the schedule went on, and written behind it: a phase's lag is of all that was due in it.
+    // Collected during the schedule, and written after it: the lag of a phase covers all notifications due in it.
     let isLeftOver = runPhase == .drain && piece.attempt == 0 && due.first < scheduleEnd
     book(isLeftOver ? lastScheduled : runPhase) { $0.measurements.noteLag(piece.count, due, at: now, pauses) }
   }
@@ -61,8 +61,8 @@ extension LoadMeasurements {
     }
   }
 
-  /// A loop's clock came so late, in nanoseconds: whatever became due meanwhile waited for a part of it, so a delay counts
-  /// once for each of its milliseconds, with what was left of it then.
+  /// A timer of the loop fired late by this many nanoseconds: notifications that became due meanwhile waited for a part
+  /// of it, so a delay counts once for each of its milliseconds, with the rest of the delay at that time.
   mutating func noteLoopLag(_ late: Int64) {
     var left = late
     repeat {

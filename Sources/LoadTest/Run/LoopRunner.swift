@@ -4,7 +4,7 @@ import DequeModule
 import Measurement
 import NIOCore
 
-/// One event loop's part of a load: its connections, its share of the stream, its books.
+/// One event loop's part of a load: its connections, its share of the stream, its counts.
 ///
 /// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
 /// loops share nothing, and need no locks.
@@ -25,21 +25,22 @@ final class LoopRunner {
   let environment: LoopEnvironment
   var jitter: SplitMix64
   var pacer: Pacer?
-  /// The same schedule as late as may be: what it tells of and was not sent is skipped; `nil` when nothing is.
+  /// The schedule delayed by the maximum lateness: sendings due in it that were not sent are skipped; `nil` without
+  /// skipping.
   var latePacer: Pacer?
-  /// The same once more, as far as its sendings were taken: it knows when the next of them was due.
+  /// The schedule up to the sendings taken: it knows when the next one was due.
   var takenPacer: Pacer?
   /// Nothing is due at it or after it.
   private(set) var scheduleEnd = Int64.max
   var phase = Phase.connecting
   var connections: [ProviderConnection] = []
 
-  /// Which part of the run figures belong to now; `phase` is of what is done.
+  /// The phase that counts belong to now; `phase` is the state of the runner.
   private(set) var runPhase = RunPhase.connect
   private var nextPhaseAt = Int64.max
   /// The last phase in which something became due.
   private(set) var lastScheduled = RunPhase.connect
-  /// Of the phase that is on, and of those before it.
+  /// Totals of the current phase, and of earlier ones.
   private var current = PhaseTotals()
   private var earlier = [PhaseTotals](repeating: PhaseTotals(), count: RunPhase.allCases.count)
   var tally: LoadTally {
@@ -55,15 +56,15 @@ final class LoopRunner {
   var stalls = StallWatch(shortest: Int64(RunResult.Stalls.shortestMs * 1e6))
   var timeline: ConnectionTimeline
   var lastError = ""
-  /// The first thing that another attempt does not overcome.
+  /// The first permanent failure.
   var permanentFailure: PermanentFailure?
-  /// Which of the gateway's addresses is tried first, counted on and on.
+  /// Index of the next address to try; increases without wrapping.
   var addressIndex = 0
 
-  /// What is to be sent again, before anything new.
+  /// Resends, which go before anything new.
   var resendQueue: Deque<SentLog.Piece> = []
   var isResendQueueSorted = true
-  /// Of these, one may be what ends connections without a word. They go on connections of their own.
+  /// Pieces with a notification suspected of silently ending connections. They are sent on separate connections.
   var suspects: Deque<SentLog.Piece> = []
   /// Due and not sent yet.
   private(set) var owed = 0
@@ -73,9 +74,9 @@ final class LoopRunner {
   private var turn = 0
   private var isPumping = false
   private var isPumpScheduled = false
-  /// How often sockets asked for more since the loop came to look at other things.
+  /// How often sockets became writable since the loop handled anything else.
   var streak = 0
-  /// When the loop's clock came last.
+  /// When the loop's timer fired last.
   var lastTick: Int64?
   let most: Int
   var start: Int64
@@ -127,7 +128,7 @@ extension LoopRunner {
     pump()
   }
 
-  /// Nothing more becomes due from `time` on; what is due already may still go.
+  /// Nothing becomes due from `time` on; due notifications may still be written.
   func endSchedule(at time: Int64) {
     scheduleEnd = min(scheduleEnd, time)
     if runPhase != .drain { enterPhase(.drain) }
@@ -154,7 +155,7 @@ extension LoopRunner {
     passTime(clock())
   }
 
-  /// Changes the books of a phase, which may be over.
+  /// Changes the totals of a phase, possibly an earlier one.
   func book(_ phase: RunPhase, _ change: (inout PhaseTotals) -> Void) {
     if phase == runPhase { change(&current) } else { change(&earlier[phase.index]) }
   }
@@ -187,13 +188,13 @@ extension LoopRunner {
 // MARK: - sending
 
 extension LoopRunner {
-  /// Something is to be sent again.
+  /// Whether there are resends.
   var hasLeftovers: Bool { !resendQueue.isEmpty || !suspects.isEmpty }
 
-  /// Something is on its way, or is to be sent again.
+  /// Whether notifications are in flight or to be resent.
   var isUnsettled: Bool { hasLeftovers || connections.contains { $0.unsettled > 0 || $0.hasBatch } }
 
-  /// A connection that is down has to be made again. At the end only for what is left.
+  /// Whether closed connections are to be reopened; while draining only for resends.
   var wantsConnections: Bool {
     switch phase {
     case .connecting, .running: true
@@ -202,7 +203,7 @@ extension LoopRunner {
     }
   }
 
-  /// Soon, and not at once: first the loop comes to its sockets, and reads. However often it is asked for, it is done once.
+  /// Pumps after the loop has polled its sockets and read. Repeated requests are merged.
   func schedulePump() {
     guard !isPumpScheduled else { return }
     isPumpScheduled = true
@@ -213,14 +214,14 @@ extension LoopRunner {
     }
   }
 
-  /// Sends what is due, as batches, over the connections that can take them.
+  /// Sends due notifications as batches over the writable connections.
   ///
   /// Called when time has passed; never waits.
   func pump() {
     pumping { now in
       var records = 0
-      // Whose turn it is, is asked for only when there is something: else that would be a turn as well, and every other
-      // connection got nothing.
+      // Check for due notifications before advancing the round-robin index: otherwise an idle pass would consume a
+      // turn, and every other connection would get nothing.
       while let next = nextPiece(), let connection = nextReady(), fill(connection, next, now, &records) {}
       for connection in connections { connection.flushWhatWaits(now) }
     }
@@ -228,8 +229,8 @@ extension LoopRunner {
 
   /// The same over a connection that can take more now. The others, which may be many, are not looked at.
   ///
-  /// A socket that takes whatever it is given says so at once, and again after each write: as long as it is answered with
-  /// another one, its loop comes to nothing else. So there is an end to it.
+  /// A socket that accepts everything signals writability after each write; answering with another write would starve
+  /// the loop, so the streak is limited.
   func pump(_ connection: ProviderConnection) {
     pumping { now in
       streak += 1
@@ -242,7 +243,7 @@ extension LoopRunner {
   }
 
   private func pumping(_ body: (_ now: Int64) -> Void) {
-    // Who pumps again in a moment pumps then: else each tick would add a burst, and the loop would never come to read.
+    // A pump is already scheduled; return, otherwise each tick would add a burst and the loop would never read.
     guard !isPumping, !isPumpScheduled, phase == .running || phase == .draining else { return }
     isPumping = true
     defer { isPumping = false }
@@ -253,7 +254,7 @@ extension LoopRunner {
     body(now)
   }
 
-  /// Gives a connection what is due, a record at most, and writes it if the socket takes it; `false` when it is time to
+  /// Fills a connection with due notifications, up to a record, and writes it if the socket is writable; `false` to
   /// stop.
   private func fill(
     _ connection: ProviderConnection, _ next: SentLog.Piece, _ now: Int64, _ records: inout Int
@@ -289,7 +290,7 @@ extension LoopRunner {
     if latePacer != nil { skipLate(now) }
   }
 
-  /// The end: what is due by now goes out if there is room, and what does not never will.
+  /// The end: writes due notifications as far as possible; the rest is never sent.
   func leaveOwed() {
     guard phase == .running, pacer != nil else { return }
     pump()
@@ -310,7 +311,7 @@ extension LoopRunner {
     neverSent(late, at: now)
   }
 
-  /// What is to go next: what has to be sent again, in order, then what is new.
+  /// The next piece: resends in order, then new notifications.
   private func nextPiece() -> SentLog.Piece? {
     if !isResendQueueSorted { sortAgain() }
     if let piece = resendQueue.first { return piece }
@@ -337,7 +338,7 @@ extension LoopRunner {
     }
   }
 
-  /// When the first `count` of a piece that is to go next were due; what is new counts as taken.
+  /// When the first `count` of the next piece were due; new ones count as taken.
   private func take(_ count: Int, of piece: SentLog.Piece, _ now: Int64) -> DueTimes {
     if resendQueue.isEmpty {
       // Without a schedule they are due when there is room for them.
@@ -347,7 +348,7 @@ extension LoopRunner {
     return dueTimes(ofFirst: count, of: piece)
   }
 
-  /// Of a piece that was taken before: one that is sent again is due since that is known.
+  /// For a piece taken before: a resend is due since it became known.
   func dueTimes(ofFirst count: Int, of piece: SentLog.Piece) -> DueTimes {
     guard piece.attempt == 0, let first = pacer?.time(of: piece.index),
       let last = pacer?.time(of: piece.index + count - 1)

@@ -3,11 +3,11 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Does something when its event loop has come to its sockets, however busy it is.
+/// Runs a closure after its event loop has polled its sockets, even when it is busy.
 ///
-/// A task or a timer does not do: a loop runs all that are due before it looks at its sockets, and those that take long
-/// make each other due, as a burst of writes and a tick over many connections, until nothing is read any more. So this
-/// is a socket itself: a pipe, whose other end gets a byte.
+/// A task or a timer does not work: a loop runs all that are due before it polls its sockets, and long ones, such as a
+/// burst of writes and a tick over many connections, make each other due, so that nothing is read. So this is a socket
+/// itself: a pipe, to which a byte is written.
 final class LoopTickPipe: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
@@ -23,7 +23,7 @@ final class LoopTickPipe: ChannelInboundHandler {
     try channel.pipeline.syncOperations.addHandler(self)
   }
 
-  /// Throws `LoadRunner.Failure` when the system gives none, or NIO's errors.
+  /// Throws `LoadRunner.Failure` when the system has none, or NIO's errors.
   static func makePipe(on loop: any EventLoop) async throws -> any Channel {
     var ends: [Int32] = [-1, -1]
     // Safe: room for two descriptors, which lives through the call.
@@ -39,7 +39,7 @@ final class LoopTickPipe: ChannelInboundHandler {
     }
   }
 
-  /// Does it once, the next time that the loop has come to its sockets; one thing at a time.
+  /// Runs it once, after the next poll of the sockets; one closure at a time.
   func next(_ body: @escaping () -> Void) {
     self.body = body
     channel.writeAndFlush(Self.byte, promise: nil)
@@ -47,7 +47,7 @@ final class LoopTickPipe: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
-  /// Only here: what is written to the pipe before would be read before the loop comes to other sockets.
+  /// Only here: a byte written earlier would be read before the loop polls the other sockets.
   func channelReadComplete(context: ChannelHandlerContext) {
     let body = body
     self.body = nil

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the system says of this process.
+/// Metrics of this process from the system.
 enum ProcessStatus {
   /// Most resident bytes so far.
   static func maximumMemory() -> Int {
@@ -15,7 +15,7 @@ enum ProcessStatus {
     return words.count > 1 ? (Int(words[1]) ?? 0) * max(0, sysconf(Int32(_SC_PAGESIZE))) : 0
   }
 
-  /// Of a file of the system that is one short line.
+  /// Reads a one-line /proc file and splits it into words.
   private static func words(of path: String) -> [Substring] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return [] }

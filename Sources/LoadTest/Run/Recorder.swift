@@ -2,15 +2,15 @@ import Measurement
 
 /// Collects what the loops counted, a sample a second, and cuts it into phases.
 ///
-/// Each loop measures into histograms of its own. They are taken from it every second, for that second's percentiles, and
-/// added to those of the phase; so a second costs as much as its values spread, however long the run.
+/// Each loop records into separate histograms. They are collected every second, for its percentiles, and added to those
+/// of the phase; so the cost of a second does not grow with the run.
 struct Recorder {
   private static let second: Int64 = 1_000_000_000
 
   private let loopRunners: LoopRunnerGroup
   private let clock: @Sendable () -> Int64
   private let progress: @Sendable (LoadProgress) -> Void
-  /// Gets the books at each step, so that who watches asks no event loop.
+  /// Receives the counts at each step, so observers do not access event loops.
   private let publish: @Sendable (LoadSnapshot) -> Void
   private var sendLag99 = 0
   let began: Int64
@@ -29,12 +29,12 @@ struct Recorder {
   private(set) var measurements = [LoadMeasurements](repeating: LoadMeasurements(), count: RunPhase.allCases.count)
   private var ofSecond = LoadMeasurements()
   private var stalls: StallRecorder
-  /// What is due when, and when that began; `nil` until it has.
+  /// The schedule and its start; `nil` before it.
   private var schedule: (plan: LoadPlan, began: Int64)?
   /// Which phase is on; progress shows it.
   var phase = RunPhase.connect
   private(set) var series: [RunResult.Sample] = []
-  /// Who keeps the books while the run goes on.
+  /// The receiver of checkpoints.
   var checkpoints: Checkpoints?
 
   init(
@@ -91,11 +91,11 @@ struct Recorder {
     progress(shown)
     await takeCheckpoint(now)
     (sampled, atSample, processor, ofSecond) = (now, tally, used, LoadMeasurements())
-    // What was slept through has no sample.
+    // Seconds in which the process was stopped have no sample.
     nextSample += (now - nextSample) / Self.second * Self.second + Self.second
   }
 
-  /// How many the schedule asked for between two times; `nil` while there is none.
+  /// How many notifications the schedule has between two times; `nil` without a schedule.
   private func asked(from: Int64, to: Int64) -> Double? {
     guard let schedule, phase != .drain else { return nil }
     func due(_ time: Int64) -> Double {
@@ -152,7 +152,7 @@ struct Recorder {
     return ended
   }
 
-  /// Counts and measurements as they are known now: what was written in one phase may have been settled in a later one.
+  /// The current counts and measurements: sendings of one phase may have been settled in a later one.
   func settle(_ outcome: inout LoadOutcome) async {
     for index in outcome.phases.indices {
       let phase = outcome.phases[index].phase
@@ -160,7 +160,7 @@ struct Recorder {
       let settledAt = await loopRunners.gather { $0.settledAt(phase) }.max() ?? 0
       outcome.phases[index].settledAfter = max(0, Double(settledAt - outcome.phases[index].end) / 1e9)
     }
-    // What a loop was in before the run was ended in the phase before is counted with that.
+    // A phase that a loop had entered before the run was stopped in the previous one is added to that.
     for phase in RunPhase.allCases {
       guard let index = outcome.phases.lastIndex(where: { $0.phase.index <= phase.index }) else { continue }
       outcome.phases[index].tally += tallies[phase.index]
@@ -201,7 +201,7 @@ struct Recorder {
 }
 
 extension LoadPlan {
-  /// How many notifications are due so many seconds after the schedule's begin; `nil` when nothing is due at a time.
+  /// How many notifications are due at this time after the start of the schedule; `nil` without a schedule.
   func dueCount(at seconds: Double) -> Double? {
     switch pace {
     case .unlimited: nil
@@ -214,11 +214,11 @@ extension LoadPlan {
 }
 
 extension LoopRunner {
-  /// Notifications that are due, or are to be sent again, and are not written; 0 when there is no schedule.
+  /// Due notifications and resends that are not written; 0 without a schedule.
   var backlog: Int {
     guard pacer != nil else { return 0 }
     let notTaken = phase == .running ? min(owed, most - next) : 0
-    let resendQueue = resendQueue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
-    return notTaken + resendQueue + connections.reduce(0) { $0 + $1.batchCount }
+    let resends = resendQueue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
+    return notTaken + resends + connections.reduce(0) { $0 + $1.batchCount }
   }
 }

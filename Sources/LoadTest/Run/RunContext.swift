@@ -3,16 +3,15 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// What a run needs of the world outside, as `LoopEnvironment` is what each of its event loops needs: a simulation puts its own in
-/// its place.
+/// The environment of a run, as `LoopEnvironment` is that of each event loop; simulations replace it.
 struct RunContext: Sendable {
   /// One for each part of the load.
   var loops: [any EventLoop]
   /// Nanoseconds of a clock that only goes forward.
   var clock: @Sendable () -> Int64
-  /// Returns when so much time has passed, or more.
+  /// Returns after at least this time.
   var sleep: @Sendable (Duration) async -> Void
-  /// Makes what belongs to an event loop.
+  /// Creates the environment of an event loop.
   var makeEnvironment: @Sendable (any EventLoop) async throws -> NIOLoopBound<LoopEnvironment>
 
   static func real(_ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup) -> RunContext {

@@ -1,9 +1,9 @@
 import Measurement
 
-/// What one event loop has counted and measured of one phase.
+/// The counts and measurements of one event loop in one phase.
 ///
-/// What becomes of a sending, how late it was and what it cost belong to the phase in which it was written, however late
-/// that is learnt; everything else to the phase in which it happened.
+/// The fate, lag and cost of a sending belong to the phase in which it was written, however late they become known;
+/// everything else to the phase in which it occurred.
 struct PhaseTotals: Sendable {
   var tally = LoadTally()
   var measurements = LoadMeasurements()
@@ -19,7 +19,7 @@ struct PhaseTotals: Sendable {
 
 /// Where on a connection each phase began: positions of its log.
 struct PhaseMarks {
-  /// Of each phase; behind the phase that is on, beyond every position.
+  /// By phase; beyond every position for phases after the current one.
   private var begins: InlineArray<4, Int> = [0, 0, 0, 0]
 
   /// A connection that is opened in `phase`.
@@ -27,7 +27,7 @@ struct PhaseMarks {
     for later in RunPhase.allCases where later.index > phase.index { begins[later.index] = .max }
   }
 
-  /// The phase begins with what is written at `position`.
+  /// The phase begins with the notification at `position`.
   mutating func begin(_ phase: RunPhase, at position: Int) {
     for begun in 0...phase.index where begins[begun] == .max { begins[begun] = position }
   }

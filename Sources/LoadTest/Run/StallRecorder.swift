@@ -1,8 +1,8 @@
 import Measurement
 
-/// The stalls of all event loops of a run: times in which at least one of them stood still.
+/// The stalls of all event loops of a run: times in which at least one of them was stalled.
 struct StallRecorder {
-  /// What seconds count from.
+  /// The origin of seconds.
   private let began: Int64
   /// Of the measured phase, as far as it is known: `count`, `totalS` and `longestMs` are of it.
   var measured: (from: Int64, to: Int64)?
@@ -16,7 +16,7 @@ struct StallRecorder {
   /// - Parameter stalls: of all loops since the last call, in any order.
   mutating func note(_ stalls: [StallWatch.Stall]) {
     for stall in stalls.sorted(by: { $0.from < $1.from }) {
-      // What several loops went through together is one.
+      // Overlapping stalls of several loops count as one.
       let part = StallWatch.Stall(from: max(stall.from, lastEnd), to: stall.to)
       guard part.to > part.from else { continue }
       let goesOn = stall.from <= lastEnd
@@ -45,7 +45,7 @@ struct StallRecorder {
     result.longestMs = max(result.longestMs, Double(length) / 1e6)
   }
 
-  /// Tells the samples that they are in, of which the last one ends at `end`.
+  /// Adds the new stalls to their samples, of which the last one ends at `end`.
   mutating func mark(_ series: inout [RunResult.Sample], until end: Int64) {
     for stall in unmarked {
       var sampleEnd = end

@@ -1,6 +1,6 @@
-/// Finds the times in which an event loop stood still: its clock came late, and its thread did not run meanwhile.
+/// Detects stalls of an event loop: its timer fired late, and its thread did not run meanwhile.
 ///
-/// A loop that is late because it was busy has not stood still; its processor time tells.
+/// A loop that was late because it was busy did not stall; its processor time distinguishes this.
 struct StallWatch {
   struct Stall: Sendable, Equatable {
     /// Nanoseconds of the monotonic clock.
@@ -12,10 +12,10 @@ struct StallWatch {
   private var last: (now: Int64, processor: Int64)?
   private var found: [Stall] = []
 
-  /// - Parameter shortest: nanoseconds; what is shorter is no stall.
+  /// - Parameter shortest: the shortest stall, in nanoseconds.
   init(shortest: Int64) { self.shortest = shortest }
 
-  /// The loop's clock has come, `interval` nanoseconds behind the last time if it was not late.
+  /// The loop's timer has fired; if on time, `interval` nanoseconds after the last time.
   ///
   /// - Parameter processor: nanoseconds of processor time that the loop's thread has used so far.
   /// - Returns: how late it came.

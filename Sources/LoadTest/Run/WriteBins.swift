@@ -1,6 +1,6 @@
 import Measurement
 
-/// Counts what one event loop writes in each tenth of a second of its schedule.
+/// Counts the writes of one event loop in each tenth of a second of its schedule.
 struct WriteBins: Sendable {
   /// Nanoseconds of a bin.
   private(set) var length: Int64 = 100_000_000

@@ -1,4 +1,4 @@
-/// Tells a sender how many sendings are due each time it wakes up, and when the next one will be.
+/// Computes how many sendings are due at each wake-up, and when the next one will be.
 public struct Pacer: Sendable {
   public enum Arrivals: Sendable, Equatable {
     /// As even as the schedule's rate.
@@ -7,7 +7,7 @@ public struct Pacer: Sendable {
     case poisson(seed: UInt64)
   }
 
-  /// Which of a schedule's sendings are meant: of several event loops each takes every `step`-th.
+  /// The share of a schedule's sendings: each of several event loops takes every `step`-th.
   private struct Share {
     var first = 0
     var step = 1
@@ -28,7 +28,7 @@ public struct Pacer: Sendable {
 
   private var times: Times
   private let limit: Int
-  /// Sendings that `due(at:)` has told of.
+  /// The number of sendings returned by `due(at:)` so far.
   public private(set) var count = 0
 
   /// - Parameter limit: how many there are in all, should the schedule have more.
@@ -52,10 +52,10 @@ public struct Pacer: Sendable {
     times = .recorded(schedule)
   }
 
-  /// How many more are due at `time` than were told of before.
+  /// How many more are due at `time` than were returned before.
   ///
-  /// Whoever asks again at `dueTime(ofNext: 0)` is told of at least one. Even sendings cost the same however many they
-  /// are; of those at random each costs some nanoseconds.
+  /// Calling `due(at:)` at `dueTime(ofNext: 0)` returns at least 1. The cost of evenly spaced sendings does not depend
+  /// on their number; random ones cost some nanoseconds each.
   public mutating func due(at time: Double) -> Int {
     let left = max(0, limit - count)
     let due: Int
@@ -86,8 +86,8 @@ public struct Pacer: Sendable {
     return (first, last)
   }
 
-  /// When the next sending is due that `due(at:)` has not told of, or the `index`-th (from 0) behind it; `nil` when there
-  /// are no more. Of sendings at random all up to it are drawn.
+  /// When the next sending not returned by `due(at:)` is due, or the `index`-th (from 0) after it; `nil` at the end.
+  /// Random sendings are drawn up to it.
   public func dueTime(ofNext index: Int = 0) -> Double? {
     guard index < limit - count else { return nil }
     guard case .poisson(var ahead) = times else { return time(of: count + index) }
@@ -95,8 +95,8 @@ public struct Pacer: Sendable {
     return ahead.nextDue
   }
 
-  /// When sending `index` is due, whether or not `due(at:)` has told of it; `nil` when there is none, and of sendings at
-  /// random, which are only known one after the other.
+  /// When sending `index` is due, returned by `due(at:)` or not; `nil` if it does not exist, and for random sendings,
+  /// which are only known in sequence.
   public func time(of index: Int) -> Double? {
     switch times {
     case .even(let schedule, let share): schedule.time(of: share.number(index))

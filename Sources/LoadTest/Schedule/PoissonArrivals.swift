@@ -1,7 +1,7 @@
 import Glibc
 import Measurement
 
-/// Due times of sendings that come at random, independent of each other, as often on average as a schedule says.
+/// Due times of a Poisson process with the rate of a schedule.
 ///
 /// A Poisson process of rate 1 has gaps that are exponentially distributed with mean 1; its k-th arrival E(k) is due at
 /// H⁻¹(E(k)). The first is not due at once, and how many there are differs from seed to seed. Two of them with other
@@ -26,14 +26,14 @@ public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
   /// When the next one is due; `nil` when the schedule ends before. It stays the next one.
   public var nextDue: Double? { schedule.time(ofExact: arrival) }
 
-  /// The due time of the next one, and goes on to the one behind it.
+  /// Returns the due time of the next one, and advances.
   public mutating func next() -> Double? {
     guard let due = nextDue else { return nil }
     advance()
     return due
   }
 
-  /// Goes past so many, whenever they are due.
+  /// Skips that many.
   mutating func skip(_ count: Int) {
     for _ in 0..<count { advance() }
   }
@@ -41,7 +41,7 @@ public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
   /// Goes past all that are due at `time`, at most `limit`, and returns how many they are.
   mutating func skip(dueAt time: Double, limit: Int) -> Int {
     var count = 0
-    // H is asked once and not H⁻¹ for each; what rounding leaves, the due time decides.
+    // Evaluates H once instead of H⁻¹ for each; rounding is resolved by the due time.
     let exact = schedule.exactCount(at: time)
     while count < limit, arrival < exact {
       advance()

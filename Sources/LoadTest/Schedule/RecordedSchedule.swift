@@ -1,7 +1,7 @@
 /// When notifications of a trace are due: as they were recorded, or faster or slower by a factor.
 ///
-/// A pure function like `Schedule`. Of the trace it has every `step`-th notification, beginning with number `first`: what
-/// one of several senders does that share a load.
+/// A pure function like `Schedule`. Of the trace it has every `step`-th notification, beginning with number `first`,
+/// for one of several senders of a load.
 public struct RecordedSchedule: Sendable {
   private let replay: Replay
   private let first: Int
@@ -24,7 +24,8 @@ public struct RecordedSchedule: Sendable {
     count = max(0, (replay.count - first + step - 1) / step)
   }
 
-  /// Seconds from the start until notification `index` (from 0) is due, at most thirty years; `nil` when there is none.
+  /// Seconds from the start until notification `index` (from 0) is due, at most thirty years; `nil` if it does not
+  /// exist.
   public func time(of index: Int) -> Double? {
     guard index >= 0, index < count else { return nil }
     return min(1e9, Double(replay.time(of: first + index * step)) / pace)
@@ -32,8 +33,7 @@ public struct RecordedSchedule: Sendable {
 
   /// How many are due at `time`: those with a due time not later than it.
   ///
-  /// - Parameter known: so many are known to be due; the search begins there, and takes the longer the more there are
-  ///   behind them.
+  /// - Parameter known: the number known to be due; the search begins there.
   public func count(at time: Double, known: Int = 0) -> Int {
     func isDue(_ index: Int) -> Bool { self.time(of: index).map { $0 <= time } ?? false }
     var low = max(0, min(known, count))

@@ -16,7 +16,7 @@ public struct Schedule: Sendable, Equatable {
     /// Nothing may be negative, and only `length` infinite, and that only when `from` and `to` are the same.
     public init(length: Double, from: Double, to: Double) {
       precondition(length >= 0 && from >= 0 && to >= 0 && from.isFinite && to.isFinite, "not a stage")
-      precondition(length.isFinite || from == to, "a ramp has an end")
+      precondition(length.isFinite || from == to, "a ramp needs a length")
       self.length = length
       self.from = from
       self.to = to
@@ -26,17 +26,17 @@ public struct Schedule: Sendable, Equatable {
 
     /// Sendings that are due in its first `time` seconds.
     func count(at time: Double) -> Double {
-      // Not asked further: nothing times infinity is no number, and the rate at the end of no time is none.
+      // A special case, because 0 · ∞ is not a number, and a stage without length has no end rate.
       guard time > 0, from > 0 || to > 0 else { return 0 }
       return (from + rate(at: time)) / 2 * time
     }
 
-    /// When so many (less than `count`) are due: t = (−r₀ + √(r₀² + 2sk)) / s, written so that nothing cancels out.
+    /// When this many (less than `count`) are due: t = (−r₀ + √(r₀² + 2sk)) / s, written so that nothing cancels out.
     func time(of count: Double) -> Double {
       guard count > 0 else { return 0 }
       if from == to { return count / from }
       let slope = (to - from) / length
-      // A falling ramp is a rising one told from its end.
+      // A falling ramp is a rising one in reverse.
       let (low, part) = slope > 0 ? (from, count) : (to, self.count - count)
       guard part > 0 else { return length }
       let time = 2 * part / (low + (low * low + 2 * abs(slope) * part).squareRoot())
@@ -56,7 +56,7 @@ public struct Schedule: Sendable, Equatable {
 
   /// Only the last stage may be infinite.
   public init(stages: [Stage]) {
-    precondition(stages.dropLast().allSatisfy { $0.length.isFinite }, "stages behind one that never ends")
+    precondition(stages.dropLast().allSatisfy { $0.length.isFinite }, "a stage follows one that never ends")
     self.stages = stages
     var starts: [(time: Double, count: Double)] = []
     var (time, count) = (0.0, 0.0)
@@ -74,14 +74,14 @@ public struct Schedule: Sendable, Equatable {
     Schedule(stages: [Stage(length: .infinity, from: rate, to: rate)])
   }
 
-  /// The same stages at `factor` times their rates: what one of several senders does that share a load.
+  /// The same stages at `factor` times their rates, for one of several senders of a load.
   public func scaled(by factor: Double) -> Schedule {
     Schedule(stages: stages.map { Stage(length: $0.length, from: $0.from * factor, to: $0.to * factor) })
   }
 
   public static func == (a: Schedule, b: Schedule) -> Bool { a.stages == b.stages }
 
-  /// Sendings in all; `Int.max` when there is no end to them.
+  /// The total number of sendings; `Int.max` if unlimited.
   public var count: Int { exactCount < Self.endless ? Int(exactCount.rounded(.up)) : .max }
 
   /// H(t): how many are due at `time`, with the fraction of the next one.
@@ -117,7 +117,7 @@ public struct Schedule: Sendable, Equatable {
     return start.time + min(stage.length, stage.time(of: count - start.count))
   }
 
-  /// The rate that is asked for at `time` and right behind it: 0 from the end on.
+  /// The rate at `time` and right after it; 0 from the end on.
   public func rate(at time: Double) -> Double {
     guard time < length, let (stage, start) = stage({ $0.time <= time }) else { return 0 }
     return stage.rate(at: time - start.time)
@@ -131,7 +131,7 @@ public struct Schedule: Sendable, Equatable {
     return (stages[index], starts[index])
   }
 
-  /// So many are never sent, and their numbers are no longer told apart.
+  /// That many are never sent, and their numbers are no longer exact.
   private static let endless = 1e15
 
   /// Three stages of 0.1 s at 10/s make 3 sendings, and not 3.0000000000000004, of which there would be four.

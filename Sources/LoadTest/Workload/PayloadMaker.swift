@@ -7,7 +7,7 @@ struct PayloadMaker: Sendable {
   private static let closing: StaticString = "\"}}"
   /// Shortest payload of a drawn size: the JSON around nothing.
   static let shortest = 20
-  /// Longest payload; what an oversize one has on top still fits the length field.
+  /// Longest payload; an oversize one still fits the length field.
   static let longest = 65_535 - Workload.Variation.oversize
 
   private enum Piece: Sendable {
@@ -35,7 +35,7 @@ struct PayloadMaker: Sendable {
       for range in mix.parts.map(\.value) {
         guard range.lowerBound >= Self.shortest, range.upperBound <= Self.longest else {
           throw Workload.PlanError(
-            "payloads of \(range.lowerBound) to \(range.upperBound) bytes: sizes are \(Self.shortest) to \(Self.longest)"
+            "payloads of \(range.lowerBound) to \(range.upperBound) bytes; sizes must be \(Self.shortest) to \(Self.longest)"
           )
         }
       }
@@ -160,7 +160,7 @@ extension PayloadMaker {
     let digits = name.dropFirst("random:".count)
     guard name.hasPrefix("random:"), !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
     guard let count = Int(digits), (0...4_096).contains(count) else {
-      throw Workload.PlanError("{\(name)} in the template: the number of letters is 0 to 4096")
+      throw Workload.PlanError("{\(name)} in the template: the number of letters must be 0 to 4096")
     }
     return .random(count)
   }

@@ -37,8 +37,8 @@ public struct PayloadSizes: Sendable {
 
   /// As often as they occur; `nil` when there was no payload.
   ///
-  /// When there are too many different sizes, neighbours share a part, so many that all parts are about as frequent; any
-  /// size from a part's smallest to its largest is then drawn alike.
+  /// When there are too many different sizes, neighbours are combined into parts of about equal frequency; sizes within
+  /// a part are drawn uniformly.
   public var mix: WorkloadPlan.Mix<ClosedRange<Int>>? {
     guard count > 0 else { return nil }
     let sizes = counts.indices.filter { counts[$0] > 0 }

@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 
 extension Workload {
-  /// How a notification differs from a usual one.
+  /// How a notification differs from a normal one.
   struct Variation {
     /// Longer than the longest payload that any gateway takes; it comes on top of the usual one.
     static let oversize = 4_096

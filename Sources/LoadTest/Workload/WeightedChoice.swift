@@ -1,9 +1,9 @@
-/// Draws values as often as their weights say, from a random word.
+/// Draws values with the probability of their weights from a random word.
 struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   private let values: [Value]
-  /// Where each value's part of all words ends; the last reaches to the end.
+  /// The upper bound of each value's range of words; the last is the maximum.
   private let ends: [UInt64]
-  /// There is nothing to draw, which is the usual case and asked first.
+  /// There is only one value, the usual case, which is checked first.
   private let isSingle: Bool
   private let first: Value
 
@@ -11,7 +11,7 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
     let parts = mix.parts.filter { $0.weight > 0 }
     let total = parts.reduce(0) { $0 + $1.weight }
     guard let first = parts.first, mix.parts.allSatisfy({ $0.weight >= 0 }), total.isFinite else {
-      throw Workload.PlanError("the weights of \(name) must be numbers from 0 on, and one must be above 0")
+      throw Workload.PlanError("the weights of \(name) must be finite and not negative, and at least one positive")
     }
     var sum = 0.0
     values = parts.map(\.value)
@@ -27,7 +27,7 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   func draw(_ word: @autoclosure () -> UInt64) -> Value {
     if isSingle { return first }
     let word = word()
-    // The first whose end is behind the word, which of the last is so but for one word.
+    // The first whose bound is above the word; the last one except for one word.
     var (low, high) = (0, ends.count - 1)
     while low < high {
       let middle = (low + high) / 2
@@ -37,10 +37,10 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
   }
 }
 
-/// Draws which notifications have which fault; most have none.
+/// Draws the faults of notifications; most have none.
 struct FaultChoice: Sendable {
   private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
-  /// Words up to this one have a fault; `nil`: none has, which is asked first.
+  /// Words up to this one have a fault; `nil`: none, which is checked first.
   private var lastEnd: UInt64?
 
   init(_ shares: [WorkloadPlan.Fault: Double]) throws(Workload.PlanError) {
@@ -48,11 +48,11 @@ struct FaultChoice: Sendable {
     for fault in WorkloadPlan.Fault.allCases {
       guard let share = shares[fault], share != 0 else { continue }
       guard (0...1).contains(share) else {
-        throw Workload.PlanError("the share of \(fault.rawValue) is not from 0 to 1")
+        throw Workload.PlanError("the share of \(fault.rawValue) must be 0 to 1")
       }
       sum += share
       // Shares as 0.1 are not exact, so those that make 1 may come out above it.
-      guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults are more than 1 together") }
+      guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults add up to more than 1") }
       ends.append((UInt64(share: sum), fault))
     }
     lastEnd = ends.last?.end

@@ -4,11 +4,11 @@ import Measurement
 
 /// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
 ///
-/// So nothing has to be kept for a resend: the notification is made again. Numbers count from 0 over the whole stream,
-/// of which a run may send a segment; `number(of:)` gives those of this run. Encoding goes straight into the batch, and
-/// allocates nothing. An object, because it never changes and a copy of so many parts would cost more than a batch.
+/// So nothing is kept for resends: the notification is generated again. Numbers count from 0 over the whole stream, of
+/// which a run may send a segment; `number(of:)` returns those of this run. Encodes directly into the batch without
+/// allocation. A class, because it is immutable and copying its parts would cost more than a batch.
 public final class Workload: Sendable {
-  /// Why a plan cannot be followed.
+  /// Why a plan is invalid.
   public struct PlanError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
     init(_ description: String) { self.description = description }
@@ -31,17 +31,21 @@ public final class Workload: Sendable {
 
   /// - Parameters:
   ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
-  ///   - replay: what is sent instead of what the plan describes; its numbers are those of the stream.
+  ///   - replay: notifications to send instead of those of the plan; numbered like the stream.
   public init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
-    guard (1...65_535).contains(plan.tokenLength) else { throw PlanError("a token has 1 to 65535 bytes") }
-    guard plan.tokens > 0 else { throw PlanError("there has to be at least one token") }
+    guard (1...65_535).contains(plan.tokenLength) else {
+      throw PlanError("the length of tokens must be 1 to 65535 bytes")
+    }
+    guard plan.tokens > 0 else { throw PlanError("the number of tokens must be at least 1") }
     guard plan.tokenLength >= 8 || plan.tokens <= 1 << (8 * plan.tokenLength) else {
-      throw PlanError("there are no \(plan.tokens) different tokens of length \(plan.tokenLength)")
+      throw PlanError("a token of length \(plan.tokenLength) has fewer than \(plan.tokens) values")
     }
     guard plan.segments > 0, (0..<plan.segments).contains(plan.segment) else {
-      throw PlanError("segments count from 0, and there is no number \(plan.segment) among \(plan.segments)")
+      throw PlanError("segment \(plan.segment) is not in 0..<\(plan.segments)")
     }
-    for part in plan.commands.parts where part.value > 2 { throw PlanError("there is no command \(part.value)") }
+    for part in plan.commands.parts where part.value > 2 {
+      throw PlanError("unknown command \(part.value); expected 0, 1 or 2")
+    }
     guard plan.tokenLength >= 8 || plan.faults[.invalidToken, default: 0] == 0 else {
       throw PlanError("only tokens of 8 bytes or more can be marked as invalid")
     }
@@ -70,7 +74,7 @@ public final class Workload: Sendable {
   @inline(__always)
   public static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
 
-  /// What is wrong with notification `number`; `nil` if nothing is.
+  /// The fault of notification `number`; `nil` without one.
   public func fault(of number: UInt64) -> WorkloadPlan.Fault? {
     if let replay { return replay.isMissingToken(Int(truncatingIfNeeded: number)) ? .missingToken : nil }
     return faults.draw(NotificationRandom(of: number, drawKey)[.fault])
@@ -89,7 +93,7 @@ public final class Workload: Sendable {
     return payloads.longestSize <= (hasShortest ? 256 : 2_048)
   }
 
-  /// Writes notification `number`, and returns what is wrong with it.
+  /// Writes notification `number`, and returns its fault.
   @discardableResult
   public func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
     if replay != nil { return encodeRecorded(number, into: &output) }
@@ -161,8 +165,7 @@ public final class Workload: Sendable {
   }
 }
 
-/// The random words of one notification, one for each thing that is drawn, so that what one decides says nothing about
-/// another.
+/// The random words of one notification, one for each decision, so that decisions are independent.
 struct NotificationRandom {
   enum Purpose: UInt64 { case token, fault, command, sizes, size, priority, expiration, text }
 

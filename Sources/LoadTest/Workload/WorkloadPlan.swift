@@ -1,4 +1,4 @@
-/// What is sent: a description from which every notification follows.
+/// The description of the workload, which determines every notification.
 public struct WorkloadPlan: Sendable, Equatable, Codable {
   /// A choice among values, each as often as its weight says.
   public struct Mix<Value: Sendable & Equatable & Codable>: Sendable, Equatable, Codable {
@@ -12,7 +12,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     public init(_ parts: [(Value, Double)]) { self.parts = parts.map { Part(value: $0.0, weight: $0.1) } }
   }
 
-  /// What the payloads are.
+  /// The content of payloads.
   public enum Payload: Sendable, Equatable, Codable {
     /// JSON with an alert of random letters, of these whole lengths in bytes.
     case sizes(Mix<ClosedRange<Int>>)
@@ -21,7 +21,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     case template(String)
   }
 
-  /// What is wrong with some of the notifications.
+  /// The faults of notifications.
   public enum Fault: String, Sendable, CaseIterable, Codable, CodingKeyRepresentable {
     /// A token that no device has: it begins with the bytes of `SyntheticToken.invalidPrefix`.
     case invalidToken = "invalid-token"
@@ -35,7 +35,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     case malformed
   }
 
-  /// When a gateway may throw a notification away. `nil` where there is one: the item is left out.
+  /// When a gateway may drop a notification. `nil` where there is one: the item is left out.
   public enum Expiration: Sendable, Equatable, Codable, ExpressibleByIntegerLiteral {
     /// UNIX seconds.
     case at(UInt32)

@@ -1,4 +1,4 @@
-/// What a finding of an inspection is about. In the order in which they are listed.
+/// The kind of a finding, in the order in which findings are listed.
 public enum FindingKind: String, Sendable, Codable, CaseIterable {
   // What could not be read: the others know nothing of it.
   case nothingRead = "nothing_read"

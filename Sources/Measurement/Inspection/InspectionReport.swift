@@ -1,4 +1,4 @@
-/// What is in a recording, counted: the document of `apnscope inspect --format json` (`InspectionDocument`).
+/// The counts of a recording: the document of `apnscope inspect --format json` (`InspectionDocument`).
 ///
 /// Names in JSON are snake case; times RFC 3339; `nil` is left out.
 public struct InspectionReport: Sendable, Equatable, Codable {
@@ -63,7 +63,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
 
     public init() {}
 
-    /// Something of this protocol was read. When nothing was, nothing is known of what was sent.
+    /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
     public var hasRead: Bool {
       notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
     }
@@ -110,7 +110,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var problem: String?
     public var clientSubject: String?
     public var alert: String?
-    /// Both directions' bytes on the wire, and what they carried.
+    /// Bytes of both directions on the wire, and their plaintext.
     public var tlsBytes = 0
     public var payloadBytes = 0
     public var tlsBytesPerPayloadByte: Double?

@@ -1,11 +1,11 @@
-/// What is in a trace, counted for a report of it: an inspection's findings, and when everything was.
+/// The counts of a trace for its report: an inspection's findings, and series over time.
 ///
 /// Names that end in S are seconds since the trace's start. Strings may hold anything: they are of a recording.
 public struct TraceReport: Sendable, Equatable, Codable {
   public var inspection = InspectionReport()
   /// The files that the records are of.
   public var sources: [Source] = []
-  /// What was wrong with the input as a file.
+  /// Warnings about the input file.
   public var warnings: [String] = []
   /// When the first thing with a time was: UTC, RFC 3339, to milliseconds; `nil` when nothing has one.
   public var started: String?
@@ -58,7 +58,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public init() {}
   }
 
-  /// What a connection did when. Its counts are in the inspection's row.
+  /// A connection over time. Its counts are in the inspection's row.
   public struct Connection: Sendable, Equatable, Codable {
     public var openedS: Double?
     /// The first and the last notification, error response or feedback tuple.
@@ -85,7 +85,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public init() {}
   }
 
-  /// Device tokens, told apart by their first eight bytes.
+  /// Device tokens, distinguished by their first eight bytes.
   public struct Tokens: Sendable, Equatable, Codable {
     public struct Row: Sendable, Equatable, Codable {
       /// In hexadecimal.
@@ -123,7 +123,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
 }
 
 extension TraceReport {
-  /// A connection's counts, and what it did when.
+  /// A connection's counts and its activity over time.
   public struct ListedConnection: Sendable, Equatable {
     public var row: InspectionReport.ConnectionRow
     public var course: Connection

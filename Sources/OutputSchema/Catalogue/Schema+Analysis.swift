@@ -14,20 +14,20 @@ extension Schema {
     Field(
       "batching", .object(batching), "Processor time of a notification as F/b + V, for b notifications of a write.",
       when: "enough batches were tried"),
-    Field("campaign", .object(campaignPlan), "What a campaign needs.", when: "a rate passed"),
+    Field("campaign", .object(campaignPlan), "Resources of a campaign.", when: "a rate passed"),
     Field("warnings", .array(.text), "Why numbers may be other than they seem, as sentences."),
   ]
 
   private static let check: [Field] = [
     Field("at", .number, "The connections, or the share of errors, of the point."),
-    Field("predicted_per_s", .number, "What the law says.", unit: .perSecond),
-    Field("measured_per_s", .number, "What was measured.", unit: .perSecond),
+    Field("predicted_per_s", .number, "Prediction of the law.", unit: .perSecond),
+    Field("measured_per_s", .number, "Measured value.", unit: .perSecond),
     Field("deviation", .number, "How much more was measured than predicted.", unit: .share),
   ]
 
   private static let contradiction: [Field] = [
     Field("trial", .integer, "Number of the trial."),
-    Field("accepted_per_s", .number, "What it took.", unit: .perSecond),
+    Field("accepted_per_s", .number, "Throughput.", unit: .perSecond),
   ]
 
   private static let leavesErrors = "there are more than three points"
@@ -46,15 +46,15 @@ extension Schema {
     Field("beta_half_width", .number, "Half of beta's 95 % confidence interval.", when: leavesErrors),
     Field("r_squared", .number, "The part of the variance that the law explains.", unit: .share),
     Field("points", .integer, "Trials that the law is fitted to."),
-    Field("peak", .number, "Connections above which more are slower.", when: "the trials tell"),
+    Field("peak", .number, "Connections above which more are slower.", when: "it is known from the trials"),
     Field("check", .object(check), "One more point against the law.", when: "there is one"),
   ]
 
   private static let goodput: [Field] = [
-    Field("streaming_per_s", .number, "Throughput while nothing is rejected.", unit: .perSecond),
+    Field("streaming_per_s", .number, "Throughput without rejections.", unit: .perSecond),
     Field("discarded_per_error", .number, "Mean of notifications that an error discards."),
     Field("downtime_ms", .number, "Time that an error costs besides.", unit: .milliseconds),
-    Field("error_share", .number, "Rejections while nothing was made bad on purpose.", unit: .share),
+    Field("error_share", .number, "Rejections without intentionally bad notifications.", unit: .share),
     Field("check", .object(check), "One more point against the law.", when: "there is one"),
   ]
 
@@ -72,7 +72,7 @@ extension Schema {
   ]
 
   private static let campaignPlan: [Field] = [
-    Field("error_share", .number, "Rejections while nothing was made bad on purpose.", unit: .share),
+    Field("error_share", .number, "Rejections without intentionally bad notifications.", unit: .share),
     Field(
       "error_share_below", .number, "The share is less than this with 95 % confidence.", unit: .share,
       when: "there was no rejection"),
@@ -85,7 +85,7 @@ extension Schema {
       "network_bits_per_s", .number, "On the wire, with TLS records and TCP/IP headers.", unit: .bitsPerSecond),
     Field("bytes_each", .number, "Plaintext of a notification.", unit: .bytes),
     Field("memory_bytes", .integer, "Most resident memory of the generator.", unit: .bytes),
-    Field("notes", .array(.text), "What the numbers do not tell, as sentences."),
+    Field("notes", .array(.text), "Warnings, as sentences."),
   ]
 
   private static let campaignCase: [Field] = [
@@ -95,7 +95,7 @@ extension Schema {
       "accepted_per_s", .number, "Notifications that the measured connections get accepted together.",
       unit: .perSecond),
     Field("sendings_each", .number, "Sendings for each notification that is accepted."),
-    Field("reconnects_per_s", .number, "Connections that are made again.", unit: .perSecond),
+    Field("reconnects_per_s", .number, "Reconnects.", unit: .perSecond),
     Field("seconds_for_target", .number, "How long the target takes.", unit: .seconds, when: "there is a target"),
     Field("connections", .integer, "Connections that send it in time.", when: "the trials allow a prediction"),
     Field(

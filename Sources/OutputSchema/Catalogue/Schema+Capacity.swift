@@ -3,11 +3,11 @@ extension Schema {
     "capacity", title: "Search for a capacity", form: .document,
     text: [
       """
-      `apnscope capacity --output` writes `capacity.json`: all trials as they were, the rate that was found, and under \
-      `analysis` what they come to. The analysis is worked out again when a document is read.
+      `apnscope capacity --output` writes `capacity.json`: all trials, the rate that was found, and under \
+      `analysis` the conclusions. The analysis is computed again when a document is read.
       """,
       """
-      What there was none of, as a recovery without an error, is absent and never 0.
+      Values that do not exist, e.g. a recovery without an error, are absent and never 0.
       """,
     ],
     root: .object([
@@ -82,8 +82,8 @@ extension Schema {
       "verdict",
       .values([
         "passed": "It kept all limits.", "failed": "It broke one.",
-        "void": "It tells nothing: the generator was disturbed, or it was interrupted.",
-        "measured": "There was nothing to pass: it went as fast as possible.",
+        "void": "Void: the generator was disturbed, or the trial was interrupted.",
+        "measured": "Not judged: it ran as fast as possible.",
       ]), "Its verdict."),
     Field("reasons", .array(.text), "Why it failed or is void, as sentences."),
     Field("connections", .integer, "Connections at a time."),
@@ -115,7 +115,7 @@ extension Schema {
       "loop_lag_p99_us", .integer, "99th percentile of how late the event loops' clocks came.", unit: .microseconds,
       of: .trialMeasured),
     Field(
-      "stalled_s", .number, "Time in which the generator stood still.", unit: .seconds, of: .trial, since: "0.2"),
+      "stalled_s", .number, "Time in which the generator was stalled.", unit: .seconds, of: .trial, since: "0.2"),
     Field(
       "longest_stall_ms", .number, "The longest such time.", unit: .milliseconds, of: .trial, since: "0.2"),
     Field(

@@ -28,7 +28,7 @@ extension Schema {
     Field("ratio", .number, "Median of B to that of A.", when: "both are there, and A's is not 0"),
     Field("p", .number, "Of the Mann-Whitney U test, two-sided.", when: "the figure is judged"),
     Field("p_holm", .number, "The same, corrected by Holm for all figures that are judged.", when: "it is judged"),
-    Field("judgement", judgement, "What the values say together."),
+    Field("judgement", judgement, "Summary of the values."),
   ]
 
   private static let judgement: Shape = .values([

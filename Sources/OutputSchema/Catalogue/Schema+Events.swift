@@ -4,11 +4,11 @@ extension Schema {
     text: [
       """
       `apnscope simulate --log` appends one JSON object a line for every connection that is accepted, refused or \
-      closed, and for every error response; `event` tells which fields follow. When the disk cannot keep up, lines are \
-      dropped and a `dropped` event says how many.
+      closed, and for every error response; `event` determines which fields follow. When the disk cannot keep up, \
+      lines are dropped and a `dropped` event counts them.
       """,
       """
-      Each run begins with a `started` event; its connections are numbered anew.
+      Each run begins with a `started` event; its connections are numbered from 1.
       """,
     ],
     root: .choice(
@@ -19,8 +19,8 @@ extension Schema {
         .init("refused", "A connection to the gateway was closed at once, by a rule or a limit.", refused),
         .init("handshake_failed", "TLS was not agreed on; `closed` follows.", handshakeFailed),
         .init("error_response", "All six bytes of an error response were sent.", answer),
-        .init("error_response_incomplete", "The connection was gone before all of an error response was sent.", answer),
-        .init("no_response", "A connection ends as after an error response, but none is sent.", answer),
+        .init("error_response_incomplete", "The connection closed before a complete error response was sent.", answer),
+        .init("no_response", "A connection ends as after an error response, without sending one.", answer),
         .init("closed", "A connection to the gateway has ended.", closed),
         .init("feedback_accepted", "A connection to the feedback service is open.", accepted),
         .init("feedback_refused", "A connection to the feedback service was closed at once, by a limit.", turnedAway),
@@ -129,12 +129,12 @@ extension Shape {
   static let gatewayEnd = values([
     "rejected": "A notification was refused.", "shutdown": "The gateway went away for maintenance.",
     "peer_fin": "The client closed it.", "peer_rst": "The client reset it, or the network broke.",
-    "idle": "Nothing came for `--idle-close`.", "lifetime": "It was open for `--lifetime`.",
+    "idle": "Idle for `--idle-close`.", "lifetime": "It was open for `--lifetime`.",
     "local": "The simulator ended.", "handshake_failed": "TLS was not agreed on.",
     "refused": "A rule or a limit closed it at once.",
     "frame_timeout": "A frame was not complete within `--frame-timeout`.",
     "tls_error": "TLS failed after the handshake.",
-    "feedback_lost": "The feedback list did not take what an answer would have proven accepted.",
+    "feedback_lost": "The feedback list could not store failures that an answer would have proven accepted.",
     "too_much_memory": "The frame that had begun was too much for `--max-connection-memory`.",
   ])
 }

@@ -83,7 +83,7 @@ extension Schema {
     Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
     Field("gaps", .integer, "Gaps."),
     Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
-    Field("undecrypted_connections", .integer, "TLS connections of which nothing could be decrypted."),
+    Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
   ]
 
   private static let connection: [Field] = [
@@ -95,7 +95,7 @@ extension Schema {
     Field("opened", .time, "Time of the first packet.", when: "packets have times"),
     Field("duration_s", .number, "Until the first FIN or RST.", unit: .seconds, when: "one was seen"),
     Field("end", .connectionEnd, "Who ended it."),
-    Field("encrypted", .boolean, "Whether it uses TLS and nothing of it could be decrypted."),
+    Field("encrypted", .boolean, "Whether it uses TLS and could not be decrypted."),
     Field("notifications", .integer, "Notifications on it."),
     Field("commands", .tuple([.integer, .integer, .integer]), "The parts of them with command 0, 1 and 2."),
     Field("feedback_tuples", .integer, "Feedback tuples on it."),
@@ -115,7 +115,7 @@ extension Schema {
     Field("version", .text, "Protocol version as `TLS 1.2`.", when: "a ServerHello was seen"),
     Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
     Field("key_exchange", .text, "How keys were agreed on; with TLS 1.3 the group.", when: "it is known"),
-    Field("resumed", .boolean, "Whether a session was resumed.", when: "the handshake tells"),
+    Field("resumed", .boolean, "Whether a session was resumed.", when: "it is known from the handshake"),
     Field("decrypted", .boolean, "False when application data was encrypted and none of it decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),

@@ -61,7 +61,7 @@ extension Schema {
     Field("error_responses", .countsByStatus, "Error responses of which all six bytes were sent, by status."),
     Field(
       "error_responses_incomplete", .integer,
-      "Error responses that are not in `error_responses`: their connection was gone before all six bytes were sent.",
+      "Error responses not counted in `error_responses`: the connection closed before all six bytes were sent.",
       since: "0.2"),
     Field("bytes", .integer, "Plaintext from providers.", unit: .bytes),
   ]
@@ -72,7 +72,7 @@ extension Schema {
     Field("expired", .integer, "Thrown away because the expiration passed, or was not to be stored."),
     Field("dropped", .integer, "Thrown away while they could have been delivered, because the store was full."),
     Field("stored", .integer, "Waiting for a device that is offline."),
-    Field("uninstalled", .integer, "For an app that is gone: thrown away, and the token put on the feedback list."),
+    Field("uninstalled", .integer, "For an uninstalled app: dropped, and the token put on the feedback list."),
   ]
 
   private static let feedback: [Field] = [
@@ -86,10 +86,10 @@ extension Schema {
 
   private static let connection: [Field] = [
     Field("client", .text, "Address and port of the provider."),
-    Field("topic", .either([.text, .null]), "Topic of its certificate; null when none was shown."),
+    Field("topic", .either([.text, .null]), "Topic of its certificate; null without a certificate."),
     Field("received", .integer, "As in `gateway`, of this connection."),
     Field("accepted", .integer, "As in `gateway`, of this connection."),
-    Field("rejected", .either([.object(rejection), .null]), "The rejection that ended it; null when none did."),
+    Field("rejected", .either([.object(rejection), .null]), "The rejection that ended it; null without one."),
     Field("discarded", .integer, "As in `gateway`, of this connection."),
     Field("opened", .time, "When it was accepted."),
     Field("closed", .time, "When it ended."),

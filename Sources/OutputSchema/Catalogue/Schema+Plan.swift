@@ -7,7 +7,7 @@ extension Schema {
       settings in `plan`. Each setting is the option of its name, with `_` for `-`; in a file any can be left out.
       """,
       """
-      In the file, what nobody gave and what follows from other settings is in comments. Times are written `250ms` or \
+      In the file, defaults and settings derived from others are in comments. Times are written `250ms` or \
       `2s`, rates `200.0/s`, mixes `10=9,5=1`.
       """,
     ],
@@ -40,7 +40,7 @@ extension Schema {
     Field("tls", .text, "TLS versions, as `1.0..1.2`."),
     Field("ciphers", .text, "Cipher suites up to TLS 1.2, as OpenSSL's cipher list.", when: "it was given"),
     Field("tls13_suites", .text, "Cipher suites of TLS 1.3.", when: "it was given"),
-    Field("resume", onOff, "Whether sessions are resumed when a connection is made again."),
+    Field("resume", onOff, "Whether sessions are resumed when a connection is reopened."),
     Field("keylog", .text, "NSS key log that secrets are appended to.", when: "it was given"),
   ]
 
@@ -52,7 +52,7 @@ extension Schema {
     Field("command", .text, "Commands, one or a mix.", when: made),
     Field("tokens", .integer, "Different device tokens.", when: made),
     Field("token_length", .integer, "Length of a device token.", unit: .bytes, when: made),
-    Field("payload", .text, "Sizes of payloads in bytes: a size, a range or a mix.", when: "there is no template"),
+    Field("payload", .text, "Sizes of payloads in bytes: a size, a range or a mix.", when: "without a template"),
     Field("payload_template", .text, "Template that payloads are made from.", when: "it was given"),
     Field("priority", .text, "Priorities, one or a mix; `none`: the item is left out.", when: made),
     Field("expiration", .text, "Expirations, one or a mix: UNIX seconds, `+60s`, or `none`.", when: made),
@@ -91,9 +91,9 @@ extension Schema {
     Field("send_buffer", .integer, "SO_SNDBUF.", unit: .bytes, when: "it is not the kernel's"),
     Field("not_sent_low_water", .integer, "TCP_NOTSENT_LOWAT.", unit: .bytes, when: "it is not the kernel's"),
     Field("stagger", .text, "Time over which the starts of connections are spread."),
-    Field("lifetime", .text, "Time after which a connection is ended and made again.", when: "it was given"),
+    Field("lifetime", .text, "Time after which a connection is closed and reopened.", when: "it was given"),
     Field(
-      "connection_count", .integer, "Notifications after which a connection is ended and made again.",
+      "connection_count", .integer, "Notifications after which a connection is closed and reopened.",
       when: "it was given"),
     Field("connect_timeout", .text, "Time in which a TCP connection has to be made.", since: "0.2"),
     Field("handshake_timeout", .text, "Time in which TLS has to be agreed on.", since: "0.2"),
@@ -102,7 +102,7 @@ extension Schema {
     Field("give_up", .text, "Time without a useful connection after which the run ends."),
     Field("markers", onOff, "Whether a marker ends each connection's life and proves acceptance."),
     Field("marker_timeout", .text, "How long a marker's answer is waited for."),
-    Field("max_attempts", .integer, "How often a notification may be written before it is given up."),
+    Field("max_attempts", .integer, "How often a notification may be written before it is abandoned."),
     Field("unsettled_memory", .integer, "Memory for written notifications that are not settled.", unit: .bytes),
     Field("leave_unknown", .boolean, "Whether notifications that a connection's end left open are not sent again."),
     Field("timeline", .integer, "Most spans of connections' lives that the result lists."),

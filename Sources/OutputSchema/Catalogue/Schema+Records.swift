@@ -3,7 +3,7 @@ extension Schema {
     "records", title: "Records of a capture", form: .lines,
     text: [
       """
-      `apnscope decode` writes one JSON object a line, without white space; `type` comes first and tells which fields \
+      `apnscope decode` writes one JSON object a line, without white space; `type` comes first and determines which fields \
       follow, in the order of these tables.
       """,
       """
@@ -18,8 +18,8 @@ extension Schema {
       that holds the record's last byte.
       """,
       """
-      The decoder does not stop at damage. It finds the next frame after a gap or malformed bytes, and names what it \
-      skips in a `gap` or `malformed` record.
+      The decoder does not stop at damage. It finds the next frame after a gap or malformed bytes, and reports skipped \
+      bytes in a `gap` or `malformed` record.
       """,
       """
       A notification's fate is proven by what comes later, so that it is known when its connection has ended. Of files \
@@ -112,7 +112,7 @@ extension Schema {
 
   private static let errorResponse: [Field] = [
     connectionNumber, time, packet, offset,
-    Field("command", .integer, "The command byte: 8; other values are of servers that are no APNs gateway."),
+    Field("command", .integer, "The command byte: 8; servers other than APNs gateways send other values."),
     Field("status", .integer, "The status code."),
     Field("status_name", .statusName, "Meaning of the status code."),
     Field("identifier", .integer, "The identifier that it names, as an unsigned big-endian number."),
@@ -132,7 +132,7 @@ extension Schema {
       "candidates", .integer, "Notifications with the identifier; the latest was taken.",
       when: "there are several"),
     Field(
-      "ambiguous", .boolean, "True: identifier 0 may mean \"none\", so that the response settles nothing.",
+      "ambiguous", .boolean, "True: identifier 0 may mean \"none\", so the response settles nothing.",
       when: "it is so"),
   ]
 
@@ -205,7 +205,7 @@ extension Schema {
     Field("decrypted", .boolean, "False when application data was encrypted and none of it could be decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
-    Field("resumed", .boolean, "Whether a session was resumed.", when: "the handshake tells"),
+    Field("resumed", .boolean, "Whether a session was resumed.", when: "it is known from the handshake"),
     Field(
       "alert", .text, "The first alert but close_notify, as `bad_certificate from the client`.",
       when: "there was one"),
@@ -219,6 +219,6 @@ extension Schema {
     Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
     Field("gaps", .integer, "`gap` records."),
     Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
-    Field("undecrypted_connections", .integer, "TLS connections of which nothing could be decrypted."),
+    Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
   ]
 }

@@ -3,17 +3,17 @@ extension Schema {
     "result", title: "Result of a load", form: .document,
     text: [
       """
-      `apnscope load --output` and `apnscope merge --output` write one JSON document; `load` keeps a document of a run \
-      that is not over in a file beside it, whose name ends in `.part`.
+      `apnscope load --output` and `apnscope merge --output` write one JSON document; during a run, `load` saves a \
+      document to a file beside it, whose name ends in `.part`.
       """,
       """
       `notifications` counts each distinct notification once, by its final fate; `sendings` counts every time one was \
-      written. Both, `error_responses` and `connections` are of the whole run. `rates`, `latency`, `batches` and \
-      `loss_window` are of the measured phase, by the time of writing; `phases` has each of them for every phase.
+      written. Both, `error_responses` and `connections` cover the whole run. `rates`, `latency`, `batches` and \
+      `loss_window` cover the measured phase, by the time of writing; `phases` has each of them for every phase.
       """,
       """
-      Documents with `"measured_by": 2` are of these definitions. Those without it are of 0.1, whose latencies are of \
-      the whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
+      Documents with `"measured_by": 2` use these definitions. Those without it are of 0.1, whose latencies cover the \
+      whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
       """,
     ],
     root: .object(run + counts + figures + course),
@@ -48,7 +48,7 @@ extension Schema {
     Field("sendings", .sendingCounts, "Every time a notification was written.", of: .run),
     Field("schedule", .object(schedule), "Notifications that were due and never sent.", of: .run),
     Field("error_responses", .countsByStatus, "Error responses by status.", of: .run),
-    Field("answers", .object(answers), "Bytes and responses of the gateway that settle nothing.", of: .run),
+    Field("answers", .object(answers), "Bytes and responses of the gateway that settle no notification.", of: .run),
     Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .run),
   ]
 
@@ -66,7 +66,7 @@ extension Schema {
       "bins", .object(bins), "Notifications in short times of equal length, for means and their autocorrelation.",
       when: "the schedule has begun, and the result is of one run"),
     Field("phases", .array(.object(phase)), "The same counts and figures for each phase that the run came to."),
-    Field("stalls", .object(stalls), "Times in which the generator itself stood still.", since: "0.2"),
+    Field("stalls", .object(stalls), "Stalls of the generator.", since: "0.2"),
     Field("timeline", .object(timeline), "When each connection was up, as far as there was room."),
     Field("warnings", .array(.text), "Why numbers may be other than they seem, as sentences."),
   ]
@@ -74,7 +74,7 @@ extension Schema {
   private static let replay: [Field] = [
     Field("notifications", .integer, "Recorded notifications that were there to be sent."),
     Field("length_s", .number, "From the first to the last, as recorded.", unit: .seconds),
-    Field("skipped_records", .integer, "Records that are no notifications."),
+    Field("skipped_records", .integer, "Records other than notifications."),
   ]
 
   private static let verdict: [Field] = [
@@ -83,14 +83,14 @@ extension Schema {
       .values([
         "proven": "All that was due was sent, and the fate of each notification is known.",
         "unproven": "Something is open; `reasons` says what.",
-        "failed": "Nothing was accepted, the run was given up early, or not all connections came up.",
+        "failed": "Nothing was accepted, the run was abandoned early, or not all connections came up.",
       ]), "Outcome of the run.", since: "0.2"),
-    Field("reasons", .array(.text), "Why the outcome is no better, as sentences.", since: "0.2"),
+    Field("reasons", .array(.text), "Reasons for the outcome, as sentences.", since: "0.2"),
     Field(
       "limited_by",
       .values([
         "generator": "This process had no more processor time.", "gateway": "The gateway took no more.",
-        "schedule": "What was due was sent.",
+        "schedule": "All due notifications were sent.",
       ]), "Which side kept the rate from being higher."),
     Field("thresholds", .array(.object(threshold)), "The conditions of `--threshold`."),
     Field("invariants", .array(.object(invariant)), "Equations of the books, each with its numbers."),
@@ -125,20 +125,20 @@ extension Schema {
     Field("shortest_s", .number, "Length of the shortest measured phase.", unit: .seconds),
     Field(
       "from_s", .number, "When the time begins in which all measured.", unit: .unixSeconds,
-      when: "all documents tell"),
+      when: "all documents have it"),
     Field(
       "to_s", .number, "When it ends; before `from_s` when there is no such time.", unit: .unixSeconds,
-      when: "all documents tell"),
+      when: "all documents have it"),
   ]
 
   private static let schedule: [Field] = [
-    Field("skipped", .integer, "Due and left out because they would have been late (`behind = \"skip\"`)."),
+    Field("skipped", .integer, "Due and skipped because they were late (`behind = \"skip\"`)."),
     Field("unsent", .integer, "Due and still waiting when the run ended. Neither is in any other count."),
   ]
 
   private static let answers: [Field] = [
-    Field("unresolved", .integer, "Error responses that name nothing their connection has sent."),
-    Field("stray_bytes", .integer, "Bytes that are no error response.", unit: .bytes),
+    Field("unresolved", .integer, "Error responses that name no notification of their connection."),
+    Field("stray_bytes", .integer, "Bytes that are not an error response.", unit: .bytes),
   ]
 
   private static let resources: [Field] = [

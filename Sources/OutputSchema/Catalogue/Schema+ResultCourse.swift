@@ -23,7 +23,7 @@ extension Schema {
       "loop_lag_p99_us", .integer, "99th percentile of how late the event loops' clocks came.", unit: .microseconds,
       of: .second),
     Field(
-      "stalled_ms", .number, "For how long an event loop stood still.", unit: .milliseconds, of: .second,
+      "stalled_ms", .number, "How long an event loop was stalled.", unit: .milliseconds, of: .second,
       when: "every part noted it"),
     Field("cpu", .number, "Cores that the process used.", unit: .cores, of: .second),
     Field("rss_bytes", .integer, "Resident memory at its end.", unit: .bytes),
@@ -53,9 +53,9 @@ extension Schema {
   ]
 
   static let stalls: [Field] = [
-    Field("count", .integer, "Times of 10 ms and more in which an event loop stood still.", of: .measured),
+    Field("count", .integer, "Stalls of an event loop of 10 ms and more.", of: .measured),
     Field(
-      "total_s", .number, "Time in which at least one event loop stood still.", unit: .seconds, of: .measured),
+      "total_s", .number, "Time in which at least one event loop was stalled.", unit: .seconds, of: .measured),
     Field("longest_ms", .number, "The longest of them.", unit: .milliseconds, of: .measured),
     Field(
       "listed",
@@ -72,7 +72,7 @@ extension Schema {
       "spans",
       .array(
         .object([
-          Field("connection", .integer, "Number of the connection in the run, from 0; it keeps it when made again."),
+          Field("connection", .integer, "Number of the connection in the run, from 0; kept when it is reopened."),
           Field(
             "state",
             .values([
@@ -87,7 +87,7 @@ extension Schema {
 
 extension Shape {
   static let phaseName = values([
-    "connect": "Connections are made.", "warm-up": "The schedule has begun; nothing is measured yet.",
+    "connect": "Connections are made.", "warm-up": "The schedule has begun; not measured yet.",
     "measured": "Rates and latencies are of this phase.", "drain": "The last answers, and resends after them.",
   ])
 
@@ -136,7 +136,7 @@ extension Shape {
       .object([
         Field(
           "send_lag_us", .histogram,
-          "From when each notification was due until it was written, or given up."),
+          "From when each notification was due until it was written or abandoned."),
         Field(
           "send_lag_own_us", .histogram, "The part of each send lag in which the generator itself was late.",
           since: "0.2"),
@@ -161,7 +161,7 @@ extension Shape {
           .map(
             key: .values([
               "full": "It was as large as it may be.", "linger": "It had waited for `--linger`.",
-              "idle": "Nothing was unsent, so there was nothing to wait for.",
+              "idle": "No earlier bytes were unsent.",
               "drain": "The socket had taken all unsent bytes.",
             ]), value: .integer), "Writes by why they were made when they were."),
       ])))

@@ -9,7 +9,7 @@ extension Shape {
   ])
 
   static let statusName = values([
-    "no error": "0; servers that are no APNs gateway acknowledge with it.", "processing error": "1",
+    "no error": "0; servers other than APNs gateways acknowledge with it.", "processing error": "1",
     "missing device token": "2", "missing topic": "3", "missing payload": "4", "invalid token size": "5",
     "invalid topic size": "6", "invalid payload size": "7", "invalid token": "8",
     "shutdown": "10; the gateway goes away for maintenance, and names the last notification it accepted.",
@@ -24,7 +24,7 @@ extension Shape {
 
   static let service = values([
     "gateway": "Notifications, usually on port 2195.", "feedback": "The feedback service, usually on port 2196.",
-    "other": "Another protocol, which `protocol` names.", "unknown": "Neither port nor bytes tell.",
+    "other": "Another protocol, which `protocol` names.", "unknown": "Unknown from port and bytes.",
   ])
 
   static let otherProtocol = values([
@@ -135,7 +135,7 @@ extension Shape {
   static let closeCause = values([
     "rejected": "The gateway answered a notification with an error.",
     "shutdown": "The gateway answered with status 10.", "peer_fin": "The other side closed it.",
-    "peer_rst": "The other side reset it, or the network broke.", "idle": "Nothing came for too long.",
+    "peer_rst": "The other side reset it, or the network broke.", "idle": "Idle for too long.",
     "lifetime": "It reached its age or its number of notifications.", "local": "This side ended it.",
   ])
 }

@@ -1,15 +1,15 @@
 extension Shape {
-  /// What an inspection finds worth a look.
+  /// The findings of an inspection.
   static let findingKind = values([
-    "nothing_read": "Nothing of the protocol could be read.",
+    "nothing_read": "No APNs traffic was found.",
     "undecrypted_connection": "A TLS connection could not be decrypted.",
     "partly_decrypted": "A TLS connection could be decrypted in part.",
-    "other_protocol": "Connections speak another protocol, or none that is known.",
-    "empty_connection": "A connection carried no byte.",
+    "other_protocol": "Connections use another or an unknown protocol.",
+    "empty_connection": "A connection carried no data.",
     "never_resent": "Notifications were written after a rejected one and never seen again.",
     "resent": "Notifications were discarded after a rejection and sent again later.",
     "lost_not_tracked": "Discarded notifications were too many to be followed.",
-    "unknown_fate": "A connection ended without an error response, so that nothing tells what was accepted.",
+    "unknown_fate": "A connection ended without an error response, so it is unknown what was accepted.",
     "unknown_fate_after_response": "The error responses of a connection leave notifications open.",
     "unresolved_response": "An error response names an identifier that was not seen on its connection.",
     "ambiguous_zero": "An error response names identifier 0, which may mean a notification or none.",
@@ -25,7 +25,7 @@ extension Shape {
     "conflict": "Bytes were sent twice with different contents.",
     "limit_hit": "A connection hit a limit of the program.",
     "reconnect_storm": "More than 60 connections were opened within a minute.",
-    "unbatched": "Nearly every notification has a TCP segment of its own.",
+    "unbatched": "Nearly every notification is alone in a TCP segment.",
     "payload_over_4096": "A payload is over 4,096 bytes, which any gateway rejects.",
     "payload_over_2048": "A payload is over 2,048 bytes, which is too long except for VoIP.",
     "not_an_object": "A payload is not a JSON object.", "unusual_token_length": "A token is not 32 bytes long.",

@@ -1,8 +1,8 @@
 import Measurement
 
-/// What a campaign needs, from what was measured: connections, hosts, time, network, and what errors cost.
+/// The resources of a campaign, predicted from measurements: connections, hosts, time, network, and the cost of errors.
 public struct CampaignPlan: Sendable, Equatable, Encodable {
-  /// The share of a connection's or core's capacity that is planned with; the rest is for what nobody foresees.
+  /// The share of a connection's or core's capacity to plan with; the rest is headroom.
   public static let headroom = 0.7
 
   /// A campaign at one share of errors.
@@ -15,7 +15,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     public var perConnectionPerS: Double
     /// Of the connections that were measured, all together.
     public var acceptedPerS: Double
-    /// Sendings for each notification that is accepted: 1 when nothing has to be sent again.
+    /// Sendings for each notification that is accepted: 1 without resends.
     public var sendingsEach: Double
     /// In the first case those of the trial, else those at the demand, or else at the rate.
     public var reconnectsPerS: Double
@@ -30,7 +30,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   public var errorShare: Double
   /// When there was none: it is less than this, 3/n, with 95 % confidence.
   public var errorShareBelow: Double?
-  /// The first is what was measured; then those that are asked for most.
+  /// The first is the measured share; then common questions.
   public var cases: [Case]
   /// Notifications a second that the target asks for.
   public var demandPerS: Double?
@@ -110,21 +110,21 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     {
       notes.append("\(grouped(connections)) connections are predicted: no trial had more than \(grouped(widest))")
     }
-    if law == nil { notes.append("\(Self.lack(document)), so what errors cost is not known") }
+    if law == nil { notes.append("\(Self.lack(document)), so the cost of errors is unknown") }
     if demand != nil, cases[0].connections == nil, let fit {
       notes.append(
-        "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway gives: nothing is said about so many"
+        "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway sustains: no prediction is made for that many"
       )
     }
   }
 
-  /// Why there is no law of errors.
+  /// Why the law of errors is missing.
   private static func lack(_ document: CapacityDocument) -> String {
     if document.trials.contains(where: \.wasInterrupted) { return "it was interrupted before a trial with errors" }
     if document.trials.contains(where: { $0.purpose == .errors && $0.faultShare > 0 }) {
-      return "the trials with errors on purpose teach no law"
+      return "no law fits the trials with intentional errors"
     }
-    return "no trial had an error (--error-sweep makes some)"
+    return "no trial had errors; see --error-sweep"
   }
 
   /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.
@@ -133,11 +133,11 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     return "< " + Unit.share.text(bound)
   }
 
-  /// The fewest that the law over connections gives the demand to, with headroom; `nil` when it is none that it can tell of.
+  /// The fewest connections that satisfy the demand with headroom by the law over connections; `nil` outside its range.
   private static func connections(
     _ demand: Double, _ straight: Int, _ fit: ScalabilityFit, _ accepted: Double, _ measured: Int
   ) -> Int? {
-    // Bursts are scaled to what is sustained over the connections of the search.
+    // Bursts are scaled to the sustained rate over the connections of the search.
     guard let burst = fit.throughput(at: Double(measured)), burst > 0 else { return straight }
     let factor = accepted / burst
     let most = Int(nearest: min(2 * fit.largest, 1e9))

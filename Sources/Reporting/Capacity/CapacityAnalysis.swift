@@ -2,7 +2,7 @@ import Measurement
 
 /// What the trials of a capacity run come to: the laws that they follow, each checked against one more point.
 public struct CapacityAnalysis: Sendable, Equatable, Encodable {
-  /// A prediction and what was measured then.
+  /// A prediction and its measurement.
   public struct Check: Sendable, Equatable, Encodable {
     /// Connections, or the share of errors.
     public var at: Double
@@ -96,29 +96,29 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     if voids > 0 {
       let verb = voids == 1 ? "is" : "are"
       warnings.append(
-        "\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time or stood still")
+        "\(voids) of \(trials.count) trials \(verb) void: the generator had too little processor time or stalled")
     }
     switch document.ending {
     case .found: break
     case .generatorLimited:
-      warnings.append("the gateway may sustain more: the generator was too slow to try")
-    case .unsettled: warnings.append("the search did not come to an end: the rate may not be the highest")
-    case .nothingPassed: warnings.append("no rate passed; the reasons stand at the trials")
-    case .interrupted: warnings.append("it was interrupted: the search did not come to an end")
+      warnings.append("the gateway may sustain more: the generator was too slow to test it")
+    case .unsettled: warnings.append("the search was not completed: the rate may not be the highest")
+    case .nothingPassed: warnings.append("no rate passed; see the reasons of the trials")
+    case .interrupted: warnings.append("it was interrupted: the search was not completed")
     }
     if document.ending != .interrupted, trials.contains(where: \.wasInterrupted) {
-      warnings.append("it was interrupted behind the search: what was to come is missing")
+      warnings.append("it was interrupted after the search: further trials are missing")
     }
     let disturbed = free.count { $0.waitedShare > 0.1 || ($0.stalledS ?? 0) > 0.01 * $0.measuredS }
     if disturbed > 0 {
       warnings.append(
-        "\(disturbed) of \(free.count) bursts were disturbed by other processes, or the generator stood still, so laws and their checks may be off"
+        "\(disturbed) of \(free.count) bursts were disturbed by other processes or by stalls of the generator, so laws and their checks may be inaccurate"
       )
     }
     let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
     if !busy.isEmpty {
       warnings.append(
-        "\(busy.count) of \(free.count) bursts were limited by the generator: what they show may be its own law, not the gateway's"
+        "\(busy.count) of \(free.count) bursts were limited by the generator: they may show the law of the generator, not the gateway's"
       )
     }
   }
@@ -172,8 +172,8 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
 
   // MARK: errors
 
-  /// The law of one connection, from what was measured without and with errors made on purpose; `nil` when no trial had
-  /// an error, as then nobody knows what one costs.
+  /// The law of one connection, from measurements with and without intentional errors; `nil` without a trial with
+  /// errors.
   public static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
     // The first with errors on purpose and the one without that was made beside it, or else any of the same kind.
@@ -198,8 +198,8 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
       law?.ceiling = ceiling
       return law
     }
-    // 1/G = 1/R + p (L/R + T) is a line over p: two points give R and what an error costs in all, of which the time from
-    // its reading to the next sending is only the part that the sender sees.
+    // 1/G = 1/R + p (L/R + T) is a line over p: two points give R and the total cost of an error, of which the time
+    // from reading it to the next sending is only the part visible to the sender.
     let step = withErrors.errorShare - base.errorShare
     let (slow, fast) = (
       Double(withErrors.connections) / withErrors.acceptedPerS, Double(base.connections) / base.acceptedPerS
@@ -210,7 +210,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
       let rest = cost - discarded * perNotification
       if perNotification > 0, rest >= 0, let law = capped(1 / perNotification, rest) { return (law, base) }
     }
-    // What was written in the time in which connections were up.
+    // Notifications written while connections were up.
     let seconds = base.settleS + base.measuredS + base.drainS
     let up = Double(base.connections) * seconds - Double(base.errors) * downtime
     guard up > 0.1 * seconds else { return nil }

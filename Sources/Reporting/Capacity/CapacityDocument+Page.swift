@@ -2,7 +2,7 @@ import Glibc
 import Measurement
 
 extension CapacityDocument {
-  /// The report: the answer first, then what it rests on, then every trial.
+  /// The report: the answer first, then its evidence, then every trial.
   ///
   /// - Parameter footer: how it was made.
   public func page(footer: Prose = "") -> Page {
@@ -101,7 +101,7 @@ extension CapacityDocument {
       .callout(tone, Prose("\(conclusion.prefix(1).uppercased())\(conclusion.dropFirst()).")), .figures(figures),
     ]
     if let plan = analysis.plan {
-      blocks.append(.heading("What errors cost"))
+      blocks.append(.heading("Cost of errors"))
       blocks.append(.table(Self.table(of: plan, hasDemand: plan.demandPerS != nil)))
       blocks += plan.notes.map { .callout(.warning, Prose($0)) }
       if plan.cases.count > 1 {
@@ -111,14 +111,14 @@ extension CapacityDocument {
       }
       blocks.append(
         .paragraph(
-          "Connections are planned with \(Unit.share.text(CampaignPlan.headroom)) of what one sustains, hosts with as much of their cores and one more than needed."
+          "Connections are planned at \(Unit.share.text(CampaignPlan.headroom)) of their sustained rate, hosts at the same share of their cores plus one spare."
         ))
     }
     blocks += analysis.warnings.map { .callout(.warning, Prose($0)) }
     if sustainedRange != nil {
       blocks.append(
         .paragraph(
-          "The range behind the rate is what the search's trials leave open: the limit that they contradict least, all that one trial more contradicts, and half a step on either side."
+          "The range after the rate is the uncertainty of the search: the limit that the fewest trials contradict, all limits that one more trial contradicts, and half a step on either side."
         ))
     }
     return Section("Result", blocks)
@@ -171,14 +171,14 @@ extension CapacityDocument {
         .points("void", points(.void), color: .grey), .points("burst", points(.measured), color: .blue),
       ].filter { !$0.points.isEmpty })
     let caption = [
-      sustainedPerS.map { "The dashed line is what is sustained, \(Unit.perSecond.text($0))." } ?? "",
+      sustainedPerS.map { "The dashed line is the sustained rate, \(Unit.perSecond.text($0))." } ?? "",
       isFar || rates.isEmpty ? "" : "The axis does not begin at 0.",
     ].filter { !$0.isEmpty }.joined(separator: " ")
     return Section(
       "Search",
       [
         .paragraph(
-          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) sent again. \(rules)"
+          "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) resent. \(rules)"
         ),
         .chart(chart, caption: Prose(caption)),
       ])
@@ -187,8 +187,8 @@ extension CapacityDocument {
   /// Those by which its trials were judged.
   private var rules: String {
     trials.contains { $0.stalledS != nil }
-      ? "One whose generator lacked processor time or stood still is void instead of failed. One that fails is made again: a rate fails that failed twice."
-      : "One whose generator lacked processor time is void instead of failed."
+      ? "A trial whose generator lacked processor time or stalled is void instead of failed. A failed trial is repeated: a rate fails when it failed twice."
+      : "A trial whose generator lacked processor time is void instead of failed."
   }
 
   // MARK: laws
@@ -217,15 +217,15 @@ extension CapacityDocument {
           Value("β, keeping in step", Prose(parameter(fit.beta, fit.betaHalfWidth))),
           Value("R²", Prose(significant(fit.rSquared, 4))),
           Value(
-            "fastest with", Prose(fit.peak.map { "\(significant($0, 3)) connections" } ?? "these points do not tell")),
+            "fastest with", Prose(fit.peak.map { "\(significant($0, 3)) connections" } ?? "unknown from these points")),
         ]))
       blocks.append(
         .paragraph(
           Prose(
             (fit.gammaHalfWidth == nil
-              ? "Three points leave nothing over to tell how well the parameters are known."
+              ? "Three points are too few to estimate the errors of the parameters."
               : "± are 95 % intervals (Student's t) of the law with all its parameters free.")
-              + " Beyond \(Int(nearest: fit.largest)) connections the curve is a prediction, and it ends at twice as many; where it is fastest is told when β is above 0 by more than its ±, and not beyond."
+              + " Beyond \(Int(nearest: fit.largest)) connections the curve is a prediction, and it ends at twice as many; the fastest point is stated only within it, and only if β exceeds 0 by more than its ±."
           )))
     }
     if let check {
@@ -291,7 +291,7 @@ extension CapacityDocument {
       "Checked at \(place): \(Unit.perSecond.text(check.predictedPerS)) predicted, \(Unit.perSecond.text(check.measuredPerS)) measured (\(deviation))."
   }
 
-  // MARK: what it rests on
+  // MARK: evidence
 
   private var allTrials: Section {
     var table = Table([

@@ -1,15 +1,15 @@
 import Measurement
 
-/// What a capacity run says: all its trials, the rate it found, and what follows for a campaign.
+/// The result of a capacity run: all trials, the rate found, and the plan of a campaign.
 ///
-/// As JSON it is `{"schema":2,"kind":"capacity",…}` with the trials as they were and, under `analysis`, what they come to.
-/// The analysis is worked out again when a document is read, so an old document gains what a newer program knows.
+/// As JSON it is `{"schema":2,"kind":"capacity",…}` with the trials and, under `analysis`, the conclusions. The
+/// analysis is computed again when a document is read, so old documents benefit from newer programs.
 public struct CapacityDocument: Sendable, Equatable, Codable {
   /// How the search ended.
   public enum Ending: String, Sendable, Codable {
     /// The rate held for long, and one a step above it failed twice.
     case found
-    /// It held; the generator was too slow to try what is above.
+    /// It passed; the generator was too slow to test higher rates.
     case generatorLimited = "generator_limited"
     /// Trials ran out; the rate passed, but need not be confirmed.
     case unsettled
@@ -30,7 +30,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     public init() {}
   }
 
-  /// A campaign to be planned: so many notifications, within a time if one is asked for.
+  /// A campaign to plan: a number of notifications, optionally within a time.
   public struct Target: Sendable, Equatable, Codable {
     public var notifications: Int
     public var withinS: Double?
@@ -48,7 +48,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var started = ""
   public var ended = ""
   public var environment = Environment()
-  /// What all trials had in common, by its name in a plan file of `load`.
+  /// The common settings of all trials, by their names in a plan file of `load`.
   public var plan: [String: RunResult.PlanValue] = [:]
   public var settings = Settings()
   public var ending = Ending.interrupted

@@ -1,4 +1,4 @@
-/// What one direction of a chart means: its name, its unit, and how values are laid out.
+/// An axis of a chart: its name, unit and scale.
 public struct Axis: Sendable, Equatable {
   public enum Layout: Sendable, Equatable {
     case linear
@@ -13,7 +13,7 @@ public struct Axis: Sendable, Equatable {
   public var label: String
   public var unit: Unit
   public var layout: Layout
-  /// Ends of the axis; from the data when there are none.
+  /// Ends of the axis; `nil`: from the data.
   public var bounds: ClosedRange<Double>?
   /// Whether a linear axis begins at 0 though the data do not; a y axis should.
   public var includesZero: Bool
@@ -43,7 +43,7 @@ public struct Axis: Sendable, Equatable {
     Axis(label, layout: .categories(names), includesZero: false)
   }
 
-  /// What a tooltip calls a value.
+  /// The label of values in tooltips.
   func text(_ value: Double) -> String {
     if case .categories(let names) = layout {
       let index = Int(exactly: value.rounded()) ?? -1

@@ -31,7 +31,7 @@ extension Chart {
 }
 
 extension BatchCost {
-  /// What was fitted to costs in microseconds, with 95 % intervals; nothing when it is not telling.
+  /// The fit of costs in microseconds, with 95 % intervals; empty when it is not significant.
   var values: [Value] {
     guard isTelling else { return [] }
     func text(_ value: Double, _ halfWidth: Double?) -> Prose {
@@ -47,8 +47,8 @@ extension BatchCost {
   /// Why it is not telling; `nil` when it is.
   var reasonToHide: String? {
     if isTelling { return nil }
-    if perWriteHalfWidth == nil { return "F and V are not shown: so few points have no error" }
+    if perWriteHalfWidth == nil { return "F and V are not shown: too few points to estimate their errors" }
     return
-      "F and V are not shown: R² is \(significant(max(0, rSquared), 2)), and below \(significant(Self.leastRSquared, 1)) costs differ by more than their batches explain"
+      "F and V are not shown: R² is \(significant(max(0, rSquared), 2)), and below \(significant(Self.leastRSquared, 1)) batches explain too little of the differences"
   }
 }

@@ -66,7 +66,7 @@ public struct Chart: Sendable, Equatable {
   public struct Event: Sendable, Equatable {
     public var x: Double
     public var count: Int
-    /// What it is, in the plural: `errors`.
+    /// Its plural name: `errors`.
     public var label: String
 
     public init(x: Double, count: Int = 1, label: String) {

@@ -21,7 +21,7 @@ extension Chart {
       ".apns-chart .c\($0.rawValue){stroke:var(--c\($0.rawValue))}.apns-chart .f\($0.rawValue){fill:var(--c\($0.rawValue))}"
     }.joined()
 
-  /// The picture as a file of its own: its style is inside.
+  /// The chart as a standalone file, with its style.
   public var svg: String { drawn(isFile: true) }
 
   /// The picture as a part of a page that has `Chart.style`.

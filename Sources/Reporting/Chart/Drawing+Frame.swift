@@ -1,4 +1,4 @@
-/// What is around the data: axes, regions, events, legend.
+/// The frame of a chart: axes, regions, events, legend.
 extension Drawing {
   mutating func axes() {
     if chart.strip == nil {

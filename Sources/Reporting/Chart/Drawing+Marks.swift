@@ -121,7 +121,7 @@ extension Drawing {
     }
   }
 
-  /// Columns without colour over the lines that say what is there.
+  /// Transparent columns over the lines, with tooltips of their values.
   mutating func hoverColumns() {
     let lines = chart.marks.filter { $0.shape == .line || $0.shape == .steps || $0.shape == .area }
     guard let longest = lines.map(\.points.count).max(), longest > 1,

@@ -1,8 +1,8 @@
 /// Rows of spans.
 extension Drawing {
-  /// Spans up to this many are elements of their own, with tooltips; more are painted pixel by pixel.
+  /// Up to this many spans are separate elements with tooltips; more are painted pixel by pixel.
   private static let exactSpans = 1_500
-  /// Longest list of painted runs: what a picture of many rows may take, about 10 bytes each.
+  /// Maximum number of painted runs, about 10 bytes each, which bounds the size of a chart with many rows.
   private static let paintedRuns = 24_000
 
   mutating func draw(_ strip: Strip) {
@@ -52,7 +52,7 @@ extension Drawing {
     }
   }
 
-  /// Every pixel of a row shows the latest state of those that touch it, so what was short is still seen.
+  /// Every pixel of a row shows the latest of its states, so short states stay visible.
   private mutating func painted(_ strip: Strip, _ height: Double) {
     var columns = Int(layout.right - layout.left)
     var runs = Self.runs(strip, x, layout, columns)

@@ -142,10 +142,10 @@ public struct Strip: Sendable, Equatable {
     }
   }
 
-  /// Where spans share a pixel the one with the later state is seen: put what is worth a look last.
+  /// Where spans share a pixel the one with the later state is seen: put the important ones last.
   public var states: [State]
   public var rows: [Row]
-  /// What a row is: `connection`.
+  /// The name of a row: `connection`.
   public var rowName: String
 
   public init(states: [State], rows: [Row], rowName: String = "") {

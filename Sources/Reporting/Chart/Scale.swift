@@ -12,7 +12,7 @@ struct Scale {
   let ticks: [Double]
 
   /// - Parameters:
-  ///   - values: smallest and largest to be drawn; `nil` when there are none.
+  ///   - values: smallest and largest value; `nil` without values.
   ///   - roomForTicks: labels that fit.
   ///   - endsAtTicks: the axis ends at ticks, else at the values.
   ///   - hasHeadroom: the largest value is not at the very end, where words stand.
@@ -61,7 +61,7 @@ struct Scale {
     return from + (to - from) * share
   }
 
-  /// The same, at the nearer end of the axis for what is outside it.
+  /// The same, clamped to the axis.
   func clamped(_ value: Double) -> Double? {
     self(value).map { min(max($0, min(from, to)), max(from, to)) }
   }
@@ -90,7 +90,7 @@ struct Scale {
     }
   }
 
-  /// What is written at a tick.
+  /// The label of a tick.
   func label(_ tick: Double) -> String {
     switch axis.layout {
     case .categories: return axis.text(tick)

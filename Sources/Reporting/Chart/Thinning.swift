@@ -4,9 +4,8 @@ import Measurement
 enum Thinning {
   /// Points in stretches without a hole, ordered as they came.
   ///
-  /// Of all points of a stretch that fall into one of `buckets` equal parts of `range` the first, the smallest, the
-  /// largest and the last are kept: no more than four in each, and no spike is lost. Points whose x or y is not finite
-  /// end a stretch; series that are short enough stay as they are.
+  /// Keeps the first, smallest, largest and last point of each of `buckets` equal parts of `range`: at most four in
+  /// each, without losing spikes. Points whose x or y is not finite interrupt the series; short series stay unchanged.
   static func stretches(_ points: [Point], over range: ClosedRange<Double>, buckets: Int) -> [[Point]] {
     let stretches = points.split { !$0.x.isFinite || !$0.y.isFinite }
     guard points.count > buckets * 2, buckets > 0, range.upperBound > range.lowerBound else {

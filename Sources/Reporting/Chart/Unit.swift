@@ -6,7 +6,7 @@ public enum Unit: Sendable, Equatable {
   case count
   /// Things per second.
   case perSecond
-  /// Times by what they are given in; written in µs, ms, s, min, h or d.
+  /// Times by the unit of their values; formatted in µs, ms, s, min, h or d.
   case seconds, milliseconds, microseconds
   /// Written in B, KiB, MiB …
   case bytes
@@ -14,7 +14,7 @@ public enum Unit: Sendable, Equatable {
   /// 0…1, written in percent.
   case share
 
-  /// A value in full: `12,345/s`, `1.25 ms`, `64.0 KiB`. What is no number is "–".
+  /// A value in full: `12,345/s`, `1.25 ms`, `64.0 KiB`. NaN is "–".
   public func text(_ value: Double) -> String {
     guard value.isFinite else { return "–" }
     switch self {
@@ -23,7 +23,7 @@ public enum Unit: Sendable, Equatable {
     case .perSecond:
       return (abs(value) >= 100 || value == value.rounded() ? grouped(value) : significant(value, 3)) + "/s"
     case .share:
-      // What is not all of it is not written as all of it.
+      // A share below 1 is not rounded to 100 %.
       let digits = (3...9).first { value >= 1 || significant(value * 100, $0) != "100" } ?? 9
       return significant(value * 100, digits) + " %"
     case .seconds, .milliseconds, .microseconds, .bytes, .bytesPerSecond:
@@ -34,7 +34,7 @@ public enum Unit: Sendable, Equatable {
     }
   }
 
-  /// What values of this size are divided by, and what is written behind them.
+  /// The divisor of values of this size, and their suffix.
   func scale(for largest: Double) -> (divisor: Double, suffix: String) {
     let size = abs(largest)
     func pick(_ steps: [(from: Double, suffix: String)], _ end: String = "") -> (Double, String) {
@@ -60,7 +60,7 @@ public enum Unit: Sendable, Equatable {
       let perSecond = 1 / secondsEach
       switch size / perSecond {
       case 0: return (1, self == .seconds ? " s" : self == .milliseconds ? " ms" : " µs")
-      // A nanosecond below the border, so that what rounds to a whole unit is written as one.
+      // A nanosecond below the boundary, so that values that round to a whole unit use it.
       case ..<0.000_999_9: return (1e-6 * perSecond, " µs")
       case ..<0.999_9: return (1e-3 * perSecond, " ms")
       case ..<120: return (perSecond, " s")
@@ -75,7 +75,7 @@ public enum Unit: Sendable, Equatable {
     (0, " B"), (1_024, " KiB"), (1_048_576, " MiB"), (1_073_741_824, " GiB"), (1_099_511_627_776, " TiB"),
   ]
 
-  /// Seconds of one of these; 1 for what is no time.
+  /// Seconds per unit; 1 for units other than times.
   var secondsEach: Double {
     switch self {
     case .milliseconds: 1e-3

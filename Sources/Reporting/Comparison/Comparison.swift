@@ -3,10 +3,10 @@ import Measurement
 /// Two sets of runs, figure by figure: medians and their ratio; of a few figures also whether they differ by more than
 /// chance.
 ///
-/// Twenty figures that are each judged at 5 % accuse somebody in every second comparison of equal runs. So only
-/// `mainFigures`, or those that are asked for, are judged: by Mann-Whitney's U test, corrected by Holm for how many they
-/// are, from `fewestRuns` a side on, and when the medians differ by more than `floor`. Of equal runs, dealt to both sides
-/// by chance, at most 5 % of the comparisons judge any figure to differ.
+/// Twenty figures judged at 5 % each would raise a false alarm in most comparisons of equal runs. So only
+/// `mainFigures`, or the requested ones, are judged: by Mann-Whitney's U test with Holm's correction, from `fewestRuns`
+/// of each side, and if the medians differ by more than `floor`. For equal runs, assigned to the sides at random, at
+/// most 5 % of the comparisons report any difference.
 public struct Comparison: Sendable, Equatable, Encodable {
   /// What the values of a figure say together.
   public enum Judgement: String, Sendable, Encodable {
@@ -21,7 +21,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case tooFew = "too_few"
     /// The runs' figures are not computed in the same way.
     case notComparable = "not_comparable"
-    /// It is none of those that are judged.
+    /// It is not a judged figure.
     case notJudged = "not_judged"
     /// A side has no values.
     case missing
@@ -39,7 +39,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var b: Side
     /// b's median to a's; `nil` when one is missing, or a's is 0.
     public var ratio: Double?
-    /// Two-sided, of the Mann-Whitney U test; `nil` of what is not judged.
+    /// Two-sided p of the Mann-Whitney U test; `nil` for figures that are not judged.
     public var p: Double?
     /// Corrected by Holm for all figures that are judged.
     public var pHolm: Double?
@@ -59,7 +59,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
   public let judged: [String]
   /// Those that are judged, then the others.
   public let rows: [Row]
-  /// What is not the same in all runs: what was to be compared should stand here, and nothing else.
+  /// The differences between runs: should be only the intended one.
   public let differences: [SetupDifference]
   public let warnings: [String]
 
@@ -69,16 +69,16 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case differences, warnings
   }
 
-  /// The figures that are judged when no others are asked for.
+  /// The figures judged by default.
   public static let mainFigures = ["accepted_per_s", "send_lag_p99", "rejected_rate", "cpu_per_notification"]
   /// Differences with a smaller corrected p count.
   public static let significance = 0.05
   /// Runs of each side below which nothing is judged: with 4 a side no corrected p of four figures is below 0.114.
   public static let fewestRuns = 5
-  /// The larger median has to be more than so many times the smaller. 0 differs so from all that is not 0.
+  /// The larger median has to exceed the smaller by this factor. 0 differs from every other value.
   public static let floor = 1.15
 
-  /// - Parameter figures: the names of those to judge.
+  /// - Parameter figures: the names of the figures to judge.
   public init(_ a: [RunResult.Part], _ b: [RunResult.Part], judging figures: [String] = mainFigures) {
     self.a = a.map(\.name)
     self.b = b.map(\.name)
@@ -87,7 +87,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     let all = RunFigure.all.filter { isJudged.contains($0.name) } + RunFigure.all.filter { !isJudged.contains($0.name) }
     var rows = all.compactMap { figure in
       let (first, second) = (a.compactMap { figure.value($0.result) }, b.compactMap { figure.value($0.result) })
-      // Of those that somebody asked for it is told that there is none.
+      // Requested figures without values are reported.
       let isAskedFor = isJudged.contains(figure.name) && figures != Self.mainFigures
       let hasNone = first.isEmpty && second.isEmpty && !isAskedFor
       return hasNone ? nil : Self.row(figure, first, second)
@@ -147,13 +147,15 @@ public struct Comparison: Sendable, Equatable, Encodable {
 extension Comparison {
   private static func warnings(ofNumbers a: Int, _ b: Int) -> [String] {
     min(a, b) < fewestRuns
-      ? ["need at least \(fewestRuns) runs a side to tell a difference from chance; there are \(a) and \(b)"] : []
+      ? [
+        "at least \(fewestRuns) runs of each side are needed to separate a difference from chance; there are \(a) and \(b)"
+      ] : []
   }
 
   /// - Parameter tests: the smallest p that each could have.
   private static func warnings(ofTests tests: [Double]) -> [String] {
     guard let least = tests.min(), least * Double(tests.count) >= significance else { return [] }
-    return ["\(tests.count) figures are judged, too many for so few runs: no difference could be told from chance"]
+    return ["\(tests.count) figures are judged, too many for so few runs: no difference could be separated from chance"]
   }
 
   private static func warnings(
@@ -162,14 +164,14 @@ extension Comparison {
     var warnings: [String] = []
     let machine = differences.filter(\.isOfTheMachine).map(\.name)
     if !machine.isEmpty {
-      warnings.append("the runs were not made in the same place: \(machine.joined(separator: ", "))")
+      warnings.append("the runs were made on different machines: \(machine.joined(separator: ", "))")
     }
     let load = differences.filter { !$0.isOfTheMachine && SetupDifference.decisive.contains($0.name) }.map(\.name)
     if !load.isEmpty {
       warnings.append("the runs did not send the same load: \(load.joined(separator: ", "))")
     }
     let mixed = differences.filter(\.isWithinASide).map(\.name)
-    if !mixed.isEmpty { warnings.append("runs of one side differ among themselves: \(mixed.joined(separator: ", "))") }
+    if !mixed.isEmpty { warnings.append("runs of the same side differ: \(mixed.joined(separator: ", "))") }
     for part in a + b {
       if part.result.verdict.invariants.contains(where: { !$0.holds }) {
         warnings.append("\(part.name): the books do not balance")
@@ -183,7 +185,7 @@ extension Comparison {
     let changes = zip(begun, begun.dropFirst()).count { $0 != $1 }
     if min(a.count, b.count) >= fewestRuns, changes == 1 {
       warnings.append(
-        "all runs of one side came before the other's: what changed on the machine meanwhile is in the difference; run A B B A …"
+        "all runs of one side came before the other's, so the difference includes changes of the machine; alternate the sides (A B B A …)"
       )
     }
     return warnings

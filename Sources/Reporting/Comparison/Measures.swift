@@ -20,7 +20,7 @@ struct Measures {
       return "\(way.name) (\(shown)\(way.runs.count > 3 ? " …" : ""))"
     }
     return [
-      "not judged: figures of the same name are computed in different ways by \(words.joined(separator: " and "))"
+      "not judged: figures are computed differently by \(words.joined(separator: " and "))"
     ]
   }
 }

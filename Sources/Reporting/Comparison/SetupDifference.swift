@@ -3,7 +3,7 @@ import Measurement
 /// A setting or a fact of the machine that is not the same in all runs.
 public struct SetupDifference: Sendable, Equatable, Encodable {
   public var name: String
-  /// Its values on each side, each once; what has none is "-".
+  /// The distinct values of each side; "-" for missing ones.
   public var a: [String]
   public var b: [String]
 

@@ -36,7 +36,7 @@ public struct HistoryError: Error, Sendable, CustomStringConvertible {
     case .SQLITE_NOTADB: self.init(.notAHistory, file, "is not a history of apnscope")
     case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: self.init(.cannotOpen, file, "cannot be opened")
     case .SQLITE_READONLY: self.init(.failed, file, "cannot be written to")
-    case .SQLITE_FULL: self.init(.failed, file, "there is no space left")
+    case .SQLITE_FULL: self.init(.failed, file, "no space left on the device")
     case .SQLITE_CORRUPT: self.init(.failed, file, "is damaged")
     default: self.init(.failed, file, error.message ?? "\(error)")
     }

@@ -53,7 +53,7 @@ public final class RunHistory: Sendable {
     /// A load whose figures are not computed as those of this apnscope are.
     public var hasOldMeasure: Bool { kind == "load" && measuredBy != RunResult.currentMeasure }
 
-    /// The kind, and what has to be known to read its figures.
+    /// The kind, with remarks needed to interpret its figures.
     public var kindAndState: String {
       kind + (wasInterrupted ? ", interrupted" : "") + (hasOldMeasure ? ", old measure" : "")
     }
@@ -62,7 +62,7 @@ public final class RunHistory: Sendable {
   /// The names of figures that a history has columns for.
   public static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"]
 
-  /// Opens a history to append to, and makes it if there is none.
+  /// Opens a history to append to, and creates it if missing.
   public init(appendingTo path: String) throws(HistoryError) {
     try Self.check(path, creating: true)
     self.path = path
@@ -74,7 +74,7 @@ public final class RunHistory: Sendable {
     }
   }
 
-  /// Opens one that is there, and changes nothing of it.
+  /// Opens an existing history read-only.
   public init(reading path: String) throws(HistoryError) {
     try Self.check(path, creating: false)
     self.path = path
@@ -112,7 +112,7 @@ public final class RunHistory: Sendable {
     guard unsafe fstat(descriptor, &status) == 0 else {
       throw HistoryError(.cannotOpen, path, SystemError.text(errno))
     }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw HistoryError(.cannotOpen, path, "is no plain file") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw HistoryError(.cannotOpen, path, "is not a regular file") }
     // | "SQLite format 3\0" | … | 60: user version u32 | 64 | 68: application id u32 | … 100
     var header = [UInt8](repeating: 0, count: 100)
     // Safe: `pread` writes at most the buffer's length.
@@ -128,7 +128,7 @@ public final class RunHistory: Sendable {
   private static func checkVersion(_ found: Int32, _ path: String) throws(HistoryError) {
     if found > version {
       throw HistoryError(
-        .newerSchema, path, "is a history of version \(found); this apnscope knows version \(version)")
+        .newerSchema, path, "is a history of version \(found); this apnscope reads version \(version)")
     }
   }
 
@@ -204,13 +204,13 @@ public final class RunHistory: Sendable {
   }
 
   public static let noteOnMeasures =
-    "old measure: figures of the same name are computed in another way in the other runs; compare them with each other only"
+    "old measure: their figures are computed differently; compare them only with each other"
 
   /// The last runs, the oldest of them first.
   ///
   /// - Parameters:
   ///   - kind: only those of this one; `nil`: all.
-  ///   - last: at most so many; `nil`: all.
+  ///   - last: the maximum number; `nil`: all.
   public func runs(kind: String? = nil, last: Int? = nil) throws(HistoryError) -> [Run] {
     do {
       return try database.read { database in
@@ -240,13 +240,13 @@ public final class RunHistory: Sendable {
       wasInterrupted: value(row, "was_interrupted") ?? false, measuredBy: value(row, "measured_by"))
   }
 
-  /// `nil` when there is no such column, or something else is in it: another program may have written there.
+  /// `nil` when the column is missing or has another type, e.g. written by another program.
   private static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
     guard row.hasColumn(name), let stored = row[name] as DatabaseValue? else { return nil }
     return Value.fromDatabaseValue(stored)
   }
 
-  /// A run's document; `nil` when there is no such run.
+  /// A run's document; `nil` if the run does not exist.
   public func document(_ number: Int) throws(HistoryError) -> String? {
     do {
       return try database.read {

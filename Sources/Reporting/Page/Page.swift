@@ -1,4 +1,4 @@
-/// A report as a document: what it says, not what it looks like.
+/// A report as a document: its content without its appearance.
 ///
 /// `html` is one page that needs nothing else: no network, no other file, no script. `markdown(charts:)` is the same for a
 /// Git host, with the charts as SVG files beside it. All text is escaped in both.
@@ -43,7 +43,7 @@ public enum Block: Sendable, Equatable {
   case figures([Figure])
   case table(Table)
   case values([Value])
-  /// A chart and what to see in it; the caption may be empty.
+  /// A chart with a caption, which may be empty.
   case chart(Chart, caption: Prose)
   case callout(Tone, Prose)
   case preformatted(String)
@@ -58,7 +58,7 @@ public enum Tone: Sendable, Equatable { case neutral, good, bad, warning }
 public struct Figure: Sendable, Equatable {
   public var name: String
   public var value: String
-  /// Below it, in small letters: an interval, what was asked.
+  /// A note in small letters: an interval, the requested value.
   public var note: String
   public var tone: Tone
 
@@ -70,7 +70,7 @@ public struct Figure: Sendable, Equatable {
   }
 }
 
-/// A name and what it is.
+/// A name and its value.
 public struct Value: Sendable, Equatable {
   public var name: String
   public var text: Prose

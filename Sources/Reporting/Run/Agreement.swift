@@ -1,6 +1,6 @@
 import Measurement
 
-/// The gateway's books beside those of the run, line by line.
+/// Compares the gateway's books with those of the run, line by line.
 struct Agreement {
   struct Line {
     var name: String
@@ -10,20 +10,20 @@ struct Agreement {
     var holds: Bool
   }
 
-  /// What must hold between this side's number and the gateway's. Its words are made of the numbers that are checked.
+  /// The required relation between this side's number and the gateway's. Its text is made from the checked numbers.
   enum Rule {
-    /// The gateway's may be more, by so many at most.
+    /// The gateway's may be higher, by at most this many.
     case more([Allowance])
-    /// The gateway's may be less by so many at most, or more.
+    /// The gateway's may be lower by at most this many, or higher.
     case near(less: [Allowance], more: [Allowance])
-    /// The gateway's may be less, because some never arrived, or more, by so many at most.
+    /// The gateway's may be lower, because some never arrived, or higher by at most this many.
     case lessOrMore([Allowance])
     case none
 
     /// Notifications that may be in the gateway's number and are not in this side's.
     typealias Allowance = (count: Int, what: String)
 
-    // Counts of a document may be anything: differences instead of sums, which cannot overflow for what is not negative.
+    // Counts of a document may be arbitrary: differences of non-negative numbers cannot overflow, unlike sums.
     func holds(_ ours: Int, _ theirs: Int) -> Bool {
       switch self {
       case .more(let allowed):

@@ -37,11 +37,11 @@ extension RunReport {
     case .full: "it was full"
     case .linger: "it had waited long enough"
     case .drain: "the socket had drained"
-    case .idle: "nothing of ours was unsent"
+    case .idle: "no earlier bytes were unsent"
     }
   }
 
-  /// What a notification costs, and what larger batches would save.
+  /// The cost of a notification, and the savings of larger batches.
   private var costBlocks: [Block] {
     let processor = result.resources.cpuUserS + result.resources.cpuSystemS
     guard result.sendings.written > 0, processor > 0 else { return [] }
@@ -70,7 +70,7 @@ extension RunReport {
     }
     if perSecond > 0 {
       caption +=
-        " What goes on in each second whatever is sent, as clocks and timers, is taken off: \(Unit.microseconds.text(perSecond)) a second."
+        " The constant cost of each second (clocks, timers) is subtracted: \(Unit.microseconds.text(perSecond)) a second."
     }
     if points.count < costs.seconds.count {
       let count = costs.seconds.count - points.count
@@ -78,7 +78,7 @@ extension RunReport {
         " \(count == 1 ? "1 second" : "\(grouped(count)) seconds") took no more than that, and \(count == 1 ? "has" : "have") no point."
     }
     var blocks: [Block] = [
-      .heading("What a batch saves"),
+      .heading("Savings of batches"),
       .paragraph(
         whole
           + "; \(Unit.microseconds.text(mean.cost)) in the measured phase, with a mean of \(significant(mean.batch, 3)) notifications per write."
@@ -90,17 +90,17 @@ extension RunReport {
       if let reason = fit.batch.reasonToHide {
         blocks.append(
           .paragraph(
-            Prose("\(reason). A longer run, or ") + .code("apnscope capacity") + ", tells them better."))
+            Prose("\(reason). A longer run, or ") + .code("apnscope capacity") + ", gives better estimates."))
       } else {
         blocks.append(.values(fit.batch.values))
         let meaning =
-          "A write costs F however many notifications are in it, and each of them V; so one of b in a write costs F/b + V (± are 95 % intervals within this run)."
+          "A write costs F regardless of its size, plus V for each notification; so with b notifications per write each costs F/b + V (± are 95 % intervals within this run)."
         if fit.isTelling, cost > 0 {
           let share = Unit.share.text(fit.batch.perWrite / mean.batch / cost)
           blocks.append(
             .paragraph(
               Prose(
-                "\(meaning) With \(significant(mean.batch, 3)) in a write that is \(Unit.microseconds.text(cost)), and \(share) of it is the write's: no more than that can larger batches save."
+                "\(meaning) With \(significant(mean.batch, 3)) in a write that is \(Unit.microseconds.text(cost)), of which \(share) is the cost of the write: the most that larger batches can save."
               )))
         } else {
           blocks.append(.paragraph(Prose(meaning)))

@@ -1,8 +1,8 @@
 import Measurement
 
 extension RunReport {
-  /// Whether the books of a result and those of its gateways agree, as invariants of the result: one when they do, else
-  /// one for each line that differs.
+  /// The agreement of a result with the books of its gateways, as invariants: one if they agree, otherwise one for each
+  /// line that differs.
   public static func agreement(of result: RunResult, with ledger: Ledger) -> [RunResult.Verdict.Invariant] {
     let lines = Agreement(result, ledger).lines
     let name = "the gateways' ledgers agree"

@@ -28,9 +28,9 @@ extension RunReport {
       rates.basis == .measuredAndDrain
         ? "over the measured phase and the drain"
         : ofAccepted == nil && interval.share != nil
-          ? "what was accepted of that; more was lost than the interval above is wide"
+          ? "the accepted part of that; losses exceed the interval above"
           : result.measuredBy == nil
-            ? "written per second, times the share of the whole run that was accepted" : "what was accepted of that")
+            ? "written per second, times the share of the whole run that was accepted" : "the accepted part of that")
     if let count = plannedConnections {
       table.add(
         "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
@@ -67,7 +67,7 @@ extension RunReport {
     }
     let ofSeconds = WholeSeconds(result.series, in: measured).sendLagP99
     guard let middle = median(ofSeconds) else { return }
-    // What the plan changes is no chance, and has no interval.
+    // A rate that the plan changes has no interval.
     guard reasonToVary == nil else { return }
     let known = MedianInterval(ofSeconds)
     table.add(
@@ -106,12 +106,12 @@ extension RunReport {
     if result.latency.recoverUs.count > 0 {
       table.add(
         "An error stops a connection for", Prose(Unit.microseconds.text(result.latency.recoverUs.mean)), "–",
-        "mean of \(grouped(result.latency.recoverUs.count)), from the error to the connection made in its place")
+        "mean of \(grouped(result.latency.recoverUs.count)), from the error to the replacement connection")
     }
     if sendings.accepted > 0, sendings.written > 0 {
       table.add(
         "Written for each one accepted", Prose(decimal(Double(sendings.written) / Double(sendings.accepted), 4)), "–",
-        "1 when nothing is sent again; whole run")
+        "1 without resends; whole run")
     }
   }
 
@@ -124,22 +124,22 @@ extension RunReport {
     switch result.verdict.limitedBy {
     case .schedule:
       remarks.append(
-        "The schedule was the limit: this is the rate that was asked for, and the most is not known."
-          + (moreWith.map { " Ask for more with " + $0 + "." } ?? ""))
+        "The schedule was the limit: this is the requested rate; the maximum is unknown."
+          + (moreWith.map { " Request more with " + $0 + "." } ?? ""))
     case .generator:
       remarks.append(
-        "The generator was the limit: the gateway may take more than this. Share the load among machines with "
-          + .code("--segment") + ", and join the results with " + .code("apnscope merge") + ".")
+        "The generator was the limit: the gateway may take more. Divide the load among machines with "
+          + .code("--segment") + ", and merge the results with " + .code("apnscope merge") + ".")
     case .gateway: break
     }
-    // What is meant to change is not meant to settle.
+    // A rate that the plan changes does not settle.
     guard reasonToVary == nil else { return remarks }
     switch interval.warmUp {
     case .settled(let at) where at > 0:
       let seconds = Double(at) * interval.secondsEach
       remarks.append(
-        "The rate settled \(Unit.seconds.text(seconds)) into the measured phase (MSER-5); what was before is in the numbers. Give "
-          + .code("--warm-up \(Int(nearest: (warmUpOfPlan + seconds).rounded(.up)))s") + " to leave it out.")
+        "The rate settled \(Unit.seconds.text(seconds)) into the measured phase (MSER-5); the numbers include the time before. Give "
+          + .code("--warm-up \(Int(nearest: (warmUpOfPlan + seconds).rounded(.up)))s") + " to exclude it.")
     case .neverSettles:
       remarks.append("The rate never settled (MSER-5): the mean describes a run that was still changing.")
     case .settled, .tooShort: break

@@ -14,7 +14,7 @@ extension RunReport {
       let ratio = ours.flatMap { ours in theirs.flatMap { ours == $0 ? 1 : Reporting.ratio(ours, to: $0) } }
       table.add(.code(figure.name), text(ours), text(theirs), Prose(ratio.map { decimal($0, 3) } ?? "–"))
     }
-    // Where the gateway was and what was asked of the result change no number.
+    // The address of the gateway and the options of the output do not affect the numbers.
     let differences = SetupDifference.between([result], [baseline])
       .filter { !["gateway", "identity", "threshold", "timeline"].contains($0.name) }
     var blocks: [Block] = Measures([.init("this run", result), .init("baseline", baseline)]).warnings
@@ -34,7 +34,7 @@ extension RunReport {
     blocks.append(.table(table))
     blocks.append(
       .paragraph(
-        "One run a side tells no difference from chance, and equal runs on a shared machine differ by 15 % by themselves. Make \(Comparison.fewestRuns) of each or more, in turn, and give them to "
+        "One run of each side cannot separate a difference from chance: equal runs on a shared machine differ by up to 15 %. Make at least \(Comparison.fewestRuns) of each, alternating, and give them to "
           + .code("apnscope compare") + ", which judges."))
     return Section("Compared with the baseline", blocks)
   }

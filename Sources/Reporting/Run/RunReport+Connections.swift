@@ -44,7 +44,7 @@ extension RunReport {
         .chart(
           latency.recoverUs.percentileChart("Time to recover", y: "from error to sending again"),
           caption:
-            "From reading an error response to when the connection made in its place is up and sends again what was lost."
+            "From reading an error response until the replacement connection is up and resends the lost notifications."
         ))
     }
     return Section("Connections", blocks)
@@ -83,14 +83,14 @@ extension RunReport {
       states: states.map(\.shown),
       rows: rows.sorted { $0.key < $1.key }.map { .init(label: "\($0.key)", spans: $0.value) },
       rowName: "connection")
-    var caption = "What each connection did. Handshakes and waiting are drawn over the rest, at least a pixel wide."
+    var caption = "Connections over time. Handshakes and waiting are drawn on top, at least a pixel wide."
     if timeline.omitted > 0 {
-      caption += " \(grouped(timeline.omitted)) more spans were not recorded, for lack of room."
+      caption += " \(grouped(timeline.omitted)) more spans were not recorded; see --timeline."
     }
-    return .chart(Chart(title: "Lives of the connections", x: time, strip: strip), caption: Prose(caption))
+    return .chart(Chart(title: "Connections over time", x: time, strip: strip), caption: Prose(caption))
   }
 
-  /// - Parameter strip: stands behind what was opened and closed.
+  /// - Parameter strip: comes after the chart of opened and closed connections.
   private func churnCharts(_ strip: Block) -> [Block] {
     guard !result.series.isEmpty else { return [strip, .paragraph(noSeries)] }
     return [
@@ -103,7 +103,7 @@ extension RunReport {
     ]
   }
 
-  /// What was opened, and what was closed by which cause; of all causes together when the document does not tell.
+  /// Connections opened, and closed by cause; the sum of all causes for older documents.
   private var churn: Block {
     let opened = bins(\.opened)
     var chart = Chart(
@@ -131,8 +131,8 @@ extension RunReport {
     return .chart(
       chart,
       caption: late > 0
-        ? "Bars are what was closed. \(grouped(late)) more \(late == 1 ? "was" : "were") closed after the last whole second, as the run ended."
-        : "Bars are what was closed.")
+        ? "Bars are closed connections. \(grouped(late)) more \(late == 1 ? "was" : "were") closed after the last whole second, as the run ended."
+        : "Bars are closed connections.")
   }
 
   /// Bins as steps, each from its beginning to its end.
@@ -147,9 +147,9 @@ extension RunReport {
     case .shutdown: "an error response of status 10"
     case .peerFin: "the gateway, without an error response"
     case .peerRst: "the gateway, by a reset"
-    case .idle: "nothing to send for too long"
-    case .lifetime: "its time, its number of notifications, or its share of memory was used up"
-    case .local: "this side: at the run's end, to look for what ends connections, or for a failure of its own"
+    case .idle: "idle for too long"
+    case .lifetime: "its limit of time, notifications or memory was reached"
+    case .local: "this side: at the end of the run, to isolate a bad notification, or after a failure here"
     // A load counts no others.
     case .handshakeFailed, .refused, .frameTimeout, .tlsError, .feedbackLost, .memory: ""
     }

@@ -66,7 +66,7 @@ extension RunReport {
   /// Whether it was to keep a pace.
   var hasSchedule: Bool { moreWith != nil }
 
-  /// What has to be changed to ask for more; `nil` when all was asked for that was taken.
+  /// The option to change for a higher rate; `nil` if the run was as fast as possible.
   var moreWith: Prose? {
     switch replaySpeed {
     case .recorded: return .code("--speed") + ", or for all that is taken with " + .code("--speed max")
@@ -130,8 +130,8 @@ extension RunReport {
     if case .text(let text)? = result.plan[name] { plannedTime(text[...]) } else { nil }
   }
 
-  /// Those that each stage begins and ends with, as far as it is in the measured phase; none when there is no stage, or
-  /// one that cannot be read.
+  /// The rates at the beginning and end of each stage within the measured phase; empty without stages, or if one cannot
+  /// be parsed.
   private var measuredStageRates: [Double] {
     guard result.plan["replay"] == nil, case .list(let texts)? = result.plan["stage"] else { return [] }
     let stages = texts.compactMap { Stage($0) }

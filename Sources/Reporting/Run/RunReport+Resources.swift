@@ -42,7 +42,7 @@ extension RunReport {
           Chart(
             title: "Loop lag p99 of each second", x: time, y: Axis("loop lag p99", unit: .microseconds),
             marks: [.line("", line { Double($0.loopLagP99Us) }, color: .orange)], regions: regions, height: 110),
-          caption: "How late the generator's clock came: its own share in every latency."))
+          caption: "How late the generator's timers fired: its share in every latency."))
     } else {
       blocks.append(.paragraph("The result does not say how late the event loops came over time."))
     }
@@ -51,10 +51,10 @@ extension RunReport {
 
   private var stallRows: [[String]] {
     guard let stalls = result.stalls else { return [] }
-    guard stalls.count > 0 else { return [["stood still, measured phase", "never for 10 ms or longer"]] }
+    guard stalls.count > 0 else { return [["stalled, measured phase", "never for 10 ms or longer"]] }
     return [
       [
-        "stood still, measured phase",
+        "stalled, measured phase",
         "\(grouped(stalls.count)) \(stalls.count == 1 ? "time" : "times"), \(Unit.seconds.text(stalls.totalS)) in all, at most \(Unit.seconds.text(stalls.longestMs / 1e3))",
       ]
     ]

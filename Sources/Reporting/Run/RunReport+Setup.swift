@@ -76,7 +76,7 @@ extension RunReport {
         .paragraph(
           result.measuredBy == nil
             ? "Rates and send lag are of the measured phase alone, other latencies of the whole run. Accepted is counted in the phase in which it was proven, which may be a later one."
-            : "Rates and latencies, but those of connecting, are of the measured phase alone. A sending, with what became of it, is counted in the phase in which it was written."
+            : "Rates and latencies, except those of connecting, cover only the measured phase. A sending and its fate are counted in the phase in which it was written."
         ), .table(table),
       ])
   }

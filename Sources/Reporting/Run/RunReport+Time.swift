@@ -25,7 +25,7 @@ extension RunReport {
       totals.written.append(Point(sample.tS + length, sumWritten))
       totals.accepted.append(Point(sample.tS + length, sumAccepted))
     }
-    // What came behind the last whole second.
+    // The rest after the last whole second.
     if let last = totals.written.last, length > last.x {
       totals.written.append(Point(length, max(sumWritten, Double(result.sendings.written))))
       totals.accepted.append(Point(length, max(sumAccepted, Double(result.sendings.accepted))))
@@ -42,7 +42,7 @@ extension RunReport {
       .chart(
         proven,
         caption:
-          "The protocol never says yes: what was written is known to be accepted only when an error response or a marker names a later one. The space between the lines is what was open at that time."
+          "The protocol has no acknowledgement: a notification is known to be accepted only when an error response or a marker names a later one. The gap between the lines is the number of unproven notifications at that time."
       ),
     ]
     if result.series.contains(where: { $0.backlog > 0 }) {
@@ -72,11 +72,11 @@ extension RunReport {
     let lag = result.latency.sendLagUs
     guard lag.count > 0 else {
       return Section(
-        "Send lag", [.paragraph("There is none: nothing was due at a time, because the run went as fast as it could.")])
+        "Send lag", [.paragraph("No send lag: nothing had a due time, because the run went as fast as possible.")])
     }
     var blocks: [Block] = [
       .paragraph(
-        "Send lag is the time from when a notification was due to when it was written. What is late is late on this side: for lack of processor time here, or because the gateway does not read."
+        "Send lag is the time from when a notification was due to when it was written. It grows on this side: for lack of processor time here, or because the gateway does not read."
       ),
       .table(.numbers(["measured phase"] + LatencyHistogram.columns, lagRows)),
     ]
@@ -84,7 +84,7 @@ extension RunReport {
       blocks.append(
         .callout(
           .warning,
-          "\(grouped(result.schedule.neverSent)) that were due were never sent. Send lag has each of them with the time until it was given up, which is less than it would have been."
+          "\(grouped(result.schedule.neverSent)) due notifications were never sent. Send lag counts each with the time until it was abandoned, which is less than the lag it would have had."
         ))
     }
     if result.series.isEmpty {
@@ -119,20 +119,20 @@ extension RunReport {
     var marks: [Mark] = [.line("send lag p99", line { Double($0.sendLagP99Us) }, color: .blue)]
     let isStalled = result.series.contains { ($0.stalledMs ?? 0) > 0 }
     if isStalled {
-      marks.append(.line("the generator stood still", line { ($0.stalledMs ?? 0) * 1e3 }, color: .orange))
+      marks.append(.line("the generator stalled", line { ($0.stalledMs ?? 0) * 1e3 }, color: .orange))
     }
     return .chart(
       Chart(
         title: "Send lag p99 of each second", x: time, y: Axis("time", unit: .microseconds), marks: marks,
         regions: regions, events: errorTicks, height: 160),
       caption: isStalled
-        ? "In the seconds in which the generator stood still, lag is its own as well." : "")
+        ? "In seconds in which the generator stalled, the lag includes the stall." : "")
   }
 
   var errors: Section {
     let total = result.errorResponses.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
     guard total > 0 || result.lossWindow.count > 0 else {
-      return Section("Errors and loss", [.paragraph("No error response came, and nothing was lost to one.")])
+      return Section("Errors and loss", [.paragraph("No error responses.")])
     }
     var blocks: [Block] = []
     let statuses = result.errorResponses.filter { $0.value > 0 }.sorted {
@@ -168,7 +168,7 @@ extension RunReport {
       blocks.append(
         .chart(
           result.lossWindow.percentileChart("Loss window", y: "notifications discarded per error"),
-          caption: "What was written behind a refused notification before its error was read, and had to be sent again."
+          caption: "Notifications written after a rejected one before its error was read, which had to be resent."
         ))
     }
     return Section("Errors and loss", blocks)

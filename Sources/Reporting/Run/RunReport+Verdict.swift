@@ -1,7 +1,7 @@
 import Measurement
 
 extension RunReport {
-  /// Whether the gateway's books say what those of the run say; `nil` without a ledger.
+  /// Whether the gateway's books agree with those of the run; `nil` without a ledger.
   public var booksAgree: Bool? { ledger.map { Agreement(result, $0).lines.allSatisfy(\.holds) } }
 
   var verdict: Section {
@@ -21,7 +21,7 @@ extension RunReport {
         Figure(
           "send lag p99", lag.count == 0 ? "–" : lag.text(lag.quantile(0.99)),
           note: lag.count == 0
-            ? (isMeasured || result.merged != nil ? "nothing was due at a time" : "nothing was measured")
+            ? (isMeasured || result.merged != nil ? "nothing had a due time" : "nothing was measured")
             : "p50 \(lag.text(lag.quantile(0.5)))"
         ),
         Figure(
@@ -59,7 +59,7 @@ extension RunReport {
       }
       blocks += [.heading("Thresholds"), .table(table)]
     }
-    var table = Table([.init("what must hold"), .init("numbers")])
+    var table = Table([.init("invariant"), .init("numbers")])
     for invariant in result.verdict.invariants {
       table.add(
         Prose(invariant.name), Prose(Self.withSeparators(invariant.detail)), tone: invariant.holds ? .good : .bad)
@@ -73,8 +73,8 @@ extension RunReport {
   /// Whether it has rates; documents without phases do not tell, and have some.
   var isMeasured: Bool { result.reasonForNoRates == nil }
 
-  /// Why there is no green verdict, though nothing has failed. A document from before there were outcomes tells only by
-  /// its numbers.
+  /// Why the verdict is not green although nothing failed. Older documents without outcomes are judged by their
+  /// numbers.
   private var doubt: String? {
     switch result.verdict.outcome {
     case .proven: nil
@@ -123,7 +123,7 @@ extension RunReport {
   private var acceptedNote: String {
     let written = result.sendings.written
     guard written > 0 else { return "nothing was written" }
-    return Unit.share.text(Double(result.sendings.accepted) / Double(written)) + " of what was written"
+    return Unit.share.text(Double(result.sendings.accepted) / Double(written)) + " of the written ones"
   }
 
   private var limitNote: String {
@@ -157,7 +157,7 @@ extension RunReport {
   private func agreementBlocks(with ledger: Ledger) -> [Block] {
     let agreement = Agreement(result, ledger)
     var table = Table([
-      .init("line"), .init("this side", .right), .init("gateway", .right), .init("what must hold"),
+      .init("line"), .init("this side", .right), .init("gateway", .right), .init("rule"),
     ])
     for line in agreement.lines {
       table.add(

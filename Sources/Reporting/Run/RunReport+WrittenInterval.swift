@@ -3,9 +3,9 @@ import Measurement
 extension RunReport {
   /// How well the rate of writing is known from this run, or why it is not.
   struct WrittenInterval {
-    /// The half width of its 95 % interval to the rate; `nil` when there is none.
+    /// The half width of its 95 % interval relative to the rate; `nil` without one.
     var share: Double?
-    /// How the interval is known, or why there is none.
+    /// How the interval was computed, or why it is missing.
     var words: Prose
     var warmUp: WarmUp
     /// Of the values that `warmUp` counts.
@@ -18,7 +18,7 @@ extension RunReport {
       } else {
         (warmUp, secondsEach) = (WarmUp(WholeSeconds(report.result.series, in: report.measured).writtenPerSecond), 1)
       }
-      // What the plan changes is no chance, and has no interval.
+      // A rate that the plan changes has no interval.
       if let reason = report.reasonToVary {
         words = "\(reason), so it has no interval"
       } else if let bins {
@@ -48,8 +48,8 @@ extension RunReport {
       }
     }
 
-    /// The same of what was accepted: wider by all that was not, when that is less than the interval of what was
-    /// written; else `nil`, for errors come in bursts, and these times do not show what they cost.
+    /// The interval of the accepted rate: widened by the losses if they are below the interval of the written rate;
+    /// otherwise `nil`, because errors come in bursts, whose cost these bins do not show.
     func shareOfAccepted(_ rates: RunResult.Rates) -> Double? {
       guard let share, rates.basis != .measuredAndDrain, rates.writtenPerS > 0 else { return nil }
       let lost = 1 - rates.acceptedPerS / rates.writtenPerS

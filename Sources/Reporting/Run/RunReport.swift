@@ -1,11 +1,11 @@
 import Measurement
 
-/// The report of one load run: what was asked, what came of it, why, and what that is worth for planning.
+/// The report of one load run: the request, the outcome, its reasons, and its use for planning.
 ///
 /// It measures nothing; every number is of the result, and of the two documents that may stand beside it.
 public struct RunReport: Sendable {
   public var result: RunResult
-  /// The gateway's own books of the same run.
+  /// The gateway's books of the same run.
   public var ledger: Ledger?
   /// An earlier run that this one is compared with.
   public var baseline: RunResult?
@@ -62,7 +62,7 @@ public struct RunReport: Sendable {
     }
   }
 
-  /// From when to when the phase was on that rates are of; the whole run when there is none.
+  /// The time of the phase that rates cover; the whole run without one.
   var measured: ClosedRange<Double> {
     let region = regions.first { $0.label == RunPhase.measured.rawValue }
     return region.map { $0.from...$0.to } ?? 0...Double.infinity
@@ -90,7 +90,7 @@ public struct RunReport: Sendable {
     let width = widths.first { length / $0 <= 90 } ?? (length / 90).rounded(.up)
     var sums: [Int: Double] = [:]
     for sample in result.series where sample.tS.isFinite && sample.tS >= 0 && sample.tS < 1e12 {
-      // A sample begins a little behind the whole second that it is of.
+      // A sample begins slightly after its whole second.
       sums[Int((sample.tS + 0.05) / width), default: 0] += Double(value(sample))
     }
     return (width, sums.sorted { $0.key < $1.key }.map { Point((Double($0.key) + 0.5) * width, $0.value) })

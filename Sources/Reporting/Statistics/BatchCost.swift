@@ -1,4 +1,4 @@
-/// What a notification costs when b of them are written at once: F/b + V.
+/// The cost of a notification when b of them are written at once: F/b + V.
 ///
 /// F is paid once for a write (the system call, the TLS record, the wake-up), V for each notification.
 public struct BatchCost: Sendable, Equatable {

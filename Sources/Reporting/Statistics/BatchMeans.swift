@@ -8,11 +8,11 @@
 ///
 /// Simulated series of 16 to 600 s in values of 100 ms, nominally 95 %: it holds the true mean in at least 97 % of them
 /// for AR(1) from value to value with φ 0 to 0.8; in at least 92 % of those that have one with φ up to 0.8 from second
-/// to second, with and without noise on top; in at least 92 % when it stands still for 0.1 to 1 s three times in the run
-/// or more. What comes less often no interval within the run can know. The price is width: of independent values it is
-/// 3 times as wide as it need be in 16 s, 1.9 times in 60 s, and 1.4 times in 600 s.
+/// to second, with and without noise on top; in at least 92 % when it stalls for 0.1 to 1 s at least three times in the
+/// run. Rarer events cannot be covered by an interval within the run. The price is width: of independent values it is 3
+/// times as wide as it need be in 16 s, 1.9 times in 60 s, and 1.4 times in 600 s.
 public struct BatchMeans: Sendable, Equatable {
-  /// Why there is no interval.
+  /// Why the interval is missing.
   public enum Problem: Error, Sendable, Equatable {
     /// Shorter than `shortestS`, or fewer than 20 values.
     case tooShort
@@ -22,9 +22,9 @@ public struct BatchMeans: Sendable, Equatable {
     case notANumber
   }
 
-  /// Seconds below which there is no interval.
+  /// The shortest length with an interval, in seconds.
   public static let shortestS = 16.0
-  /// An interval of so many seconds is twice as wide as its batches say.
+  /// At this length, in seconds, the interval is twice as wide as that of its batches.
   private static let allowanceS = 20.0
   private static let batches = [10, 5]
   private static let twentieths = 20
@@ -37,7 +37,7 @@ public struct BatchMeans: Sendable, Equatable {
   public init(_ values: [Double], secondsEach: Double) throws(Problem) {
     guard values.allSatisfy(\.isFinite), secondsEach.isFinite else { throw .notANumber }
     let length = Double(values.count) * secondsEach
-    // What is counted in tenths may be a little less than the whole.
+    // A sum of tenths may be slightly less than the whole.
     guard length >= Self.shortestS - 1e-6, values.count >= Self.twentieths else { throw .tooShort }
     if Self.drifts(values) { throw .drifts }
     mean = Reporting.mean(values)
@@ -65,8 +65,8 @@ public struct BatchMeans: Sendable, Equatable {
     values.count >= twentieths && neighbourCorrelation(batched(values, twentieths)) > 0.75
   }
 
-  /// Means of so many batches of equal length. Left over at the beginning, where a series is least steady, are fewer
-  /// values than there are batches.
+  /// Means of this many batches of equal length. The remainder, fewer values than batches, is dropped at the beginning,
+  /// where a series is least steady.
   private static func batched(_ values: [Double], _ count: Int) -> [Double] {
     let length = max(1, values.count / count)
     let first = max(0, values.count - length * count)
@@ -75,7 +75,7 @@ public struct BatchMeans: Sendable, Equatable {
     }
   }
 
-  /// The lag-1 autocorrelation, 0 of what does not vary.
+  /// The lag-1 autocorrelation; 0 for a constant series.
   private static func neighbourCorrelation(_ values: [Double]) -> Double {
     let mean = Reporting.mean(values)
     let square = values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }

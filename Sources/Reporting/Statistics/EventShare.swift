@@ -16,7 +16,7 @@ public enum EventShare: Sendable, Equatable {
     self = events > 0 ? .measured(Double(events) / Double(tries)) : .lessThan(min(1, 3 / Double(tries)))
   }
 
-  /// A second of a series: what was tried in it, and how often it happened.
+  /// A second of a series: its number of tries and events.
   public typealias Second = (events: Double, tries: Double)
 
   /// Where the share lies with 95 % confidence; `nil` when nothing was tried, or when the seconds do not tell whether

@@ -1,11 +1,11 @@
 /// How far the parameters of a least-squares fit may be off.
 ///
-/// Measurements differ by more than chance where they are few, so two views of noise are taken and the wider counts: of
-/// equal size at all points, as their weights have it, and in proportion to what is fitted there. All parameters count as
-/// free, those held at a bound too: holding one makes the others seem better known than they are.
+/// Few measurements underestimate the noise, so two models of noise are used and the wider error counts: weighted, of
+/// equal size at all points, and proportional to the fitted value. All parameters count as free, including those held
+/// at a bound, which would make the others seem better known than they are.
 struct FitErrors {
-  /// One measurement: what its equation multiplies the parameters by (their slopes, in a law that is not linear), its
-  /// weight, what was fitted, and what was measured beyond that.
+  /// One measurement: the coefficients of the parameters (their slopes, in a nonlinear law), its weight, the fitted
+  /// value, and the residual.
   struct Row {
     var coefficients: [Double]
     var weight = 1.0
@@ -18,7 +18,7 @@ struct FitErrors {
   /// The parameters are within these distances with 95 % confidence (Student's t), by the wider view.
   let halfWidths: [Double]
 
-  /// `nil` when there are no more rows than parameters, or the parameters are not told from each other.
+  /// `nil` unless there are more rows than parameters, and the parameters are identifiable.
   init?(_ rows: [Row]) {
     guard let size = rows.first?.coefficients.count, rows.count > size else { return nil }
     var system = LinearSystem(size: size)

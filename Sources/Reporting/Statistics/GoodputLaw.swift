@@ -1,8 +1,8 @@
 /// What errors cost: how many notifications a second are accepted when one in N is rejected.
 ///
-/// With each rejection the connection ends. L notifications behind the bad one were written for nothing, and for the time
-/// T until the first is written on the new connection nothing goes: `G = N / ((N + L)/R + T)` for one connection with
-/// the streaming rate R.
+/// With each rejection the connection ends. L notifications after the bad one are discarded, and for the time T until
+/// the first one on the new connection nothing is written: `G = N / ((N + L)/R + T)` for one connection with the
+/// streaming rate R.
 ///
 ///     |── N good ones ──|bad|── L discarded ──|   T   |── N good ones ──|…
 ///     |<──────────── (N + L) / R ────────────>|
@@ -36,7 +36,7 @@ public struct GoodputLaw: Sendable, Equatable {
 
   /// What c connections do together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`, and no more than `ceiling`.
   ///
-  /// - Parameter cores: K, of whoever runs out of them first, and what they have to do.
+  /// - Parameter cores: K, of the side that runs out of them first, and their work.
   public func goodput(errorShare: Double, connections: Int, cores: Cores?) -> Double {
     let share = min(1, max(0, errorShare))
     let together = min(Double(max(0, connections)) * goodput(errorShare: share), ceiling ?? .infinity)

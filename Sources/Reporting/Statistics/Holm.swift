@@ -1,4 +1,4 @@
-/// The p of several tests, made larger so that with all of them a difference by chance is no likelier than with one.
+/// The p of several tests, corrected so that a false alarm in any of them is no likelier than with one test.
 ///
 /// The smallest is multiplied by their number, the next by one less, and so on; none becomes smaller than one before it,
 /// or larger than 1. If nothing differs, one of them is below 0.05 in at most 5 % of all cases, however they depend on

@@ -60,7 +60,7 @@ struct LinearSystem {
 
 /// The share of the values' variance that a fit explains; 1 when they do not vary and the fit is exact.
 ///
-/// - Parameter weights: of each value, as the squared error has them; all 1 when there are none.
+/// - Parameter weights: the weights of the squared errors; `nil`: all 1.
 func explained(_ values: [Double], weights: [Double]? = nil, squaredError: Double) -> Double {
   let weights = weights ?? values.map { _ in 1 }
   let weight = weights.reduce(0, +)

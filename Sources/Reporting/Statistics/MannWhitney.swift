@@ -13,7 +13,7 @@ public struct MannWhitney: Sendable, Equatable {
   /// Values in all up to which p is exact.
   public static let exactLimit = 40
 
-  /// The smallest p that so many values can have: when all of one side are above all of the other.
+  /// The smallest p of samples of these sizes: all values of one side above all of the other.
   static func smallest(_ first: Int, _ second: Int) -> Double {
     let few = min(first, second)
     guard few > 0 else { return 1 }

@@ -1,14 +1,13 @@
-/// The middle of some values, the mean of the middle two when their number is even; `nil` of none, or when one of them
-/// is no number.
+/// The median, the mean of the middle two for an even number; `nil` for no values, or if one is NaN.
 public func median(_ values: [Double]) -> Double? {
   guard !values.isEmpty, !values.contains(where: \.isNaN) else { return nil }
   let sorted = values.sorted()
   let half = sorted.count / 2
-  // Halved first, so that the sum of two large ones is none that is too large.
+  // Halved first, so that the sum of two large ones does not overflow.
   return sorted.count % 2 == 1 ? sorted[half] : sorted[half - 1] / 2 + sorted[half] / 2
 }
 
-/// How many times `base` a value is; `nil` when that is no number.
+/// The ratio of a value to `base`; `nil` if it is not a number.
 public func ratio(_ value: Double, to base: Double) -> Double? {
   let ratio = value / base
   return ratio.isFinite ? ratio : nil

@@ -18,7 +18,7 @@ public struct ScalabilityFit: Sendable, Equatable {
   public enum Problem: Error, Sendable, Equatable {
     /// Three unknowns need measurements at three different N at least.
     case tooFewPoints
-    /// N is below 1, or a throughput is not positive, or one of them is no number.
+    /// N is below 1, a throughput is not positive, or one of them is not a number.
     case badPoint
     /// No law comes near the points.
     case noFit
@@ -72,7 +72,7 @@ public struct ScalabilityFit: Sendable, Equatable {
     let scaled = points.map { Point($0.count, $0.throughput / unit) }
     guard let start = Self.linearStart(scaled) else { throw .noFit }
     var best: (values: [Double], error: Double)?
-    // Each way of holding α and β at 0 is a smaller problem of its own: the best of those that need no holding wins.
+    // Each choice of holding α and β at 0 is a smaller problem: the best feasible one wins.
     for held in [[], [2], [1], [1, 2]] as [Set<Int>] {
       var from = start
       for index in held { from[index] = 0 }

@@ -1,9 +1,9 @@
 import Measurement
 
-/// What a notification cost in each second of a run, beside how many were written at once then.
+/// The cost of a notification in each second of a run, with the mean batch of that second.
 ///
-/// A run whose rate changes writes batches of different sizes, so its seconds tell what a write costs and what each
-/// notification in it does.
+/// A run whose rate changes writes batches of different sizes, so its seconds reveal the costs of a write and of a
+/// notification.
 struct SecondsCost {
   struct Second {
     /// Since the run's start.
@@ -18,7 +18,7 @@ struct SecondsCost {
 
   /// Those in which enough was written.
   let seconds: [Second]
-  /// Seconds that are left out, because fewer than `least` were written: what goes on without them would be their cost.
+  /// Seconds excluded because fewer than `least` notifications were written: constant costs would dominate.
   let omitted: Int
   let least: Int
 
@@ -47,9 +47,9 @@ struct SecondsCost {
     return (written / writes, seconds.reduce(0) { $0 + $1.processor } / written)
   }
 
-  /// What was fitted: processor time of a second = `perSecond` + F · writes + V · notifications, in microseconds.
+  /// The fit: processor time of a second = `perSecond` + F · writes + V · notifications, in microseconds.
   struct Fit {
-    /// What goes on in each second whatever is sent: clocks, timers, counting. Never negative.
+    /// The constant cost of each second: clocks, timers, counting. Never negative.
     var perSecond = 0.0
     var batch: BatchCost
 
@@ -98,7 +98,7 @@ struct SecondsCost {
     [1, Double(second.written) / second.batch, Double(second.written)]
   }
 
-  /// What is of a second, a write and a notification, none of them below 0.
+  /// The costs of a second, a write and a notification, none of them negative.
   private var parts: (second: Double, write: Double, notification: Double)? {
     var system = LinearSystem(size: 3)
     for second in seconds { system.add(Self.terms(second), second.processor, weight: 1 / second.processor) }

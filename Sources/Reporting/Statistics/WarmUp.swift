@@ -7,7 +7,7 @@
 public enum WarmUp: Sendable, Equatable {
   /// Steady from this value on, counted from 0.
   case settled(at: Int)
-  /// The smallest error is in the second half: what is left then is too little to be called steady.
+  /// The minimum is in the second half: the rest is too short to be called steady.
   case neverSettles
   /// Fewer than 10 means of 5 values.
   case tooShort
@@ -53,9 +53,9 @@ extension WarmUp {
   /// The same of rates in short times of equal length, as those of 100 ms, of which MSER-5 alone leaves some out in 30
   /// to 50 % of series that are steady from the first on.
   ///
-  /// A beginning counts only when leaving it out changes the mean by 1 % or more, when its mean differs from that of the
-  /// rest by more than both are known to, and when four fifths of it are on the same side of that: one stall is no
-  /// warm-up. A series never settles only when its halves differ so, or when it drifts. Of simulated steady series of
+  /// A beginning counts only when leaving it out changes the mean by 1 % or more, when its mean differs from that of
+  /// the rest by more than both are known to, and when four fifths of it are on the same side of that: one stall is not
+  /// a warm-up. A series never settles only when its halves differ so, or when it drifts. Of simulated steady series of
   /// 10 to 60 s with AR(1) φ 0 to 0.8 from value to value, or stalls, at most 7 % have a warm-up then; of those that
   /// begin at half their rate and reach it in 2 to 5 s, two thirds have one in 10 s and nine of ten in 30 s.
   public init(rates: [Double], secondsEach: Double) {

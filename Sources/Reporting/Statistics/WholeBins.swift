@@ -9,7 +9,7 @@ struct WholeBins: Equatable {
 
   /// - Parameter range: the phase, by its times since the run's start. Without an end it is the whole run, and the last
   ///   bin, which may be cut short, is left out.
-  /// - Returns: `nil` when their length is none.
+  /// - Returns: `nil` if their length is 0.
   init?(_ bins: RunResult.Bins, in range: ClosedRange<Double>) {
     guard bins.lengthS.isFinite, bins.lengthS > 1e-3, bins.fromS.isFinite, bins.written.count <= RunResult.Bins.most
     else { return nil }

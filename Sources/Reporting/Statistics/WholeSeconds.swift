@@ -15,8 +15,8 @@ struct WholeSeconds {
     }
   }
 
-  /// How long each sample of a series is: until the next one, the last a second. `nil` where samples are missing, as they
-  /// may be in a merged result: nobody knows of how long a time the one before the hole is.
+  /// How long each sample of a series is: until the next one, the last a second. `nil` where samples are missing, as
+  /// they may be in a merged result: the length of the sample before the hole is unknown.
   static func lengths(of series: [RunResult.Sample]) -> [Double?] {
     series.indices.map { index in
       guard index + 1 < series.count else { return 1 }

@@ -46,8 +46,7 @@ public struct InspectionText: Sendable {
     var losses = report.gapsByReason.sorted.map { "\($0.count) \($0.name)" }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
     if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
-    let none =
-      report.summary.hasRead || report.selection != nil ? "none" : "not known, because nothing was read"
+    let none = report.summary.hasRead || report.selection != nil ? "none" : "unknown, because nothing was read"
     add("  loss: \(losses.isEmpty ? none : losses.joined(separator: ", "))")
   }
 
@@ -188,7 +187,7 @@ public struct InspectionText: Sendable {
   private mutating func findings() {
     add("")
     add("findings       \(report.findings.isEmpty ? "none" : "")")
-    var table = TextTable(["first packet", "what"], right: [0])
+    var table = TextTable(["first packet", "finding"], right: [0])
     for row in report.findings { table.add([row.firstPacket.map(String.init) ?? "-", row.text]) }
     if !table.isEmpty { text += table.text(indent: 2) }
   }

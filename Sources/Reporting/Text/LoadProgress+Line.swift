@@ -1,7 +1,7 @@
 import Measurement
 
 extension LoadProgress {
-  /// Elapsed time, phase, what was asked for, written and accepted, errors, connections, send lag, own processor time.
+  /// Elapsed time, phase, requested, written and accepted rates, errors, connections, send lag, processor time.
   public var line: String {
     func rate(_ value: Double) -> String { "\(grouped(Int(nearest: value.rounded())))/s" }
     var parts = ["\(Int(nearest: elapsed.rounded())) s", phase.rawValue]

@@ -29,7 +29,7 @@ public struct LoadSummary: Sendable {
     lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
     if result.answers != RunResult.Answers() {
       lines.append(
-        "other answers  \(grouped(result.answers.unresolved)) that name nothing sent, \(grouped(result.answers.strayBytes)) B that are no error response"
+        "other answers  \(grouped(result.answers.unresolved)) with unknown identifiers, \(grouped(result.answers.strayBytes)) B that are not error responses"
       )
     }
     let closed = connections.closed.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }

@@ -20,7 +20,7 @@ package func counted(_ count: Int, _ noun: String) -> String {
   "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
 }
 
-/// With so many digits at most, without zeros at the end: 1.25, 0.004, 12,300.
+/// With at most this many digits, without trailing zeros: 1.25, 0.004, 12,300.
 func significant(_ value: Double, _ digits: Int) -> String {
   guard value.isFinite, value != 0 else { return "0" }
   let exponent = Int(floor(log10(abs(value))))
@@ -28,7 +28,7 @@ func significant(_ value: Double, _ digits: Int) -> String {
   return decimal(value, max(0, digits - 1 - exponent))
 }
 
-/// With so many decimals at most, without zeros at the end.
+/// With at most this many decimals, without trailing zeros.
 func decimal(_ value: Double, _ places: Int) -> String {
   guard value.isFinite, abs(value) < 9e15 else { return "\(value)" }
   let places = min(max(places, 0), 12)
@@ -42,7 +42,7 @@ func decimal(_ value: Double, _ places: Int) -> String {
   return (value < 0 && scaled > 0 ? "-" : "") + (fraction.isEmpty ? whole : "\(whole).\(fraction)")
 }
 
-/// With exactly so many decimals.
+/// With exactly this many decimals.
 package func fixed(_ value: Double, _ places: Int) -> String {
   let factor = (0..<places).reduce(1.0) { factor, _ in factor * 10 }
   guard value.isFinite, abs(value) * factor < 9e15 else { return "\(value)" }

@@ -1,6 +1,6 @@
 import Measurement
 
-/// The books on a few lines, for people.
+/// The books as a few lines of text.
 public struct SimulatorSummary: Sendable {
   public let text: String
 

@@ -2,7 +2,7 @@ import Measurement
 
 extension TracePage {
   var connections: Section {
-    guard summary.connections > 0 else { return Section("Connections", [.paragraph("There is no connection.")]) }
+    guard summary.connections > 0 else { return Section("Connections", [.paragraph("No connections.")]) }
     var blocks: [Block] = []
     if let strip { blocks += strip }
     var table = Table([
@@ -63,7 +63,7 @@ extension TracePage {
           spans.append(.init(from: first, to: end, state: 0, note: what))
         }
       }
-      // As wide as can be seen, whatever the length of the trace.
+      // Wide enough to be visible for a trace of any length.
       let tick = report.lengthS / 300
       for error in errors[row.connection] ?? [] {
         guard let time = error.timeS else { continue }
@@ -77,7 +77,7 @@ extension TracePage {
     return [
       .chart(
         Chart(
-          title: "Lives of the connections", x: time,
+          title: "Connections over time", x: time,
           strip: Strip(states: states, rows: Array(rows), rowName: "connection")),
         caption: caption)
     ]
@@ -102,7 +102,7 @@ extension TracePage {
       .init("decrypted"), .init("remarks"),
     ])
     for rows in kinds.values.sorted(by: { ($1.count, $0[0].connection) < ($0.count, $1[0].connection) }).prefix(rows) {
-      // Each may have a reason of its own; that of the first stands for them.
+      // Each may have a different reason; the first one is shown.
       let others = Set(rows.map(\.problem)).count - 1
       let remark = rows[0].problem + (others > 0 ? " (\(grouped(others)) more like it)" : "")
       table.add(
@@ -166,7 +166,7 @@ extension TracePage {
       return Section("Reconnects", [.paragraph("No client came back after a connection of its had ended.")])
     }
     var table = Table([
-      .init("what had ended the connection before"), .init("reconnects", .right), .init("gap p50", .right),
+      .init("end of the previous connection"), .init("reconnects", .right), .init("gap p50", .right),
       .init("p90", .right), .init("shortest", .right), .init("longest", .right),
     ])
     for (cause, rows) in Dictionary(grouping: all, by: \.cause).sorted(by: {

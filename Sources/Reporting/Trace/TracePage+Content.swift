@@ -4,14 +4,14 @@ extension TracePage {
   var batching: Section {
     let segments = report.perSegment.reduce(0) { $0 + $1.count }
     guard segments > 0 else {
-      return Section("Batching", [.paragraph("The trace does not tell which packets notifications came in.")])
+      return Section("Batching", [.paragraph("The trace does not say which packets the notifications came in.")])
     }
     let alone = report.perSegment.filter { $0.value == 1 }.reduce(0) { $0 + $1.count }
     let sent = report.perSegment.reduce(0) { $0 + $1.count * $1.value }
     var blocks: [Block] = [
       .paragraph(
         .strong(Unit.share.text(Double(alone) / Double(max(1, sent))))
-          + " of the notifications had a TCP segment of their own; \(grouped(sent)) came in \(grouped(segments)) segments. Every write costs its packets, its TLS record and its system calls whether it holds one notification or a hundred."
+          + " of the notifications were alone in a TCP segment; \(grouped(sent)) came in \(grouped(segments)) segments. Every write costs packets, a TLS record and system calls, whether it holds one notification or a hundred."
       ),
       .table(
         .numbers(
@@ -35,13 +35,13 @@ extension TracePage {
   var payloads: Section {
     let total = report.payloads.reduce(0) { $0 + $1.count }
     guard total > 0 else {
-      return Section("Payloads", [.paragraph(summary.hasRead ? "There is no payload." : nothingSent)])
+      return Section("Payloads", [.paragraph(summary.hasRead ? "No payloads." : nothingSent)])
     }
     func over(_ limit: Int) -> Int { report.payloads.filter { $0.value > limit }.reduce(0) { $0 + $1.count } }
     let limits = [(2_048, "longest for most certificates"), (4_096, "longest at all, and for VoIP")]
     let largest = report.payloads.last?.value ?? 0
     var table = Table([
-      .init("limit", .right), .init("what it is"), .init("payloads over it", .right), .init("share", .right),
+      .init("limit", .right), .init("meaning"), .init("payloads over it", .right), .init("share", .right),
     ])
     for (limit, meaning) in limits {
       let count = over(limit)
@@ -67,7 +67,7 @@ extension TracePage {
   var tokens: Section {
     let tokens = report.tokens
     guard tokens.distinct > 0 else {
-      return Section("Device tokens", [.paragraph(summary.hasRead ? "There is no device token." : nothingSent)])
+      return Section("Device tokens", [.paragraph(summary.hasRead ? "No device tokens." : nothingSent)])
     }
     let about = tokens.isEstimate ? "about " : ""
     var blocks: [Block] = [
@@ -128,7 +128,7 @@ extension TracePage {
         "Feedback",
         [
           .paragraph(
-            summary.hasRead ? "Nobody asked the feedback service, as far as the trace tells." : nothingSent)
+            summary.hasRead ? "The trace has no connection to the feedback service." : nothingSent)
         ])
     }
     var blocks: [Block] = [
@@ -148,7 +148,7 @@ extension TracePage {
     }
     var values: [Value] = []
     if let first = feedback.firstTimestamp, let last = feedback.lastTimestamp {
-      values.append(Value("apps were found gone", Prose("from \(first) to \(last)")))
+      values.append(Value("uninstalled apps were found", Prose("from \(first) to \(last)")))
     }
     if let age = feedback.ageS {
       values.append(
@@ -185,29 +185,29 @@ extension TracePage {
   }
 
   var nothingSent: Prose {
-    summary.hasRead ? "No notification is in the trace." : "Nothing was read, so that nothing is known of it."
+    summary.hasRead ? "No notification is in the trace." : "Nothing was read, so this is unknown."
   }
 
   var damage: Section {
-    var table = Table([.init("what is missing"), .init("how often", .right)])
+    var table = Table([.init("missing"), .init("how often", .right)])
     for gap in inspection.gapsByReason.positive.sorted {
       table.add(Prose(CapturedGap(rawValue: gap.name)?.meaning ?? gap.name), Prose(grouped(gap.count)), tone: .warning)
     }
     if inspection.malformed > 0 {
-      table.add("bytes that are no record", Prose(grouped(inspection.malformed)), tone: .warning)
+      table.add("bytes that are not a record", Prose(grouped(inspection.malformed)), tone: .warning)
     }
     if summary.undecryptedConnections > 0 {
       table.add("connections that were not decrypted", Prose(grouped(summary.undecryptedConnections)), tone: .warning)
     }
     guard !table.rows.isEmpty else {
       return Section(
-        "What the trace does not hold",
-        [.paragraph(summary.hasRead ? "Nothing is known to be missing." : nothingSent)])
+        "Missing from the trace",
+        [.paragraph(summary.hasRead ? "Nothing is missing, as far as known." : nothingSent)])
     }
     var blocks: [Block] = [.table(table)]
     if inspection.missingBytes > 0 {
       blocks.append(.paragraph("\(grouped(inspection.missingBytes)) bytes were sent that the trace does not hold."))
     }
-    return Section("What the trace does not hold", blocks)
+    return Section("Missing from the trace", blocks)
   }
 }

@@ -5,12 +5,12 @@ extension TracePage {
   var errors: Section {
     guard inspection.errorCount > 0 else {
       return Section(
-        "Errors and what they cost",
+        "Errors and their cost",
         [
           .paragraph(
             summary.notifications > 0
-              ? "No error response came. The protocol never says yes, so nothing proves that all was taken either."
-              : summary.hasRead ? "No error response came." : "Nothing was read, so that none is known of.")
+              ? "No error responses. The protocol has no acknowledgement, so this does not prove that everything was accepted."
+              : summary.hasRead ? "No error response came." : "Nothing was read, so errors are unknown.")
         ])
     }
     var statuses = Table([
@@ -60,14 +60,14 @@ extension TracePage {
       blocks.append(
         .callout(
           .warning,
-          "\(grouped(notFollowed)) discarded notifications were too many to be looked for again (--max-remembered): more may have been sent again than is told."
+          "\(grouped(notFollowed)) discarded notifications were not tracked (--max-remembered): more may have been resent than shown."
         ))
     }
     blocks.append(
       .paragraph(
-        "Names is the number of the notification on its connection, from 0. What was discarded and not sent again is lost."
+        "Names is the number of the notification on its connection, from 0. Discarded notifications that were not resent are lost."
       ))
-    return Section("Errors and what they cost", blocks)
+    return Section("Errors and their cost", blocks)
   }
 
   /// How often each status came, in their order.
@@ -95,7 +95,7 @@ extension TracePage {
       blocks.append(
         .chart(
           Chart(
-            title: "What each error response cost", x: time, y: Axis("notifications discarded", unit: .count),
+            title: "Cost of each error response", x: time, y: Axis("notifications discarded", unit: .count),
             marks: [.points("", points { $0.discarded.map(Double.init) }, color: .vermillion)], height: 150)))
     }
     let latencies = points(\.latency).filter { $0.y >= 0 }
@@ -109,7 +109,7 @@ extension TracePage {
             y: Axis("error latency", unit: .seconds, layout: isFar ? .logarithmic : .linear),
             marks: [.points("", latencies)], height: 150),
           caption:
-            "How long the gateway took to say that a notification was bad. What a client writes in that time is discarded."
+            "How long the gateway took to reject a notification. Notifications written in that time are discarded."
         ))
     }
     return blocks

@@ -1,7 +1,7 @@
 import Measurement
 
 extension TracePage {
-  /// Who sent: connections with one topic, of one client, or each by itself.
+  /// The senders: connections grouped by topic or client, or individually.
   struct Group {
     var name: String
     var connections: [TraceReport.ListedConnection]
@@ -30,7 +30,7 @@ extension TracePage {
 
   var sending: Section {
     guard summary.notifications > 0 else {
-      return Section("What was sent", [.paragraph(nothingSent)])
+      return Section("Notifications", [.paragraph(nothingSent)])
     }
     let (kind, groups) = groups
     var blocks: [Block] = []
@@ -39,8 +39,8 @@ extension TracePage {
     } else {
       blocks += rateCharts(kind, groups)
     }
-    // Those have a table of their own.
-    if kind == "connection" { return Section("What was sent", blocks) }
+    // Those have a separate table.
+    if kind == "connection" { return Section("Notifications", blocks) }
     var table = Table([
       .init(kind), .init("connections", .right), .init("notifications", .right), .init("share", .right),
       .init("bytes", .right), .init("errors", .right), .init("rejected", .right), .init("discarded", .right),
@@ -60,7 +60,7 @@ extension TracePage {
     if groups.count > listed {
       blocks.append(.paragraph("And \(grouped(groups.count - listed)) more \(kind)s with less."))
     }
-    return Section("What was sent", blocks)
+    return Section("Notifications", blocks)
   }
 
   private func rateCharts(_ kind: String, _ groups: [Group]) -> [Block] {
@@ -81,7 +81,7 @@ extension TracePage {
       }
     }
     let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.course.sent != nil } }
-    // Of many that send alike, a few are no picture.
+    // A few of many similar senders are not representative.
     let isTold = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
     let named = isTold ? largest : []
     var rest = series.counts

@@ -1,6 +1,6 @@
 import Measurement
 
-/// The report of a decoded trace: what was sent, what it cost, and what is worth a look.
+/// The report of a decoded trace: its notifications, the cost of errors, and findings.
 public struct TracePage: Sendable {
   public var report: TraceReport
   /// The command line that makes this report.
@@ -104,10 +104,14 @@ public struct TracePage: Sendable {
     }
     blocks += report.warnings.map { .callout(.warning, Prose($0)) }
     if !summary.hasRead {
-      let what = inspection.selection == nil ? "Nothing of the protocol was read" : "Nothing is selected"
-      blocks.append(.callout(.warning, Prose("\(what): the findings say why.")))
+      blocks.append(
+        .callout(
+          .warning,
+          inspection.selection == nil
+            ? "No APNs traffic was found; see the findings for the reason."
+            : "No record is selected; see the findings for the reason."))
     } else if inspection.findings.isEmpty, isProven {
-      blocks.append(.callout(.good, "There is nothing that is worth a look: no error, no loss, no damage."))
+      blocks.append(.callout(.good, "No findings: no error, no loss, no damage."))
     }
     if summary.notifications > 0 {
       blocks.append(
@@ -126,7 +130,7 @@ public struct TracePage: Sendable {
     return Section("At a glance", blocks)
   }
 
-  /// What was sent was read, all of it, and each notification's fate is known.
+  /// Everything was read, and the fate of each notification is known.
   private var isProven: Bool {
     summary.notifications > 0 && inspection.fates.unknown == 0 && summary.undecryptedConnections == 0
       && inspection.missingBytes == 0 && inspection.malformed == 0 && inspection.gapsByReason.isEmpty
@@ -153,7 +157,7 @@ public struct TracePage: Sendable {
     guard summary.notifications > 0 else { return "no notification was read" }
     guard inspection.fates.discarded > 0 else {
       if isProven { return "nothing was lost to an error" }
-      return inspection.fates.unknown > 0 ? "\(grouped(inspection.fates.unknown)) unknown" : "of what was read"
+      return inspection.fates.unknown > 0 ? "\(grouped(inspection.fates.unknown)) unknown" : "of the input"
     }
     let known = inspection.errors.compactMap(\.sentAgain)
     let again = known.reduce(0, +)
@@ -171,7 +175,7 @@ public struct TracePage: Sendable {
     let words: [(String, Prose)] = [
       ("accepted", "an error response names a later notification of the connection, which proves it"),
       ("rejected", "named by an error response"),
-      ("discarded", "written behind a rejected one on the same connection; the gateway never looked at it"),
+      ("discarded", "written after a rejected one on the same connection; the gateway ignored it"),
       ("unknown", "its connection ended, or the trace did, and left it open"),
       ("sent again", "seen later with the same token and payload, on any connection"),
       ("error latency", "from the last byte of a rejected notification to its error response, where it was captured"),

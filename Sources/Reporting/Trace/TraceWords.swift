@@ -1,6 +1,6 @@
 import Measurement
 
-/// What a trace's codes mean, in words.
+/// The meanings of a trace's codes.
 
 extension InspectionReport.ConnectionRow {
   var isFeedback: Bool { service == "feedback" }
@@ -25,7 +25,7 @@ extension InspectionReport.ConnectionRow {
 }
 
 extension InspectionReport.TLSRow {
-  /// What a provider's certificate names: its subject's UID, else its CN, else all of it.
+  /// The topic of a provider's certificate: its subject's UID, otherwise its CN, otherwise the whole subject.
   var topic: String? {
     clientSubject.map { subject in
       let parts = subject.split(separator: ",")

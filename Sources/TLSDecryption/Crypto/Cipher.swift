@@ -3,7 +3,7 @@ import COpenSSL
 
 /// A cipher with its key, for decryption. One object serves a direction of a connection for as long as its key holds.
 @safe final class Cipher {
-  /// Safe because this object made it, nobody else has it, and `deinit` frees it.
+  /// Safe because this object creates and owns it, and `deinit` frees it.
   private let context: OpaquePointer
 
   /// `nil` when OpenSSL does not have the cipher, or the key's length is wrong.
@@ -37,7 +37,7 @@ import COpenSSL
 
   deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
-  /// Opens what an AEAD sealed; `output` must have room for as many bytes as there are before the tag.
+  /// Opens an AEAD record; `output` must have room for all bytes before the tag.
   ///
   /// - Returns: the plaintext's length, `nil` when the tag does not verify.
   func open(

@@ -39,7 +39,7 @@ enum HashFunction: String, Sendable {
 
 /// A keyed hash that is computed over many messages with one key.
 @safe final class HMAC {
-  /// Safe because this object made it, nobody else has it, and `deinit` frees it.
+  /// Safe because this object creates and owns it, and `deinit` frees it.
   private let context: OpaquePointer
   let length: Int
 

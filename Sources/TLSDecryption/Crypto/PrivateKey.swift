@@ -3,12 +3,12 @@ import TLSFoundation
 
 /// A server's RSA key, which opens the premaster secrets that clients encrypted to it.
 @safe public final class PrivateKey {
-  /// Safe because this object made it, nobody else has it, and `deinit` frees it.
+  /// Safe because this object creates and owns it, and `deinit` frees it.
   private let key: OpaquePointer
 
   /// Reads PKCS#1 or PKCS#8, encrypted or not.
   ///
-  /// - Throws: what OpenSSL says, when it is no key, the pass phrase is missing or wrong, or the key is not RSA.
+  /// - Throws: OpenSSL's message, when it is not a key, the pass phrase is missing or wrong, or the key is not RSA.
   public init(pem: [UInt8], passPhrase: [UInt8]?) throws(SecretsError) {
     _ = OpenSSL.takeErrorText()
     var request = PassPhraseRequest(passPhrase)

@@ -2,7 +2,7 @@ import TLSFoundation
 
 /// What protects the records of a connection, as the ServerHello names it.
 ///
-/// All that is needed for decryption is told from the registered name: `TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256` says key
+/// All parameters of decryption are derived from the registered name: `TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256` has key
 /// exchange, cipher and MAC.
 public struct CipherSuite: Sendable, Hashable {
   public var code: UInt16

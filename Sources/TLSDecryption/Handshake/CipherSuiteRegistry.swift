@@ -1,7 +1,7 @@
 /// The names of the cipher suites, as IANA registered them (https://www.iana.org/assignments/tls-parameters), and of
 /// ChaCha20's drafts.
 enum CipherSuiteRegistry {
-  /// Names by code, made from the list when the first one is asked for.
+  /// Names by code, built from the list on first use.
   static let names: [UInt16: String] = {
     var names: [UInt16: String] = [:]
     for line in list.split(separator: "\n") {

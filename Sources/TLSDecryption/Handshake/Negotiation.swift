@@ -2,7 +2,7 @@ import TLSFoundation
 
 /// What both directions of one handshake have made known so far.
 ///
-/// Each direction is at a handshake of its own: in a capture one may be read far ahead of the other.
+/// Each direction is at its own handshake: in a capture one may be read far ahead of the other.
 final class Negotiation {
   /// Counts the handshakes of the connection.
   let number: Int
@@ -49,7 +49,7 @@ final class Negotiation {
   /// The master secret that a record has proved to be right, up to TLS 1.2.
   var provenMaster: [UInt8]?
 
-  /// Whether the session was resumed, as far as can be told once keys are in use; `nil` when what would tell may be
+  /// Whether the session was resumed, as far as known once keys are in use; `nil` when the deciding message may be
   /// missing.
   func isResumed(isWhole: Bool) -> Bool? {
     guard let serverHello else { return nil }

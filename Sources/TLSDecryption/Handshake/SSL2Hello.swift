@@ -4,7 +4,7 @@ import TLSFoundation
 /// A ClientHello in SSL 2.0's form: length u16 with the highest bit set | 1 | version u16 | three lengths u16 | suites
 /// | session id | challenge (RFC 5246, appendix E.2).
 struct SSL2Hello {
-  /// The fields of fixed length, behind the record's own length.
+  /// The fields of fixed length, after the length of the record.
   private static let shortestLength = 9
 
   static func begins(_ bytes: RawSpan) -> Bool {
@@ -15,7 +15,7 @@ struct SSL2Hello {
   var version: TLSVersion
   /// The challenge, with zeros before it when it is shorter than 32 bytes.
   var random: [UInt8]
-  /// What goes into the hash of the handshake.
+  /// The bytes that enter the handshake hash.
   var message: [UInt8]
 
   /// - Parameter record: the length and all that it covers.

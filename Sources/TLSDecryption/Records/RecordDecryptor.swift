@@ -7,7 +7,7 @@ import TLSFoundation
 /// Opening takes the sequence number as an argument and changes nothing, except for RC4's key stream and the
 /// initialization vector that TLS 1.0 carries from record to record: so numbers can be tried out.
 final class RecordDecryptor {
-  /// An opened record: its content's place in the output, and what it is.
+  /// An opened record: the position of its content in the output, and its type.
   struct Opened {
     var type: ContentType
     /// Bytes before it that could not be had: TLS 1.0 needs the record before for them.
@@ -15,7 +15,7 @@ final class RecordDecryptor {
     var length: Int
   }
 
-  /// How the keys seal, with what it takes.
+  /// The kind of protection, with its keys.
   private enum Method {
     case aead(tagLength: Int, explicitLength: Int, isCCM: Bool)
     case block(length: Int, hasExplicitVector: Bool)
@@ -281,7 +281,7 @@ final class RecordDecryptor {
     return opened
   }
 
-  /// What stands in the blocks after the first.
+  /// The content of the blocks after the first.
   private func openBehindFirstBlock(_ header: RecordHeader, _ blocks: RawSpan, into output: inout [UInt8]) -> Opened? {
     guard let cipher, blocks.byteCount % blockLength == 0, blocks.byteCount > blockLength,
       cipher.decrypt(
@@ -353,6 +353,6 @@ final class RecordDecryptor {
 struct DirectionKeys: Equatable {
   var mac: [UInt8] = []
   var key: [UInt8]
-  /// CBC's first initialization vector, or what an AEAD's nonces are made from.
+  /// CBC's first initialization vector, or the base of an AEAD's nonces.
   var vector: [UInt8] = []
 }

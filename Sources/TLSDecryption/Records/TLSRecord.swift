@@ -1,7 +1,7 @@
 import Bytes
 import TLSFoundation
 
-/// What a record carries.
+/// The content type of a record.
 struct ContentType: RawRepresentable, Equatable {
   var rawValue: UInt8
   static let changeCipherSpec = ContentType(rawValue: 20)

@@ -1,8 +1,8 @@
 import Bytes
 import Glibc
 
-/// An NSS key log. Of a plain file only an index is in memory, 8 bytes a line; lines are read again when they are wanted,
-/// so that the secrets of other connections cost next to nothing. What came from elsewhere is kept whole.
+/// An NSS key log. For a regular file only an index is kept in memory, 8 bytes a line; lines are read again when
+/// needed, so the secrets of other connections cost almost nothing. Other sources are kept completely.
 ///
 /// Comments, blank lines and labels that open nothing are passed over; damaged lines are found out when they are wanted.
 public final class KeyLog {
@@ -37,7 +37,7 @@ public final class KeyLog {
   /// Opens a key log.
   ///
   /// - Parameters:
-  ///   - maximumLength: bytes of what is not a plain file, as a pipe, which must be kept in memory.
+  ///   - maximumLength: bytes of sources other than regular files, e.g. pipes, which are kept in memory.
   ///   - maximumLines: lines with secrets that are indexed; further ones are not used.
   /// - Throws: when it cannot be opened or read.
   public init(contentsOf path: String, maximumLength: Int, maximumLines: Int) throws(SecretsError) {
@@ -55,7 +55,7 @@ public final class KeyLog {
     var index: [UInt64] = []
     var isCut = false
     while !isEnd && !isCut && failure == nil {
-      // Safe: `read` writes at most a block, for which there is room behind the rest.
+      // Safe: `read` writes at most a block, for which there is space after the rest.
       let count = unsafe buffer.withUnsafeMutableBytes {
         unsafe read(descriptor, $0.baseAddress.map { unsafe $0 + rest }, Self.blockLength)
       }
@@ -75,7 +75,7 @@ public final class KeyLog {
       Self.index(
         buffer.span.extracting(0..<rest + count), at: &offset, isEnd: isEnd, base: base, maximumLines, &index, &isCut)
       base += offset
-      // What is left is the beginning of a line, no longer than one may be.
+      // The rest is the beginning of a line, within the limit.
       let end = rest + count
       rest = min(end - offset, Self.lineLength)
       for place in 0..<rest {
@@ -99,7 +99,7 @@ public final class KeyLog {
 
   // MARK: the index
 
-  /// Indexes the whole lines of `bytes` from `offset`, which ends up behind the last one.
+  /// Indexes the complete lines of `bytes` from `offset`, which is advanced past the last one.
   private static func index(
     _ text: Span<UInt8>, at offset: inout Int, isEnd: Bool, base: Int, _ maximumLines: Int, _ index: inout [UInt64],
     _ isCut: inout Bool

@@ -1,4 +1,5 @@
-/// What a line of a key log holds, in the words of NSS, which other libraries took over (RFC draft-ietf-tls-keylogfile).
+/// The kind of secret of a key log line, by its NSS label, which other libraries adopted (RFC
+/// draft-ietf-tls-keylogfile).
 enum KeyLogLabel: UInt8, CaseIterable {
   /// Client random, master secret: up to TLS 1.2.
   case clientRandom = 1
@@ -61,7 +62,7 @@ struct KeyLogLine: Equatable {
     while position < line.count, line[position] == 0x20 || line[position] == 0x0d || line[position] == 0x09 {
       position += 1
     }
-    // Anything but blanks behind the secret, or an odd digit, is damage.
+    // Anything but blanks after the secret, or an odd digit, is damage.
     guard position == line.count, !secret.isEmpty else { return nil }
     switch start.label {
     case .clientRandom, .sessionID: guard secret.count == 48 else { return nil }
@@ -99,7 +100,7 @@ struct KeyLogLine: Equatable {
   }
 }
 
-/// What can be told of a line at a glance: enough for an index of millions of them.
+/// The parts of a line needed for an index of millions of them.
 struct KeyLogLineStart {
   var label: KeyLogLabel
   /// Where the key's hexadecimal digits begin.
@@ -190,7 +191,7 @@ struct KeyLogHash {
   }
 }
 
-/// 0–15, or 255 for what is no digit.
+/// 0–15, or 255 for other characters.
 @inline(__always)
 private func hexDigit(_ byte: UInt8) -> UInt8 {
   switch byte {

@@ -1,4 +1,4 @@
-/// All key material of a run, and what was learnt from one connection for another.
+/// All key material of a run, including secrets learnt from one connection for others.
 ///
 /// It is used by one thread. No secret of it is ever part of a description or an error.
 public final class Secrets {
@@ -26,8 +26,7 @@ public final class Secrets {
     guesses = limits.maximumAttempts << 3
   }
 
-  /// The same key material, of which nothing has been used and with which nothing was learnt: for another reading of a
-  /// recording, which then finds what the first one has found.
+  /// The same key material in its initial state, for a second pass over a recording that finds what the first one found.
   public func unused() -> Secrets {
     let secrets = Secrets(limits: limits)
     for keyLog in keyLogs { secrets.add(keyLog) }
@@ -35,7 +34,7 @@ public final class Secrets {
     return secrets
   }
 
-  /// Whether there may be another guess; each time it is asked counts.
+  /// Whether another guess is allowed; each call counts as one.
   func mayGuess(costing cost: Int = 1) -> Bool {
     guard guesses > 0 else { return false }
     guesses -= cost
@@ -96,7 +95,7 @@ public final class Secrets {
 
   // MARK: sessions
 
-  /// What a session that is resumed was when it began.
+  /// The original session of a resumed one.
   func session(_ identifier: [UInt8]) -> SessionMemory.Session? { sessions.find(identifier) }
 
   func remember(_ identifier: [UInt8], _ session: SessionMemory.Session) { sessions.remember(identifier, session) }
@@ -130,7 +129,7 @@ struct SessionMemory {
     guard !identifier.isEmpty else { return }
     let identifier = Self.key(identifier)
     if let known = sessions[identifier] {
-      // What was known of it stays.
+      // Known values are kept.
       sessions[identifier] = Session(
         master: session.master ?? known.master, clientSubject: session.clientSubject ?? known.clientSubject)
       return

@@ -1,4 +1,4 @@
-/// Why secrets cannot be used: what is wrong, said so that it can follow a file's name. It never holds a secret.
+/// Why secrets cannot be used, as text to follow a file name. Never contains a secret.
 public struct SecretsError: Error, Sendable, Equatable, CustomStringConvertible {
   public enum Kind: Sendable { case unusable, cannotOpen, readFailed }
   public var kind: Kind

@@ -1,11 +1,11 @@
 import Bytes
 
-/// Whether what comes in one direction is read as it comes, or held until something else is known.
+/// The input of one direction: read as it arrives, or held until something else is known.
 ///
-/// `flowing` → `wait(for:)` → `waiting`, with what is held → `release` → `flowing`. Waiting again in the middle of what
-/// was released holds the rest of it.
+/// `flowing` → `wait(for:)` → `waiting`, with held input → `release` → `flowing`. Waiting again during the release
+/// holds the rest of it.
 struct DirectionInput {
-  /// What a direction waits for before it reads on.
+  /// The reason a direction waits.
   enum Reason: Equatable {
     /// The other side's hello.
     case hello
@@ -43,7 +43,7 @@ struct DirectionInput {
   /// No more bytes come.
   var isOver = false
 
-  /// What it waits for; `nil` while it flows.
+  /// The reason it waits; `nil` while it flows.
   var reason: Reason? { if case .waiting(let held) = state { held.reason } else { nil } }
   var isWaiting: Bool { if case .waiting = state { true } else { false } }
   /// Memory that is held.
@@ -62,9 +62,9 @@ struct DirectionInput {
     state = .waiting(held)
   }
 
-  /// Holds what comes while it waits. At a limit waiting is over, and not allowed again.
+  /// Holds input while it waits. At a limit waiting ends, and is not allowed again.
   ///
-  /// - Parameter total: what all directions hold.
+  /// - Parameter total: bytes held by all directions.
   mutating func hold(_ piece: Piece, _ limits: TLSLimits, total: inout Int) {
     guard case .waiting(var held) = state else { return }
     state = .flowing
@@ -75,7 +75,7 @@ struct DirectionInput {
     state = .waiting(held)
   }
 
-  /// Ends waiting, and gives out what was held in its order.
+  /// Ends waiting, and returns held input in order.
   mutating func release(total: inout Int) -> [Piece] {
     guard case .waiting(let held) = state else { return [] }
     state = .flowing
@@ -83,6 +83,6 @@ struct DirectionInput {
     return held.pieces
   }
 
-  /// Waiting is over, whatever is still unknown.
+  /// Waiting is over, even if something is still unknown.
   mutating func forbidWaiting() { mayWait = false }
 }

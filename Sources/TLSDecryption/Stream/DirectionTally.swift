@@ -1,4 +1,4 @@
-/// What one direction has brought, and what it has given out.
+/// The counts of one direction: received and delivered bytes.
 struct DirectionTally {
   /// In the capture, as sent.
   var wireBytes = 0
@@ -13,7 +13,7 @@ struct DirectionTally {
   private(set) var plaintextBytes = 0
   /// Plaintext before the next byte, missing bytes included.
   private(set) var offset = 0
-  /// What is missing or could not be opened at the end.
+  /// Bytes missing or not decrypted at the end.
   var unread: SkippedRegion?
 
   /// Counts a record of data that was opened, apart from its content.

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Which keys open the records of one direction, as far as it is known, and what it has cost to find out.
+/// The keys of one direction as far as known, and the attempts spent to find them.
 ///
 /// ```
 /// clear     → sealed      a ChangeCipherSpec, or the first sealed record (`seal`)
@@ -25,10 +25,10 @@ struct KeySearch {
   private(set) var state = State.clear
   /// The secrets that there were when keys were last looked for, found or not.
   var generation = 0
-  /// Keys were guessed among all, and no record has been refused since. Guessed keys are made anew for each record, as
-  /// there may be thousands.
+  /// Keys were guessed among all, and no record has failed since. Guessed keys are derived again for each record,
+  /// because there may be thousands.
   var isGuessing = false
-  /// The handshake's last message was opened: what follows is data.
+  /// The last message of the handshake was opened: data follows.
   private(set) var hasFinished = false
   /// What the last keys in use add to a record, for records that are counted without being opened.
   private(set) var overhead = 0
@@ -37,7 +37,7 @@ struct KeySearch {
   /// Records that were tried with more than one number since the last success.
   private(set) var trials = 0
 
-  // MARK: what is known
+  // MARK: known properties
 
   var isSealed: Bool { if case .clear = state { false } else { true } }
   /// Keys must be collected before a record can be opened.
@@ -55,7 +55,7 @@ struct KeySearch {
     }
   }
 
-  /// There is no key for the data to come.
+  /// There is no key for later data.
   var lacksKeys: Bool {
     guard case .collected(let epochs) = state else { return false }
     return !epochs.contains { $0.stage == .data && !$0.candidates.isEmpty }
@@ -89,7 +89,7 @@ struct KeySearch {
     }
   }
 
-  /// These keys have opened a record. What comes before in a connection does not come again.
+  /// These keys have opened a record. Earlier epochs of the connection do not recur.
   mutating func use(_ candidate: KeyCandidate) {
     guard active !== candidate else { return }
     state = .active(candidate, later: epochs(after: candidate.stage))
@@ -133,7 +133,7 @@ struct KeySearch {
   /// Goes on with keys that were in use, and no others.
   mutating func takeUp(_ candidate: KeyCandidate) { state = .active(candidate, later: []) }
 
-  /// Takes the overhead of keys that are about to come into use, when none are: what lies before is counted with it.
+  /// Takes the overhead of upcoming keys when none are in use: earlier bytes are counted with it.
   mutating func foresee(_ candidate: KeyCandidate) {
     if active == nil { overhead = candidate.decryptor.overhead }
   }

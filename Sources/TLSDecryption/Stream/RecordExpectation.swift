@@ -1,10 +1,10 @@
 import TLSFoundation
 
-/// What is known of the records to come, from the keys in use.
+/// The properties of later records, from the keys in use.
 struct RecordExpectation {
-  /// Of the keys; `nil` while there are none.
+  /// Of the keys; `nil` without keys.
   var keyVersion: TLSVersion?
-  /// The handshake is not over: what is missing may be no data.
+  /// The handshake is not over: missing bytes may not be data.
   var isBeforeData: Bool
 
   /// Whether a record may begin so.

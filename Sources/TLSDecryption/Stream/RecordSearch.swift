@@ -13,7 +13,7 @@ struct RecordSearch {
 
   init(collected: [UInt8] = []) { self.collected = collected }
 
-  /// Where a record may begin that is there to its end.
+  /// Where a complete record may begin.
   struct Candidate: Equatable {
     var header: RecordHeader
     var place: Range<Int>
@@ -21,7 +21,7 @@ struct RecordSearch {
 
   enum Result: Equatable {
     case candidate(Candidate)
-    /// There is none. So many bytes are passed over; the others are collected.
+    /// There is none. This many bytes are skipped; the others are collected.
     case none(passed: Int)
   }
 
@@ -43,7 +43,7 @@ struct RecordSearch {
   ///
   /// - Parameters:
   ///   - beginning: of the bytes that are not passed over yet.
-  ///   - isFinal: the bytes do not go on, so that what would reach beyond them is no record.
+  ///   - isFinal: no more bytes follow, so a candidate that extends past them is not a record.
   mutating func candidate(
     in bytes: RawSpan, after beginning: Int, from start: Int, _ expectation: RecordExpectation, isFinal: Bool
   ) -> Result {
@@ -53,7 +53,7 @@ struct RecordSearch {
       let end = place + header.recordLength
       if end <= bytes.byteCount { return .candidate(Candidate(header: header, place: place..<end)) }
       if !isFinal {
-        // What looks like a record is looked at when it is there to its end.
+        // Wait for the complete candidate record before validating it.
         return keep(bytes, from: place, after: beginning, wanted: header.recordLength)
       }
       start = place + 1

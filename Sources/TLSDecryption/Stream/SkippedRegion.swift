@@ -8,14 +8,14 @@ struct SkippedRegion {
   /// Bytes whose records are not counted yet, because no record's beginning has been found after them.
   var unplaced = 0
   var reason = PlaintextGapReason.lost
-  /// It began before any data: what it holds may be handshake only.
+  /// It began before any data: it may contain only handshake messages.
   var isBeforeData = false
-  /// It is what was sent before the capture: nothing is known about it.
+  /// It was sent before the capture: its content is unknown.
   var isBeforeCapture = false
 
   init(isBeforeData: Bool = false) { self.isBeforeData = isBeforeData }
 
-  /// What was sent before the capture.
+  /// The bytes sent before the capture.
   static func beforeCapture(maximumRecords: Int) -> SkippedRegion {
     var region = SkippedRegion(isBeforeData: true)
     region.highest = maximumRecords
@@ -23,13 +23,13 @@ struct SkippedRegion {
     return region
   }
 
-  /// Adds bytes that are there, of records that are not counted yet.
+  /// Adds captured bytes of records that are not counted yet.
   mutating func add(unplaced: Int) {
     captured += unplaced
     self.unplaced += unplaced
   }
 
-  /// Adds a record of which so many bytes are there.
+  /// Adds a record with this many captured bytes.
   mutating func addRecord(captured: Int) {
     self.captured += captured
     lowest += 1

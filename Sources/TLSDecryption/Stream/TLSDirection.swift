@@ -2,7 +2,7 @@
 /// through them.
 final class TLSDirection {
   let side: TLSSide
-  /// What comes in: read as it comes, or held.
+  /// The input: read as it arrives, or held.
   var input = DirectionInput()
   /// Where records begin and end.
   var records: TLSRecordReader
@@ -13,7 +13,7 @@ final class TLSDirection {
   var handshake = HandshakeAssembler()
   /// Handshakes whose keys came into use.
   var keyedHandshakes = 0
-  /// What has come, and what was given out.
+  /// The counts of received and delivered bytes.
   var tally = DirectionTally()
   /// The keys, when nothing is in doubt: data is being read, no number is missing, the suite is an AEAD.
   private(set) var straight: RecordDecryptor?
@@ -30,7 +30,7 @@ final class TLSDirection {
   /// The draft of TLS 1.3 that is spoken, 0 for the standard.
   var draft: Int { negotiation.serverHello?.draft ?? 0 }
 
-  /// What it says in a handshake before its keys change may still come.
+  /// Its handshake messages before the change of keys may still come.
   func mayBring(_ negotiation: Negotiation) -> Bool {
     !input.isOver && !records.hadGap && !records.hasFailed && keyedHandshakes <= negotiation.number
   }

@@ -1,7 +1,7 @@
 import Bytes
 
-/// Finds the records in the bytes of one direction, also after gaps. Bytes, gaps and the end go in; records and what was
-/// passed over come out.
+/// Finds the records in the bytes of one direction, also after gaps. Takes bytes, gaps and the end; returns records and
+/// skipped regions.
 ///
 /// ```
 /// aligned   → inside      a gap ends in a record
@@ -17,7 +17,7 @@ struct TLSRecordReader {
   enum State {
     /// The next byte continues this beginning of a record, or begins one.
     case aligned(partial: [UInt8])
-    /// In a record that a gap cut: so many bytes are left of it.
+    /// In a record cut by a gap: its remaining bytes.
     case inside(left: Int, RecordTail)
     /// Where the next record begins is not known.
     case searching(RecordSearch)
@@ -30,7 +30,7 @@ struct TLSRecordReader {
     case record(RecordHeader, Range<Int>)
     /// A whole record has come in pieces: `takePartial` has it.
     case assembled(RecordHeader)
-    /// A hello in SSL 2.0's form, which is no record.
+    /// A hello in SSL 2.0 format, which is not a record.
     case hello([UInt8])
     /// A record that a gap cut is over, with these last bytes.
     case passed(RecordTail)
@@ -46,7 +46,7 @@ struct TLSRecordReader {
   /// Records that were read, hellos in SSL 2.0's form among them.
   var count = 0
   private(set) var hadGap = false
-  /// What lies between the last record that was opened and the next; `nil` when it is nothing.
+  /// The region between the last opened record and the next; `nil` if empty.
   var region: SkippedRegion?
 
   /// - Parameter maximumMissingRecords: as many as there may have been before the capture.
@@ -72,10 +72,10 @@ struct TLSRecordReader {
 
   // MARK: bytes
 
-  /// Goes on at `offset` to what is there, and past it.
+  /// Advances to the bytes at `offset`, and past them.
   mutating func next(in bytes: RawSpan, at offset: inout Int, _ expectation: RecordExpectation) -> Step {
     while offset < bytes.byteCount {
-      // Not a switch: what it would hold of the state could not be changed in place.
+      // Not a switch, which would copy the payload of the state instead of changing it in place.
       if hasPartial {
         if let step = complete(bytes, &offset, expectation) { return step }
       } else if isAligned {
@@ -160,8 +160,8 @@ struct TLSRecordReader {
     offset += added
   }
 
-  /// Of a hello in SSL 2.0's form, which only the client's first bytes can be; 5 when more must show it, `nil` when these
-  /// are no such hello.
+  /// The length of a hello in SSL 2.0 format, which only the client's first bytes can be; 5 if more bytes are needed,
+  /// `nil` if it is not one.
   private func helloLength(_ bytes: RawSpan) -> Int? {
     guard count == 0, isFromClient, !hadGap, bytes.byteCount > 0, bytes.byte(at: 0) & 0x80 != 0 else { return nil }
     if bytes.byteCount < 5 { return 5 }
@@ -170,15 +170,14 @@ struct TLSRecordReader {
 
   /// Takes out the beginning of a record, to be changed in place. `returnPartial` brings it back.
   mutating func takePartial() -> [UInt8] {
-    var state = State.aligned(partial: [])
-    swap(&state, &self.state)
-    switch consume state {
-    case .aligned(let partial): return partial
-    case let other:
-      self.state = other
-      return []
-    }
+    guard case .aligned(let partial) = state else { return [] }
+    state = .aligned(partial: [])
+    return partial
   }
+
+  /// Takes the state out as a whole, or brings it back, where that has to be fast: as nothing is released here, the
+  /// access to the object that holds the reader need not be tracked.
+  mutating func exchange(_ other: inout State) { swap(&state, &other) }
 
   /// Keeps the beginning of a record. An empty one may bring its memory back.
   mutating func returnPartial(_ partial: consuming [UInt8]) {
@@ -221,7 +220,7 @@ struct TLSRecordReader {
     hadGap = true
   }
 
-  /// Takes a gap. Bytes in which a record is looked for are given up: they must have been searched to their end.
+  /// Handles a gap. Drops bytes of an unfinished search, which must have been searched completely.
   mutating func gap(_ length: Int, _ reason: PlaintextGapReason, _ expectation: RecordExpectation) {
     var region = region ?? SkippedRegion(isBeforeData: expectation.isBeforeData)
     region.missing += length
@@ -266,7 +265,7 @@ struct TLSRecordReader {
     return search.takeCollected()
   }
 
-  /// Looks for a place where a record may begin; `nil` when there is none. See `RecordSearch.candidate`.
+  /// Searches for a position where a record may begin; `nil` if there is none. See `RecordSearch.candidate`.
   mutating func candidate(
     in bytes: RawSpan, after beginning: Int, from start: Int, _ expectation: RecordExpectation, isFinal: Bool
   ) -> RecordSearch.Candidate? {
@@ -301,9 +300,9 @@ struct TLSRecordReader {
 
   // MARK: ends
 
-  /// Notes that no more bytes come. Returns what lies after the last record that was opened.
+  /// Notes that no more bytes come. Returns the region after the last opened record.
   ///
-  /// - Parameter countsPartial: what is kept is part of a record that the capture does not end.
+  /// - Parameter countsPartial: kept bytes are part of a record that is incomplete in the capture.
   mutating func end(
     countsPartial: Bool, shortestRecord: Int, _ expectation: RecordExpectation
   ) -> SkippedRegion? {
@@ -318,7 +317,7 @@ struct TLSRecordReader {
   /// Nothing more can be opened.
   mutating func fail() { state = .failed }
 
-  // MARK: what is passed over
+  // MARK: skipped regions
 
   /// Counts bytes in which no record is looked for.
   mutating func countUnread(_ count: Int, _ expectation: RecordExpectation) {

@@ -11,13 +11,18 @@ extension TLSStream {
     _ bytes: RawSpan, _ direction: TLSDirection, _ decryptor: RecordDecryptor, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) -> Int? {
-    var partial = direction.records.takePartial()
+    var taken = TLSRecordReader.State.aligned(partial: [])
+    direction.records.exchange(&taken)
+    // Straight reading is for aligned records only.
+    guard case .aligned(var partial) = consume taken else { return 0 }
     var output: [UInt8] = []
     swap(&output, &secrets.workspace.output)
     var offset = direction.tally.offset
     var records = 0
     defer {
       swap(&output, &secrets.workspace.output)
+      var kept = TLSRecordReader.State.aligned(partial: partial)
+      direction.records.exchange(&kept)
       direction.records.count += records
       direction.tally.openStraight(records: records, upTo: offset)
     }
@@ -39,7 +44,6 @@ extension TLSStream {
           else {
             // As if nothing had been added.
             partial.removeLast(partial.count - before)
-            direction.records.returnPartial(partial)
             return 0
           }
           records += 1
@@ -54,13 +58,11 @@ extension TLSStream {
     while bytes.byteCount - position >= RecordHeader.length {
       let header = RecordHeader(bytes, at: position)
       guard header.type == .applicationData, header.version == version, header.isPlausible else {
-        direction.records.returnPartial(partial)
         return position
       }
       guard bytes.byteCount - position >= header.recordLength else { break }
       let fragment = bytes.extracting(position + RecordHeader.length..<position + header.recordLength)
       guard let opened = decryptor.openNextData(header, fragment, into: &output) else {
-        direction.records.returnPartial(partial)
         return position
       }
       records += 1
@@ -71,7 +73,6 @@ extension TLSStream {
       }
     }
     if position < bytes.byteCount { partial.append(copying: bytes.extracting(position..<bytes.byteCount)) }
-    direction.records.returnPartial(partial)
     return nil
   }
 }

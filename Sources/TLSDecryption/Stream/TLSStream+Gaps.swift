@@ -1,7 +1,7 @@
 import Bytes
 import TLSFoundation
 
-/// Through gaps: reads on from the next record that opens, and gives out what of it all was plaintext.
+/// Gaps: resumes at the next record that opens, and delivers the estimated plaintext length of the gap.
 extension TLSStream {
   func readGap(
     _ length: Int, _ reason: PlaintextGapReason, _ direction: TLSDirection, _ point: CapturePoint,
@@ -20,7 +20,7 @@ extension TLSStream {
 
   /// Looks for the next record in the bytes collected, and reads on from it; again when that does not lead far.
   ///
-  /// - Parameter isFinal: the bytes do not go on, so that what would reach beyond them is no record.
+  /// - Parameter isFinal: no more bytes follow, so a candidate that extends past them is not a record.
   func searchAndRead(
     _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false
   ) {
@@ -108,8 +108,8 @@ extension TLSStream {
     emit(.end, direction.side, direction.tally.offset, point)
   }
 
-  /// Whether there must be data in what is missing of a direction of which no sealed record was opened: keys were in use,
-  /// and it is longer than the end of a handshake.
+  /// Whether the missing bytes of a direction without any opened sealed record must contain data: keys were in use, and
+  /// they are longer than the end of a handshake.
   private func hidesData(_ region: SkippedRegion, _ direction: TLSDirection) -> Bool {
     let longestFinished = 128
     guard region.missing > 0, region.missing + region.captured > longestFinished else { return false }
@@ -117,7 +117,7 @@ extension TLSStream {
       && direction.negotiation.version.map { $0 < .tls13 } == true
   }
 
-  /// Gives out what is missing at the end, unless it is as long as the alert that closes a connection.
+  /// Delivers a gap for the bytes missing at the end, unless they have the length of a close_notify alert.
   private func emitLast(
     _ region: SkippedRegion, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
@@ -133,14 +133,14 @@ extension TLSStream {
     emitRegion(region, records: records, direction, point, emit)
   }
 
-  /// Gives out what is missing between the last record that was opened and the next.
+  /// Delivers a gap for the bytes between the last opened record and the next.
   func emitRegion(
     _ region: SkippedRegion, records: Int, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
     guard !region.isBeforeCapture else { return }
     let added = RecordHeader.length + direction.keys.overhead
     let plain = max(0, region.missing + region.captured - records * added)
-    // What sealing adds is taken from the bytes that are there, as far as they go.
+    // The overhead of sealing is subtracted from the captured bytes as far as possible.
     let missing = min(plain, region.missing)
     if missing > 0 {
       emit(.gap(length: missing, reason: region.reason), direction.side, direction.tally.miss(missing), point)

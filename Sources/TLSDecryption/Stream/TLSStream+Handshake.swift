@@ -102,7 +102,7 @@ extension TLSStream {
       message.body, direction.negotiation.serverHello)
   }
 
-  /// By what a resumed session may be known.
+  /// The identifiers of a resumed session.
   func sessionIdentifiers(_ hello: ServerHello, _ direction: TLSDirection) -> [[UInt8]] {
     guard let client = direction.negotiation.clientHello else { return [] }
     if hello.version >= .tls13 {
@@ -114,7 +114,7 @@ extension TLSStream {
     return identifiers
   }
 
-  /// Keeps what is needed when the session is resumed.
+  /// Keeps the secrets for a resumption of the session.
   func rememberSession(_ direction: TLSDirection) {
     guard let hello = direction.negotiation.serverHello, hello.version < .tls13 else { return }
     let session = SessionMemory.Session(master: direction.negotiation.provenMaster, clientSubject: clientSubject)

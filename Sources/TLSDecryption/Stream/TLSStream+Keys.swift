@@ -22,7 +22,7 @@ extension TLSStream {
     return preparation
   }
 
-  /// Whether what a direction waits for is still to come.
+  /// Whether the awaited message may still come.
   func mustWait(_ direction: TLSDirection, for reason: DirectionInput.Reason) -> Bool {
     let other = self.direction(direction.side.other)
     let negotiation = direction.negotiation
@@ -122,7 +122,7 @@ extension TLSStream {
     return KeyCandidate(decryptor, stage, suite, line: line, secret: line.secret)
   }
 
-  /// Without the ServerHello only TLS 1.3 can be opened, by trying: what it negotiated is in the secret's length.
+  /// Without the ServerHello only TLS 1.3 can be opened, by trial: the length of the secret determines the hash.
   private func collectWithoutServerHello(_ direction: TLSDirection) -> Preparation {
     guard let random = direction.negotiation.clientRandom else { return guess(direction) }
     let epochs = Self.labels(direction.side).map { stage, label in

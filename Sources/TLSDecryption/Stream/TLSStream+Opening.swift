@@ -65,11 +65,11 @@ extension TLSStream {
     direction.keys.noteEnd(fragment)
   }
 
-  /// Sealed records from the first on that may stay closed before a direction is given up: a handshake has fewer.
+  /// Sealed records that may fail to open before a direction is abandoned: a handshake has fewer.
   private static let patience = 256
   static let unfit = "the secrets for this connection do not open its records"
 
-  /// Early data is being sent for which there is no secret.
+  /// Early data without a secret.
   private func hasUnopenedEarlyData(_ direction: TLSDirection) -> Bool {
     direction.side == .client && direction.negotiation.clientHello?.extensions.earlyData == true
       && direction.negotiation.acceptsEarlyData != false && direction.keys.active == nil
@@ -149,7 +149,7 @@ extension TLSStream {
     return nil
   }
 
-  /// Takes keys and number as proven, and gives out what is missing before the record.
+  /// Accepts keys and sequence number as proven, and delivers the gap before the record.
   private func accept(
     _ match: KeyMatch, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
   ) {
@@ -164,7 +164,7 @@ extension TLSStream {
         if direction.keys.active?.stage == .data {
           records = max(records, region.lowest)
         } else if !region.isBeforeData {
-          // Early data without its secret; the record that ends them has four bytes and is none.
+          // Early data without a secret; the record that ends it has four bytes and is not data.
           records = max(records, region.lowest)
           if direction.side == .client, region.captured > 4, candidate.stage != .early { region.captured -= 4 }
         }
@@ -198,7 +198,7 @@ extension TLSStream {
     deliver(opened, active, direction, point, emit)
   }
 
-  /// Notes what a record has proved.
+  /// Notes the facts proven by a record.
   private func prove(_ candidate: KeyCandidate, _ direction: TLSDirection) {
     guard !candidate.isProven else { return }
     candidate.isProven = true
@@ -213,7 +213,7 @@ extension TLSStream {
     if let line = candidate.line { secrets.use(line) }
   }
 
-  /// Hands on what a record held.
+  /// Delivers the content of a record.
   func deliver(
     _ opened: RecordDecryptor.Opened, _ candidate: KeyCandidate, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver

@@ -27,7 +27,7 @@ extension TLSStream {
     let isUncertain = region.missing > 0 || region.isBeforeCapture || !region.isExact || region.lowest > 1
     if let active = direction.keys.active {
       let base = active.decryptor.sequence
-      // A nonce may say anything; the bytes that are missing hold so many records and no more.
+      // An explicit nonce is not trusted: the missing bytes bound the number of records.
       if isUncertain, let likely = active.decryptor.likelySequence(fragment), likely >= base,
         likely - base <= UInt64(max(region.highest, 16)),
         let match = attempt(active, likely, header, fragment, direction)

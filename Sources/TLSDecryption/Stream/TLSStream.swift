@@ -4,8 +4,7 @@ import TLSFoundation
 /// A recorded TLS connection: takes both directions' bytes, gaps and ends, and gives out their plaintext.
 ///
 /// Each direction is read record by record. Until its keys change it reads the handshake; then it opens each record,
-/// verifies it, and hands on the content. What cannot be opened becomes a gap; what stands in the way is said in words
-/// by `summary`.
+/// verifies it, and delivers the content. Records that cannot be opened become gaps; `summary` states the reason.
 public final class TLSStream {
   let secrets: Secrets
   let limits: TLSLimits
@@ -29,7 +28,7 @@ public final class TLSStream {
 
   deinit { secrets.heldBytes -= client.input.heldBytes + server.input.heldBytes }
 
-  /// What is known so far; final after `finish`.
+  /// The summary so far; final after `finish`.
   public var summary: TLSSummary {
     var summary = TLSSummary()
     let hello = server.negotiation.serverHello ?? firstServerHello
@@ -109,7 +108,7 @@ public final class TLSStream {
     settle(emit)
   }
 
-  /// Ends the connection: what waited is read with what is known.
+  /// Ends the connection: held input is read with the known secrets.
   public func finish(at point: CapturePoint, _ emit: PlaintextReceiver) {
     for direction in [client, server] { direction.input.forbidWaiting() }
     for direction in [client, server] where direction.input.isWaiting { replay(direction, emit) }
@@ -133,7 +132,8 @@ public final class TLSStream {
     hold(rest, direction, point)
   }
 
-  /// Reads on where waiting is over. Each reason to wait ends once in a handshake, so that what is held is read few times.
+  /// Resumes directions whose waiting is over. Each reason to wait ends once per handshake, so held input is read only
+  /// a few times.
   private func settle(_ emit: PlaintextReceiver) {
     var hasMoved = true
     while hasMoved {
@@ -183,7 +183,7 @@ public final class TLSStream {
     problem = problem ?? reason
   }
 
-  /// Says what was wrong when records could not be opened one by one.
+  /// States why records could not be opened.
   private func concludeProblem() {
     guard problem == nil else { return }
     if client.tally.sealedRecords + server.tally.sealedRecords == 0 {
@@ -193,7 +193,7 @@ public final class TLSStream {
     }
     for direction in [client, server] where !direction.tally.openedData {
       guard let unread = direction.tally.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
-      // What is missing may be no more than the end of its handshake.
+      // The missing bytes may be only the end of its handshake.
       guard direction.keys.hasFinished || !self.direction(direction.side.other).tally.openedData else { continue }
       let cause = unread.reason == .truncated ? "the snap length cut it" : "packets are missing"
       problem = "no data of the \(direction.side.name)'s is whole in the capture: \(cause)"

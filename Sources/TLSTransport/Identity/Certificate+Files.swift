@@ -7,7 +7,7 @@ extension Certificate {
     let text = try MemoryText(source.bytes)
     var certificates: [Certificate] = []
     ERR_clear_error()
-    // Certificates are never encrypted, so nobody is asked for a pass phrase.
+    // Certificates are never encrypted, so there is no pass phrase.
     while let next = unsafe PEM_read_bio_X509(text.pointer, nil, { _, _, _, _ in -1 }, nil) {
       unsafe certificates.append(Certificate(owning: next))
     }
@@ -28,7 +28,7 @@ extension Certificate {
     return first
   }
 
-  /// A copy in the process's own library context, whatever context this one was read in.
+  /// A copy in the default library context, regardless of the context it was read in.
   ///
   /// - Parameter name: what errors call it.
   func rehomed(as name: String) throws(TLSError) -> Certificate {

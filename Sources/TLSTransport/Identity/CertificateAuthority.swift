@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// A throw-away authority that issues what a simulated gateway and its providers show.
+/// A throw-away authority that issues the certificates of a simulated gateway and its providers.
 ///
-/// Its certificates say what they are for, so a strict verifier takes them, and no other use.
+/// Its certificates state their purpose, so strict verifiers accept them only for that.
 public struct CertificateAuthority: Sendable {
   /// The authority's own key and self-signed certificate.
   public let identity: Identity
 
-  /// What an authority is called, which is the issuer of what it issues.
+  /// The name of an authority, which is the issuer of its certificates.
   ///
   /// Some providers look there for Apple. Whatever it says, the unit says "apnscope throw-away authority".
   public struct Name: Sendable, Equatable {
@@ -30,7 +30,7 @@ public struct CertificateAuthority: Sendable {
   /// Takes an authority that was made before.
   public init(_ identity: Identity) { self.identity = identity }
 
-  /// Makes the certificate for a key that is there already: the same name, so what was issued before stays good.
+  /// Creates the certificate for an existing key, with the same name, so issued certificates stay valid.
   init(_ keyPair: KeyPair, name: Name = Name()) throws(TLSError) {
     try Self.check(name)
     let own = "apnscope throw-away authority \(try keyPair.fingerprint())"
@@ -40,7 +40,7 @@ public struct CertificateAuthority: Sendable {
     subject.append((NID_commonName, name.commonName ?? own))
     let profile = CertificateProfile(
       subject: subject,
-      // From before the expired identities, so that nothing but their own end is wrong with them.
+      // Valid from before the expired identities, so that only their own end date invalidates them.
       validity: Validity(fromDays: -Validity.expiredDays - 1, toDays: Validity.maximumDays),
       extensions: [
         (NID_basic_constraints, "critical,CA:TRUE,pathlen:0"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
@@ -96,9 +96,9 @@ public struct CertificateAuthority: Sendable {
     guard !topic.isEmpty else { throw TLSError(.configuration, "a topic cannot be empty") }
     guard topic.utf8.count <= maximumTopicLength else {
       throw TLSError(
-        .configuration, "the topic \(topic) has \(topic.utf8.count) bytes; \(maximumTopicLength) are the most")
+        .configuration, "the topic \(topic) has \(topic.utf8.count) bytes; the limit is \(maximumTopicLength)")
     }
-    guard !topic.utf8.contains(0) else { throw TLSError(.configuration, "a topic cannot hold NUL") }
+    guard !topic.utf8.contains(0) else { throw TLSError(.configuration, "a topic cannot contain NUL") }
   }
 
   /// Apple's extensions of a certificate for the development (.1) and the production environment (.2).
@@ -121,7 +121,7 @@ public struct CertificateAuthority: Sendable {
     ERR_clear_error()
     let isName = (1...253 ~= name.utf8.count) && !name.hasPrefix(".") && !name.hasPrefix("-")
     guard isName, name.utf8.allSatisfy(Self.mayBeInHostName) else {
-      throw TLSError(.configuration, "'\(name)' is neither a host's name nor an IP address")
+      throw TLSError(.configuration, "'\(name)' is neither a host name nor an IP address")
     }
     return false
   }
@@ -166,14 +166,14 @@ public struct Validity: Sendable, Equatable {
 
   init(fromDays: Int, toDays: Int) { self.init(fromSeconds: fromDays * 86_400, toSeconds: toDays * 86_400) }
 
-  /// From a day ago, for clocks that are behind, until that many days from now.
+  /// From a day ago, for slow clocks, until that many days from now.
   public static func days(_ days: Int) -> Validity { Validity(fromDays: -1, toDays: days) }
 
   /// With the day before, 825 days: the most that Apple's systems take of a server.
   public static let usualDays = 824
   public static let usual = days(usualDays)
 
-  /// The most that can be asked for, and what an authority has.
+  /// The maximum, and the validity of an authority.
   public static let maximumDays = 3_650
 
   /// A month that ended yesterday.

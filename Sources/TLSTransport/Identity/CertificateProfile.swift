@@ -1,7 +1,7 @@
 import COpenSSL
 import TLSFoundation
 
-/// What stands in a certificate that is to be made.
+/// The contents of a new certificate.
 struct CertificateProfile {
   /// An extension's number in OpenSSL and its value as configuration files write it.
   typealias Extension = (number: Int32, value: String)

@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// Credentials as bytes, and what to call them when something is wrong with them.
+/// Credentials as bytes, with their name for error messages.
 struct CredentialSource {
   var name: String
   var bytes: [UInt8]
@@ -33,7 +33,7 @@ enum CredentialFile {
     do {
       return try WholeFile.read(path, maximumLength: maximumLength)
     } catch .longerThan {
-      throw TLSError(.file, "\(path): is longer than 1 MiB, which no certificate or key is")
+      throw TLSError(.file, "\(path): exceeds 1 MiB, too long for a certificate or key")
     } catch {
       throw TLSError(.file, "\(path): \(error)")
     }
@@ -45,7 +45,7 @@ enum CredentialFile {
   static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(TLSError) {
     let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
     let unfinished = String(path[..<slash]) + "." + path[slash...] + ".new"
-    // What a killed process left behind.
+    // Leftovers of a killed process.
     _ = unsafe unlink(unfinished)
     let descriptor = unsafe open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw .file(path, errno) }
@@ -61,7 +61,7 @@ enum CredentialFile {
   private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     var offset = 0
     while offset < bytes.count {
-      // Safe: `write` reads the bytes behind the offset only.
+      // Safe: `write` reads only the bytes after the offset.
       let count = unsafe bytes.withUnsafeBytes {
         unsafe Glibc.write(descriptor, $0.baseAddress.map { unsafe $0 + offset }, $0.count - offset)
       }

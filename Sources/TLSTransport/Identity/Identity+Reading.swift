@@ -43,7 +43,7 @@ extension Identity {
     }
     if let keyFile {
       throw TLSError(
-        .credentials, "\(file): is PKCS#12, which has its key inside; the key file \(keyFile) does not go with it")
+        .credentials, "\(file): is PKCS#12, which contains its key; remove the key file \(keyFile)")
     }
     try self.init(pkcs12: source, passPhrase: passPhrase)
   }
@@ -87,7 +87,7 @@ extension CredentialSource {
   fileprivate var startsAsDER: Bool { bytes.first == 0x30 }
 }
 
-/// What a PKCS#12 file holds.
+/// The contents of a PKCS#12 file.
 private struct PKCS12Contents {
   var keyPair: KeyPair?
   /// The key's own first, as far as the file tells.
@@ -115,7 +115,7 @@ private struct PKCS12Contents {
       throw source.passPhraseError(passPhrase)
     }
     ERR_clear_error()
-    // Owned from here on, whatever fails.
+    // Owned from here on, also on failure.
     let readKey = unsafe key.map { unsafe KeyPair(owning: $0) }
     var read = unsafe certificate.map { unsafe [Certificate(owning: $0)] } ?? []
     if let others = unsafe others {

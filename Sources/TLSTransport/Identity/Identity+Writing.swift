@@ -16,7 +16,8 @@ extension Identity {
     }
   }
 
-  /// The certificate and behind it the private key as PEM, not encrypted: write it where only its owner can read.
+  /// The certificate followed by the private key as PEM, not encrypted: write it only to files readable by the owner
+  /// alone.
   public func combinedPEM() throws(TLSError) -> [UInt8] { try certificatePEM() + keyPEM() }
 
   /// The certificate and its key as PKCS#12, which names them by the certificate's common name.
@@ -24,13 +25,13 @@ extension Identity {
   /// - Throws: when the pass phrase holds NUL.
   public func pkcs12(_ form: PKCS12Form = PKCS12Form()) throws(TLSError) -> [UInt8] {
     guard !form.passPhrase.contains(0) else {
-      throw TLSError(.configuration, "a pass phrase of PKCS#12 cannot hold NUL")
+      throw TLSError(.configuration, "a pass phrase of PKCS#12 cannot contain NUL")
     }
     let phrase = form.passPhrase.map { CChar(bitPattern: $0) } + [0]
     let cipher = form.isLegacy ? NID_pbe_WithSHA1And3_Key_TripleDES_CBC : NID_aes_256_cbc
     let name = unsafe Certificate.text(of: certificate, NID_commonName) ?? ""
     let iterations: Int32 = 2_048
-    // The digest of its MAC cannot be told here, so it is made without one.
+    // The digest of its MAC cannot be chosen here, so it is created without one.
     let made = unsafe PKCS12_create(phrase, name, key, certificate, nil, cipher, cipher, iterations, -1, 0)
     defer { unsafe PKCS12_free(made) }
     guard unsafe made != nil,

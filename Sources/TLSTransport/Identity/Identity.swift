@@ -1,8 +1,8 @@
 import COpenSSL
 import TLSFoundation
 
-/// What one side of a TLS connection shows and proves: a certificate, its private key, and the certificates between
-/// it and an authority.
+/// The identity of one side of a TLS connection: a certificate, its private key, and the certificates between it and an
+/// authority.
 @safe public final class Identity: @unchecked Sendable {
   private let keyPair: KeyPair
   let leaf: Certificate

@@ -3,21 +3,22 @@ import Glibc
 import TLSFoundation
 
 extension IdentityDirectory {
-  /// What is to be in a directory.
+  /// The requested contents of a directory.
   public struct Order: Sendable {
     public var topics: [String]
     public var keyKind = KeyKind.p256
-    /// How long what is made is good, from now.
+    /// The validity of new certificates, from now.
     public var days = Validity.usualDays
     /// Which identities each topic gets.
     public var states: Set<ProviderState> = [.valid]
-    /// Whether the gateway's and the topics' identities are made anew when they are there; the authority never is.
+    /// Whether existing identities of the gateway and the topics are replaced; the authority never is.
     public var replacesExisting = false
-    /// What an authority that is made is called; `nil`: as it is, or its own name when it is made.
+    /// The name of a new authority; `nil` for the existing or the default name.
     public var authorityName: CertificateAuthority.Name?
-    /// Names and addresses of the gateway beside localhost, 127.0.0.1 and ::1. One that lacks any is made anew.
+    /// Names and addresses of the gateway beside localhost, 127.0.0.1 and ::1. A certificate that lacks any is
+    /// replaced.
     public var serverNames: [String] = []
-    /// How the topics' PKCS#12 files are made; `nil`: those that are there stay, others have the empty pass phrase.
+    /// The encryption of the topics' PKCS#12 files; `nil`: existing files stay, new ones have the empty pass phrase.
     public var pkcs12: Identity.PKCS12Form?
 
     public init(topics: [String]) { self.topics = topics }
@@ -43,11 +44,11 @@ extension IdentityDirectory {
     public var notAfterUnixSeconds: Int?
   }
 
-  /// Makes what is missing, and the directory too; what is there stays, unless the order says otherwise.
+  /// Creates missing files, and the directory; existing files stay unless the order says otherwise.
   ///
-  /// Every file appears whole or not at all, and keys can be read by their owner only from the moment they are created.
-  /// When it is interrupted, the next call goes on where it ended. The revocation list is always made anew and holds
-  /// what it held before. Of two calls at the same time one waits for the other.
+  /// Every file is written atomically, and keys are readable only by their owner from their creation on. After an
+  /// interruption, the next call continues. The revocation list is always written again with its earlier entries.
+  /// Concurrent calls wait for each other.
   ///
   /// - Returns: what the directory holds of the order: the authority, the gateway, the topics, the revocation list.
   public func issue(_ order: Order) throws(TLSError) -> [Entry] {
@@ -55,7 +56,7 @@ extension IdentityDirectory {
     for name in order.serverNames { try Self.check(serverName: name) }
     guard 1...Validity.maximumDays ~= order.days else {
       throw TLSError(
-        .configuration, "a certificate is made for 1 to \(Validity.maximumDays) days, not for \(order.days)")
+        .configuration, "a certificate is valid for 1 to \(Validity.maximumDays) days, not for \(order.days)")
     }
     guard (unsafe mkdir(path, 0o755)) == 0 || errno == EEXIST else { throw .file(path, errno) }
     let lock = try DirectoryLock(path)
@@ -82,21 +83,21 @@ extension IdentityDirectory {
     return entries
   }
 
-  /// The authority of this directory, made if there is none.
+  /// The authority of this directory, created if missing.
   private func authority(_ order: Order) throws(TLSError) -> (CertificateAuthority, Entry) {
     if let name = order.authorityName { try CertificateAuthority.check(name) }
     let keyFile = file("ca.key")
     let (hasCertificate, hasKey) = (CredentialFile.exists(authorityFile), CredentialFile.exists(keyFile))
     guard !hasCertificate || hasKey else {
       throw TLSError(
-        .file, "\(keyFile): is missing; without it nothing can be added to the authority of \(authorityFile)")
+        .file, "\(keyFile): not found; it is needed to add to the authority of \(authorityFile)")
     }
     let authority: CertificateAuthority
     if hasCertificate {
       authority = CertificateAuthority(try read("ca"))
       try check(authority, isCalled: order.authorityName)
     } else {
-      // A key alone is what an interruption leaves.
+      // A key without a certificate is left by an interruption.
       let keyPair =
         hasKey ? try KeyPair.first(in: CredentialSource(file: keyFile), passPhrase: nil) : try KeyPair(order.keyKind)
       authority = try CertificateAuthority(keyPair, name: order.authorityName ?? .init())
@@ -116,7 +117,7 @@ extension IdentityDirectory {
       guard let part, unsafe part != Certificate.text(of: certificate, number) else { continue }
       throw TLSError(
         .configuration,
-        "\(authorityFile): is called \(authority.identity.subject), which cannot be changed; take another directory")
+        "\(authorityFile): is named \(authority.identity.subject), which cannot be changed; use another directory")
     }
   }
 
@@ -143,7 +144,7 @@ extension IdentityDirectory {
     return entry
   }
 
-  /// The certificate that is there already and stays.
+  /// The existing certificate, which stays.
   private func present(_ entry: Entry, _ order: Order, _ authority: CertificateAuthority) throws(TLSError)
     -> Certificate?
   {
@@ -205,7 +206,7 @@ extension IdentityDirectory {
 private final class DirectoryLock {
   private let descriptor: Int32
 
-  /// Waits until nobody else has it.
+  /// Waits until it is free.
   init(_ path: String) throws(TLSError) {
     descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .file(path, errno) }

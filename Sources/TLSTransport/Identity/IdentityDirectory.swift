@@ -13,7 +13,7 @@ public struct IdentityDirectory: Sendable {
 
   public init(_ path: String) { self.path = path }
 
-  /// What is right or wrong with a provider's certificate.
+  /// The state of a provider's certificate.
   public enum ProviderState: String, Sendable, CaseIterable {
     case valid, revoked, expired
   }

@@ -11,7 +11,7 @@ public enum KeyKind: String, Sendable, CaseIterable {
 
 /// A private key with its public half.
 @safe final class KeyPair: @unchecked Sendable {
-  /// Sendable because this object owns it, nobody changes it, and OpenSSL counts references with atomics.
+  /// Sendable because this object owns it, it is never changed, and OpenSSL counts references atomically.
   let pointer: OpaquePointer
 
   /// Takes over the caller's reference.

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// Bytes in OpenSSL's memory that it reads from or writes to.
 @safe final class MemoryText {
-  /// Safe because this object made it, nobody else frees it, and `deinit` does.
+  /// Safe because this object creates and owns it, and `deinit` frees it.
   let pointer: OpaquePointer
 
   /// The bytes are copied; the copy is wiped when it is freed.
@@ -16,7 +16,7 @@ import COpenSSL
 
   deinit { unsafe BIO_free(pointer) }
 
-  /// What was written and not read since.
+  /// Bytes written and not read yet.
   var bytes: [UInt8] {
     var start: UnsafeMutablePointer<CChar>?
     let count = unsafe apnscope_BIO_get_mem_data(pointer, &start)

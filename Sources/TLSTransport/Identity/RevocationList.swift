@@ -3,8 +3,8 @@ import TLSFoundation
 
 /// The certificates that an authority has taken back.
 @safe public final class RevocationList: @unchecked Sendable {
-  /// The `X509_CRL`. Sendable because this object owns it, nobody changes it, and OpenSSL counts references with
-  /// atomics.
+  /// The `X509_CRL`. Sendable because this object owns it, it is never changed, and OpenSSL counts references
+  /// atomically.
   let pointer: OpaquePointer
 
   /// Takes over the caller's reference.
@@ -89,7 +89,7 @@ import TLSFoundation
     guard let earlier, let entries = unsafe X509_CRL_get_REVOKED(earlier.pointer) else { return }
     for index in 0..<(unsafe apnscope_sk_X509_REVOKED_num(entries)) {
       let copy = unsafe X509_REVOKED_dup(apnscope_sk_X509_REVOKED_value(entries, index))
-      // The list owns what was added.
+      // The list owns the added entry.
       guard unsafe copy != nil, unsafe X509_CRL_add0_revoked(pointer, copy) == 1 else {
         unsafe X509_REVOKED_free(copy)
         throw Self.failure()

@@ -6,33 +6,32 @@ struct Capacity: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Find the highest rate a gateway sustains, and plan a campaign with it.",
     discussion: """
-      It sends for a moment as fast as possible, for an upper bound, and then searches: trials at a set rate, each of which \
-      passes, fails, or is void. One passes when send lag stays low, the backlog does not grow, the gateway has caught up \
-      when the trial ends (a marker's answer tells), nothing is lost without an error, and few are refused or sent again. \
-      One that does not is void instead of failed when this program lacked processor time or stood still: then it tells \
-      nothing about the gateway, and is made again. One that fails is made again, too, and only a rate that failed twice \
-      bounds the search. It halves the distance, in logarithms, until a rate that passes and one that fails are --precision \
-      apart; a long trial has to confirm the first, and a step above it has to fail for long too.
+      A burst as fast as possible gives an upper bound; then a search runs trials at set rates, each of which passes, fails, \
+      or is void. A trial passes when send lag stays low, the backlog does not grow, the gateway has caught up at the end \
+      (it has answered the markers), nothing is lost without an error, and few notifications are refused or resent. A \
+      trial that does not pass is void instead of failed when this program lacked processor time or stalled: it says \
+      nothing about the gateway, and is repeated. A failed trial is repeated too; only a rate that failed twice bounds the \
+      search. The search bisects, in logarithms, until a passing and a failing rate are --precision apart; then a long \
+      trial has to confirm the first, and a long trial one step above it has to fail.
 
-      The rate that was found stands with a range: the limit that all these trials contradict least, every one that a single \
-      trial more contradicts (a long one counts twice), and half a step on either side. In simulated searches nine of ten \
-      ranges hold the limit. A trial as fast as possible that took more than the range is a warning: the search's limit \
-      is doubtful then.
+      The rate is reported with a range: the limit that the fewest trials contradict, every limit that one more trial \
+      contradicts (a long one counts twice), and half a step on either side. In simulated searches nine of ten ranges \
+      contain the limit. When a trial as fast as possible exceeded the range, a warning says that the limit is doubtful.
 
-      Then it goes as fast as possible over other numbers of connections, with other batches, and with notifications made \
-      bad on purpose, and fits what is known to hold: the universal scalability law over connections, the goodput law over \
-      errors, F/b + V over batches. Each law is checked against one more measured point, and both numbers are shown. With \
-      --target it answers how long so many notifications take, and with --within over how many connections and from how \
-      many hosts they are done in time. What would need more than twice the connections that were measured is not said.
+      Further trials run as fast as possible over other numbers of connections, with other batches, and with intentionally \
+      bad notifications, to fit the universal scalability law over connections, the goodput law over errors, and F/b + V \
+      over batches. Each law is checked against one more measured point, and both numbers are shown. --target asks how \
+      long a number of notifications takes, --within how many connections and hosts send it in time. No prediction is made \
+      for more than twice the measured connections.
 
-      Standard output carries a summary (or the document, --format json); standard error has one line for each trial. \
-      --output makes a directory with capacity.json, report.html, and report.md with its charts; 'apnscope report \
-      capacity.json' makes the pages again. Ctrl-C once ends it with a report of what there is.
+      Standard output is a summary (or the document, --format json); standard error has one line for each trial. --output \
+      creates a directory with capacity.json, report.html, and report.md with its charts; 'apnscope report capacity.json' \
+      creates the pages again. Ctrl-C once ends it with a report of the completed trials.
 
       Times, counts, bytes and shares are written as with 'apnscope load'.
 
-      A clean limit, without a single error, is found with --error-limit 0 --resent-limit 0. Trials that share a machine \
-      with the gateway measure the machine. It sends to this machine only, unless --allow-remote is given.
+      --error-limit 0 --resent-limit 0 searches for the highest rate without any error. Trials that share a machine with \
+      the gateway measure the machine. It sends only to this machine unless --allow-remote is given.
 
       Examples:
         apnscope capacity --identity ids --connections 4 --output capacity
@@ -44,27 +43,27 @@ struct Capacity: AsyncParsableCommand {
           --threshold 'send_lag_p999<100ms'
 
       Exit codes: 0 a rate was found; 64 usage; 65 a certificate or file of records cannot be used; 66 cannot open a file; \
-      69 the gateway cannot be reached; 74 cannot write; 99 no rate passed; 130 interrupted (what there is is written).
+      69 the gateway is unreachable; 74 cannot write; 99 no rate passed; 130 interrupted (completed trials are written).
       """)
 
-  @OptionGroup(title: "What is asked") var question: QuestionOptions
+  @OptionGroup(title: "Question") var question: QuestionOptions
   @OptionGroup(title: "Trials") var trials: TrialOptions
   @OptionGroup(title: "What passes") var limits: PassOptions
   @OptionGroup(title: "Where to") var target: TargetOptions
-  @OptionGroup(title: "What is sent") var workload: WorkloadOptions
-  @OptionGroup(title: "Over which connections") var connections: ConnectionOptions
+  @OptionGroup(title: "Workload") var workload: WorkloadOptions
+  @OptionGroup(title: "Connections") var connections: ConnectionOptions
   @OptionGroup(title: "Result") var result: DocumentOptions
 
-  @Flag(help: "Print the trials and how long they will take, and end.")
+  @Flag(help: "Print the trials and how long they will take, and exit.")
   var dryRun = false
 
   struct QuestionOptions: ParsableArguments {
     @Option(
-      name: .customLong("target"), help: ArgumentHelp("Notifications of a campaign, as 50M.", valueName: "count"),
+      name: .customLong("target"), help: ArgumentHelp("Notifications of a campaign, e.g. 50M.", valueName: "count"),
       transform: Count.parse)
     var count: Count?
 
-    @Option(help: ArgumentHelp("Time that it may take, as 10m.", valueName: "time"), transform: TimeSpan.parse)
+    @Option(help: ArgumentHelp("Time for the campaign, e.g. 10m.", valueName: "time"), transform: TimeSpan.parse)
     var within: TimeSpan?
   }
 
@@ -75,7 +74,7 @@ struct Capacity: AsyncParsableCommand {
       completion: .directory)
     var output: String?
 
-    @Option(help: "What standard output gets: text (a summary) or json (the document).")
+    @Option(help: "Format of standard output: text (a summary) or json (the document).")
     var format = ResultOptions.Format.text
 
     @Option(
@@ -99,7 +98,7 @@ struct Capacity: AsyncParsableCommand {
       throw ValidationError("--\(name) takes at least 500ms.")
     }
     if connections.markers == .off {
-      throw ValidationError("--markers off: capacity needs them; nothing else tells how far the gateway was behind.")
+      throw ValidationError("--markers off: capacity needs markers to measure how far the gateway was behind.")
     }
   }
 

@@ -3,7 +3,7 @@ import LoadTest
 
 /// Whole numbers as typed: 1,2,4,8; or none.
 struct CountList: Quantity {
-  static let notation = "whole numbers from 1 to 100k, each once, as 1,2,4,8; or none"
+  static let notation = "distinct whole numbers from 1 to 100k, e.g. 1,2,4,8; or none"
 
   var values: [Int]
 
@@ -27,7 +27,7 @@ struct CountList: Quantity {
 
 /// Shares as typed: 1e-4,0.1%; or none.
 struct ShareList: Quantity {
-  static let notation = "shares up to 50% as 1e-3,0.03%; or none"
+  static let notation = "shares up to 50%, e.g. 1e-3,0.03%; or none"
 
   var values: [Double]
 
@@ -48,11 +48,11 @@ struct ShareList: Quantity {
   var defaultValueDescription: String { values.map { "\($0)" }.joined(separator: ",") }
 }
 
-/// How the capacity is looked for.
+/// The parameters of the search.
 struct TrialOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "How far the rate that is found may be below one that fails.", valueName: "share", default: Share(0.03)),
+      "Maximum distance between the rate found and one that fails.", valueName: "share", default: Share(0.03)),
     transform: Share.parse)
   var precision = Share(0.03)
 
@@ -63,47 +63,48 @@ struct TrialOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The same for the trials that confirm the rate, and that a step above fails.", valueName: "time",
+      "Length of the trials that confirm the rate, and the failure one step above.", valueName: "time",
       default: TimeSpan(.seconds(30))), transform: TimeSpan.parse)
   var confirm = TimeSpan(.seconds(30))
 
   @Option(
     help: ArgumentHelp(
-      "Time before each measured phase that is not measured.", valueName: "time", default: TimeSpan(.seconds(2))),
+      "Unmeasured time before each measured phase.", valueName: "time", default: TimeSpan(.seconds(2))),
     transform: TimeSpan.parse)
   var settle = TimeSpan(.seconds(2))
 
   @Option(
-    help: ArgumentHelp("Most trials of the search.", valueName: "count", default: Count(40)), transform: Count.parse)
+    help: ArgumentHelp("Maximum number of trials of the search.", valueName: "count", default: Count(40)),
+    transform: Count.parse)
   var maxTrials = Count(40)
 
   @Option(
     help: ArgumentHelp(
-      "Numbers of connections to go as fast as possible over, as 1,2,4,8; or none.", valueName: "counts",
+      "Numbers of connections for trials as fast as possible, e.g. 1,2,4,8; or none.", valueName: "counts",
       default: CountList([1, 2, 4, 8])), transform: CountList.parse)
   var connectionsSweep = CountList([1, 2, 4, 8])
 
   @Option(
     help: ArgumentHelp(
-      "Notifications of a write to go as fast as possible with, as 1,4,16,64; or none.", valueName: "counts",
+      "Notifications per write for trials as fast as possible, e.g. 1,4,16,64; or none.", valueName: "counts",
       default: CountList([1, 4, 16, 64])), transform: CountList.parse)
   var batchSweep = CountList([1, 4, 16, 64])
 
   @Option(
     help: ArgumentHelp(
-      "Shares of notifications to make bad on purpose (missing-token) to see what an error costs, as 1e-3,3e-4; or none. The first teaches the goodput law, the last checks it.",
+      "Shares of intentionally bad notifications (missing-token) to measure the cost of an error, e.g. 1e-3,3e-4; or none. The first fits the goodput law, the last checks it.",
       valueName: "shares", default: ShareList([1e-3, 3e-4])), transform: ShareList.parse)
   var errorSweep = ShareList([1e-3, 3e-4])
 
   @Option(
     help: ArgumentHelp(
-      "How long the end of a trial may take: last answers, and what they leave to be sent again.", valueName: "time",
+      "Time limit for the end of a trial: last answers, and the resends they cause.", valueName: "time",
       default: TimeSpan(.seconds(10))),
     transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 }
 
-/// What a trial has to keep to pass.
+/// The limits that a trial must keep to pass.
 struct PassOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("Highest send lag (99th percentile).", valueName: "time", default: TimeSpan(.milliseconds(50))),
@@ -116,14 +117,14 @@ struct PassOptions: ParsableArguments {
   var errorLimit = Share(0.01)
 
   @Option(
-    help: ArgumentHelp("Largest share of sendings that may be repeated ones.", valueName: "share", default: Share(0.1)),
+    help: ArgumentHelp("Largest share of sendings that may be resends.", valueName: "share", default: Share(0.1)),
     transform: Share.parse)
   var resentLimit = Share(0.1)
 
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "A further condition on every trial, as 'loss_window_p99<500'; see 'apnscope load --help'. Several may follow, each an argument of its own, and it is repeatable.",
+      "Another condition on every trial, e.g. 'loss_window_p99<500'; see 'apnscope load --help'. Takes several arguments; repeatable.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 }

@@ -6,7 +6,7 @@ import LoadTest
 import Measurement
 import Reporting
 
-/// One search for a capacity: from the words of the command line to the report.
+/// One search for a capacity: from the command line to the report.
 struct CapacityRun {
   private let command: Capacity
   private let status = LoadStatus()
@@ -111,7 +111,7 @@ struct CapacityRun {
 }
 
 extension CapacityDocument {
-  /// What was made and found.
+  /// The trials and their result.
   fileprivate mutating func take(_ runner: CapacityRunner, ended: String) {
     trials = runner.trials
     self.ended = ended

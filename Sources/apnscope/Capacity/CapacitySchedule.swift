@@ -2,7 +2,7 @@ import LoadTest
 import Measurement
 import Reporting
 
-/// Which trials a capacity run makes, as far as that is known before.
+/// The trials of a capacity run, as far as known in advance.
 struct CapacitySchedule {
   /// The trials after the search.
   private let sweeps: [TrialRequest]
@@ -23,14 +23,14 @@ struct CapacitySchedule {
     rows.append(["1", "burst", seconds(settle + short), "\(connections), as fast as possible"])
     rows.append(["about \(steps)", "search", seconds(settle + short), "at a set rate"])
     rows.append([
-      "\(long)", "confirm, above", seconds(settle + plan.confirmation), "at the rate found, and a step above",
+      "\(long)", "confirm, above", seconds(settle + plan.confirmation), "at the rate found, and one step above",
     ])
     for purpose in [CapacityTrial.Purpose.connections, .check, .batch, .errors] {
       let part = sweeps.filter { $0.purpose == purpose }
       guard !part.isEmpty else { continue }
       let what =
         switch purpose {
-        case .batch: "notifications of a write: \(part.compactMap(\.batch).map { "\($0)" }.joined(separator: ", "))"
+        case .batch: "notifications per write: \(part.compactMap(\.batch).map { "\($0)" }.joined(separator: ", "))"
         case .errors: "share of errors: \(part.compactMap(\.faultShare).map { "\($0)" }.joined(separator: ", "))"
         default: "connections: \(part.compactMap(\.connections).map { "\($0)" }.joined(separator: ", "))"
         }
@@ -40,7 +40,7 @@ struct CapacitySchedule {
       (settle + short) * (1 + steps + sweeps.count) + (settle + plan.confirmation) * long
     text =
       (aligned(rows) + [
-        "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are made again, at most \(plan.maximumTrials) for the search"
+        "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are repeated, at most \(plan.maximumTrials) for the search"
       ])
       .joined(separator: "\n")
   }

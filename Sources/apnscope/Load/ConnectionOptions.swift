@@ -4,26 +4,26 @@ import LoadTest
 struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Connections at a time, as 8 or 1k; each takes a file descriptor (ulimit -n).", valueName: "count",
+      "Connections at a time, e.g. 8 or 1k; each takes a file descriptor (ulimit -n).", valueName: "count",
       default: Count(1)),
     transform: Count.parse)
   var connections = Count(1)
 
   @Option(
     help: ArgumentHelp(
-      "Event loops they are spread over. Default: one per core, not more than connections.", valueName: "count"),
+      "Event loops. Default: one per core, at most one per connection.", valueName: "count"),
     transform: Count.parse)
   var threads: Count?
 
   @Option(
     help: ArgumentHelp(
-      "Most plaintext of a write, as 4KiB; or, without a unit, most notifications of a write: 1 sends each alone. Default: 16KiB, one TLS record.",
+      "Maximum plaintext of a write, e.g. 4KiB; or, without a unit, maximum notifications of a write: 1 disables batching. Default: 16KiB, one TLS record.",
       valueName: "size"), transform: BatchArgument.parse)
   var batch: BatchArgument?
 
   @Option(
     help: ArgumentHelp(
-      "How long a batch waits to become full while something of ours is unsent.", valueName: "time",
+      "How long a batch waits to become full while earlier bytes are unsent.", valueName: "time",
       default: TimeSpan(.milliseconds(5))), transform: TimeSpan.parse)
   var linger = TimeSpan(.milliseconds(5))
 
@@ -37,85 +37,86 @@ struct ConnectionOptions: ParsableArguments {
   var buffers = Buffers.small
 
   @Option(
-    help: ArgumentHelp("SO_SNDBUF, instead of what --buffers says.", valueName: "bytes"), transform: ByteCount.parse)
+    help: ArgumentHelp("SO_SNDBUF; overrides --buffers.", valueName: "bytes"), transform: ByteCount.parse)
   var sendBuffer: ByteCount?
 
   @Option(
-    help: ArgumentHelp("TCP_NOTSENT_LOWAT, instead of what --buffers says.", valueName: "bytes"),
+    help: ArgumentHelp("TCP_NOTSENT_LOWAT; overrides --buffers.", valueName: "bytes"),
     transform: ByteCount.parse)
   var notSentLowWater: ByteCount?
 
   @Option(
     help: ArgumentHelp(
-      "The starts of connections are spread over this time.", valueName: "time", default: TimeSpan(.milliseconds(100))),
+      "Spread the starts of connections over this time.", valueName: "time", default: TimeSpan(.milliseconds(100))),
     transform: TimeSpan.parse)
   var stagger = TimeSpan(.milliseconds(100))
 
   @Option(
-    help: ArgumentHelp("End a connection in good order after this time, and make it again.", valueName: "time"),
+    help: ArgumentHelp("Close a connection gracefully after this time, and reopen it.", valueName: "time"),
     transform: TimeSpan.parse)
   var lifetime: TimeSpan?
 
   @Option(
-    help: ArgumentHelp("End a connection after so many notifications, and make it again.", valueName: "count"),
+    help: ArgumentHelp("Close a connection after this many notifications, and reopen it.", valueName: "count"),
     transform: Count.parse)
   var connectionCount: Count?
 
   @Option(
     help: ArgumentHelp(
-      "A TCP connection has to be made in this time, or the attempt has failed.", valueName: "time",
+      "Timeout of TCP connects.", valueName: "time",
       default: TimeSpan(LoadPlan().connections.connectTimeout)), transform: TimeSpan.parse)
   var connectTimeout = TimeSpan(LoadPlan().connections.connectTimeout)
 
   @Option(
     help: ArgumentHelp(
-      "The TLS handshake has to be finished in this time, or the attempt has failed.", valueName: "time",
+      "Timeout of TLS handshakes.", valueName: "time",
       default: TimeSpan(LoadPlan().connections.handshakeTimeout)), transform: TimeSpan.parse)
   var handshakeTimeout = TimeSpan(LoadPlan().connections.handshakeTimeout)
 
   @Option(
     help: ArgumentHelp(
-      "Wait after a failed attempt to connect; it doubles with each further one.", valueName: "time",
+      "Wait after a failed attempt to connect; doubles with each further failure.", valueName: "time",
       default: TimeSpan(.milliseconds(50))), transform: TimeSpan.parse)
   var backoff = TimeSpan(.milliseconds(50))
 
   @Option(
-    help: ArgumentHelp("Longest such wait.", valueName: "time", default: TimeSpan(.seconds(5))),
+    help: ArgumentHelp("Longest wait between attempts.", valueName: "time", default: TimeSpan(.seconds(5))),
     transform: TimeSpan.parse)
   var maxBackoff = TimeSpan(.seconds(5))
 
   @Option(
     help: ArgumentHelp(
-      "End when no connection could be made, or was of use, for this time; after 3s at most when there never was one.",
+      "End when no connection was established, or accepted anything, for this time; after at most 3s when there never was one.",
       valueName: "time", default: TimeSpan(.seconds(10))),
     transform: TimeSpan.parse)
   var giveUp = TimeSpan(.seconds(10))
 
   @Option(
     help: ArgumentHelp(
-      "End each connection's life with a marker, which proves what was accepted; off: nothing is proven.",
+      "End each connection with a marker, which proves what was accepted; off: nothing is proven.",
       valueName: "on|off")
   )
   var markers = Switch.on
 
   @Option(
-    help: ArgumentHelp("How long a marker's answer is waited for.", valueName: "time", default: TimeSpan(.seconds(5))),
+    help: ArgumentHelp(
+      "How long to wait for the answer to a marker.", valueName: "time", default: TimeSpan(.seconds(5))),
     transform: TimeSpan.parse)
   var markerTimeout = TimeSpan(.seconds(5))
 
   @Option(
     help: ArgumentHelp(
-      "How often a notification may be written before it is given up.", valueName: "count", default: Count(100)),
+      "How often a notification may be written before it is abandoned.", valueName: "count", default: Count(100)),
     transform: Count.parse)
   var maxAttempts = Count(100)
 
   @Option(
     help: ArgumentHelp(
-      "Memory for what all connections have written and nobody has answered; one whose share is full is ended in good order and made again.",
+      "Memory for unanswered notifications of all connections; a connection whose share is full is closed gracefully and reopened.",
       valueName: "bytes", default: ByteCount(64 << 20)), transform: ByteCount.parse)
   var unsettledMemory = ByteCount(64 << 20)
 
-  @Flag(help: "Do not send again what a connection's end left open; it counts as unknown.")
+  @Flag(help: "Do not resend notifications whose fate the end of a connection left open; they count as unknown.")
   var leaveUnknown = false
 
   enum Buffers: String, CaseIterable, ExpressibleByArgument { case small, system }

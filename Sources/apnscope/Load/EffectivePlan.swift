@@ -1,13 +1,13 @@
 import LoadTest
 import Measurement
 
-/// What a load's options come to, every default filled in, by the names they have in a plan file.
+/// The effective options of a load, with all defaults, by their names in a plan file.
 struct EffectivePlan {
   private struct Setting {
     var name: String
     var value: RunResult.PlanValue
-    /// What a plan file says; `nil` for what follows from other settings, from a trace or from the machine: it has to
-    /// follow anew where the file is used, from what is typed over it.
+    /// The value in a plan file; `nil` for values derived from other settings, a trace or the machine, which have to be
+    /// derived again where the file is used.
     var given: RunResult.PlanValue?
   }
 
@@ -66,9 +66,9 @@ struct EffectivePlan {
     text("keylog", target.keylog)
   }
 
-  /// What is made.
+  /// The workload.
   private mutating func addWorkload(_ workload: WorkloadPlan) {
-    // What a JSON reader may round is a text.
+    // Numbers that a JSON reader may round are text.
     add("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)"))
     text("command", Self.mix(workload.commands) { "\($0)" })
     number("tokens", workload.tokens)
@@ -129,7 +129,7 @@ struct EffectivePlan {
     time("give_up", connections.giveUp)
   }
 
-  /// What is done to know what became of notifications.
+  /// Options that determine the fates of notifications.
   private mutating func addProof(_ plan: LoadPlan) {
     text("markers", plan.usesMarkers ? "on" : "off")
     time("marker_timeout", plan.markerTimeout)
@@ -155,7 +155,7 @@ struct EffectivePlan {
 
   var values: [String: RunResult.PlanValue] { Dictionary(settings.map { ($0.name, $0.value) }) { $1 } }
 
-  /// As a plan file, which has in comments what nobody gave and what follows from the rest.
+  /// As a plan file, with defaults and derived values in comments.
   var toml: String {
     settings.map { setting in
       setting.given.map { Self.assignment(setting.name, $0) } ?? "# " + Self.assignment(setting.name, setting.value)

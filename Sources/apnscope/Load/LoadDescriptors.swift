@@ -5,8 +5,8 @@ extension Descriptors {
   /// The pipe that each event loop of a load has beside what every event loop takes.
   private static let perLoadingLoop = 2
 
-  /// Throws a usage error when a load's connections and what it opens beside them are more files than this process may
-  /// open. Raises the soft limit of open files to the hard one first.
+  /// Throws a usage error when a load needs more file descriptors than this process may open. Raises the soft limit of
+  /// open files to the hard one first.
   static func require(connections: Int, threads: Int, servesMetrics: Bool) throws {
     let loops = max(1, min(threads, connections))
     let most = Self.connections(threads: loops, servesMetrics: servesMetrics) - loops * perLoadingLoop

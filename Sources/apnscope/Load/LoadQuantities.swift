@@ -5,7 +5,7 @@ import LoadTest
 
 /// A count as typed: 500, 200k, 10M, 1G.
 struct Count: Quantity {
-  static let notation = "a count as 1000, 20k or 10M"
+  static let notation = "a count, e.g. 1000, 20k or 10M"
 
   var value: Int
 
@@ -23,7 +23,7 @@ struct Count: Quantity {
 
 /// A rate as typed: 200k/s, 1.5M/s, 600/m; a number alone, as 50k, is that of a second.
 struct Rate: Quantity {
-  static let notation = "a rate as 500/s, 200k/s or 600/m, up to 1G/s; a number alone, as 50k, is per second"
+  static let notation = "a rate, e.g. 500/s, 200k/s or 600/m, up to 1G/s; a number alone, e.g. 50k, is per second"
 
   var perSecond: Double
 
@@ -38,7 +38,7 @@ struct Rate: Quantity {
 
 /// A stage as typed: `10s:0..50k/s` (a ramp) or `1m:50k/s`; rates as `Rate`.
 struct StageArgument: Quantity {
-  static let notation = "a stage as 1m:50k/s, or 10s:0..50k/s for a ramp; its time needs a unit"
+  static let notation = "a stage, e.g. 1m:50k/s, or 10s:0..50k/s for a ramp; its time needs a unit"
 
   var stage: Schedule.Stage
 
@@ -71,7 +71,7 @@ enum Switch: String, CaseIterable, ExpressibleByArgument { case on, off }
 
 /// A gateway as typed: localhost, localhost:2195, 127.0.0.1, ::1 or [::1]:2195; without a port its usual one, 2195.
 struct GatewayArgument: Quantity {
-  static let notation = "HOST or HOST:PORT, as localhost, 127.0.0.1:2195 or [::1]:2195, with a port from 1 to 65535"
+  static let notation = "HOST or HOST:PORT, e.g. localhost, 127.0.0.1:2195 or [::1]:2195, with a port from 1 to 65535"
   private static let usualPort = 2195
 
   var address: SimulatorOptions.Address
@@ -108,7 +108,7 @@ struct GatewayArgument: Quantity {
 
 /// Values and how often each is taken, as typed: `2`, `0=1,2=9` or `0=10%,2=90%`.
 struct MixArgument: Quantity {
-  static let notation = "a value, or values with weights as 0=1,2=9"
+  static let notation = "a value, or values with weights, e.g. 0=1,2=9"
 
   /// The weight is `nil` where none was typed.
   var parts: [(value: String, weight: Double?)]
@@ -145,8 +145,8 @@ struct MixArgument: Quantity {
 
 /// A share of a stream, as typed: 2/4.
 struct SegmentArgument: Quantity {
-  static let notation = "a part as 2/4, the second of four, of up to \(most)"
-  /// As many as a result can tell of.
+  static let notation = "a part, e.g. 2/4 for the second of four, of up to \(most)"
+  /// The maximum of a result.
   private static let most = 1_000_000
 
   var number: Int
@@ -161,7 +161,7 @@ struct SegmentArgument: Quantity {
 
 /// A batch's limit as typed: bytes with a unit (16KiB), or a number of notifications without.
 struct BatchArgument: Quantity {
-  static let notation = "bytes with a unit, up to 1MiB, as 4KiB; or a number of notifications without one"
+  static let notation = "bytes with a unit, up to 1MiB, e.g. 4KiB; or a number of notifications without one"
 
   var bytes: Int?
   var notifications: Int?
@@ -177,7 +177,7 @@ struct BatchArgument: Quantity {
   }
 }
 
-/// A number with k, M or G behind it.
+/// A number with an optional suffix k, M or G.
 private func scaled(_ text: String) -> Double? {
   let parts = Units.counts.split(text) ?? (text, 1)
   guard let number = Double(parts.number), number.isFinite else { return nil }

@@ -7,7 +7,7 @@ import MetricsEndpoint
 import NIOPosix
 import Reporting
 
-/// One run of a load: from the words of the command line to the verdict.
+/// One run of a load: from the command line to the verdict.
 struct LoadRun {
   private let command: Load
 
@@ -78,10 +78,10 @@ struct LoadRun {
     }
   }
 
-  /// What the shell is told, by weight; `nil` when nothing is the matter.
+  /// The exit status, the most important first; `nil` for success.
   static func status(of result: RunResult, isGivenUp: Bool, isInterrupted: Bool) -> ExitCode? {
     let broken = result.verdict.invariants.filter { !$0.holds }
-    // Who breaks off, or meets no gateway, is not told that markers got no answer.
+    // Interrupted runs, and those without a gateway, do not warn about unanswered markers.
     if broken.contains(where: { !$0.isAboutProof }) { return ExitStatus.brokenBooks }
     if isGivenUp { return ExitStatus.unavailable }
     if isInterrupted { return ExitStatus.interrupted }
@@ -104,7 +104,7 @@ struct LoadRun {
   /// Conditions are on the whole stream, which a segment is not.
   private func deferThresholds() {
     guard isSegment, !command.result.threshold.isEmpty else { return }
-    complain("--threshold is for the whole stream: 'apnscope merge' judges it when the segments are joined")
+    complain("--threshold is for the whole stream: 'apnscope merge' evaluates it when the segments are joined")
   }
 
   /// Standard output is the result's, so where it listens is said on standard error.
@@ -127,7 +127,7 @@ struct LoadRun {
     return try LoadRunner(plan, tls: try command.target.context())
   }
 
-  /// Throws when there is no such load.
+  /// Throws when the plan is invalid.
   private func check(_ plan: LoadPlan) throws {
     do {
       _ = try Workload(plan.workload, replay: plan.replay)

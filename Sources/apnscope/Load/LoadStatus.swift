@@ -2,7 +2,7 @@ import Measurement
 import Reporting
 import Synchronization
 
-/// One line a second on a terminal that says how a load stands.
+/// The status line of a load on a terminal, updated every second.
 final class LoadStatus: Sendable {
   private let hasLine = Atomic<Bool>(false)
 

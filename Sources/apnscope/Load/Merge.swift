@@ -5,29 +5,27 @@ import Reporting
 
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Join the results of a load that several machines shared into one.",
+    abstract: "Merge the results of a load that several machines shared.",
     usage: "apnscope merge [<options>] <file> ...",
     discussion: """
-      Each file is what 'apnscope load --output' has written, of one segment of the same stream (--segment 1/4, 2/4 …), \
-      all run at the same time. A folder stands for every .json file in it; - is standard input, which may have any number \
-      of documents one after another. The merged result is a document of the same kind, and can be merged again.
+      Each file is a result of 'apnscope load --output' of one segment of the same stream (--segment 1/4, 2/4 …), all run at \
+      the same time. A folder stands for all .json files in it; - is standard input, which may contain several documents. \
+      The merged result is a document of the same kind, and can be merged again.
 
-      Counts add up and histograms merge exactly: a percentile is that of all values, not a mean of percentiles. A rate is \
-      what all have counted in their measured phases, over the longest of these. The series is joined by wall clock, \
-      phases by their names; processor time and memory add up. Invariants are judged again on the merged numbers; one \
-      that one of the results broke stays broken. Thresholds are judged on the whole: those that the loads were given, \
-      and those given here.
+      Counts are added and histograms merge exactly: a percentile is that of all values, not a mean of percentiles. A rate \
+      is the sum of the counts of all measured phases, over the longest of these. Series are aligned by wall clock, phases \
+      by name; processor time and memory are added. Invariants are checked again on the merged numbers; one that fails in \
+      a result stays failed. Thresholds of the loads, and those given here, are evaluated on the whole.
 
-      Nothing is taken for whole that is not: a segment that is missing, a file that is empty or cut, and a run that was \
-      killed are named, and end with 70, also when the rest is merged; with --allow-missing they are warnings. Of a run \
-      that was killed, FILE.part has what it counted until a few seconds before, and is read in the place of FILE. A \
-      segment that is there twice, of several, ends with 70 as well. With --ledger the sum of the gateways' books has to be that of the \
-      loads.
+      Missing segments, empty or truncated files, and killed runs are named and cause exit code 70, even though the rest is \
+      merged; with --allow-missing they are warnings. For a killed run, FILE.part has its books of a few seconds before, \
+      and is read instead of FILE. A repeated segment causes exit code 70 as well. With --ledger the sum of the books of \
+      the gateways has to equal that of the loads.
 
-      Segments whose measured phases do not overlap for nine tenths of the shortest did not run together (or the clocks of \
-      their machines differ): their counts add up, but there are no rates, for the sum was never sent in any second.
+      Segments whose measured phases overlap by less than nine tenths of the shortest did not run together (or the clocks \
+      of their machines differ): their counts are added, but there are no rates, because no second had their sum.
 
-      Warnings, also part of the result, tell that as well, and plans that differ in more than the segment.
+      Warnings, also part of the result, report this, and plans that differ in more than the segment.
 
       Examples:
         apnscope merge a.json b.json
@@ -35,9 +33,9 @@ struct Merge: ParsableCommand {
         apnscope merge segment-*.json --threshold 'accepted_per_s>100k'
         cat segment-*.json | apnscope merge - --format json
 
-      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is no result of a load, or of another schema, or \
-      the same as another; 66 cannot open a file; 69 one of the runs has failed; 70 something is missing, the books do not balance, or those of the \
-      gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
+      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load, has another schema, or is \
+      the same as another; 66 cannot open a file; 69 one of the runs failed; 70 a part is missing, the books do not \
+      balance, or those of the gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
       """)
 
   @Argument(
@@ -48,18 +46,20 @@ struct Merge: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The gateway's books of the same load, of 'apnscope simulate --ledger'; repeatable, when it had several gateways.",
+      "The gateway's ledger of the same load ('apnscope simulate --ledger'); repeatable for several gateways.",
       valueName: "file"), completion: .file(extensions: ["json"]))
   var ledger: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "Exit with 99 unless this holds for the whole, as 'accepted_per_s>100k'; repeatable; see 'apnscope load --help'.",
+      "Exit with 99 unless this holds for the whole, e.g. 'accepted_per_s>100k'; repeatable; see 'apnscope load --help'.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 
   @Flag(
-    help: "Exit with 0 though segments are missing, files are empty or cut, or runs were killed; warnings name them.")
+    help:
+      "Exit with 0 even if segments are missing, files are empty or truncated, or runs were killed; warnings name them."
+  )
   var allowMissing = false
 
   @Option(
@@ -67,17 +67,17 @@ struct Merge: ParsableCommand {
     completion: .file())
   var output: String?
 
-  @Option(help: "What standard output gets: text (a summary) or json (the result).")
+  @Option(help: "Format of standard output: text (a summary) or json (the result).")
   var format = ResultOptions.Format.text
 
   @Option(
     help: ArgumentHelp(
-      "Most results that are merged; all are held in memory.", valueName: "count", default: Count(10_000)),
+      "Maximum number of results; all are held in memory.", valueName: "count", default: Count(10_000)),
     transform: Count.parse)
   var maxResults = Count(10_000)
 
   func validate() throws {
-    if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("- can be given once.") }
+    if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("- can be given only once.") }
     try refuseConflicts(
       reading: results.filter { !Paths.isDirectory($0) } + ledger,
       writing: [("--output", output), FilesInUse.standardOutput])

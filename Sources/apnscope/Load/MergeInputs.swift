@@ -7,19 +7,19 @@ import Reporting
 
 /// The results that `merge` is given: files, folders, and documents one after another on standard input.
 ///
-/// Of a run that was killed its `FILE.part` takes the place of `FILE`. Complains of what is left out, and why.
+/// For a killed run, `FILE.part` replaces `FILE`. Reports skipped files with reasons.
 struct MergeInputs {
   private(set) var parts: [RunResult.Part] = []
   /// Documents that should have been results and cannot be read, each with its name and the reason.
   private(set) var unreadable: [String] = []
-  /// The names of what was read, by its content: a document counts once.
+  /// The names of the documents read, by content: a document counts once.
   private var names: [UInt64: String] = [:]
   private let most: Int
 
-  /// Complains and throws an exit code when there is no result, and when a file that is named is none of a load.
+  /// Reports an error and throws an exit code when there is no result, or when a named file is not a result of a load.
   ///
   /// - Parameters:
-  ///   - leftOut: files that are no part though their folder is given: ledgers, and the result of an earlier merge.
+  ///   - leftOut: files to skip in given folders: ledgers, and the result of an earlier merge.
   ///   - most: as many results are taken.
   init(_ arguments: [String], leavingOut leftOut: [String], atMost most: Int) throws {
     self.most = most
@@ -33,7 +33,7 @@ struct MergeInputs {
       }
     }
     guard parts.isEmpty else { return }
-    complain("there is no result to merge")
+    complain("no results to merge")
     throw ExitStatus.damaged
   }
 
@@ -58,7 +58,7 @@ struct MergeInputs {
     }
   }
 
-  /// - Parameter isNamed: by itself, not by its folder: then it has to be a result.
+  /// - Parameter isNamed: given by name, not by its folder: then it has to be a result.
   private mutating func add(file path: String, isNamed: Bool) throws {
     let partial = path + PartialResult.suffix
     let hasPartial = Paths.exists(partial)
@@ -74,7 +74,7 @@ struct MergeInputs {
     // A run that ends in this moment takes its partial result away.
     guard let later = ResultDocument.resultIfAny(of: partial) else { return }
     if later.started > whole.started {
-      miss("\(partial) is of a later run than \(path), and that run has not come to its end")
+      miss("\(partial) is of a later run than \(path), and that run did not finish")
     }
   }
 
@@ -89,9 +89,9 @@ struct MergeInputs {
       try add(data.subdata(in: range), "document \(index + 1) of standard input", isNamed: false)
     }
     if input.strayBytes > 0 {
-      complain("standard input: \(input.strayBytes) bytes between the documents are no JSON, and are left out")
+      complain("standard input: \(input.strayBytes) bytes between the documents are not JSON; skipped")
     }
-    if input.documents.isEmpty { miss("standard input has no document") }
+    if input.documents.isEmpty { miss("standard input contains no documents") }
   }
 
   private mutating func add(_ data: Data, _ name: String, isNamed: Bool) throws {
@@ -105,9 +105,9 @@ struct MergeInputs {
       miss("\(name) \(reason)")
     case .document(kind: RunResult().kind): try addResult(data, name)
     case .document, .foreign:
-      // It says what is wrong with it.
+      // This reports the reason.
       if isNamed { _ = try ResultDocument.result(in: data, name) }
-      complain("\(name): is no result of 'load', and is left out")
+      complain("\(name): not a result of 'load'; skipped")
     }
   }
 
@@ -119,7 +119,7 @@ struct MergeInputs {
     }
     names[digest] = name
     guard parts.count < most else {
-      complain("there are more than \(grouped(most)) results; --max-results takes more")
+      complain("more than \(grouped(most)) results; raise --max-results")
       throw ExitStatus.damaged
     }
     parts.append(.init(name, try ResultDocument.result(in: data, name)))
@@ -135,14 +135,14 @@ struct MergeInputs {
 struct DocumentSequence {
   /// Where each is; one that is cut ends where the next begins, or the input ends.
   private(set) var documents: [Range<Int>] = []
-  /// Bytes between them that are no white space.
+  /// Bytes between them other than white space.
   private(set) var strayBytes = 0
 
   init(_ bytes: [UInt8]) {
     var (start, depth) = (0, 0)
     var (isString, isEscaped) = (false, false)
     for (index, byte) in bytes.enumerated() {
-      // Documents begin a line, and nothing in them does so with a brace: what was open is cut.
+      // Documents begin a line, and no line within them begins with a brace: an open document is truncated.
       if byte == UInt8(ascii: "{"), depth > 0, index > 0, bytes[index - 1] == UInt8(ascii: "\n") {
         documents.append(start..<index)
         (depth, isString, isEscaped) = (0, false, false)

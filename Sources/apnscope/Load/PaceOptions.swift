@@ -4,56 +4,56 @@ import LoadTest
 struct PaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Notifications a second, as 50k or 200k/s, or a minute, as 600/m, over all connections of this run; with --segment, of this segment. Default: as fast as they are taken.",
+      "Notifications per second, e.g. 50k or 200k/s, or per minute, e.g. 600/m, over all connections of this run; with --segment, of this segment. Default: as fast as possible.",
       valueName: "rate"), transform: Rate.parse)
   var rate: Rate?
 
   @Option(
-    help: ArgumentHelp("The same for each connection: --connections times as many in all.", valueName: "rate"),
+    help: ArgumentHelp("Rate of each connection: --connections times as many in all.", valueName: "rate"),
     transform: Rate.parse)
   var ratePerConnection: Rate?
 
   @Option(
     help: ArgumentHelp(
-      "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp; rates are as with --rate. Repeatable; they follow each other.",
+      "A stage of the schedule: 1m:50k/s, or 10s:0..50k/s for a ramp; rates as with --rate. Repeatable; stages run in order.",
       valueName: "stage"), transform: StageArgument.parse)
   var stage: [StageArgument] = []
 
   @Flag(
     help:
-      "Let chance space them (a Poisson process) instead of evenly. The generator wakes every millisecond: counts of 10 ms and more are those of such a process, spacings of a few milliseconds and less are not."
+      "Space notifications randomly (a Poisson process) instead of evenly. The generator wakes every millisecond, so counts over 10 ms and more follow the process, spacings of a few milliseconds do not."
   )
   var poisson = false
 
   @Option(
     help:
-      "What is done about notifications that could not be sent in time: catch-up (send them late) or skip (leave out and count those that are more than 100 ms late)."
+      "How to treat notifications that could not be sent in time: catch-up (send them late) or skip (skip and count those more than 100 ms late)."
   )
   var behind = LoadPlan.Behind.catchUp
 
   @Option(
     help: ArgumentHelp(
-      "End after so many notifications, as 10M; with --segment, so many of this segment.", valueName: "count"),
+      "End after this many notifications, e.g. 10M; with --segment, of this segment.", valueName: "count"),
     transform: Count.parse)
   var count: Count?
 
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp(
-      "End after this time, as 30s or 1m30s. Default: what is left of the stages behind --warm-up; with --count or --replay when all is sent, a day later at most; else 60s.",
+      "End after this time, e.g. 30s or 1m30s. Default: the rest of the stages after --warm-up; with --count or --replay when all is sent, after a day at most; otherwise 60s.",
       valueName: "time"), transform: TimeSpan.parse)
   var duration: TimeSpan?
 
   @Option(
     help: ArgumentHelp(
-      "Time before the measured phase that is not measured; the schedule begins with it.", valueName: "time",
+      "Unmeasured time before the measured phase; the schedule begins with it.", valueName: "time",
       default: TimeSpan(.zero)),
     transform: TimeSpan.parse)
   var warmUp = TimeSpan(.zero)
 
   @Option(
     help: ArgumentHelp(
-      "How long the end may take: last answers, and what they leave to be sent again.", valueName: "time",
+      "Time limit for the end of the run: last answers, and the resends they cause.", valueName: "time",
       default: TimeSpan(.seconds(10))), transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 
@@ -98,10 +98,10 @@ struct PaceOptions: ParsableArguments {
       plan.duration = duration.duration
     } else if !stage.isEmpty, let schedule {
       let length = Duration.seconds(schedule.length)
-      guard length <= TimeSpan.longest else { throw ValidationError("all --stage together take up to 100d.") }
+      guard length <= TimeSpan.longest else { throw ValidationError("all --stage together may take up to 100d.") }
       // The schedule begins with the warm-up.
       guard length > warmUp.duration else {
-        throw ValidationError("--warm-up leaves nothing of the stages to be measured.")
+        throw ValidationError("--warm-up is as long as all stages; nothing would be measured.")
       }
       plan.duration = length - warmUp.duration
     } else if count != nil {

@@ -6,12 +6,12 @@ import Measurement
 import NIOPosix
 import Synchronization
 
-/// The result of a run that is not over, in `FILE.part` beside its output: all that is left when the process is killed.
+/// The result of an unfinished run, in `FILE.part` beside its output, which remains if the process is killed.
 ///
-/// It is replaced as a whole every few seconds, on a thread of its own that yields to all others, and goes when the
-/// result itself stands.
+/// It is replaced atomically every few seconds, on a separate low-priority thread, and removed when the result is
+/// written.
 final class PartialResult: Sendable {
-  /// What is put behind the output's name.
+  /// The suffix of the output's name.
   static let suffix = ".part"
 
   private struct State {
@@ -39,7 +39,7 @@ final class PartialResult: Sendable {
     (self.environment, self.plan) = (environment, plan)
     let file = try WholeDocument(path)
     target = Mutex(Target(file: file))
-    // What an earlier run left is not this one's.
+    // Remove the file of an earlier run.
     _ = unsafe unlink(path)
     pool.start()
     pool.submit { status in
@@ -48,7 +48,7 @@ final class PartialResult: Sendable {
     }
   }
 
-  /// Writes the books as they stand, unless the last ones are still being written. Returns at once.
+  /// Writes the current books, unless a write is in progress. Returns at once.
   func keep(_ books: LoadOutcome) {
     let isFree = state.withLock { state in
       guard !state.isBusy, ContinuousClock.now >= state.rest else { return false }
@@ -66,7 +66,7 @@ final class PartialResult: Sendable {
         if let document { target.file.write(document) }
         if !target.hasComplained, let failure = target.file.failure {
           target.hasComplained = true
-          complain("\(path): \(SystemError.text(failure)); the run goes on, and leaves nothing newer if it is lost")
+          complain("\(path): \(SystemError.text(failure)); the run continues, but its saved books are not updated")
         }
       }
       state.withLock { state in
@@ -76,9 +76,9 @@ final class PartialResult: Sendable {
     }
   }
 
-  /// Waits for what is being written.
+  /// Waits for the write in progress.
   func end() async { try? await pool.shutdownGracefully() }
 
-  /// For when the result stands, or there is none.
+  /// For when the result is written, or there is none.
   func remove() { _ = unsafe unlink(path) }
 }

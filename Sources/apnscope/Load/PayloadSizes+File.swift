@@ -16,12 +16,12 @@ extension PayloadSizes {
       }
     }
     guard self.count > 0 else {
-      complain("\(path): there is no notification with a payload")
+      complain("\(path): no notification has a payload")
       throw ExitStatus.damaged
     }
     if clamped > 0 {
       complain(
-        "\(path): \(grouped(clamped)) of \(grouped(self.count)) payloads have sizes that cannot be made; the nearest is taken"
+        "\(path): \(grouped(clamped)) of \(grouped(self.count)) payloads have sizes that cannot be generated; the nearest is used"
       )
     }
   }

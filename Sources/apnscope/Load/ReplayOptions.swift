@@ -25,18 +25,18 @@ struct Speed: Quantity {
 struct ReplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Send the notifications in the records of 'apnscope decode' as they were recorded, or - for standard input.",
+      "Send the notifications from records of 'apnscope decode' as recorded; - for standard input.",
       valueName: "records.jsonl"), completion: .file(extensions: ["jsonl"]))
   var replay: String?
 
   @Option(
     help: ArgumentHelp(
-      "How many times as fast as recorded, from 1e-6 to 1e6, or max for as fast as they are taken. Default: 1.",
+      "Speed relative to the recording, from 1e-6 to 1e6, or max for as fast as possible. Default: 1.",
       valueName: "factor"), transform: Speed.parse)
   var speed: Speed?
 
   @Option(
-    help: ArgumentHelp("Most notifications that a replay may have.", valueName: "count", default: Count(100_000_000)),
+    help: ArgumentHelp("Maximum number of notifications of a replay.", valueName: "count", default: Count(100_000_000)),
     transform: Count.parse)
   var replayLimit = Count(100_000_000)
 

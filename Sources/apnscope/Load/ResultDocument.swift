@@ -9,7 +9,7 @@ enum ResultDocument {
   /// Longest document in bytes: a day's series takes a twentieth of it.
   static let maximumLength = 1 << 28
 
-  /// What every document begins with, whatever else is in it.
+  /// The header of every document.
   private struct Header: Decodable {
     var schema: Int
     var kind: String
@@ -21,7 +21,7 @@ enum ResultDocument {
     return try decoding(path, "a result") { try $0.decode(Header.self, from: data).kind }
   }
 
-  /// The same, but says nothing; `nil` when it is no result, or cannot be read.
+  /// The same without error messages; `nil` if it is not a result, or unreadable.
   static func kindIfAny(of path: String) -> String? {
     guard let bytes = try? WholeFile.read(path, maximumLength: maximumLength) else { return nil }
     return try? JSONDecoder().decode(Header.self, from: Data(bytes)).kind
@@ -37,12 +37,12 @@ enum ResultDocument {
     return try? decoder.decode(RunResult.self, from: Data(bytes))
   }
 
-  /// Complains and throws an exit code when it cannot be read or is no result of a load.
+  /// Reports an error and throws an exit code when it is unreadable or not a result of a load.
   static func read(_ path: String) throws -> RunResult {
     try read(path, kind: RunResult().kind, schema: RunResult().schema)
   }
 
-  /// The same for the books of a simulator.
+  /// The same for a ledger of a simulator.
   static func readLedger(_ path: String) throws -> Ledger {
     try read(path, kind: Ledger().kind, schema: Ledger().schema)
   }
@@ -60,7 +60,7 @@ enum ResultDocument {
 
   /// A result of a load that was read already.
   ///
-  /// - Parameter name: what it is called in messages.
+  /// - Parameter name: its name in messages.
   static func result(in data: Data, _ name: String) throws -> RunResult {
     try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
   }
@@ -80,7 +80,7 @@ enum ResultDocument {
     do {
       return .document(kind: try decoder.decode(Header.self, from: data).kind)
     } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
-      return .unreadable(reason: "is cut or damaged: it is not JSON")
+      return .unreadable(reason: "is truncated or damaged: not JSON")
     } catch {
       return .foreign
     }
@@ -96,7 +96,7 @@ enum ResultDocument {
         throw ExitStatus.damaged
       }
       guard (oldest...schema).contains(header.schema) else {
-        complain("\(path): has schema \(header.schema); this apnscope knows schema \(schema)")
+        complain("\(path): unsupported schema \(header.schema); this apnscope reads schema \(schema)")
         throw ExitStatus.damaged
       }
       return try decoder.decode(Document.self, from: data)
@@ -122,10 +122,10 @@ enum ResultDocument {
       return try decode(decoder)
     } catch let error as DecodingError {
       if let kind = FileKind(beginning: FileKind.beginning(of: path)) {
-        complain("\(path): \(kind.advice); it is no \(what.dropFirst(2))")
+        complain("\(path): \(kind.advice); expected \(what)")
         throw ExitStatus.damaged
       }
-      complain("\(path): is no \(what.dropFirst(2)): \(reason(of: error))")
+      complain("\(path): is not \(what): \(reason(of: error))")
       throw ExitStatus.damaged
     }
   }
@@ -136,11 +136,11 @@ enum ResultDocument {
         .joined(separator: ".")
     }
     switch error {
-    case .keyNotFound(let key, let context): return "'\(place(context, key))' is missing"
+    case .keyNotFound(let key, let context): return "missing field '\(place(context, key))'"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      return context.codingPath.isEmpty ? "it is no object" : "'\(place(context))' is of another type"
+      return context.codingPath.isEmpty ? "not an object" : "wrong type of value for '\(place(context))'"
     case .dataCorrupted(let context):
-      return context.codingPath.isEmpty ? "it is not JSON" : "'\(place(context))': \(context.debugDescription)"
+      return context.codingPath.isEmpty ? "not JSON" : "'\(place(context))': \(context.debugDescription)"
     @unknown default: return "\(error)"
     }
   }

@@ -4,7 +4,7 @@ import Measurement
 struct ThresholdArgument {
   var threshold: Threshold
 
-  /// For `@Option(transform:)`: what is wrong with it is said.
+  /// For `@Option(transform:)`, which reports the error.
   @Sendable static func parse(_ text: String) throws -> ThresholdArgument {
     do {
       return ThresholdArgument(threshold: try Threshold(text))
@@ -21,7 +21,7 @@ struct ResultOptions: ParsableArguments {
     help: ArgumentHelp("Write the result to this file, as one JSON document.", valueName: "file"), completion: .file())
   var output: String?
 
-  @Option(help: "What standard output gets: text (a summary) or json (the result).")
+  @Option(help: "Format of standard output: text (a summary) or json (the result).")
   var format = Format.text
 
   @Option(
@@ -33,19 +33,19 @@ struct ResultOptions: ParsableArguments {
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Exit with 99 unless this holds, as 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; a name that is none lists all; times need their unit. Several may follow, each an argument of its own, and it is repeatable. With --segment, 'apnscope merge' judges it.",
+      "Exit with 99 unless this holds, e.g. 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; an unknown name lists all metrics; times need a unit. Takes several arguments; repeatable. With --segment, 'apnscope merge' evaluates it.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 
   @Option(
     help: ArgumentHelp(
-      "Most spans of connections' lives (handshake, up, back-off) that the result tells of; more are counted.",
+      "Maximum number of connection spans (handshake, up, back-off) in the result; further ones are counted.",
       valueName: "count", default: Count(10_000)), transform: Count.parse)
   var timeline = Count(10_000)
 
   @Option(
     help: ArgumentHelp(
-      "Show the counts to Prometheus at http://HOST:PORT/metrics while it runs; port 0 picks a free one.",
+      "Serve the counts to Prometheus at http://HOST:PORT/metrics during the run; port 0 picks a free one.",
       valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 

@@ -8,7 +8,7 @@ import TLSTransport
 struct TargetOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where the gateway listens; the port is 2195 unless it is given.", valueName: "host:port",
+      "Address of the gateway. Default port: 2195.", valueName: "host:port",
       default: standardGateway), transform: GatewayArgument.parse)
   var gateway = standardGateway
 
@@ -21,7 +21,7 @@ struct TargetOptions: ParsableArguments {
   var identity: String?
 
   @Option(
-    help: ArgumentHelp("The private key, when it is not in the certificate's PEM file.", valueName: "file"),
+    help: ArgumentHelp("The private key, if it is not in the certificate's PEM file.", valueName: "file"),
     completion: .file())
   var key: String?
 
@@ -31,45 +31,47 @@ struct TargetOptions: ParsableArguments {
   var passPhraseFile: String?
 
   @Option(
-    help: ArgumentHelp("Which of the directory's topics to push to, when it has several.", valueName: "topic"))
+    help: ArgumentHelp("Topic to push to, if the directory has several.", valueName: "topic"))
   var topic: String?
 
   @Option(
     help: ArgumentHelp(
-      "Certificates that the gateway's must lead to. Default: the directory's, or else the system's.", valueName: "file"
+      "Authorities to trust for the gateway's certificate. Default: the directory's, or else the system's.",
+      valueName: "file"
     ),
     completion: .file())
   var ca: String?
 
-  @Flag(help: "Take any certificate of the gateway.")
+  @Flag(help: "Accept any certificate of the gateway.")
   var noVerify = false
 
   @Flag(help: "Plain TCP without TLS.")
   var plain = false
 
-  @Flag(help: "Send to another machine than this one.")
+  @Flag(help: "Allow sending to another machine than this one.")
   var allowRemote = false
 
   @Option(
     help: ArgumentHelp(
-      "TLS versions: one, or a range as 1.0..1.2.", valueName: "versions", default: TLSVersionRange(.tls12 ... .tls12)),
+      "TLS versions: one, or a range, e.g. 1.0..1.2.", valueName: "versions",
+      default: TLSVersionRange(.tls12 ... .tls12)),
     transform: TLSVersionRange.parse)
   var tls = TLSVersionRange(.tls12 ... .tls12)
 
   @Option(
-    help: ArgumentHelp("Cipher suites up to TLS 1.2, as OpenSSL's cipher list.", valueName: "list"))
+    help: ArgumentHelp("Cipher suites up to TLS 1.2, as an OpenSSL cipher list.", valueName: "list"))
   var ciphers: String?
 
   @Option(
     name: .customLong("tls13-suites"), help: ArgumentHelp("Cipher suites of TLS 1.3.", valueName: "list"))
   var tls13Suites: String?
 
-  @Option(help: ArgumentHelp("Resume sessions when a connection is made again.", valueName: "on|off"))
+  @Option(help: ArgumentHelp("Resume TLS sessions when a connection is reopened.", valueName: "on|off"))
   var resume = Switch.on
 
   @Option(
     help: ArgumentHelp(
-      "Append the secrets of all connections to this file (NSS key log). A new one is readable by its owner only; one that was there keeps its mode.",
+      "Append the secrets of all connections to this file (NSS key log). A new file is readable by the owner only; an existing file keeps its mode.",
       valueName: "file"), completion: .file())
   var keylog: String?
 
@@ -94,10 +96,9 @@ struct TargetOptions: ParsableArguments {
     if let literal = GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port) { try judge(literal) }
   }
 
-  /// Looks the gateway's name up, once: what is judged here is what is connected to.
+  /// Resolves the gateway's name once: the addresses checked here are those connected to.
   ///
-  /// Throws when an address is not this machine's and none other is allowed; complains and throws an exit code when there
-  /// is none.
+  /// Throws when an address is remote and not allowed; reports an error and throws an exit code when there is none.
   func lookUp(for plan: inout LoadPlan) throws {
     let gateway = plan.gateway
     do {
@@ -134,7 +135,7 @@ struct TargetOptions: ParsableArguments {
       let way =
         Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
       complain(error.message + way)
-      // What is read, as the log is open already.
+      // `.file`: an input file, because the key log is open already.
       throw error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
     }
   }
@@ -171,7 +172,7 @@ struct TargetOptions: ParsableArguments {
     let topics = try directory.topics()
     if let topic {
       guard topics.contains(topic) else {
-        let others = topics.isEmpty ? "no provider's at all" : topics.joined(separator: ", ")
+        let others = topics.isEmpty ? "no provider certificates" : topics.joined(separator: ", ")
         throw ValidationError("\(path) holds no certificate of topic '\(topic)'; it has \(others).")
       }
       return try directory.provider(topic: topic)

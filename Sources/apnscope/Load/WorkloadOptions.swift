@@ -4,15 +4,16 @@ import LoadTest
 struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "What all notifications are made from; the same seed makes the same stream. Default: 1.", valueName: "number"))
+      "Seed of the stream; the same seed gives the same stream. Default: 1.", valueName: "number"))
   var seed: UInt64?
 
   @Option(
-    help: ArgumentHelp("Commands: 0, 1 or 2, or a mix as 0=1,2=9. Default: 2.", valueName: "mix"),
+    help: ArgumentHelp("Commands: 0, 1 or 2, or a mix, e.g. 0=1,2=9. Default: 2.", valueName: "mix"),
     transform: MixArgument.parse)
   var command: MixArgument?
 
-  @Option(help: ArgumentHelp("Different device tokens. Default: 1M.", valueName: "count"), transform: Count.parse)
+  @Option(
+    help: ArgumentHelp("Number of different device tokens. Default: 1M.", valueName: "count"), transform: Count.parse)
   var tokens: Count?
 
   @Option(
@@ -21,30 +22,30 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Sizes of payloads: a size as 200 or 2KB, a range as 100..2KB, or a mix as 100..200=9,2000=1. Default: 100..200.",
+      "Sizes of payloads: a size, e.g. 200 or 2KB, a range, e.g. 100..2KB, or a mix, e.g. 100..200=9,2000=1. Default: 100..200.",
       valueName: "bytes"), transform: MixArgument.parse)
   var payload: MixArgument?
 
   @Option(
     help: ArgumentHelp(
-      "Sizes of payloads as often as they occur in the records of 'apnscope decode', or - for standard input.",
+      "Draw payload sizes from those in records of 'apnscope decode'; - for standard input.",
       valueName: "records.jsonl"), completion: .file(extensions: ["jsonl"]))
   var payloadFrom: String?
 
   @Option(
     help: ArgumentHelp(
-      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run; all else is sent as it is.",
+      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run; the rest is sent unchanged.",
       valueName: "text"))
   var payloadTemplate: String?
 
   @Option(
-    help: ArgumentHelp("Priorities: 10, 5 or none, or a mix as 10=9,5=1. Default: 10.", valueName: "mix"),
+    help: ArgumentHelp("Priorities: 10, 5 or none, or a mix, e.g. 10=9,5=1. Default: 10.", valueName: "mix"),
     transform: MixArgument.parse)
   var priority: MixArgument?
 
   @Option(
     help: ArgumentHelp(
-      "Expirations: UNIX seconds, +1h for so long after the start of the run, or none, or a mix. Default: 2147483647.",
+      "Expirations: UNIX seconds, +1h for an hour after the start of the run, or none, or a mix. Default: 2147483647.",
       valueName: "mix"),
     transform: MixArgument.parse)
   var expiration: MixArgument?
@@ -57,7 +58,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Send one part of the stream, as 2/4, so that machines share a load: every 4th notification, from the 2nd. Rates and counts are this part's own. Up to 1000000 parts.",
+      "Send one part of the stream, so that machines share a load: 2/4 is every 4th notification, from the 2nd. Rates and counts are those of this part. Up to 1000000 parts.",
       valueName: "part"), transform: SegmentArgument.parse)
   var segment: SegmentArgument?
 
@@ -94,7 +95,7 @@ struct WorkloadOptions: ParsableArguments {
     }
     if let payload {
       plan.workload.payload = .sizes(
-        try read(payload, "payload", "sizes as 100, 2KB or 100..2KB") { ByteRange(argument: $0)?.bytes })
+        try read(payload, "payload", "sizes, e.g. 100, 2KB or 100..2KB") { ByteRange(argument: $0)?.bytes })
     }
     if let payloadFrom, let mix = try PayloadSizes(contentsOf: payloadFrom).mix { plan.workload.payload = .sizes(mix) }
     if let payloadTemplate { plan.workload.payload = .template(payloadTemplate) }
@@ -105,7 +106,7 @@ struct WorkloadOptions: ParsableArguments {
     }
     if let expiration {
       plan.workload.expirations = try read(
-        expiration, "expiration", "UNIX seconds, +1h for so long after the start of the run (up to +100d), or none",
+        expiration, "expiration", "UNIX seconds, +1h for an hour after the start of the run (up to +100d), or none",
         Self.expiration)
     }
     if let faults { plan.workload.faults = try shares(faults) }
@@ -135,11 +136,11 @@ struct WorkloadOptions: ParsableArguments {
       guard let fault = WorkloadPlan.Fault(rawValue: name) else {
         let names = WorkloadPlan.Fault.allCases.map(\.rawValue)
         let hint =
-          nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
-        throw ValidationError("--faults: there is no fault '\(name)'. \(hint)")
+          nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
+        throw ValidationError("--faults: unknown fault '\(name)'. \(hint)")
       }
       guard let share else {
-        throw ValidationError("--faults takes the share of notifications that have the fault, as \(name)=1e-4.")
+        throw ValidationError("--faults takes the share of notifications with the fault, e.g. \(name)=1e-4.")
       }
       shares[fault] = share
     }

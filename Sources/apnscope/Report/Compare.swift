@@ -8,23 +8,23 @@ struct Compare: ParsableCommand {
     abstract: "Tell whether two sets of runs differ by more than chance.",
     usage: "apnscope compare [--figure <name> …] [--format <format>] <a> … -- <b> …",
     discussion: """
-      Each file is what 'apnscope load --output' has written. Those before -- are side A, those behind it side B; two \
-      files alone need no --. For each figure it shows the medians of both sides and how many times A's B's is.
+      Each file is a result of 'apnscope load --output'. Those before -- are side A, those after it side B; two files alone \
+      need no --. For each figure it shows the medians of both sides and the ratio of B's to A's.
 
       Four figures are judged: \(Comparison.mainFigures.joined(separator: ", ")); --figure chooses others. p is that of \
-      the Mann-Whitney U test, how often chance alone would set the sides so far apart, and beside it p corrected by Holm \
-      for how many figures are judged. With a corrected p below 0.05 and medians that differ by more than 15 % it says \
-      better or worse; ~ is no difference that these runs show, and "below 15 %" one that runs on one machine have for \
-      other reasons, too. It takes \(Comparison.fewestRuns) runs a side; with fewer it says ?. All other figures are \
-      shown without a verdict: if twenty were judged, one would differ by chance in every second comparison of equal runs.
+      the Mann-Whitney U test, the probability that chance alone separates the sides this far, followed by p with Holm's \
+      correction for the number of judged figures. The verdict is better or worse if the corrected p is below 0.05 and \
+      the medians differ by more than 15 %; ~ if these runs show no difference; and "below 15 %" if the difference is as \
+      small as between equal runs on one machine. A verdict takes \(Comparison.fewestRuns) runs of each side; with fewer \
+      it is ?. All other figures are shown without a verdict: of twenty judged figures, one would differ by chance in \
+      every second comparison of equal runs.
 
-      Runs of apnscope 0.1 and of later ones are not judged against each other: figures of the same name are computed in \
-      different ways.
+      Runs of apnscope 0.1 are not judged against later ones: their figures are computed differently.
 
-      What differs in the runs' machines and plans is listed. What is compared should stand there, and nothing else; it \
-      warns when host, kernel, OpenSSL, or the load itself are not the same.
+      Differences between the machines and plans of the runs are listed; there should be only the intended one. A warning \
+      is shown when host, kernel, OpenSSL, or the load itself differ.
 
-      Run the sides in turn (A B B A …), so that what changes on the machine meets both:
+      Alternate the sides (A B B A …), so that changes of the machine affect both:
         for i in 1 2 3 4 5; do
           apnscope load --identity ids --for 10s --batch 1 --output a$i.json
           apnscope load --identity ids --for 10s --output b$i.json
@@ -38,7 +38,7 @@ struct Compare: ParsableCommand {
         apnscope compare --format json a?.json -- b?.json |
           jq '.figures[] | select(.judgement == "worse")'
 
-      Exit codes: 0 done, whatever differs; 64 usage; 65 a file is no result of a load, or of another schema; 66 cannot \
+      Exit codes: 0 done, whatever differs; 64 usage; 65 a file is not a result of a load, or has another schema; 66 cannot \
       open a file; 74 cannot write.
       """)
 
@@ -49,12 +49,12 @@ struct Compare: ParsableCommand {
     completion: .file(extensions: ["json"]))
   var results: [String] = []
 
-  @Option(help: "What standard output gets: text (a table) or json.")
+  @Option(help: "Format of standard output: text (a table) or json.")
   var format = ResultOptions.Format.text
 
   @Option(
     name: .customLong("figure"),
-    help: ArgumentHelp("Judge this figure; may be repeated. Without it, the four main ones.", valueName: "name"),
+    help: ArgumentHelp("Judge this figure; repeatable. Default: the four main ones.", valueName: "name"),
     completion: .list(RunFigure.all.map(\.name)))
   var figures: [String] = []
 
@@ -76,8 +76,8 @@ struct Compare: ParsableCommand {
       return ([first[0]], [first[1]])
     }
     let second = Array(results[(border + 1)...])
-    if first.isEmpty { throw ValidationError("There is no result before --.") }
-    if second.isEmpty { throw ValidationError("There is no result behind --.") }
+    if first.isEmpty { throw ValidationError("Missing results before --.") }
+    if second.isEmpty { throw ValidationError("Missing results after --.") }
     return (first, second)
   }
 

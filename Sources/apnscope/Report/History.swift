@@ -8,17 +8,16 @@ struct History: ParsableCommand {
     abstract: "List the runs in a history, and draw a figure over them.",
     usage: "apnscope history [<options>] <file>",
     discussion: """
-      'apnscope load --history runs.sqlite' and 'apnscope capacity --history runs.sqlite' append what they have measured. \
-      This lists the runs, the newest last, with their main figures; with --figure one figure alone, how it compares with \
-      the median of those shown, and as a line of bars. --output draws it: a file that ends in .svg gets the chart, one in \
-      .html a page with the chart and the runs.
+      'apnscope load --history runs.sqlite' and 'apnscope capacity --history runs.sqlite' append their results. This lists \
+      the runs, the newest last, with their main figures; with --figure a single figure, its ratio to the median of those \
+      shown, and a line of bars. --output draws it: as a chart (.svg), or as a page with the chart and the runs (.html).
 
       The file is an SQLite database with one table, run: a row for each run, its figures as columns (times in \
       microseconds), and the whole result as JSON in the column document. --show prints that, for 'apnscope report' and \
-      'apnscope compare'. A history is never changed by looking at it.
+      'apnscope compare'. Listing never changes a history.
 
-      Runs of apnscope 0.1 are marked "old measure": figures of the same name are computed in another way since, so \
-      beside later runs they are in no median.
+      Runs of apnscope 0.1 are marked "old measure": their figures are computed differently, so medians with later runs \
+      exclude them.
 
       Figures: \(RunHistory.figureNames.joined(separator: ", ")).
 
@@ -38,21 +37,22 @@ struct History: ParsableCommand {
   var file: String
 
   @Option(
-    help: ArgumentHelp("Only this figure, and drawn.", valueName: "name"), completion: .list(RunHistory.figureNames))
+    help: ArgumentHelp("Show only this figure, with bars.", valueName: "name"),
+    completion: .list(RunHistory.figureNames))
   var figure: String?
 
-  @Option(help: ArgumentHelp("Only so many of the newest runs.", valueName: "count"))
+  @Option(help: ArgumentHelp("Show only this many of the newest runs.", valueName: "count"))
   var last: Int?
 
-  @Option(help: "Only runs of this kind: load or capacity.")
+  @Option(help: "Show only runs of this kind: load or capacity.")
   var kind: Kind?
 
   @Option(
-    help: ArgumentHelp("Draw the figure to this file, which ends in .svg or .html.", valueName: "file"),
+    help: ArgumentHelp("Draw the figure to this file, ending in .svg or .html.", valueName: "file"),
     completion: .file(extensions: ["svg", "html"]))
   var output: String?
 
-  @Option(help: ArgumentHelp("Print the document of this run, and nothing else.", valueName: "run"))
+  @Option(help: ArgumentHelp("Print only the document of this run.", valueName: "run"))
   var show: Int?
 
   enum Kind: String, CaseIterable, ExpressibleByArgument { case load, capacity }
@@ -63,12 +63,12 @@ struct History: ParsableCommand {
     if let output {
       guard figure != nil else { throw ValidationError("--output needs --figure.") }
       guard output.hasSuffix(".svg") || output.hasSuffix(".html") else {
-        throw ValidationError("--output takes a file that ends in .svg or .html.")
+        throw ValidationError("--output takes a file ending in .svg or .html.")
       }
     }
     try refuseConflicts(reading: [file], writing: [("--output", output), FilesInUse.standardOutput])
     if show != nil, figure != nil || last != nil || kind != nil {
-      throw ValidationError("--show stands alone.")
+      throw ValidationError("--show cannot be combined with other options.")
     }
   }
 
@@ -77,17 +77,17 @@ struct History: ParsableCommand {
       do {
         try list(try RunHistory(reading: file))
       } catch let error as HistoryError where error.kind == .notAHistory {
-        // An SQLite file of another program is told by SQLite.
+        // SQLite recognises files of other programs.
         guard let kind = FileKind(ofFile: file, beginning: FileKind.beginning(of: file)), kind != .history else {
           throw error
         }
-        complain("\(file): \(kind.advice); it is no history")
+        complain("\(file): \(kind.advice); expected a history")
         throw ExitStatus.damaged
       }
     }
   }
 
-  /// Opens a history to append to; `nil` when there is no path.
+  /// Opens a history to append to; `nil` without a path.
   static func appending(to path: String?) throws -> RunHistory? {
     try complaining { try path.map { try RunHistory(appendingTo: $0) } }
   }
@@ -143,10 +143,10 @@ struct History: ParsableCommand {
   }
 }
 
-/// Throws a usage error with a hint when there is no such figure.
+/// Throws a usage error with a hint for an unknown figure.
 func checkFigure(_ figure: String, of names: [String]) throws {
   guard !names.contains(figure) else { return }
   let hint =
-    nearest(figure, of: names).map { "Did you mean '\($0)'?" } ?? "There are \(names.joined(separator: ", "))."
-  throw ValidationError("There is no figure '\(figure)'. \(hint)")
+    nearest(figure, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
+  throw ValidationError("Unknown figure '\(figure)'. \(hint)")
 }

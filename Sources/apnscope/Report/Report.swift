@@ -5,42 +5,40 @@ import Reporting
 
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Make a report of a result or a trace: one HTML page, and the same as Markdown.",
+    abstract: "Create a report of a result or a trace: one HTML page, and the same as Markdown.",
     usage: "apnscope report [<options>] <file> --output <folder>",
     discussion: """
-      Writes into a folder: report.html, one page that needs no network, no script and no other file, light or dark as \
-      its reader's system is, and fit for a phone and for paper; report.md with chart-1.svg, chart-2.svg … beside it, for \
-      a Git host; and copies of what they were made from (run.json, ledger.json, baseline.json, capacity.json), so that \
-      they can be made again. The page ends with the command line that made it. The folder is made if it is not there; \
-      pages, charts and copies of an earlier report in it are replaced, but copies that this one does not have stay, with \
-      a warning: they may be originals.
+      Writes into a folder: report.html, a self-contained page without scripts, light or dark like the reader's system, for \
+      screens, phones and paper; report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
+      (run.json, ledger.json, baseline.json, capacity.json), so that the report can be created again. The page ends with \
+      the command line that created it. The folder is created if it does not exist; pages, charts and copies of an \
+      earlier report are replaced, but copies that this report does not have stay, with a warning: they may be originals.
 
-      A load run ('apnscope load --output' or 'apnscope merge --output') becomes: the verdict (what was asked, what came \
-      of it, what limited it, thresholds, invariants), what it says about capacity with intervals within this run, the \
-      set-up, its phases, throughput and send lag over time, errors and what each of them cost, the lives of the \
-      connections, batching, processor and memory, and warnings.
+      A load run ('apnscope load --output' or 'apnscope merge --output') shows: the verdict (the request, the outcome, the \
+      limiting factor, thresholds, invariants), estimates of capacity with intervals within this run, the set-up, phases, \
+      throughput and send lag over time, errors and their cost, connections over time, batching, processor and memory, \
+      and warnings.
 
-      What 'apnscope capacity' has found becomes: the answer, the trials of the search, the laws over connections, errors \
-      and batches with their checks, and every trial.
+      A result of 'apnscope capacity' shows: the answer, the trials of the search, the laws over connections, errors and \
+      batches with their checks, and every trial.
 
-      A trace becomes: what is worth a look, who sent what and when, the lives of the connections, every error response \
-      with what was discarded after it and whether that was sent again, reconnects by their cause, batching, payload \
-      sizes, device tokens, the mix of commands, priorities and expirations, feedback, and what is missing. The file is \
-      a capture or dump, decoded as 'apnscope inspect' does it and with the same options; or the records of 'apnscope \
-      decode --format jsonl', which make the same page and need no keys. Its content says what it is, not its name. A \
-      line of records that cannot be read is named with its number, and the rest is used. Memory does not grow with the \
-      file; it is not copied into the folder. '-' is standard input; what comes through a pipe is kept in an unnamed file \
-      of the folder meanwhile, or of the one that it will be made in.
+      A trace shows: findings, the senders and their traffic over time, connections over time, every error response with the \
+      notifications discarded after it and whether they were resent, reconnects by cause, batching, payload sizes, device \
+      tokens, commands, priorities and expirations, feedback, and missing data. The file is a capture or dump, decoded as \
+      by 'apnscope inspect' and with the same options; or records of 'apnscope decode --format jsonl', which give the same \
+      page and need no keys. Its kind is recognised by content, not by name. Unreadable lines of records are reported by \
+      number and skipped. Memory does not grow with the file; it is not copied into the folder. '-' is standard input; \
+      input from a pipe is spooled to an unnamed file in the folder, or its parent.
 
-      Options select records of a trace as those of 'decode' do, which also reads --from and --to; the page then says that \
-      its figures are of these records.
+      Options select records of a trace as for 'decode', also when it is given as records; the page then states that its \
+      figures are of a selection.
 
-      With --ledger, the books that 'apnscope simulate --ledger' has kept of the same run are set beside those of the \
-      load, line by line. With --baseline, the figures of an earlier run are set beside those of this one, with ratios, and \
-      settings that differ are listed. Nothing is called better or worse: one run a side tells no difference from chance; \
-      'apnscope compare' judges \(Comparison.fewestRuns) of each.
+      With --ledger, the report compares the books of 'apnscope simulate --ledger' with those of the load, line by line. With \
+      --baseline, it shows the figures of an earlier run beside those of this one, with ratios, and lists settings that \
+      differ. It calls nothing better or worse: one run of each cannot separate a difference from chance; 'apnscope \
+      compare' judges \(Comparison.fewestRuns) of each.
 
-      It measures nothing and changes no number. Percentiles are those of all values, from the histograms of the result.
+      All figures are those of the result. Percentiles are of all values, from its histograms.
 
       Examples:
         apnscope report run.json --output nightly/
@@ -51,10 +49,9 @@ struct Report: ParsableCommand {
         apnscope report monday.jsonl --rows 200 --output monday/
         apnscope decode monday.pcapng | apnscope report - --output monday/
 
-      Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is none of the kinds above, \
-      or of another schema, some of its records cannot be read (the report is of the others), or --strict found damage \
-      or nothing (the report is written); 66 cannot open a file; 70 the books of both sides do not agree (the report is \
-      written); 74 cannot read or write; 130 interrupted (the report is of what was read).
+      Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is of another kind or \
+      schema, some of its records cannot be read (the report has the others), or --strict found damage or nothing (the \
+      report is written); 66 cannot open a file; 70 the books of both sides disagree (the report is written); 74 cannot read or write; 130 interrupted (the report has the part that was read).
       """)
 
   @Argument(
@@ -65,7 +62,7 @@ struct Report: ParsableCommand {
   var input: String
 
   @Option(
-    help: ArgumentHelp("The gateway's books of the same run, of 'apnscope simulate --ledger'.", valueName: "file"),
+    help: ArgumentHelp("The gateway's ledger of the same run ('apnscope simulate --ledger').", valueName: "file"),
     completion: .file(extensions: ["json"]))
   var ledger: String?
 
@@ -80,18 +77,18 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
 
-  @OptionGroup(title: "Which records of traces") var which: RecordSelectionOptions
+  @OptionGroup(title: "Selection of a trace's records") var which: RecordSelectionOptions
 
-  @OptionGroup(title: "What is kept of traces") var tallies: TallyLimitOptions
+  @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
 
-  @OptionGroup(title: "What is read") var selection: SelectionOptions
+  @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
   func validate() throws {
-    if output.isEmpty { throw ValidationError("--output needs the name of a folder.") }
+    if output.isEmpty { throw ValidationError("--output takes the name of a folder.") }
   }
 
   /// - Parameter path: of the input.
@@ -104,16 +101,16 @@ struct Report: ParsableCommand {
   func run() throws {
     let path = try inputPath()
     guard Interrupt.take() else { return try report(path) }
-    // The rest of the input is missing; what is wrong with it, or told by it, comes from that.
+    // The rest of the input is missing; its other warnings are a consequence.
     if try ReportInput.isEmpty(path) { throw ExitStatus.interrupted }
     do { try complaining { try report(path) } } catch is ExitCode {}
     throw ExitStatus.interrupted
   }
 
-  /// The path of the input; `-` is standard input. What comes through a pipe is kept in the report's folder; one that is
-  /// not there is not made, for the input may be no good: it is then kept in the nearest that it would be in.
+  /// The path of the input; `-` is standard input. Input from a pipe is spooled to the report's folder; a missing
+  /// folder is not created, because the input may be invalid: the nearest existing parent is used.
   ///
-  /// Ctrl-C ends what comes through a pipe: what has come by then is the input.
+  /// Ctrl-C ends reading a pipe: the bytes read by then are the input.
   private func inputPath() throws -> String {
     guard input == "-" else { return input }
     if !StandardInput.isWholeFile {
@@ -127,7 +124,7 @@ struct Report: ParsableCommand {
     try checkFiles(path)
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
-      throw ValidationError("--ledger and --baseline are for results of a load; \(input) is none.")
+      throw ValidationError("--ledger and --baseline need a result of 'apnscope load'; \(input) is not one.")
     }
     if kind != .records && kind != .recording, !which.selection.isEmpty {
       throw ValidationError("--from, --token and the like select records of a trace; \(input) is none.")
@@ -137,7 +134,7 @@ struct Report: ParsableCommand {
     case .capacity: try reportCapacity(path)
     case .ledger:
       complain(
-        "\(input): is a ledger of 'apnscope simulate'; give it beside the load's result: apnscope report run.json --ledger \(input) --output \(output)"
+        "\(input): is a ledger of 'apnscope simulate'; give it with the result of the load: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
     case .records: try reportTrace(try TraceReading(records: path, trace, tallies, which.selection, decoding.limits))
@@ -161,14 +158,15 @@ struct Report: ParsableCommand {
     if let baseline { inputs.append(("baseline.json", baseline)) }
     try ReportFolder(output).write(report.page, copying: inputs)
     if report.booksAgree == false {
-      complain("\(output): the books of both sides do not agree; the report says in which lines")
+      complain("\(output): the books of both sides disagree; the report marks the lines")
       throw ExitStatus.brokenBooks
     }
   }
 
   private func reportCapacity(_ path: String) throws {
     if ledger != nil || baseline != nil {
-      throw ValidationError("--ledger and --baseline are for results of a load; \(input) is one of 'capacity'.")
+      throw ValidationError(
+        "--ledger and --baseline need a result of 'apnscope load'; \(input) is a result of 'capacity'.")
     }
     let document = try ResultDocument.readCapacity(path)
     try ReportFolder(output).write(

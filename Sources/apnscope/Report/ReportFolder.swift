@@ -10,7 +10,7 @@ struct ReportFolder {
   /// Makes the folder, and those that it is in.
   init(_ path: String) throws(FileFailure) { folder = try OutputFolder(path) }
 
-  /// What a report writes there, and an earlier one may have written: copies of what it was made from aside.
+  /// The files of a report, including an earlier one, without copies of its inputs.
   static func pages(in folder: String) -> [String] {
     let folder = folder.hasSuffix("/") ? folder : folder + "/"
     var charts: [String] = []
@@ -22,7 +22,7 @@ struct ReportFolder {
 
   /// Writes `report.html`, `report.md` and its charts, and copies of files; says the names of the first two.
   ///
-  /// - Parameter files: names in the folder, and what is copied to them.
+  /// - Parameter files: names in the folder, and the files copied to them.
   func write(_ page: Page, copying files: [(name: String, from: String)]) throws {
     // Read before anything is written: they may be in this folder. One that is its own copy is left alone.
     let copies = try files.filter { !FilesInUse.isSame($0.from, folder.path + $0.name) }.map { file in
@@ -40,17 +40,19 @@ struct ReportFolder {
     try standard.check()
   }
 
-  /// Says which copies in the folder are not of this report. They stay: what was measured may be nowhere else.
+  /// Warns about copies in the folder that are not inputs of this report. They stay: they may be the only copy of a
+  /// measurement.
   private func nameStrangers(except own: [String]) {
     let copies = ["run.json", "ledger.json", "baseline.json", "capacity.json"]
     let strangers = copies.filter { !own.contains($0) && Paths.exists(folder.path + $0) }
     guard !strangers.isEmpty else { return }
     complain(
-      "\(folder.path): the report is not made from these files in it, which stay: \(strangers.joined(separator: ", "))")
+      "\(folder.path): these files in the folder are not inputs of the report and stay: \(strangers.joined(separator: ", "))"
+    )
   }
 
-  /// Writes the page in both forms, and documents beside it. An earlier report stays as it was when there is no room for
-  /// all of them.
+  /// Writes the page in both forms, and the documents. An earlier report stays unchanged unless there is space for all
+  /// of them.
   func write(_ page: Page, _ documents: [(name: String, bytes: [UInt8])]) throws(FileFailure) {
     let markdown = page.markdown()
     try folder.write(

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Bytes
 
-/// What a file is that a report is to be made of; its content says, not its name.
+/// The kind of the input of a report, recognised by content, not by name.
 enum ReportInput: String {
   case load = "a result of a load"
   case ledger = "a ledger"
   case capacity = "a result of a search for a capacity"
   case records = "a file of records"
-  /// Anything that is no JSON; who reads it says if it is none.
-  case recording = "no result but perhaps a recording"
+  /// Anything other than JSON; reading it reports errors.
+  case recording = "not a result, perhaps a recording"
 
   /// Complains and throws an exit code when the file cannot be read or is of no kind that is known.
   static func kind(of path: String) throws -> ReportInput {
@@ -28,7 +28,7 @@ enum ReportInput: String {
     case "simulate": return .ledger
     case "capacity": return .capacity
     case let kind:
-      complain("\(path): is a result of '\(kind)', and there is no report of such")
+      complain("\(path): is a result of '\(kind)', which has no report")
       throw ExitStatus.damaged
     }
   }

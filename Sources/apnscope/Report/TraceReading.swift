@@ -7,28 +7,28 @@ import Measurement
 import Reporting
 
 struct TraceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Connections, error responses and the like that a table lists.", valueName: "count"))
+  @Option(help: ArgumentHelp("Rows of each table.", valueName: "count"))
   var rows = 50
 
   @Flag(
     help:
-      "Exit with 65 when anything of a trace was missing, malformed or not decrypted, or nothing was read; the report is written."
+      "Exit with 65 when anything of a trace is missing, malformed or not decrypted, or nothing was read; the report is written."
   )
   var strict = false
 
   @Option(
     help: ArgumentHelp(
-      "Connections whose notifications over time are kept apart; those of further ones are 'others'.",
+      "Connections with separate series over time; further ones are summed as 'others'.",
       valueName: "count"))
   var maxTimelines = TraceInspection.Limits().timelines
 
   @Option(
     help: ArgumentHelp(
-      "Distinct device tokens that are counted one by one; of more, a sample is. Also those of the feedback service that are remembered.",
+      "Distinct device tokens to count exactly; above, a sample is counted. Also the number of remembered feedback tokens.",
       valueName: "count"))
   var maxTokens = TraceInspection.Limits().tokens
 
-  @Option(help: ArgumentHelp("Lines of records that cannot be read and are named one by one.", valueName: "count"))
+  @Option(help: ArgumentHelp("Unreadable lines of records to report one by one.", valueName: "count"))
   var maxComplaints = 20
 
   func validate() throws {
@@ -51,7 +51,7 @@ struct TraceOptions: ParsableArguments {
 /// A trace that was read, from records or from a recording.
 struct TraceReading {
   let report: TraceReport
-  /// What the shell is told.
+  /// The exit status.
   let code: ExitCode
 
   /// Decodes a recording, as `inspect` does. Throws an exit code when nothing of it could be read.
@@ -70,8 +70,7 @@ struct TraceReading {
     self.report = report
   }
 
-  /// Reads the records of `apnscope decode`. A line that is none is complained about, and the others are read all the
-  /// same.
+  /// Reads the records of `apnscope decode`. Invalid lines are reported and skipped.
   init(
     records path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ selection: RecordSelection,
     _ limits: LimitOptions
@@ -83,7 +82,7 @@ struct TraceReading {
     readerLimits.fateRanges = limits.maxFateRanges
     var facts = RecordingFacts(for: selection, maximumRanges: limits.maxFateRanges)
     if selection.needsFacts {
-      // What is wrong with the file is told when it is read again.
+      // Errors are reported in the last pass.
       var pass = try RecordsPass(path, readerLimits)
       try pass.read(into: &facts) { _, _ in }
       pass.reader.finish(into: &facts)
@@ -95,12 +94,12 @@ struct TraceReading {
         refused += 1
         if refused <= options.maxComplaints { complain("\(lines.failure(error))") }
       }
-      if let cut = pass.cut { complain("\(cut); nothing is read from here on") }
+      if let cut = pass.cut { complain("\(cut); the rest is not read") }
       if refused > options.maxComplaints {
         complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
       }
       guard pass.reader.records > 0 else {
-        complain("\(path): holds no record of 'apnscope decode' that can be read")
+        complain("\(path): contains no readable record of 'apnscope decode'")
         throw ExitStatus.damaged
       }
       pass.reader.finish(into: &sink)
@@ -114,25 +113,25 @@ struct TraceReading {
       try read(into: &selected)
       sink = selected.sink as? TraceInspection ?? sink
       if selected.isCut || facts.isCut {
-        complain("more is selected than can be remembered, so that some of it is missing (--max-fate-ranges)")
+        complain("some selected records are missing: the limit of --max-fate-ranges is reached")
       }
       if pass.reader.summary.notifications > 0, !pass.reader.tellsFates {
-        complain("\(path): its records tell no fates; those of what is selected are unknown")
+        complain("\(path): contains no fates; those of selected notifications are unknown")
       }
     }
     var warnings: [String] = []
     func some(_ count: Int) -> String { count == 1 ? "1 line" : "\(grouped(count)) lines" }
     if refused > 0 {
-      warnings.append("\(some(refused)) of the records could not be read and \(refused == 1 ? "is" : "are") left out.")
+      warnings.append("\(some(refused)) of the records could not be read; skipped.")
     }
     if pass.cut != nil {
-      warnings.append("The records end with a line that is too long; what is behind it was not read.")
+      warnings.append("The records end with a line that is too long; the rest was not read.")
     }
     if let missing = pass.reader.missing { warnings.append(missing) }
     if pass.reader.unknownRecords > 0 {
       let count = pass.reader.unknownRecords
       warnings.append(
-        "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of a kind that is not known, and passed over.")
+        "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of an unknown kind; skipped.")
     }
     var report = sink.finish()
     report.warnings = warnings
@@ -148,17 +147,17 @@ struct TraceReading {
   }
 }
 
-/// Reads the lines of a file of records, once to see what comes late and once more.
+/// Reads the lines of a file of records twice: first for what later records say of earlier ones.
 private struct RecordsPass: ~Copyable {
   var reader: RecordReader
   private let path: String
-  /// The line that is too long, before which reading has ended.
+  /// A line that is too long; reading ended before it.
   private(set) var cut: FileFailure?
 
   init(_ path: String, _ limits: RecordReader.Limits) throws(FileFailure) {
     self.path = path
     reader = RecordReader(limits: limits)
-    // What is wrong with the file is told in the second pass.
+    // Errors are reported in the second pass.
     var early = try RecordLines(path)
     while !Interrupt.isRequested, try early.nextIfReadable() { reader.scan(early.text) }
   }

@@ -8,13 +8,13 @@ struct AccountingOptions: ParsableArguments {
   var duration: TimeSpan?
 
   @Option(
-    help: ArgumentHelp("Write the books to this file at the end, as one JSON document.", valueName: "file"),
+    help: ArgumentHelp("Write the ledger to this file at the end, as one JSON document.", valueName: "file"),
     completion: .file())
   var ledger: String?
 
   @Option(
     help: ArgumentHelp(
-      "Append one JSON line for every connection that is accepted, refused or closed and every error response.",
+      "Append one JSON line for every connection that is accepted, refused or closed, and for every error response.",
       valueName: "file"), completion: .file())
   var log: String?
 

@@ -8,46 +8,48 @@ extension Behavior.Response.Ending: ExpressibleByArgument {}
 struct AnswerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Refuse notifications that nothing is wrong with: every=N, probability=P, prefix=HEX (whole bytes of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given). Repeatable; the first that applies decides.",
+      "Reject valid notifications: every=N, probability=P, prefix=HEX (whole bytes of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given). Repeatable; the first that applies decides.",
       valueName: "rule"), transform: RejectionSpecification.parse)
   var reject: [RejectionSpecification] = []
 
   @Option(
     help: ArgumentHelp(
-      "Wait so long before an error response, as 200ms, or drawn from a range as 100ms..800ms.", valueName: "time"),
+      "Delay of error responses, e.g. 200ms, or drawn from a range, e.g. 100ms..800ms.", valueName: "time"),
     transform: TimeSpanRange.parse)
   var responseDelay: TimeSpanRange?
 
   @Option(
     help: ArgumentHelp(
-      "Send an error response in pieces of these lengths, as 1,2,3; the last takes the rest.", valueName: "lengths"))
+      "Send an error response in pieces of these lengths, e.g. 1,2,3; the last piece has the rest.",
+      valueName: "lengths"))
   var responsePieces: String?
 
   @Option(
-    help: ArgumentHelp("Wait so long between the pieces.", valueName: "time", default: TimeSpan(.milliseconds(20))),
+    help: ArgumentHelp("Delay between the pieces.", valueName: "time", default: TimeSpan(.milliseconds(20))),
     transform: TimeSpan.parse)
   var responsePieceDelay = TimeSpan(.milliseconds(20))
 
   @Option(
     help: ArgumentHelp(
-      "Which identifier an error response carries; zero stands for a gateway that did not come to read it.",
+      "Identifier of error responses; zero simulates a gateway that did not read it.",
       valueName: "which"))
   var responseIdentifier = Behavior.Response.Identifier.right
 
   @Option(
     help: ArgumentHelp(
-      "How the gateway ends a connection: with an error response and then the close, with just the close (fin), or with a reset (rst), which also destroys what is on its way.",
+      "How the gateway ends a connection: with an error response and then the close, with just the close (fin), or with a reset (rst), which also destroys data in flight.",
       valueName: "how")
   )
   var responseEnding = Behavior.Response.Ending.response
 
   @Option(
-    help: ArgumentHelp("Shut a connection down (status 10) after so many accepted notifications.", valueName: "count"))
+    help: ArgumentHelp("Shut a connection down (status 10) after this many accepted notifications.", valueName: "count")
+  )
   var shutdownAfter: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Seed of all that is left to chance. The same connections in the same order then get the same.",
+      "Seed of all random decisions. The same connections in the same order get the same decisions.",
       valueName: "number"))
   var seed: UInt64 = 1
 
@@ -63,7 +65,7 @@ struct AnswerOptions: ParsableArguments {
     let lengths = responsePieces.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
     let valid = lengths.compactMap { $0 }.filter { (1...ErrorResponse.length).contains($0) }
     guard valid.count == lengths.count else {
-      throw ValidationError("--response-pieces takes lengths from 1 to 6 as 1,2,3, not '\(responsePieces)'.")
+      throw ValidationError("--response-pieces takes lengths from 1 to 6, e.g. 1,2,3, not '\(responsePieces)'.")
     }
     return valid
   }

@@ -4,36 +4,36 @@ import GatewaySimulator
 struct DeviceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Share of tokens whose device is offline: the latest notification for it is kept until its expiration.",
+      "Share of tokens whose device is offline: the latest notification is kept until it expires.",
       valueName: "share"), transform: Share.parse)
   var devicesOffline: Share?
 
   @Option(
     help: ArgumentHelp(
-      "Share of tokens whose app is gone: accepted, and put on the topic's feedback list.", valueName: "share"),
+      "Share of tokens whose app is uninstalled: accepted, and put on the topic's feedback list.", valueName: "share"),
     transform: Share.parse)
   var devicesUninstalled: Share?
 
   @Option(
-    help: ArgumentHelp("Share of tokens that are not this topic's: they get status 8.", valueName: "share"),
+    help: ArgumentHelp("Share of tokens that are invalid for the topic: they get status 8.", valueName: "share"),
     transform: Share.parse)
   var devicesUnknown: Share?
 
   @Option(
     help: ArgumentHelp(
-      "A list of all devices instead of shares: a token a line in hexadecimal, and behind it active (also if left out), offline, uninstalled or unknown. Tokens that are not listed are unknown.",
+      "A list of all devices instead of shares: one token per line in hexadecimal, followed by active (the default), offline, uninstalled or unknown. Tokens that are not listed are unknown.",
       valueName: "file"), completion: .file())
   var devicesFile: String?
 
   @Option(
     help: ArgumentHelp(
-      "An offline device comes online for a moment so long after the first notification was kept for it. Default: only at SIGUSR2.",
+      "How long after its first stored notification an offline device comes online for a moment. Default: only at SIGUSR2.",
       valueName: "time"), transform: TimeSpan.parse)
   var devicesOnlineAfter: TimeSpan?
 
   @Option(
     help: ArgumentHelp(
-      "Where the feedback list is kept (SQLite); it survives the process. Default: feedback.sqlite in the identity's directory, and with --plain only in memory.",
+      "SQLite file of the feedback list, which persists. Default: feedback.sqlite in the identity's directory; with --plain only in memory.",
       valueName: "file"), completion: .file())
   var feedbackList: String?
 
@@ -41,7 +41,7 @@ struct DeviceOptions: ParsableArguments {
   var feedbackRagged = false
 
   @Flag(
-    help: "Leave the close of a feedback connection to the client, as some servers do; its list is cleared then.")
+    help: "Let the client close feedback connections, as some servers do; the list is cleared then.")
   var feedbackNeverCloses = false
 
   func validate() throws {
@@ -49,7 +49,7 @@ struct DeviceOptions: ParsableArguments {
     if devicesFile != nil, !shares.isEmpty {
       throw ValidationError("--devices-file and shares of devices exclude each other.")
     }
-    if shares.reduce(0, +) > 1 { throw ValidationError("The shares of devices are more than 1 together.") }
+    if shares.reduce(0, +) > 1 { throw ValidationError("The shares of devices add up to more than 1.") }
   }
 
   func apply(to options: inout SimulatorOptions) throws {

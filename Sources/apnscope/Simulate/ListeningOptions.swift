@@ -6,28 +6,28 @@ extension Scheduling: ExpressibleByArgument {}
 struct ListeningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where the gateway listens. Port 0 picks a free one.", valueName: "host:port",
+      "Address of the gateway. Port 0 picks a free one.", valueName: "host:port",
       default: ListeningAddress(.init(host: "127.0.0.1", port: 2195))), transform: ListeningAddress.parse)
   var gateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
 
   @Option(
     help: ArgumentHelp(
-      "Where the feedback service listens.", valueName: "host:port",
+      "Address of the feedback service.", valueName: "host:port",
       default: ListeningAddress(.init(host: "127.0.0.1", port: 2196))), transform: ListeningAddress.parse)
   var feedback = ListeningAddress(.init(host: "127.0.0.1", port: 2196))
 
-  @Flag(help: "No feedback service.")
+  @Flag(help: "Do not run a feedback service.")
   var noFeedback = false
 
   @Option(
-    help: ArgumentHelp("Threads that connections are spread over. Default: one per core.", valueName: "count"))
+    help: ArgumentHelp("Threads for connections. Default: one per core.", valueName: "count"))
   var threads: Int?
 
   @Option(
     help: ArgumentHelp(
       """
-      How these threads get the processor: batch does not interrupt whoever sends on the same machine, and reads more at \
-      once; normal may do so for every record.
+      Scheduling of these threads: batch does not preempt senders on the same machine, and reads more at once; normal may \
+      preempt them for every record.
       """, valueName: "policy"))
   var scheduling = Scheduling.batch
 

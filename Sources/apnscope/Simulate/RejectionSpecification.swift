@@ -6,7 +6,7 @@ import GatewaySimulator
 /// Which notifications are refused, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`, `tokens=FILE`.
 struct RejectionSpecification: Quantity {
   static let notation =
-    "every=N, probability=P, prefix=HEX, token=HEX or tokens=FILE, and then ,status=S (1 to 255, not 10) if you like"
+    "every=N, probability=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10)"
 
   private enum Condition {
     case ready(Behavior.Rejection.Condition)

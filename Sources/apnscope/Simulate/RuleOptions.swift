@@ -6,25 +6,25 @@ enum MalformedAnswer: String, CaseIterable, ExpressibleByArgument { case respond
 struct RuleOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Longest payload; a longer one gets status 7. 256 until 2014, then 2048, 4096 for VoIP certificates.",
+      "Longest payload; longer ones get status 7. APNs had 256 until 2014, then 2048, and 4096 for VoIP certificates.",
       valueName: "bytes", default: ByteCount(2_048)), transform: ByteCount.parse)
   var payloadLimit = ByteCount(2_048)
 
   @Option(
     help: ArgumentHelp(
-      "Length of device tokens, or a range as 32..100; others get status 5.", valueName: "bytes",
+      "Length of device tokens, or a range, e.g. 32..100; others get status 5.", valueName: "bytes",
       default: NumberRange(32...32)), transform: NumberRange.parse)
   var tokenLength = NumberRange(32...32)
 
   @Flag(
     help:
-      "Accept priority 10 (which commands 0 and 1 have) for a payload with only content-available. It gets status 1 otherwise."
+      "Accept priority 10 (implied by commands 0 and 1) for a payload with only content-available. Otherwise it gets status 1."
   )
   var anyPriority = false
 
   @Option(
     help: ArgumentHelp(
-      "The answer to bytes that are no frame, and to frames whose items do not fit: a response (status 128, documented in 2018), or just the close (seen before).",
+      "The answer to bytes that are not a frame, and to frames with bad items: a response (status 128, documented in 2018), or just the close (observed earlier).",
       valueName: "answer")
   )
   var malformed = MalformedAnswer.respond

@@ -11,11 +11,11 @@ enum ClientCertificate: String, CaseIterable, ExpressibleByArgument {
 struct ServerTLSOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A directory made by 'apnscope identity': the gateway shows the certificate in it, and lets in clients whose certificate is from the same authority.",
+      "A directory of 'apnscope identity': the gateway presents its certificate, and accepts clients with a certificate of the same authority.",
       valueName: "directory"), completion: .directory)
   var identity: String?
 
-  @Flag(help: "Plain TCP without TLS. Everybody pushes to --plain-topic.")
+  @Flag(help: "Plain TCP without TLS. All connections push to --plain-topic.")
   var plain = false
 
   @Option(help: ArgumentHelp("The topic of connections without TLS.", valueName: "topic"))
@@ -23,45 +23,45 @@ struct ServerTLSOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "TLS versions: one, or a range as 1.0..1.2. The default lets old clients in.", valueName: "versions",
+      "TLS versions: one, or a range, e.g. 1.0..1.2. The default accepts old clients.", valueName: "versions",
       default: TLSVersionRange(.tls10 ... .tls13)), transform: TLSVersionRange.parse)
   var tls = TLSVersionRange(.tls10 ... .tls13)
 
   @Option(
     help: ArgumentHelp(
-      "Cipher suites up to TLS 1.2, as OpenSSL's cipher list: 'ECDHE+AESGCM:AES128-SHA'.", valueName: "list"))
+      "Cipher suites up to TLS 1.2, as an OpenSSL cipher list, e.g. 'ECDHE+AESGCM:AES128-SHA'.", valueName: "list"))
   var ciphers: String?
 
   @Option(
     name: .customLong("tls13-suites"),
-    help: ArgumentHelp("Cipher suites of TLS 1.3, as 'TLS_AES_128_GCM_SHA256'.", valueName: "list"))
+    help: ArgumentHelp("Cipher suites of TLS 1.3, e.g. 'TLS_AES_128_GCM_SHA256'.", valueName: "list"))
   var tls13Suites: String?
 
   @Option(
     help: ArgumentHelp(
-      "Whether clients have to show a certificate, may, or are not asked. Without one there is no topic, and every notification gets status 3.",
+      "Whether a client certificate is required, optional, or not requested. Without one there is no topic, and every notification gets status 3.",
       valueName: "need"))
   var clientCertificate = ClientCertificate.required
 
-  @Flag(help: "Let clients in whose certificates are on the revocation list.")
+  @Flag(help: "Accept clients with revoked certificates.")
   var allowRevoked = false
 
   @Option(
     help: ArgumentHelp(
-      "Session tickets after a TLS 1.3 handshake. Legacy clients take them for an error response, so there are none by default.",
+      "Session tickets sent after a TLS 1.3 handshake. None by default, because legacy clients take them for an error response.",
       valueName: "count"))
   var tickets = 0
 
   @Option(
     help: ArgumentHelp(
-      "How sessions are resumed: with ids (up to TLS 1.2, from a cache in the server), with tickets, or not at all. With ids it takes a third of the time.",
+      "How TLS sessions are resumed: with ids (up to TLS 1.2, from a cache in the server), with tickets, or not at all. With ids a handshake takes a third of the time.",
       valueName: "how")
   )
   var resume = Resumption.ids
 
   @Option(
     help: ArgumentHelp(
-      "Append the secrets of all connections to this file (NSS key log), for 'apnscope decode --keys'. A new one is readable by its owner only; one that was there keeps its mode.",
+      "Append the secrets of all connections to this file (NSS key log), for 'apnscope decode --keys'. A new file is readable by the owner only; an existing file keeps its mode.",
       valueName: "file"), completion: .file())
   var keylog: String?
 
@@ -85,7 +85,7 @@ struct ServerTLSOptions: ParsableArguments {
     }
   }
 
-  /// What is not there is told in the system's words, with the way to make it.
+  /// A missing file is reported with the system's message and the command that creates it.
   private func requireFiles(_ directory: IdentityDirectory) throws {
     let files = ["\(directory.path)/gateway.pem", "\(directory.path)/gateway.key", directory.authorityFile]
     for file in files + (allowRevoked ? [] : [directory.revocationListFile]) where unsafe access(file, R_OK) != 0 {

@@ -4,35 +4,34 @@ import GatewaySimulator
 
 struct Simulate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Be a gateway and a feedback service.",
+    abstract: "Run a simulated gateway and feedback service.",
     discussion: """
-      Listens on the gateway's and the feedback service's ports, with real TLS and the real protocol: accepts, refuses, \
-      discards and forgets as the service did, and misbehaves as told. At the end it writes its books: what came, what \
-      was accepted, what was refused with which status, and what was discarded after it.
+      Listens on the ports of the gateway and the feedback service, with real TLS and the real protocol: accepts, rejects \
+      and discards notifications as the service did, with faults on demand. At the end it writes a ledger: notifications \
+      received, accepted, rejected by status, and discarded after a rejection.
 
-      'apnscope identity' makes the certificates it needs. Standard output carries a line for each port ("gateway \
-      127.0.0.1:2195") as soon as it can be connected to, and at the end a summary; on a terminal, standard error shows \
-      how it stands.
+      'apnscope identity' creates the certificates. Standard output has a line for each port ("gateway 127.0.0.1:2195") as \
+      soon as it accepts connections, and a summary at the end; on a terminal, standard error shows a status line.
 
-      It ends after --for, or at SIGINT or SIGTERM: connections that carried something are told so with status 10 \
-      (shutdown), what their peers still send is counted for at most --linger, then the ledger is written. A second \
-      signal ends it at once, without a ledger. SIGUSR1 shuts down the connections there are and goes on with new ones. \
-      SIGUSR2 brings all offline devices online for a moment.
+      It ends after --for, or at SIGINT or SIGTERM: connections with notifications get status 10 (shutdown), notifications \
+      that still arrive are counted for at most --linger, then the ledger is written. A second signal ends it at once, \
+      without a ledger. SIGUSR1 shuts down all open connections and continues with new ones. SIGUSR2 brings all offline \
+      devices online for a moment.
 
-      What counts how: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + \
-      expired + dropped + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only \
-      when their failures are on the feedback list for certain. When the list cannot be written (a full disk), they are \
-      counted as lost, and their connections end without an answer. An error response counts when all six bytes of it \
-      were sent; one of which only a part was sent is counted as incomplete.
+      Counts: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + expired + dropped \
+      + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only after their \
+      failures are stored on the feedback list. When the list cannot be written (a full disk), they are counted as lost, \
+      and their connections end without an answer. An error response is counted when all six bytes were sent; a partial \
+      one is counted as incomplete.
 
-      A topic's feedback list is cleared when the client's machine has acknowledged all of it, and the end of the \
-      connection behind it or the client's close without a reset; with --feedback-never-closes, at that close.
+      A topic's feedback list is cleared when the client's kernel has acknowledged all of it, and either the FIN after it or \
+      the client's close without a reset; with --feedback-never-closes, at the client's close.
 
       Times are written 250ms, 2s, 1m30s or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 
-      Every option can stand in a TOML file (--settings): its name with _ for -, in tables if you like: 'delay' in \
-      [response] is --response-delay, and each table of [[reject]] is one --reject. An option of the command line takes \
-      the place of the file's, and of those that exclude it. A file bad-day.toml:
+      Every option can be set in a TOML file (--settings): its name with _ for -, optionally in tables: 'delay' in \
+      [response] is --response-delay, and each table of [[reject]] is one --reject. An option on the command line \
+      overrides that of the file, and those that exclude it. A file bad-day.toml:
         identity = "ids"
         shutdown_after = 50000
         [response]
@@ -51,14 +50,14 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
-      port cannot be had, or too few files may be open (ulimit -n); 74 cannot write; 130 ended by a second signal.
+      port is in use, or the limit of open files is too low (ulimit -n); 74 cannot write; 130 ended by a second signal.
       """)
 
   @OptionGroup(title: "Where") var listening: ListeningOptions
   @OptionGroup(title: "TLS") var tls: ServerTLSOptions
-  @OptionGroup(title: "What is accepted") var rules: RuleOptions
-  @OptionGroup(title: "What is refused, and how it is answered") var answers: AnswerOptions
-  @OptionGroup(title: "How connections are treated") var treatment: TreatmentOptions
+  @OptionGroup(title: "Accepted notifications") var rules: RuleOptions
+  @OptionGroup(title: "Rejections and responses") var answers: AnswerOptions
+  @OptionGroup(title: "Treatment of connections") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
   @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
@@ -86,7 +85,7 @@ struct Simulate: AsyncParsableCommand {
         ("devices-file", ["devices-offline", "devices-uninstalled", "devices-unknown"]),
       ])
     if merged.tls.identity == nil, !merged.tls.plain {
-      throw ValidationError("Neither the command line nor \(settings) says identity or plain.")
+      throw ValidationError("Neither the command line nor \(settings) has identity or plain.")
     }
     try merged.checkFiles(settings: settings)
     try await SimulatorRun(merged).run()

@@ -2,21 +2,21 @@ import ArgumentParser
 import GatewaySimulator
 
 struct SimulatorLimitOptions: ParsableArguments {
-  @Option("A TLS handshake has to be finished in this time.", valueName: "time")
+  @Option("Timeout of TLS handshakes.", valueName: "time")
   var handshakeTimeout = TimeSpan(.seconds(10))
 
   @Option(
-    "A notification that has begun has to be complete in this time, or its connection is closed.",
+    "Time for the rest of a frame once it has begun; then the connection is closed.",
     valueName: "time")
   var frameTimeout = TimeSpan(.seconds(60))
 
   @Option(
-    "How long what comes after an error response is read and counted, before the connection is closed altogether.",
+    "How long data after an error response is read and counted before the connection is closed.",
     valueName: "time")
   var linger = TimeSpan(.seconds(5))
 
   @Option(
-    "How long a feedback client may pause before its connection is closed; a list that it has not read by then stays.",
+    "How long a feedback client may pause before its connection is closed; an unread list is kept.",
     valueName: "time")
   var feedbackTimeout = TimeSpan(.seconds(60))
 
@@ -25,24 +25,24 @@ struct SimulatorLimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Connections at a time, to both services; further ones are closed at once. Default: 100000, or what the limit of open files (ulimit -n) has room for; more than that is lowered with a warning.",
+      "Connections at a time, to both services; further ones are closed at once. Default: 100000, or as many as the limit of open files (ulimit -n) allows; a higher number is lowered with a warning.",
       valueName: "count"))
   var maxConnections: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Bytes that connections may hold: each counts 48 KiB, with --plain 8 KiB, and the buffer of a frame that is not complete when it is longer than 4 KiB. Further connections are closed at once, and one whose frame passes the limit is closed. Default: 2GiB, or what --max-connections count if that is more.",
+      "Memory for connections: each counts 48 KiB, with --plain 8 KiB, plus the buffer of an incomplete frame above 4 KiB. Further connections are closed at once, and so is one whose frame exceeds the limit. Default: 2GiB, or the memory of --max-connections if that is more.",
       valueName: "bytes"), transform: ByteCount.parse)
   var maxConnectionMemory: ByteCount?
 
   @Option(
-    help: ArgumentHelp("Connections that the ledger lists; all of them are counted.", valueName: "count"))
+    help: ArgumentHelp("Connections listed in the ledger; all are counted.", valueName: "count"))
   var maxListedConnections = SimulatorOptions().maximumListedConnections
 
-  @Option(help: ArgumentHelp("Notifications that wait for offline devices.", valueName: "count"))
+  @Option(help: ArgumentHelp("Notifications stored for offline devices.", valueName: "count"))
   var maxStored = SimulatorOptions().offline.maximumNotifications
 
-  @Option("Bytes that these may take.", valueName: "bytes")
+  @Option("Memory for these.", valueName: "bytes")
   var maxStoredBytes = ByteCount(SimulatorOptions().offline.maximumBytes)
 
   func validate() throws {

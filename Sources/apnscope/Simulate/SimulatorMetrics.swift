@@ -22,7 +22,7 @@ extension Simulator {
       counter("apnscope_gateway_handshakes_total", "Handshakes completed.", gateway.handshakes),
       counter("apnscope_gateway_handshakes_resumed_total", "Handshakes that resumed a session.", gateway.resumed),
       counter(
-        "apnscope_gateway_handshake_failures_total", "Connections without a handshake.", gateway.handshakeFailures),
+        "apnscope_gateway_handshake_failures_total", "Connections whose handshake failed.", gateway.handshakeFailures),
       counter("apnscope_gateway_refused_total", "Connections closed right after their handshake.", gateway.refused),
       counter("apnscope_gateway_received_total", "Notifications received.", gateway.received),
       counter("apnscope_gateway_accepted_total", "Notifications accepted.", gateway.accepted),
@@ -30,7 +30,7 @@ extension Simulator {
         .counter, "apnscope_gateway_rejected_total", help: "Notifications rejected.",
         samples: byStatus(gateway.rejected)),
       counter("apnscope_gateway_discarded_total", "Notifications discarded after a rejection.", gateway.discarded),
-      counter("apnscope_gateway_malformed_total", "Rejected notifications that were no frame.", gateway.malformed),
+      counter("apnscope_gateway_malformed_total", "Rejections of bytes that are not a frame.", gateway.malformed),
       counter("apnscope_gateway_incomplete_total", "Connections that ended inside a frame.", gateway.incomplete),
       Metric(
         .counter, "apnscope_gateway_error_responses_total", help: "Error responses sent.",
@@ -42,15 +42,15 @@ extension Simulator {
       counter("apnscope_devices_delivered_total", "Notifications delivered to devices.", devices.delivered),
       counter("apnscope_devices_coalesced_total", "Notifications replaced by a later one.", devices.coalesced),
       counter("apnscope_devices_expired_total", "Notifications that expired.", devices.expired),
-      counter("apnscope_devices_dropped_total", "Notifications dropped for want of room.", devices.dropped),
-      counter("apnscope_devices_uninstalled_total", "Notifications for apps that are gone.", devices.uninstalled),
+      counter("apnscope_devices_dropped_total", "Notifications dropped for lack of space.", devices.dropped),
+      counter("apnscope_devices_uninstalled_total", "Notifications for uninstalled apps.", devices.uninstalled),
       Metric(
-        .gauge, "apnscope_devices_stored", help: "Notifications that wait for devices.", value(devices.stored)),
+        .gauge, "apnscope_devices_stored", help: "Notifications stored for devices.", value(devices.stored)),
       counter("apnscope_feedback_connections_total", "Connections to the feedback service.", feedback.connections),
       counter(
-        "apnscope_feedback_handshake_failures_total", "Connections to it without a handshake.",
+        "apnscope_feedback_handshake_failures_total", "Feedback connections whose handshake failed.",
         feedback.handshakeFailures),
-      counter("apnscope_feedback_completed_total", "Feedback lists read to their end.", feedback.completed),
+      counter("apnscope_feedback_completed_total", "Feedback lists read completely.", feedback.completed),
       counter("apnscope_feedback_tuples_sent_total", "Feedback tuples sent.", feedback.tuplesSent),
       counter(
         "apnscope_feedback_lost_total", "Failures that could not be put on a feedback list.", feedback.lost),

@@ -9,7 +9,7 @@ import NIOPosix
 import Reporting
 import UnixSignals
 
-/// One run of the simulator: from the words of the command line to the closed books.
+/// One run of the simulator: from the command line to the final ledger.
 struct SimulatorRun {
   private let command: Simulate
 
@@ -30,7 +30,7 @@ struct SimulatorRun {
     let list = try feedbackList()
     let log = try openLog()
 
-    // Before anything can be connected to: who is told a port may send a signal at once.
+    // Before listening: a process that sees the port may send a signal at once.
     let signals = await UnixSignalsSequence(trapping: StopSignals.signals + [.sigusr1, .sigusr2])
     let simulator = try await start(options, list, log)
     let metrics = try await startMetrics(simulator)
@@ -56,7 +56,7 @@ struct SimulatorRun {
     for problem in problems { complain(problem) }
     try ledgerOutput?.check()
     if hasLostFailures || !problems.isEmpty { throw ExitStatus.inputOutput }
-    // Last, for a reader of standard output that has gone ends this without an error.
+    // Last, because a closed standard output ends this without an error.
     try output.check()
   }
 
@@ -125,8 +125,8 @@ struct SimulatorRun {
 
   // MARK: while it runs
 
-  /// Returns when it is to end, with whether the feedback list failed meanwhile. A second signal ends the process, also
-  /// while the books are closed.
+  /// Returns at the requested end, and whether the feedback list failed meanwhile. A second signal ends the process,
+  /// also while the ledger is written.
   private func watch(_ simulator: Simulator, _ sequence: UnixSignalsSequence) async -> Bool {
     let (events, source) = AsyncStream.makeStream(of: Event.self)
     Task {

@@ -1,7 +1,7 @@
 import Measurement
 import Reporting
 
-/// One line a second on a terminal that says how the simulator stands.
+/// The status line of the simulator on a terminal, updated every second.
 struct SimulatorStatus {
   let isShown = StandardError.isTerminal
   private let clock = ContinuousClock()

@@ -4,25 +4,25 @@ import GatewaySimulator
 struct TreatmentOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Read each connection this slowly, in bytes a second; never more than 10 ms of it ahead (with TLS, and a record).",
+      "Limit the read rate of each connection, in bytes per second, with bursts of at most 10 ms (with TLS, plus one record).",
       valueName: "bytes"),
     transform: ByteCount.parse)
   var readRate: ByteCount?
 
   @Option(
-    help: ArgumentHelp("Stop reading a connection for --read-pause after so many bytes.", valueName: "bytes"),
+    help: ArgumentHelp("Stop reading a connection for --read-pause after this many bytes.", valueName: "bytes"),
     transform: ByteCount.parse)
   var readPauseEvery: ByteCount?
 
   @Option(
     help: ArgumentHelp(
-      "How long the pause of --read-pause-every is.", valueName: "time", default: TimeSpan(.seconds(1))),
+      "Length of the pauses of --read-pause-every.", valueName: "time", default: TimeSpan(.seconds(1))),
     transform: TimeSpan.parse)
   var readPause = TimeSpan(.seconds(1))
 
   @Option(
     help: ArgumentHelp(
-      "Receive buffer of a connection (SO_RCVBUF; the kernel doubles it): with a small one a provider's writes stop sooner.",
+      "Receive buffer of a connection (SO_RCVBUF; the kernel doubles it): a small one blocks a provider's writes sooner.",
       valueName: "bytes"),
     transform: ByteCount.parse)
   var receiveBuffer: ByteCount?
@@ -34,7 +34,7 @@ struct TreatmentOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Close connections of this topic right after the handshake, as for a certificate of the other environment. Repeatable.",
+      "Close connections of this topic right after the handshake, like a certificate of the other environment. Repeatable.",
       valueName: "topic"))
   var wrongEnvironment: [String] = []
 
@@ -42,12 +42,12 @@ struct TreatmentOptions: ParsableArguments {
     help: ArgumentHelp("Answer this share of handshakes with an alert.", valueName: "share"), transform: Share.parse)
   var handshakeFailure: Share?
 
-  @Option(help: ArgumentHelp("Open connections that a topic may have; further ones are closed.", valueName: "count"))
+  @Option(help: ArgumentHelp("Open connections per topic; further ones are closed.", valueName: "count"))
   var connectionLimit: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Connections a second that a topic may make; one that makes more is refused for --reconnect-refusal.",
+      "Connections per second and topic; a topic that exceeds this is refused for --reconnect-refusal.",
       valueName: "count"))
   var reconnectLimit: Int?
 
@@ -58,12 +58,12 @@ struct TreatmentOptions: ParsableArguments {
   var reconnectRefusal = TimeSpan(.seconds(10))
 
   @Option(
-    help: ArgumentHelp("Close a connection that brings nothing for so long.", valueName: "time"),
+    help: ArgumentHelp("Close a connection that is idle for this long.", valueName: "time"),
     transform: TimeSpan.parse)
   var idleClose: TimeSpan?
 
   @Option(
-    help: ArgumentHelp("Shut a connection down (status 10) when it is so old.", valueName: "time"),
+    help: ArgumentHelp("Shut a connection down (status 10) after this time.", valueName: "time"),
     transform: TimeSpan.parse)
   var lifetime: TimeSpan?
 

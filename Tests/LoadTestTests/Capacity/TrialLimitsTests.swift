@@ -31,7 +31,7 @@ struct TrialLimitsTests {
     ({ $0.sendLagP99Us = 50_001 }, "send lag"), ({ $0.backlogPerS = 5.1 }, "backlog"),
     // Half a step of 12 s.
     ({ $0.behindMs = 181 }, "behind"), ({ $0.sendings.unknown = 1 }, "without an error"),
-    ({ $0.notifications.abandoned = 1 }, "given up"), ({ $0.sendings.rejected = 122 }, "refused"),
+    ({ $0.notifications.abandoned = 1 }, "abandoned"), ({ $0.sendings.rejected = 122 }, "refused"),
     ({ $0.sendings.resent = 1_201 }, "sent again"), ({ $0.sendings.accepted = 0 }, "nothing was accepted"),
   ]
 
@@ -63,7 +63,7 @@ struct TrialLimitsTests {
     #expect(long.verdict == .void)
     #expect(
       long.reasons.first
-        == "the generator stood still for 1.2 s of a trial that measures 10 s, at most 251 ms at a time")
+        == "the generator stalled for 1.2 s of a trial that measures 10 s, at most 251 ms at a time")
     // 1 % of the phase, and the limit of the lag: up to there it does not explain a failure.
     for (stalledS, longestMs, verdict) in [
       (0.101, 12, .void), (0.1, 50, .failed), (0.051, 50.5, .void), (0, 0, .failed),

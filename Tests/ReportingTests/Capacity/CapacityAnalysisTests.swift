@@ -106,7 +106,7 @@ struct CapacityAnalysisTests {
     document.target = .init(notifications: 300_000_000, withinS: 60)
     let impossible = try #require(CapacityAnalysis(document).plan)
     #expect(impossible.cases[0].connections == nil)
-    #expect(impossible.notes.contains { $0.contains("nothing is said") })
+    #expect(impossible.notes.contains { $0.contains("no prediction is made") })
     #expect(impossible.notes.contains { $0.contains("5,000,000/s is more than any trial took") })
   }
 
@@ -208,7 +208,7 @@ struct CapacityAnalysisTests {
     analysis = CapacityAnalysis(document)
     #expect(analysis.goodput == nil)
     #expect(analysis.plan?.cases.count == 1)
-    #expect(analysis.plan?.notes.contains { $0.contains("no trial had an error") } == true)
+    #expect(analysis.plan?.notes.contains { $0.contains("no trial had errors") } == true)
     #expect(analysis.warnings.contains { $0.contains("3 points") })
     for index in document.trials.indices { document.trials[index].verdict = .void }
     (document.ending, document.sustainedPerS) = (.nothingPassed, nil)
@@ -274,13 +274,13 @@ struct CapacityAnalysisTests {
     // It was no want of processor time, and who was stopped is not told to sweep.
     #expect(!analysis.warnings.contains { $0.contains("void") })
     #expect(analysis.plan?.bytesEach == 200)
-    #expect(analysis.plan?.notes == ["it was interrupted before a trial with errors, so what errors cost is not known"])
+    #expect(analysis.plan?.notes == ["it was interrupted before a trial with errors, so the cost of errors is unknown"])
     #expect(document.page().html.contains("The gateway passed 9,000/s"))
     document.trials.append(Self.trial(.confirm, rate: 9_000, offered: 9_000))
     #expect(document.conclusion == "the gateway sustained 9,000/s over 1 connection; then it was interrupted")
     (document.ending, document.sustainedPerS) = (.unsettled, nil)
     #expect(document.conclusion == "no rate was found: trials ran out")
-    #expect(CapacityAnalysis(document).warnings.contains { $0.contains("interrupted behind the search") })
+    #expect(CapacityAnalysis(document).warnings.contains { $0.contains("interrupted after the search") })
   }
 
   @Test("The page has the answer first, a chart of each law, and every trial")

@@ -79,7 +79,7 @@ struct ComparisonTests {
       Array(side(slow, isFirst: true).dropLast()), Array(side(fast, isFirst: false).dropLast()))
     #expect(try row("accepted_per_s", few).judgement == .tooFew)
     #expect(try row("accepted_per_s", few).p == nil)
-    #expect(few.warnings.contains { $0.contains("need at least 5 runs a side") && $0.contains("4 and 4") })
+    #expect(few.warnings.contains { $0.contains("at least 5 runs of each side") && $0.contains("4 and 4") })
     // Five on one side alone, or five of which one has no value.
     let uneven = Comparison(Array(side(slow, isFirst: true).dropLast()), side(fast, isFirst: false))
     #expect(try row("accepted_per_s", uneven).judgement == .tooFew)
@@ -177,9 +177,9 @@ struct ComparisonTests {
     #expect(host.a == ["one"] && host.b == ["one", "two"])
     #expect(comparison.differences[2].a == ["-"] && comparison.differences[2].b == ["-", "1"])
     #expect(comparison.differences[3].b == ["1", "2"])
-    #expect(comparison.warnings.contains { $0.contains("not made in the same place: host") })
+    #expect(comparison.warnings.contains { $0.contains("made on different machines: host") })
     #expect(comparison.warnings.contains { $0.contains("same load: seed") })
-    #expect(comparison.warnings.contains { $0.contains("among themselves") })
+    #expect(comparison.warnings.contains { $0.contains("of the same side differ") })
     #expect(comparison.warnings.contains { $0.contains("limited by the generator") })
   }
 
