@@ -252,8 +252,8 @@ private struct Rejections: Sendable {
   private static let maximumKept = 4_096
   private var kept: [Int] = []
   private var forgotten = 0
-  /// Those that were forgotten last, in order.
-  private var latestForgotten: [Int] = []
+  /// The ones removed last, in order.
+  private var lastForgotten: [Int] = []
   /// Above the highest forgotten one.
   private(set) var floor = 0
 
@@ -267,7 +267,7 @@ private struct Rejections: Sendable {
     if kept.count > Self.maximumKept {
       let half = Self.maximumKept / 2
       floor = kept[half - 1] + 1
-      latestForgotten = Array(kept[..<half])
+      lastForgotten = Array(kept[..<half])
       kept.removeFirst(half)
       forgotten += half
     }
@@ -276,7 +276,7 @@ private struct Rejections: Sendable {
   /// The rejected ones of a range, in order; of those below `floor` only the last ones that were removed.
   func forEach(in range: Range<Int>, _ body: (Int) -> Void) {
     if range.lowerBound < floor {
-      for index in latestForgotten where range.contains(index) { body(index) }
+      for index in lastForgotten where range.contains(index) { body(index) }
     }
     for index in kept[insertionPoint(range.lowerBound)...] {
       guard index < range.upperBound else { return }

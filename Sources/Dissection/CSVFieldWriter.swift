@@ -18,7 +18,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   private let separator: UInt8
   private let hasType: Bool
 
-  /// - Parameter isTabbed: cells are parted by tabs and never quoted; a tab in one is escaped, as all control characters.
+  /// - Parameter isTabbed: cells are separated by tabs and never quoted; a tab in one is escaped, like all control characters.
   init(columns: [StaticString], capacity: Int, isTabbed: Bool = false) {
     self.columns = columns
     separator = isTabbed ? UInt8(ascii: "\t") : UInt8(ascii: ",")
@@ -28,7 +28,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
       if index > 0 { output.write(separator) }
       output.write(name)
     }
-    output.write("\n")
+    if !columns.isEmpty { output.write("\n") }
   }
 
   /// Every column of every type of record, in an order of which each type's own order is a part.

@@ -24,18 +24,18 @@ public final class CSVWriter: RecordSink {
   }
 
   private let tables: [RecordType: Table]
-  private var fates: FateNotes
+  private var fates: FateLookup
 
   /// Every type into one file.
   public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
-    self.fates = FateNotes(fates)
+    self.fates = FateLookup(fates)
     let table = Table(CSVFieldWriter.allColumns, output)
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
   }
 
   /// Each type into a separate file; `file` creates the output of one.
   public init(fates: FateNotation = .omitted, files file: (RecordType) throws -> RecordOutput) rethrows {
-    self.fates = FateNotes(fates)
+    self.fates = FateLookup(fates)
     var tables: [RecordType: Table] = [:]
     for type in RecordType.allCases { tables[type] = Table(Self.columns(of: type), try file(type)) }
     self.tables = tables
@@ -67,7 +67,7 @@ public final class CSVWriter: RecordSink {
   }
   public func receive(_ record: ErrorResponseRecord) { write(.errorResponse) { record.write(to: &$0) } }
   public func receive(_ record: FateRecord) {
-    if fates.areToldBy(record) { write(.fate) { record.write(to: &$0) } }
+    if fates.writes(record) { write(.fate) { record.write(to: &$0) } }
   }
   public func receive(_ record: borrowing FeedbackRecord) {
     guard let table = tables[.feedback] else { return }
@@ -86,7 +86,7 @@ public final class CSVWriter: RecordSink {
   }
 
   /// The columns that one type of record uses.
-  private static func columns(of type: RecordType) -> [StaticString] {
+  static func columns(of type: RecordType) -> [StaticString] {
     switch type {
     case .capture: ["type", "schema", "source", "format", "link_types", "selection"]
     case .notification:

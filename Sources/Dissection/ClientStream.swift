@@ -28,7 +28,7 @@ struct ClientStream {
   let connection: Int
   /// Decrypts the bytes if they are TLS; the plaintext is read instead.
   var tls: TLSStream?
-  /// The sink knows the fates of the notifications before this one.
+  /// The sink has the fates of all notifications before this one.
   private var reportedFates = 0
   /// With TLS: which end is the client.
   var clientIsHigh = false
@@ -241,8 +241,8 @@ struct ClientStream {
 
   // MARK: fates
 
-  /// Tells the sink which fates are settled for good since the last time: with `atEnd` all.
-  mutating func tellFates<Sink: RecordSink>(atEnd: Bool = false, to sink: inout Sink) {
+  /// Sends the sink the fates that became final since the last call; with `atEnd` all others too.
+  mutating func reportFates<Sink: RecordSink>(atEnd: Bool = false, to sink: inout Sink) {
     let end = atEnd ? session.written : session.final
     guard end > reportedFates else { return }
     session.forEachFate(in: reportedFates..<end) { range, fate in

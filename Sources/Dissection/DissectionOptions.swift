@@ -19,7 +19,7 @@ public struct DissectionOptions: Sendable {
   public var maximumWriteTimes: Int
   /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
   public var maximumHeldResponses: Int
-  /// Ranges of fates that are kept from a first reading for a second one, see `FateBook`.
+  /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int
 
   public static let knownPorts: [UInt16: Service] = [2195: .gateway, 2196: .feedback]

@@ -99,7 +99,7 @@ struct Dissector<Sink: RecordSink> {
     finish(connection, fromHigh: true)
     for index in connection.seenResponses.indices where connection.seenResponses[index].notification == nil {
       resolve(&connection.seenResponses[index], connection)
-      clientStreams[connection.slot].tellFates(to: &output.sink)
+      clientStreams[connection.slot].reportFates(to: &output.sink)
       output.sink.receiveEarly(connection.seenResponses[index])
     }
     for var response in connection.seenResponses {
@@ -108,7 +108,7 @@ struct Dissector<Sink: RecordSink> {
       }
       output.sink.receive(response)
     }
-    clientStreams[connection.slot].tellFates(atEnd: true, to: &output.sink)
+    clientStreams[connection.slot].reportFates(atEnd: true, to: &output.sink)
     let record = record(of: connection)
     output.sink.receive(record)
     output.summary.noteEnd(of: record)
@@ -269,7 +269,7 @@ struct Dissector<Sink: RecordSink> {
     // One that names nothing yet may do so when the connection has ended.
     if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
     if isHeld { connection.seenResponses.append(record) } else { output.sink.receive(record) }
-    clientStreams[connection.slot].tellFates(to: &output.sink)
+    clientStreams[connection.slot].reportFates(to: &output.sink)
   }
 
   /// Resolves a response again: its notifications may have been buffered behind missing bytes when it arrived.

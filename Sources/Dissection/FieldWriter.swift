@@ -10,7 +10,7 @@ protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, _ value: Bool)
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, _ text: String)
-  /// A text that needs no escape.
+  /// A text that needs no escaping.
   mutating func field(_ name: StaticString, word: StaticString)
   mutating func field(_ name: StaticString, hex bytes: RawSpan)
   mutating func field(_ name: StaticString, time: Timestamp)

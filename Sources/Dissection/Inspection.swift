@@ -104,7 +104,7 @@ public struct Inspection: RecordSink {
       }
       if index == named { rejected = sent }
     }
-    // Those that were not selected are not among the remembered ones, too.
+    // Notifications that were not selected are missing among the remembered ones.
     if !tally.isTerminated, report.selection == nil { shared.lost.addForgotten(oldest - named - 1) }
     if record.response.status != .shutdown, let rejected, !rejected.isKnownBad {
       noteRejected(rejected, packet: packet)
@@ -187,7 +187,7 @@ public struct Inspection: RecordSink {
       report.errors[index].sentAgain = shared.lost.resent(ofLoss: loss)
     }
     let sent = report.summary.notifications
-    // Of a selection a segment may have had more than is seen.
+    // A segment may have had notifications that are not selected.
     if report.selection == nil, perSegment.total >= 100, Double(sent) / Double(max(1, perSegment.total)) < 1.1 {
       shared.findings.note(.unbatched, count: perSegment.total, packet: 0)
     }

@@ -10,13 +10,13 @@ public final class JSONLinesWriter: RecordSink {
   private static let flushThreshold = 1 << 17
   private var fields = JSONFieldWriter(capacity: flushThreshold + 1 << 16)
   private let output: RecordOutput
-  private var fates: FateNotes
+  private var fates: FateLookup
   /// The output took everything so far.
   public private(set) var isOpen = true
 
   public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
     self.output = output
-    self.fates = FateNotes(fates)
+    self.fates = FateLookup(fates)
   }
 
   public func pause() { flush() }
@@ -37,7 +37,7 @@ public final class JSONLinesWriter: RecordSink {
     if fields.output.count >= Self.flushThreshold { flush() }
   }
   public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: FateRecord) { if fates.areToldBy(record) { write { record.write(to: &$0) } } }
+  public func receive(_ record: FateRecord) { if fates.writes(record) { write { record.write(to: &$0) } } }
   public func receive(_ record: borrowing FeedbackRecord) {
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }

@@ -34,7 +34,7 @@ public struct CaptureRecord: Sendable {
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType]
-  /// Which records follow, as options of the command; empty when all do.
+  /// The selection of the following records, as options of the command; empty when all follow.
   public var selection: [String] = []
 }
 
@@ -46,7 +46,7 @@ public struct NotificationRecord: ~Escapable {
   public let notification: PushNotification
   /// The frame's length is right and its items do not fit it: fields are those of the items before the one that is not.
   public let problem: String?
-  /// What became of it; `nil` when that is not told in its record.
+  /// Its fate; `nil` when it is not known while it is written.
   public let fate: ProviderSession.Fate?
 
   @_lifetime(copy frame)
@@ -78,8 +78,8 @@ public struct ErrorResponseRecord: Sendable {
   public var isAmbiguous = false
 }
 
-/// What became of notifications of one connection that follow each other. It is told when no response can change it
-/// any more, at the latest before the connection's record; a connection's ranges are in order and leave none out.
+/// The fate of consecutive notifications of one connection. It comes when no response can change it any more, at the
+/// latest before the connection's record; a connection's ranges are in order and without gaps.
 public struct FateRecord: Sendable, Equatable {
   public var connection: Int
   /// The first and last notification, by index.
@@ -235,7 +235,7 @@ public protocol RecordSink {
   mutating func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.
   mutating func receive(_ record: ErrorResponseRecord)
-  /// Fates that are settled for good.
+  /// Fates that are final.
   mutating func receive(_ record: FateRecord)
   mutating func receive(_ record: borrowing FeedbackRecord)
   mutating func receive(_ record: GapRecord)

@@ -10,21 +10,21 @@ import PacketCapture
 ///
 /// Bytes from the wire are shown without control characters, which could control a terminal.
 public final class TableWriter: RecordSink {
-  /// Rows that wait; half of them are written when there are more.
+  /// Rows held back; half of them are written when there are more.
   static let maximumRows = 16_384
   private static let previewLength = 72
 
-  /// The rows that wait, one after the other.
+  /// The rows held back, one after the other.
   private var text = ByteWriter(capacity: 1 << 20)
   private var rows: [Row] = []
   private var isInOrder = true
   private var latest = Int64.min
-  /// What is written of them.
+  /// The rows to be written now.
   private var page = ByteWriter(capacity: 1 << 20)
   private var times = TimestampFormatter()
   private let output: RecordOutput
   private let notation: FateNotation
-  private var fates: FateNotes
+  private var fates: FateLookup
   /// The output took everything so far.
   public private(set) var isOpen = true
 
@@ -37,18 +37,18 @@ public final class TableWriter: RecordSink {
   public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
     self.output = output
     notation = fates
-    self.fates = FateNotes(fates)
+    self.fates = FateLookup(fates)
   }
 
-  /// Writes all rows that wait.
+  /// Writes all rows held back.
   public func flush() { write(rows.count) }
 
   public func pause() { flush() }
 
-  /// Writes the first of the rows in the order of time, and keeps the others.
+  /// Writes the first rows in order of time, and keeps the others.
   private func write(_ count: Int) {
     if !isInOrder {
-      // Rows of one time stay in their order.
+      // Rows with equal times keep their order.
       rows.sort { ($0.time, $0.offset) < ($1.time, $1.offset) }
       isInOrder = true
     }
@@ -125,23 +125,23 @@ public final class TableWriter: RecordSink {
     end()
   }
 
-  /// With fates in notifications' records it is known how many are discarded.
+  /// With fates of a first pass the number of discarded notifications is known.
   public func receiveEarly(_ record: ErrorResponseRecord) {
     var record = record
     switch notation {
     case .omitted: return
     case .ranges: record.discarded = nil
-    case .each(let book):
+    case .each(let index):
       record.discarded = record.notification.flatMap { named in
-        guard book.range(of: named, on: record.place.connection) != nil else { return nil }
-        let next = book.range(of: named + 1, on: record.place.connection)
+        guard index.range(of: named, on: record.place.connection) != nil else { return nil }
+        let next = index.range(of: named + 1, on: record.place.connection)
         return next.map { $0.fate == .discarded ? $0.last - named : 0 } ?? 0
       }
     }
     row(record)
   }
 
-  /// Otherwise it is told when the connection has ended.
+  /// Without fates it is written when the connection has ended.
   public func receive(_ record: ErrorResponseRecord) {
     if case .omitted = notation { row(record) }
   }
@@ -163,7 +163,7 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ record: FateRecord) {
-    guard fates.areToldBy(record) else { return }
+    guard fates.writes(record) else { return }
     let place = RecordPlace(connection: record.connection, time: .none, packet: 0, offset: 0, length: 0)
     let range = record.first == record.last ? "#\(record.first)" : "#\(record.first) to #\(record.last)"
     line(place, "fate", "\(range)  \(record.fate.rawValue)")
@@ -240,7 +240,7 @@ public final class TableWriter: RecordSink {
     let start = text.count
     if place.time.isKnown {
       times.write(place.time, into: &text)
-      // Microseconds do.
+      // Microseconds are precise enough.
       text.truncate(to: text.count - 4)
       text.write("  ")
     } else {
@@ -275,7 +275,7 @@ public final class TableWriter: RecordSink {
     text.write(decimal: number)
   }
 
-  /// The first bytes, and how many there are.
+  /// The first bytes and the length.
   private func write(short bytes: RawSpan) {
     if bytes.byteCount == 0 { return text.write("(empty)") }
     text.write(hex: bytes.extracting(0..<min(8, bytes.byteCount)))

@@ -114,16 +114,17 @@ struct Decode: ParsableCommand {
   }
 
   func validate() throws {
-    if isDirectory && (format == .table || records.fields != nil) {
-      let what = format == .table ? "a table" : "what --fields selects"
-      throw ValidationError("--output names a directory; \(what) goes into one file.")
+    if isDirectory && format == .table {
+      throw ValidationError("--output names a directory; a table is written to one file.")
     }
     _ = try fieldSelection
-    if let limit = records.limit, limit < 1 { throw ValidationError("--limit takes a number from 1 on, not \(limit).") }
+    if let limit = records.limit, limit < 1 {
+      throw ValidationError("--limit takes a number of at least 1, not \(limit).")
+    }
     try refuseConflicts(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
   }
 
-  /// Where records go.
+  /// The files that records are written to.
   private var written: [(name: String, path: String?)] {
     guard let output else { return [FilesInUse.standardOutput] }
     guard isDirectory else { return [("--output", output)] }
@@ -141,7 +142,7 @@ struct Decode: ParsableCommand {
       guard let selection = FieldSelection(names) else {
         let unknown = names.first { !FieldSelection.all.contains($0) } ?? ""
         throw ValidationError(
-          "--fields: no record has '\(unknown)'; there are \(FieldSelection.all.joined(separator: ", ")).")
+          "--fields: unknown field '\(unknown)'; available: \(FieldSelection.all.joined(separator: ", ")).")
       }
       return selection
     }
@@ -151,44 +152,54 @@ struct Decode: ParsableCommand {
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
-    let early = try EarlyReading(recordings.inputs, decoding, which.selection, fates: records.fates)
-    let fates = early.notation
+    let firstPass = try FirstPass(recordings.inputs, decoding, which.selection, fates: records.fates)
+    let fates = firstPass.notation
     if let selection = try fieldSelection {
       switch format {
+      case .jsonl where isDirectory:
+        let writer = try RecordFilesWriter {
+          JSONSomeFieldsWriter(selection, fates: fates, output: try outputs.open(name(of: $0)))
+        }
+        try decode(into: writer, firstPass, outputs, onUse)
+      case .csv where isDirectory:
+        let writer = try RecordFilesWriter {
+          SomeColumnsWriter(selection, of: $0, fates: fates, output: try outputs.open(name(of: $0)))
+        }
+        try decode(into: writer, firstPass, outputs, onUse)
       case .jsonl:
         let writer = JSONSomeFieldsWriter(selection, fates: fates, output: try outputs.open())
-        try decode(into: writer, early, outputs, onUse)
+        try decode(into: writer, firstPass, outputs, onUse)
       case .csv, .table:
         let writer = SomeColumnsWriter(
           selection, isTabbed: format == .table, fates: fates, output: try outputs.open())
-        try decode(into: writer, early, outputs, onUse)
+        try decode(into: writer, firstPass, outputs, onUse)
       }
       return
     }
     switch format {
     case .jsonl where isDirectory:
-      let writer = try JSONFilesWriter(fates: fates) { try outputs.open(name(of: $0)) }
-      try decode(into: writer, early, outputs, onUse)
-    case .jsonl: try decode(into: JSONLinesWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
-    case .table: try decode(into: TableWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
+      let writer = try RecordFilesWriter { JSONLinesWriter(fates: fates, output: try outputs.open(name(of: $0))) }
+      try decode(into: writer, firstPass, outputs, onUse)
+    case .jsonl: try decode(into: JSONLinesWriter(fates: fates, output: try outputs.open()), firstPass, outputs, onUse)
+    case .table: try decode(into: TableWriter(fates: fates, output: try outputs.open()), firstPass, outputs, onUse)
     case .csv where isDirectory:
       let writer = try CSVWriter(fates: fates) { try outputs.open(name(of: $0)) }
-      try decode(into: writer, early, outputs, onUse)
-    case .csv: try decode(into: CSVWriter(fates: fates, output: try outputs.open()), early, outputs, onUse)
+      try decode(into: writer, firstPass, outputs, onUse)
+    case .csv: try decode(into: CSVWriter(fates: fates, output: try outputs.open()), firstPass, outputs, onUse)
     }
   }
 
   private func decode(
-    into writer: some RecordSink, _ early: EarlyReading, _ outputs: Outputs, _ onUse: ((String) -> Void)?
+    into writer: some RecordSink, _ pass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
   ) throws {
     let result: (hasRead: Bool, code: ExitCode)
     if which.selection.isEmpty && records.limit == nil {
-      result = try read(into: writer, early, onUse) { _ in false }
+      result = try read(into: writer, firstPass, onUse) { _ in false }
     } else {
       let selected = SelectedRecords(
-        writer, which.selection, facts: early.facts, limit: records.limit ?? .max,
+        writer, which.selection, facts: firstPass.facts, limit: records.limit ?? .max,
         maximumRanges: limits.maxFateRanges)
-      result = try read(into: selected, early, onUse, isCut: \.isCut)
+      result = try read(into: selected, firstPass, onUse, isCut: \.isCut)
     }
     // When nothing could be read, the files stay as they were.
     if result.hasRead { try outputs.check() }
@@ -196,11 +207,11 @@ struct Decode: ParsableCommand {
   }
 
   private func read<Sink: RecordSink>(
-    into sink: Sink, _ early: EarlyReading, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
+    into sink: Sink, _ pass: FirstPass, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
   ) throws -> (hasRead: Bool, code: ExitCode) {
-    var reading = try RecordingReader(recordings.inputs, decoding, into: sink, secrets: early.secrets, onUse: onUse)
+    var reading = try RecordingReader(recordings.inputs, decoding, into: sink, secrets: firstPass.secrets, onUse: onUse)
     if reading.hasRead { reading.sink.pause() }
-    early.complain(after: reading.summary, isCut: isCut(reading.sink))
-    return (reading.hasRead, early.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))
+    firstPass.complain(after: reading.summary, isCut: isCut(reading.sink))
+    return (reading.hasRead, firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))
   }
 }

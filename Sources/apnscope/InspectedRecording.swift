@@ -1,10 +1,10 @@
 import ArgumentParser
 import Dissection
 
-/// A sink that counts records, with all that are selected in the inputs.
+/// Reads the selected records of the inputs into a sink that counts them.
 struct InspectedRecording<Sink: RecordSink> {
   let sink: Sink
-  /// What the shell is told.
+  /// The exit status.
   let code: ExitCode
 
   init(
@@ -15,12 +15,12 @@ struct InspectedRecording<Sink: RecordSink> {
       (sink, code) = (reading.sink, reading.exitCode(strict: strict))
       return
     }
-    let early = try EarlyReading(inputs, options, selection)
+    let firstPass = try FirstPass(inputs, options, selection)
     let selected = SelectedRecords(
-      empty, selection, facts: early.facts, countsSelected: true, maximumRanges: options.limits.maxFateRanges)
-    let reading = try RecordingReader(inputs, options, into: selected, secrets: early.secrets)
-    early.complain(after: reading.summary, isCut: reading.sink.isCut)
+      empty, selection, facts: firstPass.facts, countsSelected: true, maximumRanges: options.limits.maxFateRanges)
+    let reading = try RecordingReader(inputs, options, into: selected, secrets: firstPass.secrets)
+    firstPass.complain(after: reading.summary, isCut: reading.sink.isCut)
     sink = reading.sink.sink as? Sink ?? empty
-    code = early.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict)
+    code = firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict)
   }
 }

@@ -4,11 +4,11 @@ import Bytes
 import Dissection
 import PacketCapture
 
-/// Which of the records that a recording has are wanted.
+/// Options that select records of a recording.
 struct RecordSelectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Only from this time on: RFC 3339 in UTC, a time of day of the recording's first day, or a time after its first connection was opened.",
+      "Only from this time on: RFC 3339 in UTC, a time of day on the recording's first day, or a time span after its first connection was opened.",
       valueName: "time"), transform: Moment.parse)
   var from: Moment?
 
@@ -18,7 +18,7 @@ struct RecordSelectionOptions: ParsableArguments {
   @Option(
     name: .customLong("token"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Only of tokens that begin so, in hexadecimal. Error responses: of the notification that they name.",
+      "Only with tokens that begin with these hexadecimal digits. Error responses: the token of the notification they name.",
       valueName: "prefix"), transform: TokenDigits.parse)
   var tokens: [TokenDigits] = []
 
@@ -29,25 +29,27 @@ struct RecordSelectionOptions: ParsableArguments {
 
   @Option(
     name: .customLong("connection"), parsing: .singleValue,
-    help: ArgumentHelp("Only of this connection, by its number.", valueName: "number"), transform: NumberRange.parse)
+    help: ArgumentHelp("Only of the connection with this number, or with one in a range as 2..5.", valueName: "number"),
+    transform: NumberRange.parse)
   var connections: [NumberRange] = []
 
   @Option(
     name: .customLong("status"), parsing: .singleValue,
-    help: ArgumentHelp("Only error responses of this status, and notifications that they name.", valueName: "status"))
+    help: ArgumentHelp("Only error responses with this status, and the notifications they name.", valueName: "status"))
   var statuses: [UInt8] = []
 
   @Option(
     name: .customLong("fate"), parsing: .singleValue,
     help:
-      "Only notifications with this fate, and error responses that name them: \(ProviderSession.Fate.allCases.map(\.rawValue).joined(separator: ", "))."
+      "Only notifications with this fate, and the error responses that name them: \(ProviderSession.Fate.allCases.map(\.rawValue).joined(separator: ", "))."
   )
   var fates: [ProviderSession.Fate] = []
 
   @Option(
     name: .customLong("topic"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Only of connections whose client certificate names this topic as UID; none without TLS.", valueName: "topic"))
+      "Only of connections whose client certificate has this topic as UID; never of connections without TLS.",
+      valueName: "topic"))
   var topics: [String] = []
 
   @Option(
@@ -56,6 +58,19 @@ struct RecordSelectionOptions: ParsableArguments {
       "Only records of this type: \(SelectedType.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "type")
   )
   var types: [SelectedType] = []
+
+  func validate() throws {
+    let (isEmpty, isTimeOfDay) =
+      switch (from?.moment, to?.moment) {
+      case (.at(let from), .at(let to)): (from >= to, false)
+      case (.offset(let from), .offset(let to)): (from >= to, false)
+      case (.timeOfDay(let from), .timeOfDay(let to)): (from >= to, true)
+      default: (false, false)
+      }
+    guard isEmpty else { return }
+    throw ValidationError(
+      "--to must be later than --from" + (isTimeOfDay ? "; give the date of another day, as 2026-11-22T01:00." : "."))
+  }
 
   var selection: RecordSelection {
     var selection = RecordSelection()
@@ -74,7 +89,7 @@ struct RecordSelectionOptions: ParsableArguments {
 
 extension ProviderSession.Fate: ExpressibleByArgument {}
 
-/// The types that can be selected; the others come with them.
+/// The types that can be selected; records of the others accompany them.
 enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   case notification
   case errorResponse = "error_response"
@@ -92,7 +107,7 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   }
 }
 
-/// A moment of a recording as typed: 2026-11-21T00:32:58Z, 00:32:58.5, or 90s.
+/// A moment of a recording: 2026-11-21T00:32:58Z, 00:32:58.5, or 90s.
 struct Moment: Quantity {
   static let notation = "a time as 2026-11-21T10:05:00Z, 10:05, 10:05:30.5 or, after the first connection, 90s"
 
@@ -114,7 +129,7 @@ struct Moment: Quantity {
   }
 }
 
-/// The beginning of a device token as typed: 3b1d.
+/// The beginning of a device token: 3b1d.
 struct TokenDigits: Quantity {
   static let notation = "the first hexadecimal digits of a token as 3b1d"
 

@@ -20,8 +20,8 @@ struct RecordingReader<Sink: RecordSink> {
   /// An input that cannot be read is complained about, and the others are read all the same.
   ///
   /// - Parameters:
-  ///   - secrets: what the options name when it has been read already.
-  ///   - isQuiet: another reading follows, and says what is wrong with the inputs.
+  ///   - secrets: those that the options name, if they have been read already.
+  ///   - isQuiet: a second pass follows, which reports problems of the inputs.
   ///   - onUse: takes the secrets that opened something, as lines of a key log.
   init(
     _ inputs: [String], _ options: DecodingOptions, into sink: Sink, secrets known: Secrets? = nil,

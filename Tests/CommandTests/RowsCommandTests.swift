@@ -53,7 +53,7 @@ struct RowsCommandTests {
         #expect(try command.read("records/\(type).jsonl") == expected, "\(type)")
       }
       let table = try command.run("decode", "--format", "table", "--output", "records/", "plain-error.pcap")
-      #expect(table.status == 64 && table.errors.contains("a table goes into one file"))
+      #expect(table.status == 64 && table.errors.contains("a table is written to one file"))
     }
   }
 
@@ -81,7 +81,29 @@ struct RowsCommandTests {
       let payload = try decode("csv", "payload")
       #expect(payload.lines[0] == "payload,payload_base64" && payload.lines.count == 67)
       let unknown = try decode("csv", "fate,colour")
-      #expect(unknown.status == 64 && unknown.errors.contains("no record has 'colour'; there are type, schema,"))
+      #expect(unknown.status == 64 && unknown.errors.contains("unknown field 'colour'; available: type, schema,"))
+    }
+  }
+
+  @Test("Some fields into a folder: each file has those of its type") func fieldFiles() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      for format in ["csv", "jsonl"] {
+        let outcome = try command.run(
+          "decode", "--format", format, "--fields", "fate,status,identifier", "--output", "records/", "plain-error.pcap"
+        )
+        #expect(outcome.status == 0 && outcome.errors == "")
+      }
+      let notifications = try command.read("records/notification.csv").split(separator: "\n")
+      #expect(notifications.count == 67 && notifications[0] == "fate,identifier" && notifications[8] == "rejected,8")
+      #expect(try command.read("records/error_response.csv") == "status,identifier\n8,8\n")
+      #expect(try command.read("records/capture.csv") == "")
+      let objects = try command.read("records/notification.jsonl").split(separator: "\n")
+      #expect(objects.count == 66 && objects[7] == #"{"type":"notification","fate":"rejected","identifier":8}"#)
+      #expect(
+        try command.read("records/error_response.jsonl") == #"{"type":"error_response","status":8,"identifier":8}"#
+          + "\n")
+      #expect(try command.read("records/connection.jsonl") == "")
     }
   }
 

@@ -46,7 +46,7 @@ struct SelectionCommandTests {
       try command.trace("plain-error.pcap")
       for option in ["--fate rejected", "--status 8", "--topic x"] {
         let refused = try command.shell("cat plain-error.pcap | $apnscope decode \(option) -")
-        #expect(refused.status == 64 && refused.errors.contains("give --fates, which waits"))
+        #expect(refused.status == 64 && refused.errors.contains("add --fates, which waits"))
       }
       let responses = try command.shell("cat plain-error.pcap | $apnscope decode --status 8 --type error_response -")
       #expect(responses.lines.count { $0.contains(#""type":"error_response""#) } == 1)
@@ -104,8 +104,9 @@ struct SelectionCommandTests {
     arguments: [
       ("--from yesterday", "a time as"), ("--from 25:00", "a time as"), ("--token xyz", "hexadecimal digits"),
       ("--fate lost", "accepted"), ("--type summary", "notification"), ("--status 256", "256"),
-      ("--identifier -1", "identifier"), ("--connection 3..1", "whole number"), ("--limit 0", "a number from 1"),
-      ("--to 5", "did you mean 5s?"),
+      ("--identifier -1", "identifier"), ("--connection 3..1", "whole number"), ("--limit 0", "a number of at least 1"),
+      ("--to 5", "5s"), ("--from 2s --to 2s", "--to must be later than --from"),
+      ("--from 23:00 --to 01:00", "give the date of another day"),
     ])
   func refused(options: String, complaint: String) throws {
     try Command.inFolder { command in

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import Measurement
+import TestSupport
 
 @testable import Dissection
 
@@ -40,6 +41,26 @@ struct CaptureBuilder {
       packet(lines.count - 1, false, 0x10)
     }
     return lines.count - 1
+  }
+
+  /// Connections on which a gateway answers many notifications, in any order.
+  static func conversations(_ random: inout SeededGenerator) -> CaptureBuilder {
+    var capture = CaptureBuilder()
+    for number in 0..<random.number(1...4) {
+      let line = capture.connect(from: UInt16(40_001 + number))
+      var written: UInt32 = 0
+      for _ in 0..<random.number(1...60) {
+        if written > 0, random.happens(oneIn: random.pick([2, 9])) {
+          let status = random.pick([0, 0, 1, 8, 8, 10, 255] as [UInt8])
+          capture.server(line, refusal(status, UInt32(random.number(1...Int(written + 1)))))
+        } else {
+          written += 1
+          capture.client(line, push(random.happens(oneIn: 9) ? 1 : written, device: UInt8(random.number(0...3))))
+        }
+      }
+      if random.happens(oneIn: 2) { capture.finish(line, byServer: random.happens(oneIn: 2)) }
+    }
+    return capture
   }
 
   mutating func client(_ line: Int, _ data: [UInt8]) { packet(line, false, 0x18, data) }

@@ -115,7 +115,7 @@ func decodedLines(_ path: String, source: String, _ options: DissectionOptions =
     dissection.finish()
     return dissection.sink
   }
-  let fates = try read(into: FateBook(maximumRanges: options.maximumFateRanges))
+  let fates = try read(into: FateIndex(maximumRanges: options.maximumFateRanges))
   var written: [UInt8] = []
   let writer = JSONLinesWriter(fates: .each(fates)) { bytes in
     written.append(copying: bytes)

@@ -11,29 +11,57 @@ import Testing
 @Suite("Record selections")
 struct RecordSelectionTests {
   @Test("A selection is what a filter over all records gives", arguments: TraceTests.baselines)
-  func law(name: String) throws {
+  func traces(name: String) throws {
     let trace = String(name.dropLast(".jsonl".count))
-    let all = try AllRecords(trace)
     var random = SeededGenerator(seed: UInt64(trace.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))
-    for _ in 0..<12 {
+    try expectFiltered(Self.path(of: trace), 12, &random)
+  }
+
+  @Test("The same where a gateway answers many notifications, in any order", arguments: seeds(40, of: 300))
+  func conversations(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let capture = CaptureBuilder.conversations(&random)
+    try withTemporaryFile(capture.bytes) { try expectFiltered($0, 6, &random) }
+  }
+
+  private func expectFiltered(_ path: String, _ count: Int, _ random: inout SeededGenerator) throws {
+    let all = try AllRecords(path)
+    for _ in 0..<count {
       let selection = all.someSelection(&random)
-      let selected = try Self.lines(trace, selection)
+      let facts = try Self.read(path, into: RecordingFacts(for: selection))
+      let selected = try Self.lines(path, selection, facts)
       let expected = all.filtered(by: selection)
       #expect(selected.records == expected.records, "\(selection.options)")
       #expect(selected.summary == expected.summary, "\(selection.options)")
       for capture in selected.captures { #expect(capture["selection"] as? [String] == selection.options) }
+      let fates = try Self.lines(path, selection, facts, writing: .ranges).ranges
+      #expect(fates == all.fates(of: expected), "\(selection.options)")
+      // Connections count only what is selected of them when an inspection sums them up.
+      guard !selection.isEmpty else { continue }
+      let inspected = try Self.read(
+        path, into: SelectedRecords(Inspection(), selection, facts: facts, countsSelected: true))
+      var inspection = try #require(inspected.sink as? Inspection)
+      let report = inspection.finish()
+      #expect(report.summary.notifications == expected.summary["notifications"], "\(selection.options)")
+      #expect(report.errorCount == expected.summary["error_responses"], "\(selection.options)")
+      let counted = [report.fates.accepted, report.fates.rejected, report.fates.discarded, report.fates.unknown]
+      let chosen = ["accepted", "rejected", "discarded", "unknown"].map { fate in
+        expected.records.count { $0.hasPrefix(#"{"type":"notification""#) && $0.contains(#","fate":"\(fate)","#) }
+      }
+      #expect(counted == chosen, "\(selection.options)")
     }
   }
 
   @Test("Without a criterion everything is selected") func everything() throws {
-    let selected = try Self.lines("known-bad-and-errors.pcap", RecordSelection())
+    let selected = try Self.lines(Self.path(of: "known-bad-and-errors.pcap"), RecordSelection())
     #expect(selected.records.count == 26)
     #expect(selected.captures.allSatisfy { $0["selection"] == nil })
   }
 
   @Test("A limit ends the records, and connections that had not ended by then have none") func limit() throws {
-    let whole = try Self.lines("plain-error.pcap", RecordSelection())
-    let limited = try Self.lines("plain-error.pcap", RecordSelection(), limit: 5)
+    let path = Self.path(of: "plain-error.pcap")
+    let whole = try Self.lines(path, RecordSelection())
+    let limited = try Self.lines(path, RecordSelection(), limit: 5)
     #expect(limited.records == Array(whole.records.prefix(5)))
     #expect(limited.captures.first?["selection"] as? [String] == ["--limit=5"])
     #expect(limited.summary["notifications"] == 5)
@@ -42,7 +70,7 @@ struct RecordSelectionTests {
   @Test("Connections of an inspection count what was selected") func counted() throws {
     var selection = RecordSelection()
     selection.fates = [.discarded]
-    let path = Folder.traces.appending(path: "plain-error.pcap").path
+    let path = Self.path(of: "plain-error.pcap")
     let facts = try Self.read(path, into: RecordingFacts(for: selection))
     let selected = try Self.read(
       path, into: SelectedRecords(Inspection(), selection, facts: facts, countsSelected: true))
@@ -89,11 +117,15 @@ struct RecordSelectionTests {
     return dissection.sink
   }
 
-  static func lines(_ trace: String, _ selection: RecordSelection, limit: Int = .max) throws -> Selected {
-    let path = Folder.traces.appending(path: trace).path
-    let facts = try read(path, into: RecordingFacts(for: selection))
+  static func path(of trace: String) -> String { Folder.traces.appending(path: trace).path }
+
+  static func lines(
+    _ path: String, _ selection: RecordSelection, _ known: RecordingFacts? = nil, writing notation: FateNotation? = nil,
+    limit: Int = .max
+  ) throws -> Selected {
+    let facts = try known ?? read(path, into: RecordingFacts(for: selection))
     var written: [UInt8] = []
-    let writer = JSONLinesWriter(fates: .each(facts.fates)) { bytes in
+    let writer = JSONLinesWriter(fates: notation ?? .each(facts.fates)) { bytes in
       written.append(copying: bytes)
       return true
     }
@@ -108,6 +140,8 @@ struct RecordSelectionTests {
     /// All but captures and the summary, as lines.
     var records: [String] = []
     var summary: [String: Int] = [:]
+    /// The fates in `fate` records, by connection and notification.
+    var ranges: [[Int]: String] = [:]
 
     init() {}
     init(_ text: String) throws {
@@ -116,6 +150,11 @@ struct RecordSelectionTests {
         switch record["type"] as? String {
         case "capture": captures.append(record)
         case "summary": summary = record.compactMapValues { $0 as? Int }
+        case "fate":
+          let (first, last) = (try #require(record["first"] as? Int), try #require(record["last"] as? Int))
+          for index in first...last {
+            ranges[[try #require(record["connection"] as? Int), index]] = record["fate"] as? String
+          }
         default: records.append(String(line))
         }
       }
@@ -128,8 +167,7 @@ private struct AllRecords {
   private var records: [(line: String, fields: [String: Any])] = []
   private var summary: [String: Int] = [:]
 
-  init(_ trace: String) throws {
-    let path = Folder.traces.appending(path: trace).path
+  init(_ path: String) throws {
     for line in try decodedLines(path, source: "x").split(separator: "\n") {
       let fields = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
       switch fields["type"] as? String {
@@ -140,7 +178,23 @@ private struct AllRecords {
     }
   }
 
-  /// Criteria that something fits, mostly.
+  /// The fates of all notifications on the connections of a selection.
+  func fates(of selected: RecordSelectionTests.Selected) -> [[Int]: String] {
+    let kept = Set(selected.records)
+    let connections = Set(
+      records.filter { kept.contains($0.line) && $0.fields["type"] as? String == "connection" }
+        .compactMap { $0.fields["connection"] as? Int })
+    var fates: [[Int]: String] = [:]
+    for (_, fields) in records where fields["type"] as? String == "notification" {
+      guard let connection = fields["connection"] as? Int, let index = fields["index"] as? Int,
+        connections.contains(connection)
+      else { continue }
+      fates[[connection, index]] = fields["fate"] as? String
+    }
+    return fates
+  }
+
+  /// Criteria that mostly select something.
   func someSelection(_ random: inout SeededGenerator) -> RecordSelection {
     var selection = RecordSelection()
     let some = records.filter { _ in random.happens(oneIn: 5) }

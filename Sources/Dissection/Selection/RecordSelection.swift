@@ -9,13 +9,12 @@ public enum RecordType: String, CaseIterable, Sendable {
   case fate, feedback, gap, malformed, connection, summary
 }
 
-/// Which records are wanted. A record is selected when it has what each criterion asks for; of a criterion's values one
-/// must fit, and a criterion without values asks for nothing.
+/// Criteria that select records. A record must match every criterion that has values, and one of its values.
 public struct RecordSelection: Sendable, Equatable {
   /// A moment of a recording.
   public enum Moment: Sendable, Equatable {
     case at(Timestamp)
-    /// A time of day in nanoseconds, in UTC, on the day on which the first connection was opened.
+    /// A time of day in nanoseconds, in UTC, on the day when the first connection was opened.
     case timeOfDay(Int64)
     /// Nanoseconds after the first connection was opened.
     case offset(Int64)
@@ -24,7 +23,7 @@ public struct RecordSelection: Sendable, Equatable {
   /// The beginning of a token, in hexadecimal digits.
   public struct TokenPrefix: Sendable, Equatable {
     private let bytes: [UInt8]
-    /// The digit after them; `nil` when there is none.
+    /// The last digit of an odd number of digits.
     private let half: UInt8?
     public let text: String
 
@@ -45,28 +44,29 @@ public struct RecordSelection: Sendable, Equatable {
     }
   }
 
-  /// The time is this or later.
+  /// The earliest time.
   public var from: Moment?
-  /// The time is earlier.
+  /// All times are before this one.
   public var to: Moment?
-  /// Of error responses it is the token of the notification that they name.
+  /// For error responses: the token of the notification they name.
   public var tokens: [TokenPrefix] = []
   public var identifiers: [UInt32] = []
   public var connections: [ClosedRange<Int>] = []
-  /// Of notifications it is that of an error response that names them.
+  /// For notifications: the status of an error response that names them.
   public var statuses: Set<UInt8> = []
-  /// Of error responses it is the fate of the notification that they name.
+  /// For error responses: the fate of the notification they name.
   public var fates: Set<ProviderSession.Fate> = []
-  /// What the client's certificate of the connection names as UID.
+  /// UIDs in the client certificate of the connection.
   public var topics: Set<String> = []
   public var types: Set<RecordType> = []
 
   public init() {}
 
-  /// Nothing is asked for, and every record is selected.
+  /// Without criteria every record is selected.
   public var isEmpty: Bool { self == RecordSelection() }
 
-  /// What it asks for is known at the end of each connection: the recording is to be read into `RecordingFacts` first.
+  /// Whether it depends on facts known only at the end of a connection: the recording must be read into `RecordingFacts`
+  /// first.
   public var needsFacts: Bool {
     !topics.isEmpty || !fates.isEmpty || !statuses.isEmpty && (types.isEmpty || types.contains(.notification))
   }
@@ -102,12 +102,12 @@ extension RecordSelection.Moment {
     } else {
       let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
       guard let time = nanoseconds("1970-01-01T\(text)\(colons == 1 ? ":00" : "")Z") else { return nil }
-      // Second 60 is the first one of the next day.
+      // A leap second, 23:59:60, is the first second of the next day.
       self = .timeOfDay(time)
     }
   }
 
-  /// As it is typed.
+  /// The notation of the options.
   var text: String {
     switch self {
     case .at(let time): return RFC3339.text(time.nanoseconds)
@@ -116,7 +116,7 @@ extension RecordSelection.Moment {
     }
   }
 
-  /// The time that is meant when a recording begins then; `nil` when that is not known.
+  /// The moment in a recording that starts at `start`; `nil` when that is unknown and needed.
   func time(after start: Timestamp) -> Timestamp? {
     if case .at(let time) = self { return time }
     guard start.isKnown else { return nil }

@@ -3,31 +3,31 @@ import Bytes
 import PacketCapture
 import TLSDecryption
 
-/// What a first reading of a recording finds for a second one: what is known of notifications when their connection has
-/// ended.
+/// Data of a first pass over a recording that a second pass needs: facts about notifications that are known only when
+/// their connection has ended.
 ///
 /// It is a sink: read the recording into it.
 public struct RecordingFacts: RecordSink, Sendable {
-  public private(set) var fates: FateBook
+  public private(set) var fates: FateIndex
   private let statuses: Set<UInt8>
   private let topics: Set<String>
   private let maximum: Int
-  /// By connection, the notifications that responses of one of the statuses name; in order when the connection has ended.
+  /// By connection, the notifications named by responses with one of the statuses; sorted when the connection has ended.
   private var named: [Int: [Int]] = [:]
-  /// Connections of one of the topics.
+  /// Connections with one of the topics.
   private var matching: Set<Int> = []
   private var kept = 0
-  /// Something was too much to be kept, so that a selection may lack records.
+  /// A limit was reached, so that a selection may lack records.
   public private(set) var isCut = false
 
   /// - Parameters:
-  ///   - selection: what it asks for is found.
-  ///   - maximumRanges: of fates that are kept, see `FateBook`, and the same for all else.
+  ///   - selection: decides which facts are collected.
+  ///   - maximumRanges: kept ranges of fates, see `FateIndex`; also the number of all other facts.
   public init(
     for selection: RecordSelection = RecordSelection(),
     maximumRanges: Int = DissectionOptions().maximumFateRanges
   ) {
-    fates = FateBook(maximumRanges: maximumRanges)
+    fates = FateIndex(maximumRanges: maximumRanges)
     statuses = selection.statuses
     topics = selection.topics
     maximum = maximumRanges
@@ -58,7 +58,7 @@ public struct RecordingFacts: RecordSink, Sendable {
     return true
   }
 
-  /// A response of one of the statuses names the notification.
+  /// Whether a response with one of the statuses names the notification.
   func isNamed(_ notification: Int, on connection: Int) -> Bool {
     guard let named = named[connection] else { return false }
     var (low, high) = (0, named.count)
@@ -69,10 +69,10 @@ public struct RecordingFacts: RecordSink, Sendable {
     return low < named.count && named[low] == notification
   }
 
-  /// The connection is one of the topics.
+  /// Whether the connection has one of the topics.
   func isOfTopic(_ connection: Int) -> Bool { matching.contains(connection) }
 
-  // MARK: what it has no use for
+  // MARK: ignored records
 
   public var isOpen: Bool { true }
   public mutating func receive(_ record: CaptureRecord) {}

@@ -1,7 +1,7 @@
 import Bytes
 import PacketCapture
 
-/// Which fields of records are wanted.
+/// A selection of fields of records.
 public struct FieldSelection: Sendable, Equatable {
   /// Names of columns of CSV.
   let columns: [StaticString]
@@ -9,11 +9,11 @@ public struct FieldSelection: Sendable, Equatable {
 
   public static func == (a: FieldSelection, b: FieldSelection) -> Bool { a.names == b.names }
 
-  /// What can be named: the columns of CSV, and `tls` for all those that begin with it.
+  /// All valid names: the columns of CSV, and `tls` for all columns that begin with `tls_`.
   public static let all = CSVFieldWriter.allColumns.map(\.description) + ["tls"]
 
-  /// - Parameter names: `payload` and `payload_base64` stand for each other, as a payload has one of them.
-  /// - Returns: `nil` when one of them is the name of no field.
+  /// - Parameter names: `payload` and `payload_base64` select both, as a payload has one of them.
+  /// - Returns: `nil` when a name is unknown.
   public init?(_ names: [String]) {
     guard names.allSatisfy(Self.all.contains) else { return nil }
     self.names = names
@@ -25,6 +25,13 @@ public struct FieldSelection: Sendable, Equatable {
     }
   }
 
+  /// The columns of a file with records of one type; `nil`: of all types.
+  func columns(of type: RecordType?) -> [StaticString] {
+    guard let type else { return columns }
+    let names = Set(columns.map(\.description))
+    return CSVWriter.columns(of: type).filter { names.contains($0.description) }
+  }
+
   @inline(__always)
   func contains(_ prefix: StaticString, _ name: StaticString) -> Bool {
     for column in columns where CSVFieldWriter.equal(column, prefix, name) { return true }
@@ -32,12 +39,12 @@ public struct FieldSelection: Sendable, Equatable {
   }
 }
 
-/// Hands the wanted fields of records on.
+/// Passes the selected fields of records to another writer.
 struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
   var base: Base
   private let fields: FieldSelection
   private var object: (name: StaticString, isOpen: Bool)?
-  /// The record has none of the fields so far.
+  /// The record has none of the selected fields so far.
   private(set) var isEmpty = true
 
   init(_ base: consuming Base, _ fields: FieldSelection) {
@@ -52,14 +59,14 @@ struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyabl
 
   mutating func end() { base.end() }
 
-  /// The field is wanted, and goes to the base next.
+  /// Whether the field is selected; the caller then passes it to `base`.
   private mutating func wants(_ name: StaticString) -> Bool {
     guard let object else {
       guard fields.contains("", name) else { return false }
       isEmpty = false
       return true
     }
-    // The only object in the contract is `tls`.
+    // The only object in records is `tls`.
     guard fields.contains("tls_", name) else { return false }
     isEmpty = false
     if !object.isOpen {

@@ -2,19 +2,19 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes some fields of records as JSON Lines; `type` is always one. Records with none of the others are left out.
+/// Writes selected fields of records, and their type, as JSON Lines. Records with none of the fields are omitted.
 public final class JSONSomeFieldsWriter: RecordSink {
   private static let flushThreshold = 1 << 17
   private var fields: SelectedFieldWriter<JSONFieldWriter>
   private let output: RecordOutput
-  private var fates: FateNotes
-  /// The output took everything so far.
+  private var fates: FateLookup
+  /// The output has accepted everything so far.
   public private(set) var isOpen = true
 
   public init(_ selection: FieldSelection, fates: FateNotation = .omitted, output: @escaping RecordOutput) {
     fields = SelectedFieldWriter(JSONFieldWriter(capacity: Self.flushThreshold + 1 << 16), selection)
     self.output = output
-    self.fates = FateNotes(fates)
+    self.fates = FateLookup(fates)
   }
 
   public func pause() { flush() }
@@ -37,7 +37,7 @@ public final class JSONSomeFieldsWriter: RecordSink {
     keep(from: start)
   }
   public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: FateRecord) { if fates.areToldBy(record) { write { record.write(to: &$0) } } }
+  public func receive(_ record: FateRecord) { if fates.writes(record) { write { record.write(to: &$0) } } }
   public func receive(_ record: borrowing FeedbackRecord) {
     let start = fields.base.output.count
     record.write(to: &fields)
@@ -54,37 +54,38 @@ public final class JSONSomeFieldsWriter: RecordSink {
     keep(from: start)
   }
 
-  /// A record with none of the fields is not written.
+  /// Removes a record with none of the fields again.
   private func keep(from start: Int) {
     if fields.isEmpty { fields.base.output.truncate(to: start) }
     if fields.base.output.count >= Self.flushThreshold { flush() }
   }
 
-  /// Hands everything written to the output.
+  /// Passes everything written to the output.
   public func flush() {
     if isOpen && fields.base.output.count > 0 { isOpen = output(fields.base.output.bytes) }
     fields.base.output.removeAll()
   }
 }
 
-/// Writes some fields of records as columns: CSV, or parted by tabs for people. Records with none of them are left out.
+/// Writes selected fields of records as columns of CSV, or separated by tabs. Records with none of the fields are omitted.
 public final class SomeColumnsWriter: RecordSink {
   private static let flushThreshold = 1 << 17
   private var fields: SelectedFieldWriter<CSVFieldWriter>
   private let output: RecordOutput
-  private var fates: FateNotes
-  /// The output took everything so far.
+  private var fates: FateLookup
+  /// The output has accepted everything so far.
   public private(set) var isOpen = true
 
+  /// - Parameter type: the only type of the records; `nil`: all types.
   public init(
-    _ selection: FieldSelection, isTabbed: Bool = false, fates: FateNotation = .omitted,
+    _ selection: FieldSelection, of type: RecordType? = nil, isTabbed: Bool = false, fates: FateNotation = .omitted,
     output: @escaping RecordOutput
   ) {
     fields = SelectedFieldWriter(
-      CSVFieldWriter(columns: selection.columns, capacity: Self.flushThreshold + 1 << 16, isTabbed: isTabbed), selection
-    )
+      CSVFieldWriter(
+        columns: selection.columns(of: type), capacity: Self.flushThreshold + 1 << 16, isTabbed: isTabbed), selection)
     self.output = output
-    self.fates = FateNotes(fates)
+    self.fates = FateLookup(fates)
   }
 
   public func pause() { flush() }
@@ -107,7 +108,7 @@ public final class SomeColumnsWriter: RecordSink {
     keep(from: start)
   }
   public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: FateRecord) { if fates.areToldBy(record) { write { record.write(to: &$0) } } }
+  public func receive(_ record: FateRecord) { if fates.writes(record) { write { record.write(to: &$0) } } }
   public func receive(_ record: borrowing FeedbackRecord) {
     let start = fields.base.output.count
     record.write(to: &fields)
@@ -124,13 +125,13 @@ public final class SomeColumnsWriter: RecordSink {
     keep(from: start)
   }
 
-  /// A record with none of the fields is not written.
+  /// Removes a record with none of the fields again.
   private func keep(from start: Int) {
     if fields.isEmpty { fields.base.output.truncate(to: start) }
     if fields.base.output.count >= Self.flushThreshold { flush() }
   }
 
-  /// Hands everything written to the output.
+  /// Passes everything written to the output.
   public func flush() {
     if isOpen && fields.base.output.count > 0 { isOpen = output(fields.base.output.bytes) }
     fields.base.output.removeAll()

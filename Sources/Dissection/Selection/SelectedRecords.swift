@@ -2,62 +2,63 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Hands the selected records on, and what belongs to them: the records of their connections, the fates of these
-/// connections' notifications, and a summary of what was selected.
+/// Passes the selected records to another sink, with the records of their connections, the fates of these connections'
+/// notifications, and a summary of the selection.
 ///
-/// What sessions and error responses say is found before, so it is that of the whole recording.
+/// It follows the analysis of sessions and error responses, so that counts and fates in records are those of the whole
+/// recording.
 public struct SelectedRecords: RecordSink {
-  /// Takes what is selected. A call through a protocol's table costs little beside what a sink does with a record, and so
-  /// this is one type, for which the way from packet to record is compiled once.
+  /// Takes the selected records. An existential, so that the way from packet to record is compiled for one type: the
+  /// dynamic call is only for selected records and costs little beside writing one.
   public private(set) var sink: any RecordSink
   private let selection: RecordSelection
   private let facts: RecordingFacts
-  private var fates: FateNotes
-  /// Connections are counted by what was selected of them.
+  private var fates: FateLookup
+  /// Counts in connections' records are those of their selected records.
   private let countsSelected: Bool
   private let limit: Int
   private let maximumRanges: Int
 
   private var times = Times.open
-  private var lives = Tallies(blank: Life(opened: .none))
+  private var connections = Tallies(blank: ConnectionState(opened: .none))
   private var summary = SummaryRecord()
   private var selected = 0
   private var inSegment = 0
   private var ranges = 0
-  /// Something was too much to be remembered, so that records may be missing and fates are not counted.
+  /// A limit was reached, so that records may be missing and fates are not counted.
   public private(set) var isCut = false
 
-  /// The times that are selected, when the recording's first one is known.
+  /// The selected times; relative ones are resolved with the recording's first time.
   private enum Times {
     case open
-    /// There is a bound that is not known yet.
+    /// A bound is relative to a time not known yet.
     case unknown
     case between(Timestamp, Timestamp)
   }
 
-  /// What is remembered of a connection while it is open.
-  private struct Life {
+  /// The state of an open connection.
+  private struct ConnectionState {
     var opened: Timestamp
-    /// Something of it was selected, so that the sink knows it.
+    /// One of its records was selected, so that the sink knows it.
     var isShown = false
     var notifications = 0
     var errorResponses = 0
     var tuples = 0
-    /// Those whose token fits.
-    var fitting: [Range<Int>] = []
-    /// Those that were selected and whose fates are not counted yet, and the counts.
+    /// Notifications whose token matches.
+    var matching: [Range<Int>] = []
+    /// Selected notifications whose fates are not counted yet.
     var uncounted: [Range<Int>] = []
     var fates = ProviderSession.Fates()
-    /// Fates that were settled before anything was selected.
+    /// Fates that were final before a record was selected.
     var early: [FateRecord] = []
   }
 
   /// - Parameters:
-  ///   - facts: of a first reading, when the selection needs them.
-  ///   - countsSelected: counts in connections' records are those of what was selected, for sinks that sum them up; the
-  ///     records themselves are of whole connections.
-  ///   - limit: after so many records nothing more is read.
-  ///   - maximumRanges: ranges of selected notifications that are remembered until their connection ends.
+  ///   - facts: from a first pass, when the selection needs them.
+  ///   - countsSelected: counts in connections' records are those of their selected records, for sinks that sum them up;
+  ///     otherwise those of the whole connections.
+  ///   - limit: the number of selected records after which reading ends.
+  ///   - maximumRanges: ranges of selected notifications kept until their connection ends.
   public init(
     _ sink: some RecordSink, _ selection: RecordSelection, facts: RecordingFacts = RecordingFacts(),
     countsSelected: Bool = false, limit: Int = .max,
@@ -66,7 +67,7 @@ public struct SelectedRecords: RecordSink {
     self.sink = sink
     self.selection = selection
     self.facts = facts
-    fates = FateNotes(.each(facts.fates))
+    fates = FateLookup(.each(facts.fates))
     self.countsSelected = countsSelected
     self.limit = limit
     self.maximumRanges = maximumRanges
@@ -79,7 +80,7 @@ public struct SelectedRecords: RecordSink {
 
   public mutating func pause() { sink.pause() }
 
-  // MARK: what is selected
+  // MARK: selection
 
   private mutating func resolveTimes(_ start: Timestamp) {
     guard case .unknown = times else { return }
@@ -121,8 +122,10 @@ public struct SelectedRecords: RecordSink {
     if isFull { return false }
     if !selection.tokens.isEmpty {
       guard fits(frame.extracting(layout.token.range)) else { return false }
-      if let life = lives.index(of: place.connection), !lives[life].fitting.extend(to: index), mayRemember() {
-        lives[life].fitting.append(index..<index + 1)
+      if let slot = connections.index(of: place.connection), !connections[slot].matching.extend(to: index),
+        reserveRange()
+      {
+        connections[slot].matching.append(index..<index + 1)
       }
     }
     guard isInTime(place.time), isOfType(.notification), isOnConnection(place.connection) else { return false }
@@ -144,7 +147,9 @@ public struct SelectedRecords: RecordSink {
     guard !selection.tokens.isEmpty || !selection.fates.isEmpty else { return true }
     guard let named = record.notification else { return false }
     if !selection.tokens.isEmpty {
-      guard let life = lives.index(of: connection), Self.contains(lives[life].fitting, named) else { return false }
+      guard let slot = connections.index(of: connection), Self.contains(connections[slot].matching, named) else {
+        return false
+      }
     }
     guard !selection.fates.isEmpty else { return true }
     return facts.fates.range(of: named, on: connection).map { selection.fates.contains($0.fate) } ?? false
@@ -155,11 +160,11 @@ public struct SelectedRecords: RecordSink {
       && selection.statuses.isEmpty && selection.identifiers.isEmpty
   }
 
-  // MARK: what is remembered
+  // MARK: memory
 
-  /// There is room for another range.
+  /// Reserves room for another range.
   @inline(never)
-  private mutating func mayRemember() -> Bool {
+  private mutating func reserveRange() -> Bool {
     guard ranges < maximumRanges else {
       isCut = true
       return false
@@ -177,22 +182,22 @@ public struct SelectedRecords: RecordSink {
     return low < ranges.count && ranges[low].contains(index)
   }
 
-  /// Something of a connection is selected: the sink is told that it was opened.
+  /// A record of a connection is selected: the sink first learns that the connection was opened.
   @inline(__always)
   private mutating func show(_ connection: Int) -> Int? {
     selected += 1
-    guard let life = lives.index(of: connection) else { return nil }
-    if !lives[life].isShown { open(life, connection) }
-    return life
+    guard let slot = connections.index(of: connection) else { return nil }
+    if !connections[slot].isShown { open(slot, connection) }
+    return slot
   }
 
   @inline(never)
-  private mutating func open(_ life: Int, _ connection: Int) {
-    lives[life].isShown = true
+  private mutating func open(_ slot: Int, _ connection: Int) {
+    connections[slot].isShown = true
     summary.connections += 1
-    sink.opened(connection: connection, at: lives[life].opened)
-    for record in lives[life].early { sink.receive(record) }
-    lives[life].early = []
+    sink.opened(connection: connection, at: connections[slot].opened)
+    for record in connections[slot].early { sink.receive(record) }
+    connections[slot].early = []
   }
 
   // MARK: records
@@ -207,7 +212,7 @@ public struct SelectedRecords: RecordSink {
 
   public mutating func opened(connection: Int, at time: Timestamp) {
     if time.isKnown { resolveTimes(time) }
-    lives.add(Life(opened: time), number: connection)
+    connections.add(ConnectionState(opened: time), number: connection)
   }
 
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
@@ -229,9 +234,11 @@ public struct SelectedRecords: RecordSink {
   private mutating func note(_ index: Int, _ connection: Int) {
     summary.notifications += 1
     inSegment += 1
-    guard let life = show(connection), countsSelected else { return }
-    lives[life].notifications += 1
-    if !lives[life].uncounted.extend(to: index), mayRemember() { lives[life].uncounted.append(index..<index + 1) }
+    guard let slot = show(connection), countsSelected else { return }
+    connections[slot].notifications += 1
+    if !connections[slot].uncounted.extend(to: index), reserveRange() {
+      connections[slot].uncounted.append(index..<index + 1)
+    }
   }
 
   public mutating func segment(notifications: Int, at time: Timestamp) {
@@ -241,15 +248,15 @@ public struct SelectedRecords: RecordSink {
 
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {
     guard selects(record) else { return }
-    if let life = lives.index(of: record.place.connection), !lives[life].isShown {
-      open(life, record.place.connection)
+    if let slot = connections.index(of: record.place.connection), !connections[slot].isShown {
+      open(slot, record.place.connection)
     }
     sink.receiveEarly(record)
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
     guard selects(record) else { return }
-    if let life = show(record.place.connection) { lives[life].errorResponses += 1 }
+    if let slot = show(record.place.connection) { connections[slot].errorResponses += 1 }
     summary.errorResponses += 1
     sink.receive(record)
   }
@@ -258,7 +265,7 @@ public struct SelectedRecords: RecordSink {
     guard selects(.feedback, record.place.connection, record.place.time),
       selection.tokens.isEmpty || fits(record.tuple.token)
     else { return }
-    if let life = show(record.place.connection) { lives[life].tuples += 1 }
+    if let slot = show(record.place.connection) { connections[slot].tuples += 1 }
     summary.feedbackTuples += 1
     sink.receive(record)
   }
@@ -278,51 +285,51 @@ public struct SelectedRecords: RecordSink {
   }
 
   public mutating func receive(_ record: FateRecord) {
-    guard let life = lives.index(of: record.connection) else { return }
-    count(record, life)
-    if lives[life].isShown {
+    guard let slot = connections.index(of: record.connection) else { return }
+    count(record, slot)
+    if connections[slot].isShown {
       if !isFull { sink.receive(record) }
-    } else if ranges < maximumRanges {
-      ranges += 1
-      lives[life].early.append(record)
+    } else if reserveRange() {
+      connections[slot].early.append(record)
     }
   }
 
-  /// Counts the fates of the selected notifications in a range; ranges come in order.
-  private mutating func count(_ record: FateRecord, _ life: Int) {
+  /// Counts the fates of the selected notifications in a range; ranges arrive in order.
+  private mutating func count(_ record: FateRecord, _ slot: Int) {
     var done = 0
-    for range in lives[life].uncounted {
+    for range in connections[slot].uncounted {
       let count = max(0, min(range.upperBound, record.last + 1) - max(range.lowerBound, record.first))
       switch record.fate {
-      case .accepted: lives[life].fates.accepted += count
-      case .rejected: lives[life].fates.rejected += count
-      case .discarded: lives[life].fates.discarded += count
-      case .unknown: lives[life].fates.unknown += count
+      case .accepted: connections[slot].fates.accepted += count
+      case .rejected: connections[slot].fates.rejected += count
+      case .discarded: connections[slot].fates.discarded += count
+      case .unknown: connections[slot].fates.unknown += count
       }
       guard range.upperBound <= record.last + 1 else { break }
       done += 1
     }
-    lives[life].uncounted.removeFirst(done)
+    connections[slot].uncounted.removeFirst(done)
     ranges -= done
   }
 
   public mutating func receive(_ record: ConnectionRecord) {
     let isWanted = selection.types.contains(.connection) && selectsItself(record)
-    if isWanted, let life = lives.index(of: record.connection) {
+    if isWanted, let slot = connections.index(of: record.connection) {
       selected += 1
-      if !lives[life].isShown { open(life, record.connection) }
+      if !connections[slot].isShown { open(slot, record.connection) }
     }
-    guard let life = lives.remove(record.connection) else { return }
-    ranges -= life.fitting.count + life.uncounted.count + life.early.count
-    guard life.isShown, isWanted || !isFull else { return }
+    guard let state = connections.remove(record.connection) else { return }
+    ranges -= state.matching.count + state.uncounted.count + state.early.count
+    // The record of a connection that was still open when the limit was reached would be of a part of it.
+    guard state.isShown, isWanted || !isFull else { return }
     var record = record
     if countsSelected {
-      record.notifications = life.notifications
-      record.errorResponses = life.errorResponses
-      record.feedbackTuples = life.tuples
-      record.fates = life.fates
-      // Those that could not be remembered.
-      record.fates.unknown += max(0, life.notifications - life.fates.written)
+      record.notifications = state.notifications
+      record.errorResponses = state.errorResponses
+      record.feedbackTuples = state.tuples
+      record.fates = state.fates
+      // Ranges beyond the limit are not counted.
+      record.fates.unknown += max(0, state.notifications - state.fates.written)
     }
     summary.noteEnd(of: record)
     sink.receive(record)
@@ -339,7 +346,7 @@ public struct SelectedRecords: RecordSink {
 }
 
 extension [Range<Int>] {
-  /// Makes the last range longer when the number is the next one.
+  /// Extends the last range when the number follows it.
   @inline(__always)
   fileprivate mutating func extend(to number: Int) -> Bool {
     let last = count - 1

@@ -6,7 +6,7 @@ struct RecordCensus {
   var found = SummaryRecord()
   /// Connections of which there is any record.
   var begun = 0
-  /// Records of connections count what was not selected, too.
+  /// Records of connections also count records that were not selected.
   var isSelection = false
   private var summaries = 0
   private var told = SummaryRecord()

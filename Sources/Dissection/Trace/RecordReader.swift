@@ -17,8 +17,7 @@ public struct RecordReader: ~Copyable {
     public var remembered = 1 << 16
     /// Connections that are open at a time.
     public var connections = ReassemblyOptions().maximumConnections
-    /// Ranges of fates of connections that have begun and not ended; those of further ones are not told. With 0 none
-    /// are.
+    /// Ranges of fates kept for open connections; further ones are not passed on. With 0 none are.
     public var fateRanges = DissectionOptions().maximumFateRanges
     public init() {}
   }
@@ -38,11 +37,10 @@ public struct RecordReader: ~Copyable {
   private var highest = 0
   private var mayRestart = false
   private var fateRanges = 0
-  /// The first pass has found that the records are a part of those that there were, and say so: what records of
-  /// connections count is more than what is there.
+  /// The first pass found records of a selection: counts in the records of connections exceed the number of records.
   public private(set) var isSelection = false { didSet { census.isSelection = isSelection } }
-  /// A record has told a fate of notifications.
-  public private(set) var tellsFates = false
+  /// A record with a fate was read.
+  public private(set) var hasFates = false
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
@@ -71,7 +69,7 @@ public struct RecordReader: ~Copyable {
     var feedbackTuples = 0
     /// What its error responses say became of its notifications.
     var fates = InferredFates()
-    /// What records say of its notifications, in their order.
+    /// The fates that records give of its notifications, in the order of the records.
     var ranges: [FateRecord] = []
   }
 
@@ -178,7 +176,7 @@ public struct RecordReader: ~Copyable {
         feedbackTuples: counts.feedbackTuples, fates: fates, conflictingBytes: 0, limits: [])
       summary.notifications += fates.written - counts.notifications
       summary.noteEnd(of: record)
-      tellFates(counts.ranges, of: record.notifications, on: number, &sink)
+      reportFates(counts.ranges, of: record.notifications, on: number, &sink)
       sink.receive(record)
     }
     sink.receive(summary)
@@ -296,9 +294,9 @@ public struct RecordReader: ~Copyable {
     }
   }
 
-  /// Adds what a record says of notifications to what is known of its connection.
+  /// Adds the fates of a record to those of its connection.
   private mutating func note(_ record: FateRecord) {
-    tellsFates = true
+    hasFates = true
     guard limits.fateRanges > 0, let count = open[record.connection]?.ranges.count else { return }
     if let last = open[record.connection]?.ranges.last, last.fate == record.fate, last.last + 1 == record.first {
       open[record.connection]?.ranges[count - 1].last = record.last
@@ -308,32 +306,32 @@ public struct RecordReader: ~Copyable {
     }
   }
 
-  /// Tells a connection's fates from its first notification to its last; those that no record tells are unknown.
-  private mutating func tellFates(
+  /// Sends the sink a connection's fates, from the first notification to the last; those in no record are unknown.
+  private mutating func reportFates(
     _ ranges: [FateRecord], of notifications: Int, on connection: Int, _ sink: inout some RecordSink
   ) {
     guard limits.fateRanges > 0 else { return }
     fateRanges -= ranges.count
     var next = 0
-    func tellUnknown(before end: Int, _ sink: inout some RecordSink) {
+    func reportUnknown(before end: Int, _ sink: inout some RecordSink) {
       if end > next { sink.receive(FateRecord(connection: connection, first: next, last: end - 1, fate: .unknown)) }
     }
-    // Records may have been moved, or be there twice.
+    // Records may be reordered or duplicated.
     for range in ranges.sorted(by: { ($0.first, $0.last) < ($1.first, $1.last) }) where range.first >= next {
-      tellUnknown(before: range.first, &sink)
+      reportUnknown(before: range.first, &sink)
       sink.receive(range)
       next = range.last + 1
     }
-    tellUnknown(before: notifications, &sink)
+    reportUnknown(before: notifications, &sink)
   }
 
   private mutating func fate(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
     guard let fate = fields.text("fate").flatMap(ProviderSession.Fate.init) else {
-      throw RecordError("fate is none that is known")
+      throw RecordError("unknown fate")
     }
     let first = try fields.required("first", most: Self.mostBytes)
     let last = try fields.required("last", most: Self.mostBytes)
-    guard last >= first else { throw RecordError("last is before first") }
+    guard last >= first else { throw RecordError("'last' is less than 'first'") }
     let connection = try begin(try fields.required("connection"), .none, &sink)
     note(FateRecord(connection: connection, first: first, last: last, fate: fate))
   }
@@ -469,7 +467,7 @@ public struct RecordReader: ~Copyable {
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written
-    tellFates(counts?.ranges ?? [], of: record.notifications, on: record.connection, &sink)
+    reportFates(counts?.ranges ?? [], of: record.notifications, on: record.connection, &sink)
     summary.notifications += record.notifications - found
     summary.noteEnd(of: record)
     sink.receive(record)

@@ -3,7 +3,7 @@
 /// Names in JSON are snake case; times RFC 3339; `nil` is left out.
 public struct InspectionReport: Sendable, Equatable, Codable {
   public var files: [File] = []
-  /// Which records everything is of, as options of the command; `nil`: all.
+  /// The selection that all figures are of, as options of the command; `nil`: all records.
   public var selection: [String]?
   public var summary = Summary()
   public var connections: [ConnectionRow] = []
@@ -172,21 +172,21 @@ public struct InspectionReport: Sendable, Equatable, Codable {
 }
 
 extension InspectionReport {
-  /// An order of connections and error responses.
+  /// The order of connections and error responses.
   public enum Order: String, Sendable, CaseIterable {
     /// Connections by their numbers, error responses by their times.
     case start
-    /// Those first that cost most: connections by what was discarded on them and what is unknown, then by what was
-    /// rejected; error responses by what was discarded after them.
+    /// By cost, highest first: connections by discarded and unknown notifications, then by rejected ones; error
+    /// responses by the notifications discarded after them.
     case cost
   }
 
-  /// Puts its lists in an order.
+  /// Sorts connections and error responses.
   public mutating func sort(by order: Order) {
     switch order {
     case .start:
       connections.sort { $0.connection < $1.connection }
-      // Without times as they came; the texts of times are all of one length.
+      // All texts of times have the same length. Without times: in their order of arrival.
       errors.sort { ($0.time ?? "", $0.packet ?? 0, $0.connection) < ($1.time ?? "", $1.packet ?? 0, $1.connection) }
     case .cost:
       connections.sort {

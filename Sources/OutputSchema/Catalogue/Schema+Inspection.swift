@@ -13,8 +13,8 @@ extension Schema {
       Field("kind", .word("inspect"), "Which document it is.", since: "0.2"),
       Field("files", .array(.object(file)), "The inputs that were read."),
       Field(
-        "selection", .array(.text), "Which records all that follows is of, as options of the command.",
-        when: "not all are"),
+        "selection", .array(.text), "The selection that all figures are of, as options of the command.",
+        when: "options select records"),
       Field("summary", .object(summary), "Totals, as in the record `summary`."),
       Field(
         "connections", .array(.object(connection)),

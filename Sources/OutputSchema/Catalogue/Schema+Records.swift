@@ -22,16 +22,17 @@ extension Schema {
       bytes in a `gap` or `malformed` record.
       """,
       """
-      A notification's fate is proven by what comes later, so that it is known when its connection has ended. Of files \
-      each `notification` has its `fate`. Of standard input and pipes the records come at once and without it, and \
-      `fate` records follow with ranges of notifications, as soon as no response can change them, at the latest before \
-      the connection's record; `--fates` waits for the end of the input instead. The ranges of a connection are in order \
-      and leave no notification out. The fates of a connection's notifications add up to those in its record.
+      The fate of a notification depends on later bytes and is known when its connection has ended. In records of files \
+      each `notification` has its `fate`. Records of standard input and pipes are written at once and without it; `fate` \
+      records with ranges of notifications follow as soon as no response can change them, at the latest before the \
+      connection's record. `--fates` waits for the end of the input instead. The ranges of a connection are in order and \
+      without gaps. The fates of a connection's notifications add up to those in its record.
       """,
       """
-      Of a selection (`--from`, `--token` and so on) there are the selected records, the records and fates of connections \
-      that have any, the `capture` record with `selection`, and a `summary` that counts what was selected. Fates, and what \
-      the records of error responses and connections count, are those of the whole recording.
+      A selection (`--from`, `--token` and so on) consists of the selected records, the records and fates of their \
+      connections, the `capture` record with `selection`, and a `summary` that counts the selected records. Fates, and \
+      counts in the records of error responses and connections, are those of the whole recording. After `--limit` records \
+      reading ends; connections that are open then have no record.
       """,
       """
       CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \
@@ -48,7 +49,7 @@ extension Schema {
           "An answer of the gateway, and the fates that follow from it.",
           errorResponse),
         .init(
-          "fate", "What became of consecutive notifications whose own records do not tell it.", fate),
+          "fate", "The fate of consecutive notifications whose own records do not have it.", fate),
         .init("feedback", "A tuple of the feedback service: a token that no device has any more.", feedback),
         .init("gap", "Bytes that the capture does not hold, or that belong to a record it does not hold whole.", gap),
         .init("malformed", "Bytes that cannot be parsed as a record.", malformed),
@@ -70,8 +71,9 @@ extension Schema {
     Field("format", .captureFormat, "Format of the file."),
     Field("link_types", .array(.text), "Link types of the packets by their registered names; empty for a dump."),
     Field(
-      "selection", .array(.text), "Which records follow, as options of the command, each with one value.",
-      when: "not all do"),
+      "selection", .array(.text),
+      "The selection of the following records, as options of the command, each with one value.",
+      when: "options select records"),
   ]
 
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
@@ -88,7 +90,7 @@ extension Schema {
     connectionNumber, index, time, packet, offset,
     length,
     Field(
-      "fate", .fate, "What became of it, when its connection has ended.",
+      "fate", .fate, "Its fate at the end of its connection.",
       when: "the input was read twice: it is a file, or `--fates` was given"),
     Field("command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed."),
     Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
@@ -140,7 +142,7 @@ extension Schema {
     connectionNumber,
     Field("first", .integer, "`index` of the first notification."),
     Field("last", .integer, "`index` of the last one."),
-    Field("fate", .fate, "What became of each of them."),
+    Field("fate", .fate, "The fate of each of them."),
   ]
 
   private static let feedback: [Field] = [

@@ -99,7 +99,7 @@ public struct TracePage: Sendable {
       blocks.append(
         .callout(
           .neutral,
-          "All figures of this page are of a part of the trace: the records that are selected by "
+          "All figures of this page are of a selection of the trace's records: "
             + .code(selection.joined(separator: " ")) + "."))
     }
     blocks += report.warnings.map { .callout(.warning, Prose($0)) }

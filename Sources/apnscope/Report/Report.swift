@@ -127,7 +127,7 @@ struct Report: ParsableCommand {
       throw ValidationError("--ledger and --baseline need a result of 'apnscope load'; \(input) is not one.")
     }
     if kind != .records && kind != .recording, !which.selection.isEmpty {
-      throw ValidationError("--from, --token and the like select records of a trace; \(input) is none.")
+      throw ValidationError("--from, --token and similar options select records of a trace; \(input) is not a trace.")
     }
     switch kind {
     case .load: try reportLoad(path)

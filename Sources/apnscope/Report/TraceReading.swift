@@ -115,7 +115,7 @@ struct TraceReading {
       if selected.isCut || facts.isCut {
         complain("some selected records are missing: the limit of --max-fate-ranges is reached")
       }
-      if pass.reader.summary.notifications > 0, !pass.reader.tellsFates {
+      if pass.reader.summary.notifications > 0, !pass.reader.hasFates {
         complain("\(path): contains no fates; those of selected notifications are unknown")
       }
     }

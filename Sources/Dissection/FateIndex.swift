@@ -2,15 +2,15 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// The fates of the notifications of a recording, as a first reading of it has found them. A second one can then tell
-/// each with its notification.
+/// The fates of all notifications of a recording, from a first pass over it; a second pass can then write each with its
+/// notification.
 ///
-/// It is a sink: read the recording into it. It keeps a range for notifications that follow each other and have the same
-/// fate, which a connection has up to three of, and more only when it got several error responses.
-public struct FateBook: RecordSink, Sendable {
+/// It is a sink: read the recording into it. It keeps one range for consecutive notifications with the same fate: up to
+/// three for a connection, more only after several error responses.
+public struct FateIndex: RecordSink, Sendable {
   private typealias Fate = ProviderSession.Fate
 
-  /// A range of one connection. It begins where the one before it ends, the first with notification 0.
+  /// A range of one connection. It begins at the end of the previous one, the first with notification 0.
   private struct Entry {
     private let bits: UInt64
 
@@ -32,30 +32,30 @@ public struct FateBook: RecordSink, Sendable {
   }
 
   private let maximumRanges: Int
-  /// Where a connection's ranges are, by its number less 1; none when they are not kept.
+  /// The place of a connection's ranges among the entries, by its number less 1; empty when they are not kept.
   private var places: [(first: UInt32, count: UInt32)] = []
   private var entries: [Entry] = []
-  /// Of connections that have not ended.
+  /// Ranges of connections that have not ended.
   private var open: [Int: [Entry]] = [:]
   private var openRanges = 0
-  /// Connections whose fates are not kept, for the limit.
+  /// Connections whose fates are not kept because of the limit.
   public private(set) var connectionsNotKept = 0
 
-  /// - Parameter maximumRanges: that are kept, of 8 bytes each; the fates of further connections are not.
+  /// - Parameter maximumRanges: kept ranges, 8 bytes each; the fates of further connections are not kept.
   public init(maximumRanges: Int = DissectionOptions().maximumFateRanges) {
     self.maximumRanges = min(maximumRanges, Int(UInt32.max))
   }
 
-  /// Takes a connection's ranges, one after the other; they count when its record comes.
+  /// Takes a connection's ranges, one after the other; they are found after its record has come.
   public mutating func receive(_ record: FateRecord) {
     guard entries.count + openRanges < maximumRanges else {
-      // None of it is better than a part.
+      // A connection is kept whole or not at all.
       openRanges -= open[record.connection]?.count ?? 0
       open[record.connection] = []
       return
     }
     let ranges = open[record.connection]
-    // One that was given up begins again in its middle.
+    // A connection that was dropped continues in its middle.
     guard record.first == ranges?.last?.end ?? 0 else { return }
     open[record.connection, default: []].append(Entry(end: record.last + 1, record.fate))
     openRanges += 1
@@ -73,7 +73,7 @@ public struct FateBook: RecordSink, Sendable {
     entries += ranges
   }
 
-  /// The range of equal fates that a notification is in; `nil` when it is not known.
+  /// The range of equal fates that contains a notification; `nil` when its fate is not known.
   func range(of notification: Int, on connection: Int) -> FateRecord? {
     guard notification >= 0, places.indices.contains(connection - 1) else { return nil }
     let place = places[connection - 1]
@@ -90,7 +90,7 @@ public struct FateBook: RecordSink, Sendable {
       fate: entries[low].fate)
   }
 
-  // MARK: what it has no use for
+  // MARK: ignored records
 
   public var isOpen: Bool { true }
   public mutating func receive(_ record: CaptureRecord) {}
@@ -106,48 +106,47 @@ public struct FateBook: RecordSink, Sendable {
   public mutating func receive(_ record: SummaryRecord) {}
 }
 
-/// Where fates are written.
+/// Where a writer writes fates.
 public enum FateNotation: Sendable {
   /// Nowhere.
   case omitted
-  /// In `fate` records, when they are settled.
+  /// In `fate` records, when they are final.
   case ranges
-  /// In each notification's record, as an earlier reading of the same recording has found them; those that it has not
-  /// found, in `fate` records.
-  case each(FateBook)
+  /// In each notification's record, from a first pass over the same recording; those that it lacks in `fate` records.
+  case each(FateIndex)
 }
 
-/// The fates that a writer tells.
-struct FateNotes {
-  private let book: FateBook?
-  private let tellsRanges: Bool
-  /// The range of the latest notification: the next one is most often in it.
+/// Finds the fates that a writer writes.
+struct FateLookup {
+  private let index: FateIndex?
+  private let writesRanges: Bool
+  /// The range of the last notification; it usually contains the next one.
   private var latest = FateRecord(connection: 0, first: 0, last: -1, fate: .unknown)
 
   init(_ notation: FateNotation) {
     switch notation {
-    case .omitted: (book, tellsRanges) = (nil, false)
-    case .ranges: (book, tellsRanges) = (nil, true)
-    case .each(let book): (self.book, tellsRanges) = (book, true)
+    case .omitted: (index, writesRanges) = (nil, false)
+    case .ranges: (index, writesRanges) = (nil, true)
+    case .each(let index): (self.index, writesRanges) = (index, true)
     }
   }
 
-  /// What its record is to tell.
+  /// The fate to write in its record.
   @inline(__always)
   mutating func fate(of notification: Int, on connection: Int) -> ProviderSession.Fate? {
     if latest.connection == connection, notification <= latest.last, notification >= latest.first { return latest.fate }
-    return book == nil ? nil : find(notification, on: connection)
+    return index == nil ? nil : find(notification, on: connection)
   }
 
   @inline(never)
   private mutating func find(_ notification: Int, on connection: Int) -> ProviderSession.Fate? {
-    guard let range = book?.range(of: notification, on: connection) else { return nil }
+    guard let range = index?.range(of: notification, on: connection) else { return nil }
     latest = range
     return range.fate
   }
 
-  /// Whether a `fate` record is to be written: the notifications' own do not tell the same.
-  func areToldBy(_ record: FateRecord) -> Bool {
-    tellsRanges && book?.range(of: record.first, on: record.connection) != record
+  /// Whether to write a `fate` record: its notifications' own records do not have the same fates.
+  func writes(_ record: FateRecord) -> Bool {
+    writesRanges && index?.range(of: record.first, on: record.connection) != record
   }
 }

@@ -2,28 +2,28 @@ import ArgumentParser
 import Dissection
 import TLSDecryption
 
-/// The first of two readings of the same inputs, for what is known of notifications when their connection has ended:
-/// their fates, and what a selection asks for.
-struct EarlyReading {
-  /// How the records of the second reading tell fates.
+/// The first of two passes over the same inputs, for facts that are known only when connections have ended: fates, and
+/// the facts that a selection needs.
+struct FirstPass {
+  /// How the second pass writes fates.
   let notation: FateNotation
-  /// What the second reading selects by.
+  /// The facts for the selection of the second pass.
   let facts: RecordingFacts
-  /// What the options name, for the second reading.
+  /// The secrets that the options name, for the second pass.
   let secrets: Secrets
-  /// Ctrl-C ended standard input while it was kept; what had come is read.
+  /// Ctrl-C ended the copying of standard input; the copied part is read.
   let isCut: Bool
   private let summary: SummaryRecord?
 
-  /// Reads the inputs for records, if they can be read twice.
+  /// Reads the inputs of `decode`, if they can be read twice.
   ///
-  /// - Parameter fates: `true`: standard input is kept until it ends, so that it can; `false`: no record tells any.
+  /// - Parameter fates: `true`: standard input is first copied to a file; `false`: fates are not written.
   init(_ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection, fates: Bool?) throws {
     isCut = try fates == true && RepeatableInput.require(inputs, for: "--fates")
     let isRepeatable = inputs.allSatisfy(RepeatableInput.isRepeatable)
     if selection.needsFacts && !isRepeatable {
       throw ValidationError(
-        "--fate, --status and --topic select by what is known when connections have ended; give --fates, which waits for the end of standard input."
+        "--fate, --status and --topic depend on facts that are known only when connections have ended; add --fates, which waits for the end of standard input."
       )
     }
     secrets = try options.secrets.read(options.limits)
@@ -36,7 +36,7 @@ struct EarlyReading {
     notation = fates == false ? .omitted : .each(facts.fates)
   }
 
-  /// Reads the inputs if the selection needs it; standard input is kept until it ends then.
+  /// Reads the inputs if the selection needs it; standard input is then first copied to a file.
   init(_ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection) throws {
     isCut = try selection.needsFacts && RepeatableInput.require(inputs, for: "The selection")
     secrets = try options.secrets.read(options.limits)
@@ -56,24 +56,24 @@ struct EarlyReading {
     return (reading.sink, reading.summary)
   }
 
-  /// Says where the records are not all that they should be.
+  /// Warns about reached limits and changed inputs.
   ///
-  /// - Parameter isCut: the second reading could not remember all that it had to.
+  /// - Parameter isCut: the second pass reached a limit.
   func complain(after second: SummaryRecord, isCut: Bool) {
     if case .each(let fates) = notation, fates.connectionsNotKept > 0 {
       let (which, whose) =
         fates.connectionsNotKept == 1
         ? ("1 connection", "its") : ("\(fates.connectionsNotKept) connections", "their")
       apnscope.complain(
-        "the fates of \(which) are in 'fate' records and not in \(whose) notifications' (--max-fate-ranges)")
+        "the fates of \(which) are in 'fate' records, not in those of \(whose) notifications (--max-fate-ranges)")
     }
     if isCut || facts.isCut {
-      apnscope.complain("more is selected than can be remembered, so that some of it is missing (--max-fate-ranges)")
+      apnscope.complain("some selected records are missing: the limit of --max-fate-ranges is reached")
     }
     guard let summary, !Interrupt.isRequested else { return }
     if summary.packets > second.packets || summary.notifications > second.notifications { return }
     if summary.packets != second.packets || summary.notifications != second.notifications {
-      apnscope.complain("an input has grown while it was read; where fates differ, those in 'fate' records are right")
+      apnscope.complain("an input has grown while it was read; where fates differ, those in 'fate' records are valid")
     }
   }
 }

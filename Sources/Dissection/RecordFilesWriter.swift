@@ -2,27 +2,25 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Writes records as JSON Lines, each type into a file of its own.
-public final class JSONFilesWriter: RecordSink {
-  private let notifications: JSONLinesWriter
-  private let others: [RecordType: JSONLinesWriter]
+/// Writes records into one file for each type.
+public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
+  private var notifications: Writer
+  private var others: [RecordType: Writer]
 
-  /// - Parameter file: makes the output for one type.
-  public init(fates: FateNotation = .omitted, files file: (RecordType) throws -> RecordOutput) rethrows {
-    notifications = JSONLinesWriter(fates: fates, output: try file(.notification))
-    var others: [RecordType: JSONLinesWriter] = [:]
-    for type in RecordType.allCases where type != .notification {
-      others[type] = JSONLinesWriter(fates: fates, output: try file(type))
-    }
+  /// - Parameter writer: creates the writer of one type.
+  public init(_ writer: (RecordType) throws -> Writer) rethrows {
+    notifications = try writer(.notification)
+    var others: [RecordType: Writer] = [:]
+    for type in RecordType.allCases where type != .notification { others[type] = try writer(type) }
     self.others = others
   }
 
-  /// Every output took everything so far.
+  /// Every output has accepted everything so far.
   public var isOpen: Bool { notifications.isOpen && others.values.allSatisfy(\.isOpen) }
 
   public func pause() {
-    notifications.flush()
-    for writer in others.values { writer.flush() }
+    notifications.pause()
+    for type in others.keys { others[type]?.pause() }
   }
 
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
