@@ -190,7 +190,7 @@ struct Decode: ParsableCommand {
   }
 
   private func decode(
-    into writer: some RecordSink, _ pass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
+    into writer: some RecordSink, _ firstPass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
   ) throws {
     let result: (hasRead: Bool, code: ExitCode)
     if which.selection.isEmpty && records.limit == nil {
@@ -207,7 +207,7 @@ struct Decode: ParsableCommand {
   }
 
   private func read<Sink: RecordSink>(
-    into sink: Sink, _ pass: FirstPass, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
+    into sink: Sink, _ firstPass: FirstPass, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
   ) throws -> (hasRead: Bool, code: ExitCode) {
     var reading = try RecordingReader(recordings.inputs, decoding, into: sink, secrets: firstPass.secrets, onUse: onUse)
     if reading.hasRead { reading.sink.pause() }

@@ -27,7 +27,7 @@ struct AnalysisPageTests {
     }
   }()
 
-  @Test("The page has blocks for each tool") func blocks() {
+  @Test("The page has blocks for each tool") func page() {
     #expect(Self.blocks.count { $0.language == "sh" && $0.needsJQ } == 2)
     #expect(Self.blocks.count { $0.text.contains("import duckdb") } == 3)
     #expect(Self.blocks.count { $0.text.contains("import polars") } == 1)
