@@ -28,8 +28,9 @@ struct FateRangeTests {
     let count = 10_000
     var responses: [UInt8] = []
     for index in 0..<count {
-      capture.client(line, push(UInt32(index), device: 1))
-      if index % 3 != 1 { responses += refusal(8, UInt32(index)) }
+      // Identifier 0 in a response names nothing.
+      capture.client(line, push(UInt32(index + 1), device: 1))
+      if index % 3 != 1 { responses += refusal(8, UInt32(index + 1)) }
       if responses.count >= 1_200 {
         capture.server(line, responses)
         responses = []

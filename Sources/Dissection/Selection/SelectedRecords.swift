@@ -313,7 +313,7 @@ public struct SelectedRecords: RecordSink {
   }
 
   public mutating func receive(_ record: ConnectionRecord) {
-    let isWanted = selection.types.contains(.connection) && selectsItself(record)
+    let isWanted = (selection.isEmpty || selection.types.contains(.connection)) && selectsItself(record)
     if isWanted, let slot = connections.index(of: record.connection) {
       selected += 1
       if !connections[slot].isShown { open(slot, record.connection) }
