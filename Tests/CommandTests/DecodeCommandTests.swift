@@ -108,11 +108,11 @@ struct DecodeCommandTests {
         #expect(waited.status == 0 && name(waited.output) == file.output, "\(waited.errors)")
       }
       let pipe = try command.shell(#""$apnscope" decode --fates <(cat plain-error.pcap)"#)
-      #expect(pipe.status == 64 && pipe.errors.contains("--fates needs its input twice, and /dev/fd/"))
+      #expect(pipe.status == 64 && pipe.errors.contains("--fates reads its input twice, and /dev/fd/"))
     }
   }
 
-  @Test("Fates that are too many to keep are told in ranges, with a warning") func fateLimit() throws {
+  @Test("Fates beyond the limit are written as ranges, with a warning") func fateLimit() throws {
     try Command.inFolder { command in
       try command.trace("plain-error.pcap")
       // Connection 1 has three ranges, connection 2 one.
@@ -120,7 +120,7 @@ struct DecodeCommandTests {
       #expect(outcome.status == 0)
       #expect(
         outcome.errors
-          == "apnscope: the fates of 1 connection are in 'fate' records and not in its notifications' (--max-fate-ranges)\n"
+          == "apnscope: the fates of 1 connection are in 'fate' records, not in those of its notifications (--max-fate-ranges)\n"
       )
       #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"fate","connection":1,"#) } == 3)
       #expect(outcome.lines.count { $0.contains(#""fate":"unknown","command""#) } == 32)

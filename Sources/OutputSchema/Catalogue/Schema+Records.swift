@@ -35,6 +35,10 @@ extension Schema {
       reading ends; connections that are open then have no record.
       """,
       """
+      With `--fields` records have only the named fields, in JSON Lines also `type`; records with none of the \
+      named fields are omitted.
+      """,
+      """
       CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \
       spaces, and a field that is absent is an empty cell.
       """,
