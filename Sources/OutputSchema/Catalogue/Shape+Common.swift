@@ -33,7 +33,7 @@ extension Shape {
   ])
 
   static let fate = values([
-    "accepted": "Proven: an error response names a later notification, or names this one with status 10 or 0.",
+    "accepted": "Proven: an error response names it or a later notification, and none rejects it.",
     "rejected": "An error response with another status than 10 and 0 names it.",
     "discarded": "Sent after a rejected notification, or after the one that a shutdown names: the gateway ignored it.",
     "unknown": "No error response proves anything about it: it was accepted or lost.",
