@@ -43,11 +43,11 @@ struct Decode: ParsableCommand {
       Examples:
         apnscope decode --format table capture.pcap
         apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
-        apnscope decode capture.pcap | jq -c 'select(.fate == "discarded") | [.token, .identifier]'
+        apnscope decode --fate discarded capture.pcap | jq -r .token
         apnscope decode --token 3b1d --format table capture.pcap
         apnscope decode --keys sslkeys.log capture.pcap > records.jsonl
         apnscope decode --format csv --output records/ capture.pcapng.zst
-        apnscope decode --format csv --type notification --fields time,token,fate capture.pcap
+        apnscope decode --format csv --fields time,token,fate capture.pcap
         tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
 
       Exit codes: 0 done (damage is in the records); 64 usage; 65 not a capture, a key that cannot be used, or --strict \
