@@ -100,7 +100,7 @@ INFIX = {
     "||": Infix("logic", "&&", "LogicalDisjunction", (LATE,), (), "try mutant(NUMBER) ? a OTHER b() : a OLD b()"),
     "??": Infix(
         "default", "", "NilCoalescing", ("<T>(a: T?, b: @autoclosure () throws -> T) rethrows -> T",),
-        ("<T>(a: T?, b: @autoclosure () throws -> T?) rethrows -> T?",), "try mutant(NUMBER) ? b() : a ?? b()"),
+        ("<T>(a: T?, b: @autoclosure () throws -> T?) rethrows -> T?",), "try mutant(NUMBER) ? b() : mutantCoalesced(a) { try b() }"),
 }  # fmt: skip
 
 SWITCH = """import Glibc
@@ -127,6 +127,19 @@ private let isRecording: Bool = {
 
 @_transparent @usableFromInline func mutantNot(_ number: Int, _ value: Bool) -> Bool {
   mutant(number) ? !value : value
+}
+
+@usableFromInline protocol MutantOptional { var isNone: Bool { get } }
+extension Optional: MutantOptional { @usableFromInline var isNone: Bool { if case .none = self { true } else { false } } }
+// Where both sides of ?? are optional the compiler may choose this one, with an optional T: a nil left side arrives as
+// .some(nil) then, and is nil all the same.
+@usableFromInline func mutantCoalesced<T>(_ a: T?, _ b: () throws -> T) rethrows -> T {
+  guard let a, (a as? any MutantOptional)?.isNone != true else { return try b() }
+  return a
+}
+@usableFromInline func mutantCoalesced<T>(_ a: T?, _ b: () throws -> T?) rethrows -> T? {
+  if let a { return a }
+  return try b()
 }
 
 @_transparent @usableFromInline func mutantMin<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {

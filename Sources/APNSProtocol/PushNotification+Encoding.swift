@@ -58,7 +58,7 @@ extension PushNotification {
 /// All of it is inlined, closures too: a load makes millions of notifications a second.
 extension PushNotification {
   /// Writes a notification of command 1, or of command 0 without identifier and expiration.
-  @inlinable @inline(__always)
+  @inlinable @inline(always)
   package static func encodeUnframed(
     numbers: (identifier: UInt32, expiration: UInt32)?, tokenLength: Int, payloadLength: Int,
     into output: inout ByteWriter, token: (inout ByteWriter) -> Void, payload: (inout ByteWriter) -> Void
@@ -77,7 +77,7 @@ extension PushNotification {
   }
 
   /// Writes a command-2 notification; an item that is `nil` is left out.
-  @inlinable @inline(__always)
+  @inlinable @inline(always)
   package static func encodeFramed(
     tokenLength: Int?, payloadLength: Int?, identifier: UInt32?, expiration: UInt32?, priority: UInt8?,
     into output: inout ByteWriter, token: (inout ByteWriter) -> Void, payload: (inout ByteWriter) -> Void
@@ -120,14 +120,14 @@ extension PushNotification {
   }
 
   /// Writes the header of a command-2 frame whose items have the given total length.
-  @inlinable @inline(__always)
+  @inlinable @inline(always)
   package static func writeFrameHeader(length: Int, into output: inout ByteWriter) {
     output.write(Command.framed.rawValue)
     output.write(bigEndian: UInt32(truncatingIfNeeded: length))
   }
 
   /// Writes the header of an item with data of the given length.
-  @inlinable @inline(__always)
+  @inlinable @inline(always)
   package static func writeItemHeader(_ id: FrameItem.Identifier, length: Int, into output: inout ByteWriter) {
     output.write(id.rawValue)
     output.write(bigEndian: UInt16(truncatingIfNeeded: length))

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 /// A package of its own, so that `swift build` and `swift test` of apnscope need nothing of the fuzzer. `Scripts/fuzz`
