@@ -27,7 +27,7 @@ struct Inspect: ParsableCommand {
         apnscope inspect capture.pcap
         apnscope inspect --keys sslkeys.log capture.pcap
         apnscope inspect --rows 100 --filter 'host 10.0.0.5' capture.pcap
-        apnscope inspect --from 10:00 --to 10:05 --topic com.example.app capture.pcap
+        apnscope inspect --from 10:00 --to 10:05 --status 8 capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
 
       Options select records as for 'decode'; all figures are then of these records, and a line says so.
