@@ -34,7 +34,7 @@ public struct ErrorResponse: Sendable, Hashable {
 
   /// Whether all that a gateway has said so far may become a response with another command byte than 8: six bytes at
   /// most, with a documented status.
-  public static func mayBecomeWholeAnswer(_ bytes: RawSpan) -> Bool {
+  package static func mayBecomeWholeAnswer(_ bytes: RawSpan) -> Bool {
     bytes.byteCount <= length && (bytes.byteCount < 2 || Status(rawValue: bytes.byte(at: 1)).isDocumented)
   }
 
@@ -43,7 +43,7 @@ public struct ErrorResponse: Sendable, Hashable {
   ///
   /// A page of HTML has a byte in it now and then that looks like a status, so that among other bytes another command
   /// than 8 proves nothing.
-  public init?(wholeAnswer bytes: RawSpan) {
+  package init?(wholeAnswer bytes: RawSpan) {
     guard bytes.byteCount == Self.length, Self.mayBecomeWholeAnswer(bytes) else { return nil }
     self.init(
       command: bytes.byte(at: 0), status: Status(rawValue: bytes.byte(at: 1)), identifier: bytes.uint32(at: 2))
@@ -63,6 +63,7 @@ public struct ErrorResponse: Sendable, Hashable {
     offset += Self.length
   }
 
+  /// Writes the six bytes of the response.
   public func encode(into output: inout ByteWriter) {
     output.write(command)
     output.write(status.rawValue)

@@ -3,7 +3,7 @@ import Bytes
 /// One entry of the feedback service's list: `time u32 | token length u16 | token`, a view of borrowed bytes.
 public struct FeedbackTuple: ~Escapable {
   /// Bytes before the token.
-  public static var headerLength: Int { 6 }
+  @usableFromInline package static var headerLength: Int { 6 }
 
   /// UNIX seconds UTC at which APNs found the app uninstalled.
   public let timestamp: UInt32
@@ -30,7 +30,7 @@ public struct FeedbackTuple: ~Escapable {
   /// Reads a tuple that `extent(of:at:limits:)` has found complete; `record` is exactly that tuple.
   @inlinable
   @_lifetime(copy record)
-  public init(record: RawSpan) {
+  package init(record: RawSpan) {
     self.init(timestamp: record.uint32(at: 0), token: record.extracting(6..<record.byteCount))
   }
 

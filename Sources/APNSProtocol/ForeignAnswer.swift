@@ -3,8 +3,8 @@ import Bytes
 /// The beginning of an answer that is not an error response, and the protocol that it resembles.
 ///
 /// Used only for messages and their advice.
-public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
-  public enum Kind: Sendable, Equatable {
+package struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
+  package enum Kind: Sendable, Equatable {
     case http
     case markup
     case tlsAlert
@@ -16,15 +16,15 @@ public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
     case bytes
   }
 
-  public let kind: Kind
+  package let kind: Kind
   /// The first of its bytes, `longest` at most.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// How many bytes are kept.
-  public static let longest = 16
+  package static let longest = 16
 
   /// - Parameter answer: its beginning.
-  public init(_ answer: some Sequence<UInt8>) {
+  package init(_ answer: some Sequence<UInt8>) {
     bytes = Array(answer.prefix(Self.longest))
     kind = Self.kind(of: bytes)
   }
@@ -43,7 +43,7 @@ public struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
   }
 
   /// The name of the protocol, and the first bytes in hexadecimal: "HTML or XML (3c21444f43545950)".
-  public var description: String {
+  package var description: String {
     let name =
       switch kind {
       case .http: "HTTP"

@@ -11,7 +11,7 @@ public struct FrameItem: Sendable, Equatable {
   }
 
   /// Bytes before an item's data.
-  @inlinable @inline(__always) public static var headerLength: Int { 3 }
+  @inlinable @inline(__always) package static var headerLength: Int { 3 }
 
   /// Bytes of items 3, 4 and 5 as nearly every client ends a frame with them.
   @inlinable @inline(__always) static var usualRestLength: Int { 3 * headerLength + 4 + 4 + 1 }

@@ -43,6 +43,7 @@ public struct GatewaySession: Sendable {
 
   /// Why the gateway closes, and its last response.
   public struct Ending: Sendable, Equatable {
+    /// The reason for the end.
     public enum Cause: Sendable, Equatable {
       case rejected
       case shutdown

@@ -4,11 +4,11 @@ import Bytes
 ///
 /// It holds offsets only, and the frame is given to it again for every step: so it is as fast as a loop by hand, five
 /// rounds for a usual notification.
-public struct ItemIterator: Sendable {
+@usableFromInline package struct ItemIterator: Sendable {
   /// An item's id, and where its data stand in the frame. A number instead of `FrameItem.Identifier`, for speed.
-  public struct Item: Sendable, Equatable {
-    public let id: UInt8
-    public let data: PushNotification.Field
+  @usableFromInline package struct Item: Sendable, Equatable {
+    @usableFromInline package let id: UInt8
+    @usableFromInline package let data: PushNotification.Field
 
     @inlinable @inline(__always)
     init(id: UInt8, data: PushNotification.Field) {
@@ -23,14 +23,14 @@ public struct ItemIterator: Sendable {
 
   /// - Parameter end: the frame's length as its header has it, of which not all need be there.
   @inlinable @inline(__always)
-  public init(end: Int) {
+  package init(end: Int) {
     offset = PushNotification.Offsets.items
     self.end = end
   }
 
   /// Whether the frame has another item, and its header is there.
   @inlinable
-  public func hasHeader(in frame: RawSpan) -> Bool {
+  package func hasHeader(in frame: RawSpan) -> Bool {
     offset + FrameItem.headerLength <= min(frame.byteCount, end)
   }
 
@@ -39,7 +39,7 @@ public struct ItemIterator: Sendable {
   ///
   /// - Parameter frame: its bytes from the command byte on, with the item's header at least.
   @inlinable @inline(__always)
-  public mutating func next(in frame: RawSpan) throws(ParseError) -> Item? {
+  package mutating func next(in frame: RawSpan) throws(ParseError) -> Item? {
     guard offset < end else { return nil }
     guard end - offset >= FrameItem.headerLength else { throw ParseError(.itemHeaderCut, at: offset) }
     let id = frame.byte(at: offset)

@@ -16,6 +16,7 @@ public struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
 
   public var description: String { "\(problem) at offset \(offset)" }
 
+  /// The kinds of damage.
   public enum Problem: Sendable, Equatable {
     /// The first byte is not a command of a provider: garbage, another protocol, or a lost frame boundary.
     case unknownCommand(UInt8)

@@ -1,7 +1,7 @@
 import Bytes
 
 /// The checks of a gateway on a payload.
-public enum PayloadRules {
+@usableFromInline package enum PayloadRules {
   /// Whether the payload has `content-available` and nothing that a device would show or play: no alert, badge or sound.
   ///
   /// Such a notification must not have priority 10. Any value of `content-available` but 0, `false` and `null` counts;
@@ -11,7 +11,7 @@ public enum PayloadRules {
   /// Payloads are searched for the key's hyphen first, which few have, and for letters written as escapes, which nearly
   /// none have, so this costs a few nanoseconds for all others.
   @inlinable
-  public static func isSilent(_ payload: RawSpan) -> Bool {
+  package static func isSilent(_ payload: RawSpan) -> Bool {
     payload.contains(UInt8(ascii: "-"), or: UInt8(ascii: "\\")) && mayBeSilent(payload)
   }
 

@@ -7,7 +7,7 @@ extension PushNotification {
   @inlinable public var isKnownBad: Bool { layout.isKnownBad }
 
   /// Such a frame, as pushy writes it: token and payload are empty, it never expires, and its priority is 10.
-  public static func knownBadFrame(identifier: UInt32) -> [UInt8] {
+  package static func knownBadFrame(identifier: UInt32) -> [UInt8] {
     var output = ByteWriter(capacity: 64)
     encodeFramed(
       tokenLength: 0, payloadLength: 0, identifier: identifier, expiration: 0, priority: 10, into: &output,

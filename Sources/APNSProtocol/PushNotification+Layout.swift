@@ -88,7 +88,7 @@ extension PushNotification {
     ///
     /// The frame's own length is right, so the next frame is found; go-libapns writes every notification with a priority
     /// so, rpush and apns4erl those with tokens that are not 32 bytes.
-    public init(fitting frame: RawSpan) {
+    @usableFromInline package init(fitting frame: RawSpan) {
       command = Command(rawValue: frame.byte(at: 0))
       // Fields that were read before the error stay.
       do throws(ParseError) { try readItems(frame) } catch {}

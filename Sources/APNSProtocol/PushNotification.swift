@@ -82,7 +82,7 @@ extension PushNotification {
     @usableFromInline var start: UInt32
     @usableFromInline var count: UInt32
 
-    @inlinable public init() {
+    @inlinable package init() {
       start = 0
       count = 0
     }

@@ -1,13 +1,13 @@
 import Bytes
 
 /// Device tokens that are made up for tests.
-public enum SyntheticToken {
+@usableFromInline package enum SyntheticToken {
   /// Tokens that begin with these eight bytes stand for no device: the load generator makes them to be refused, and the
   /// simulator answers status 8. A random token begins so once in 2⁶⁴ times.
-  public static let invalidPrefix: UInt64 = 0x0bad_0bad_0bad_0bad
+  package static let invalidPrefix: UInt64 = 0x0bad_0bad_0bad_0bad
 
   @inlinable @inline(__always)
-  public static func isInvalid(_ token: RawSpan) -> Bool {
+  package static func isInvalid(_ token: RawSpan) -> Bool {
     token.byteCount >= 8 && token.uint64(at: 0) == 0x0bad_0bad_0bad_0bad
   }
 }

@@ -43,6 +43,7 @@
     unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
   }
 
+  /// Makes room for this many more bytes; whatever is written grows the block by itself, too.
   @inlinable @inline(__always)
   public mutating func reserve(_ additional: Int) {
     if capacity - count < additional { grow(additional) }
@@ -137,7 +138,7 @@
 
   /// Writes a number in exactly `width` decimal digits, zeros in front.
   @inlinable
-  public mutating func write(decimal value: UInt32, width: Int) {
+  package mutating func write(decimal value: UInt32, width: Int) {
     reserve(width)
     var rest = value
     var position = count + width

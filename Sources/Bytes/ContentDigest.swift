@@ -2,11 +2,11 @@
 ///
 /// Multiply and fold in four independent lanes, sixteen bytes each a step, so that multiplications do not depend on
 /// each other; the last sixteen bytes are read as one overlapping block.
-public struct ContentDigest {
-  public let value: UInt64
+@usableFromInline package struct ContentDigest {
+  @usableFromInline package let value: UInt64
 
   @inlinable @inline(__always)
-  public init(_ bytes: RawSpan, seed: UInt64 = 0x9e37_79b9_7f4a_7c15) {
+  package init(_ bytes: RawSpan, seed: UInt64 = 0x9e37_79b9_7f4a_7c15) {
     self.init(value: Self.digest(bytes, seed))
   }
 
@@ -15,7 +15,7 @@ public struct ContentDigest {
 
   /// A seed that stands for bytes, so that a digest covers them too; 32 of them, a device token, take two steps.
   @inlinable @inline(__always)
-  public static func seed(from bytes: RawSpan) -> UInt64 {
+  package static func seed(from bytes: RawSpan) -> UInt64 {
     guard bytes.byteCount == 32 else { return digest(bytes, 0x9e37_79b9_7f4a_7c15) }
     return fold(bytes.uint64(at: 0) ^ 0xe703_7ed1_a0b4_28db, bytes.uint64(at: 8))
       ^ fold(bytes.uint64(at: 16) ^ 0x8ebc_6af0_9c88_c6e3, bytes.uint64(at: 24))

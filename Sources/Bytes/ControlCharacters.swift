@@ -3,7 +3,7 @@
 ///
 /// They are written as JSON writes them, `\u001b`, in whatever form: a terminal, CSV and JSON show the same.
 public enum ControlCharacters {
-  public static func contains(_ scalar: Unicode.Scalar) -> Bool {
+  package static func contains(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7f..<0xa0, 0x061c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069: true
     default: false
@@ -51,7 +51,7 @@ extension ByteWriter {
   /// Writes UTF-8 with control characters as `\u001b` and the like, which does not change the value of JSON text.
   ///
   /// Linear, without allocation; what holds none is copied in one piece, plain ASCII after a look at eight bytes at a time.
-  public mutating func write(escapingControlsOf text: RawSpan) {
+  package mutating func write(escapingControlsOf text: RawSpan) {
     if Self.isPlain(text) { return write(text) }
     var (start, offset) = (0, 0)
     while offset < text.byteCount {
@@ -71,7 +71,7 @@ extension ByteWriter {
   }
 
   /// Escapes the bytes written from `start` on. Does not allocate when there is nothing to escape.
-  public mutating func escapeControls(from start: Int) {
+  package mutating func escapeControls(from start: Int) {
     guard let text = copyWithControls(from: start) else { return }
     truncate(to: start)
     write(escapingControlsOf: text.rawBytes)

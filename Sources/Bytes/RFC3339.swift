@@ -1,11 +1,11 @@
 /// Times in UTC as RFC 3339 writes them: `2015-09-16T01:02:03.123456789Z`.
 ///
 /// They are UNIX times, which have no leap seconds, in the proleptic Gregorian calendar.
-public enum RFC3339 {
+@usableFromInline package enum RFC3339 {
   /// - Parameters:
   ///   - nanoseconds: since 1970, or before it.
   ///   - digits: of the second's fraction, 0 to 9; the others are cut off.
-  public static func text(_ nanoseconds: Int64, digits: Int = 9) -> String {
+  package static func text(_ nanoseconds: Int64, digits: Int = 9) -> String {
     var output = ByteWriter(capacity: 64)
     output.write(rfc3339: nanoseconds, digits: digits)
     return String(decoding: Array(copying: output.bytes), as: UTF8.self)
@@ -13,20 +13,20 @@ public enum RFC3339 {
 
   /// The whole seconds before a time, and the nanoseconds since them.
   @inlinable @inline(__always)
-  public static func parts(of nanoseconds: Int64) -> (seconds: Int64, nanoseconds: Int64) {
+  package static func parts(of nanoseconds: Int64) -> (seconds: Int64, nanoseconds: Int64) {
     let (quotient, remainder) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     return remainder < 0 ? (quotient - 1, remainder + 1_000_000_000) : (quotient, remainder)
   }
 
   /// UNIX nanoseconds of a time from 1970 to 2261; `nil` for anything else.
-  public static func nanoseconds(_ text: RawSpan) -> Int64? {
+  package static func nanoseconds(_ text: RawSpan) -> Int64? {
     parse(text, through: 2261).map { $0.seconds * 1_000_000_000 + $0.nanoseconds }
   }
 
   /// UNIX seconds of a time from 1970 to 9999, and the nanoseconds since them; `nil` for anything else.
   ///
   /// The second may have a fraction of up to nine digits. Second 60 counts as the following second.
-  public static func parse(_ text: RawSpan) -> (seconds: Int64, nanoseconds: Int64)? { parse(text, through: 9999) }
+  package static func parse(_ text: RawSpan) -> (seconds: Int64, nanoseconds: Int64)? { parse(text, through: 9999) }
 
   private static func parse(_ text: RawSpan, through lastYear: Int64) -> (seconds: Int64, nanoseconds: Int64)? {
     guard (20...30).contains(text.byteCount), text.byte(at: text.byteCount - 1) == UInt8(ascii: "Z") else { return nil }
@@ -91,7 +91,7 @@ extension ByteWriter {
   /// Writes UNIX nanoseconds as `2015-09-16T01:02:03.123456789Z`.
   ///
   /// - Parameter digits: of the second's fraction, 0 to 9; the others are cut off.
-  public mutating func write(rfc3339 nanoseconds: Int64, digits: Int = 9) {
+  package mutating func write(rfc3339 nanoseconds: Int64, digits: Int = 9) {
     precondition((0...9).contains(digits))
     let (seconds, rest) = RFC3339.parts(of: nanoseconds)
     write(rfc3339Second: seconds)

@@ -85,7 +85,7 @@ extension RawSpan {
 
   /// Whether one of two bytes is in it, in one pass and 16 bytes at a time.
   @inlinable
-  public func contains(_ first: UInt8, or second: UInt8) -> Bool {
+  package func contains(_ first: UInt8, or second: UInt8) -> Bool {
     guard byteCount >= 16 else {
       for offset in 0..<byteCount where byte(at: offset) == first || byte(at: offset) == second { return true }
       return false
@@ -119,7 +119,7 @@ extension RawSpan {
 
   /// Whether the text's bytes stand at `offset`.
   @inlinable
-  public func holds(_ text: StaticString, at offset: Int) -> Bool {
+  package func holds(_ text: StaticString, at offset: Int) -> Bool {
     let length = text.utf8CodeUnitCount
     guard offset >= 0, byteCount - offset >= length else { return false }
     // Safe: `text` is a compile-time constant of `length` bytes.

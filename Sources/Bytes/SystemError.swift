@@ -1,8 +1,8 @@
 import Glibc
 
 /// What the system says about an error number.
-public enum SystemError {
-  public static func text(_ code: Int32) -> String {
+package enum SystemError {
+  package static func text(_ code: Int32) -> String {
     // Safe: strerror returns a NUL-terminated string that is copied at once.
     unsafe String(cString: strerror(code))
   }

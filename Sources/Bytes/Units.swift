@@ -1,5 +1,5 @@
 /// The units of numbers: in options, settings and bounds.
-public struct Units: Sendable {
+package struct Units: Sendable {
   struct Unit: Sendable {
     /// The accepted names; the first one is written.
     var names: [String]
@@ -12,32 +12,32 @@ public struct Units: Sendable {
   private init(_ all: [(names: [String], size: Int)]) { self.all = all.map { Unit(names: $0.names, size: $0.size) } }
 
   /// Units of time, in nanoseconds. A micro sign may be U+00B5 or the Greek letter.
-  public static let times = Units([
+  package static let times = Units([
     (["ns"], 1), (["us", "\u{b5}s", "\u{3bc}s"], 1_000), (["ms"], 1_000_000), (["s"], 1_000_000_000),
     (["m", "min"], 60_000_000_000), (["h"], 3_600_000_000_000), (["d"], 86_400_000_000_000),
   ])
 
   /// Units of size, in bytes.
-  public static let sizes = Units([
+  package static let sizes = Units([
     (["B"], 1), (["KB", "kB"], 1_000), (["KiB"], 1 << 10), (["MB"], 1_000_000), (["MiB"], 1 << 20),
     (["GB"], 1_000_000_000), (["GiB"], 1 << 30),
   ])
 
   /// Thousands, millions and so on.
-  public static let counts = Units([(["k", "K"], 1_000), (["M"], 1_000_000), (["G"], 1_000_000_000)])
+  package static let counts = Units([(["k", "K"], 1_000), (["M"], 1_000_000), (["G"], 1_000_000_000)])
 
   /// A share of a whole: `0.01`, `1e-2` or `1%`. It is not checked to be one of 0 to 1.
-  public static func share(_ text: some StringProtocol) -> Double? {
+  package static func share(_ text: some StringProtocol) -> Double? {
     text.hasSuffix("%") ? Double(text.dropLast()).map { $0 / 100 } : Double(text)
   }
 
   /// The size of the named unit in the smallest unit; `nil` for an unknown name.
-  public func size(of name: some StringProtocol) -> Double? {
+  package func size(of name: some StringProtocol) -> Double? {
     all.first { $0.names.contains { $0 == name } }.map { Double($0.size) }
   }
 
   /// Splits the text into its number and the size of its unit; `nil` for text without a unit.
-  public func split(_ text: some StringProtocol) -> (number: String, size: Double)? {
+  package func split(_ text: some StringProtocol) -> (number: String, size: Double)? {
     let names = all.flatMap { unit in unit.names.map { (name: $0, size: unit.size) } }
     // "5ms" ends with "s" too.
     guard let unit = names.filter({ text.hasSuffix($0.name) }).max(by: { $0.name.count < $1.name.count }) else {
@@ -49,7 +49,7 @@ public struct Units: Sendable {
   /// A number of the smallest unit in the largest of some units that makes it a whole one; as it is when none does.
   ///
   /// - Parameter names: from the largest unit to the smallest.
-  public func text(_ value: Int, in names: [String]) -> String {
+  package func text(_ value: Int, in names: [String]) -> String {
     for name in names {
       guard let size = all.first(where: { $0.names.contains(name) })?.size, value % size == 0 else { continue }
       return "\(value / size)\(name)"

@@ -1,16 +1,16 @@
 import Glibc
 
 /// Small files that are read as a whole.
-public enum WholeFile {
+package enum WholeFile {
   /// Why a file was not read.
-  public enum Problem: Error, Sendable, Equatable, CustomStringConvertible {
+  package enum Problem: Error, Sendable, Equatable, CustomStringConvertible {
     /// The system's error number.
     case cannotOpen(Int32)
     case readFailed(Int32)
     /// It has more than the maximum number of bytes.
     case longerThan(Int)
 
-    public var description: String {
+    package var description: String {
       switch self {
       case .cannotOpen(let code), .readFailed(let code): SystemError.text(code)
       case .longerThan(let length): "exceeds \(length) bytes"
@@ -19,7 +19,7 @@ public enum WholeFile {
   }
 
   /// Reads all of it; a pipe will do. Of one that is too long little more than `maximumLength` bytes are read.
-  public static func read(_ path: String, maximumLength: Int) throws(Problem) -> [UInt8] {
+  package static func read(_ path: String, maximumLength: Int) throws(Problem) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .cannotOpen(errno) }
     defer { close(descriptor) }
@@ -39,7 +39,7 @@ public enum WholeFile {
   }
 
   /// Reads its first bytes, up to `length`, with one read.
-  public static func readBeginning(_ path: String, length: Int) throws(Problem) -> [UInt8] {
+  package static func readBeginning(_ path: String, length: Int) throws(Problem) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .cannotOpen(errno) }
     defer { close(descriptor) }

@@ -118,6 +118,24 @@ struct GatewaySessionTests {
     }
   }
 
+  @Test("By default the rules are those of the guide of 2015")
+  func defaults() {
+    let rules = GatewaySession.Rules()
+    #expect(rules.tokenLengths == 32...32 && rules.maximumPayloadLength == 2_048)
+    #expect(rules.checksPriority && rules.answersMalformed)
+    #expect(rules.limits == ProtocolLimits(maximumTokenLength: 65_535))
+    #expect(GatewaySession().rules == rules && GatewaySession().standing == nil)
+    let sizes: [(token: Int, payload: Int, status: UInt8?)] = [
+      (32, 2_048, nil), (31, 9, 5), (33, 9, 5), (32, 2_049, 7),
+    ]
+    for (token, payload, status) in sizes {
+      var session = GatewaySession()
+      let frame = Frame.framed(1, token: [UInt8](repeating: 1, count: token), payload: Frame.payload(max(20, payload)))
+      _ = session.receive(frame.rawBytes) { _ in nil }
+      #expect(session.ending?.status.rawValue == status, "\(token) and \(payload) bytes")
+    }
+  }
+
   @Test("Payload sizes at their edges", arguments: [256, 2_048, 4_096], Kind.allCases)
   func payloadSizes(limit: Int, kind: Kind) {
     for (length, status) in [(limit - 1, nil), (limit, nil), (limit + 1, 7), (0, 4)] as [(Int, UInt8?)] {

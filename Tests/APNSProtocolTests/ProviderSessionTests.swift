@@ -247,6 +247,16 @@ struct ProviderSessionTests {
     #expect(talk.named(.missingDeviceToken, 0) == .init(3, accepted: 3))
   }
 
+  @Test("A token that is missing is none of an odd length")
+  func identifierZeroAndMissingToken() {
+    var talk = Conversation()
+    talk.write(1...3)
+    talk.session.noteFaults([.payloadSize], identifier: 3)
+    talk.writeKnownBad(identifier: 4)
+    talk.session.noteFaults([.tokenSize, .missingToken], identifier: 4)
+    #expect(talk.named(.invalidTokenSize, 0) == .init(3, accepted: 3))
+  }
+
   // MARK: identifier 0
 
   @Test("Identifier 0 is ambiguous when it was used and the notification shows no such fault: all stays open")

@@ -90,6 +90,29 @@ struct RoundTripTests {
     #expect(try flag([0, 0]))
   }
 
+  @Test("A frame that is nearly usual is read as its items say", arguments: 0..<9)
+  func nearlyUsual(header: Int) throws {
+    // Items 3, 4 and 5; their headers are at 0, 7 and 14.
+    let rest: [UInt8] = [3, 0, 4, 1, 2, 3, 4, 4, 0, 4, 5, 6, 7, 8, 5, 0, 1, 9]
+    let place = header / 3 * 7 + header % 3
+    // The payload ends in what should come after it, so that reading at a wrong place finds what it looks for.
+    for first in rest.indices {
+      for end in first...rest.count {
+        for change in [1, 0xff, 0] as [UInt8] {
+          var changed = rest
+          changed[place] &+= change
+          let payload = Array(rest[first..<end])
+          let items = Frame.item(1, [7, 7]) + Frame.item(2, payload) + changed
+          let frame = Frame.around(items)
+          let fitting = PushNotification.Layout(fitting: frame.rawBytes)
+          guard let layout = try? PushNotification.Layout(parsing: frame.rawBytes) else { continue }
+          #expect(layout == fitting, "payload \(payload), then \(changed)")
+          if change == 0 { #expect(layout.expiration == 0x0506_0708 && layout.priority == 9) }
+        }
+      }
+    }
+  }
+
   @Test("Absent is not zero, and absent is not empty")
   func absence() throws {
     let nothing = try #require(try RecordKind.notification.parse(whole: Array(hex: "02 00000000")).notification)

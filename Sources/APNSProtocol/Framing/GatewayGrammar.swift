@@ -54,7 +54,6 @@ public struct GatewayGrammar: RecordGrammar {
     }
     let payload = PushNotification(layout: layout, frame: record).payload
     if payload.byteCount > 0, case .valid = JSONText.scan(payload) { return true }
-    if layout.command == .framed && isExact(layout) && rest.byteCount == 0 { return true }
     if layout.command != .framed, containsRecord(record, 0, record.byteCount, atEnd: true) == .yes { return false }
     return rest.byteCount == 0 || canStart(rest, 0, atEnd: true) == .yes
   }

@@ -103,7 +103,6 @@ extension RecordFramer {
     sawUnreadable = true
     var search = Search(cause)
     search.cursor = 1
-    if !kept.isEmpty { search.marks = [(start + kept.count, mark)] }
     return go(on: search, bytes, &position, offset, mark)
   }
 
@@ -132,7 +131,8 @@ extension RecordFramer {
     func mark(endingAt end: Int) -> Mark? { (marks.first { $0.end >= end } ?? marks.last)?.mark }
     /// `nil` while boundaries are known.
     var search: Search? = begun
-    var needed = 0
+    /// Of the record that begins at `position` and is incomplete.
+    var needed: Int?
     var position = 0
     while position < buffer.count {
       if var current = search {
@@ -165,7 +165,7 @@ extension RecordFramer {
         heldGrammar.note(firstByte: record.byte(at: 0))
         position = end
       }
-      if needed > 0 { break }
+      if needed != nil { break }
     }
     keep(buffer, from: position, search, needed: needed, marks)
   }
@@ -181,7 +181,7 @@ extension RecordFramer {
   /// Drops resolved bytes, and sets the state for the rest.
   @inlinable
   mutating func keep(
-    _ buffer: [UInt8], from position: Int, _ search: Search?, needed: Int, _ marks: [(end: Int, mark: Mark)]
+    _ buffer: [UInt8], from position: Int, _ search: Search?, needed: Int?, _ marks: [(end: Int, mark: Mark)]
   ) {
     if position > 0 { kept = Array(buffer[position...]) }
     keptStart += position
@@ -190,7 +190,7 @@ extension RecordFramer {
       search.expected = search.expected.map { $0 - position }
       search.marks = marks.filter { $0.end > start }
       state = .searching(search)
-    } else if needed > 0, let mark = marks.last?.mark {
+    } else if let needed, let mark = marks.last?.mark {
       state = .within(needed: needed, mark: mark)
     } else {
       state = .between

@@ -8,9 +8,9 @@ import Bytes
 /// grammar is sure of a record. A header seen before a gap already tells where the next record starts; that place is
 /// believed before any search.
 ///
-/// `read`, `gap` with `readFound`, and `finish` with `readFound` are all that is needed. `next` hands out one thing at a
-/// time, and around it `endOfRecord`, `keepBeginning` and `completeBeginning` are the ways that cost least; each of them
-/// says when it is not its turn, and `next` always goes on from there.
+/// `read`, `gap` with `readFound`, and `finish` with `readFound` are all that is needed. `next` and `nextFound` hand out
+/// one thing at a time. In this package, `endOfRecord`, `keepBeginning` and `completeBeginning` are ways around `next` that
+/// cost least; each of them says when it is not its turn, and `next` always goes on from there.
 ///
 /// Memory: the longest record of the grammar's limits, and in a search at most 64 KiB more.
 public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
@@ -100,18 +100,18 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   /// Stream offset of the first byte that is kept.
   @inlinable public var start: Int { keptStart }
   /// Bytes that are not a record where one was expected.
-  @inlinable public var hasSeenUnreadable: Bool { sawUnreadable }
+  @inlinable package var hasSeenUnreadable: Bool { sawUnreadable }
 
   /// Boundaries are known, nothing is kept and nothing waits to be handed out.
   @inlinable
-  public var isStraight: Bool { if case .between = state { true } else { false } }
+  package var isStraight: Bool { if case .between = state { true } else { false } }
 
   // MARK: bytes
 
   /// The end of the record that begins at `position`, if boundaries are known and it is complete; otherwise `nil`, and
   /// `next` handles it. The hot path: no copy, and nothing is written.
   @inlinable @inline(__always)
-  public mutating func endOfRecord(_ bytes: RawSpan, at position: Int) -> Int? {
+  package mutating func endOfRecord(_ bytes: RawSpan, at position: Int) -> Int? {
     guard case .between = state, position < bytes.byteCount,
       case .complete(let length) = heldGrammar.extent(bytes, position)
     else { return nil }
@@ -126,7 +126,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
 
   /// Keeps the beginning of a record that is incomplete in `bytes`; `false` if there is none.
   @inlinable @inline(__always)
-  public mutating func keepBeginning(_ bytes: RawSpan, at position: Int, offset: Int, mark: Mark) -> Bool {
+  package mutating func keepBeginning(_ bytes: RawSpan, at position: Int, offset: Int, mark: Mark) -> Bool {
     guard isStraight, case .incomplete(let needed) = heldGrammar.extent(bytes, position) else { return false }
     keptStart = offset + position
     kept.append(copying: bytes.extracting(position..<bytes.byteCount))
@@ -137,7 +137,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   /// Completes the record of which the beginning is kept, and moves `position` after it; `false` when the bytes end
   /// before it does, or it is not to be believed: `next` deals with both.
   @inlinable @inline(__always)
-  public mutating func completeBeginning(_ bytes: RawSpan, _ position: inout Int) -> Bool {
+  package mutating func completeBeginning(_ bytes: RawSpan, _ position: inout Int) -> Bool {
     guard case .within(var needed, let mark) = state else { return false }
     while true {
       let take = needed - kept.count
@@ -186,7 +186,6 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
         position = bytes.byteCount
         return .done
       }
-      keptStart = offset + position
       let cause: DamageCause =
         if case .malformed(let error) = heldGrammar.extent(bytes, position) { .malformed(error.problem) } else {
           .malformed(.incomplete)
@@ -222,6 +221,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     get { kept.rawBytes }
   }
 
+  /// Drops the record in `assembled`; the next one begins after it.
   @inlinable
   public mutating func dropAssembled() {
     kept.removeAll(keepingCapacity: true)
@@ -241,7 +241,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
 
   /// All bytes of the stream so far, if it has exactly this many and none belongs to a record.
   @inlinable
-  public func unreadable(ofLength length: Int) -> (bytes: [UInt8], mark: Mark)? {
+  package func unreadable(ofLength length: Int) -> (bytes: [UInt8], mark: Mark)? {
     guard case .searching(let search) = state, start == 0, kept.count == length, let mark = search.marks.last?.mark
     else { return nil }
     return (kept, mark)
@@ -249,7 +249,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
 
   /// Drops the bytes that `unreadable` returned: the caller has read them.
   @inlinable
-  public mutating func dropUnreadable() { kept = [] }
+  package mutating func dropUnreadable() { kept = [] }
 }
 
 extension RecordFramer {

@@ -129,25 +129,30 @@ package struct RecordedNotification {
       return true
     case .some((.json, let text)):
       JSONText.writeCompact(line.extracting(text), into: &output)
-      let excess = output.count - start - (payloadLength ?? Int.max / 2)
+      guard let payloadLength else { return true }
+      let excess = output.count - start - payloadLength
       if excess > 0 {
         let escaped = Array(copying: output.bytes.extracting(start..<output.count))
         output.truncate(to: start)
         RecordText.write(restoringControlsOf: escaped.rawBytes, bytesLess: excess, into: &output)
       }
+      writeSpaces(payloadLength - (output.count - start), into: &output)
+      return true
     case .some((.base64, let text)):
       guard RecordText.write(base64: line.extracting(text), into: &output) else {
         throw RecordError("'payload_base64' is not Base64")
       }
       return true
     }
-    let missing = max(0, (payloadLength ?? 0) - (output.count - start))
-    let isInside = padsInside && missing > 0 && output.count > start
-    let last = isInside ? output.bytes.byte(at: output.count - 1) : 0
-    if isInside { output.truncate(to: output.count - 1) }
+  }
+
+  /// Makes a payload longer by white space; JSON text has at least one byte.
+  private func writeSpaces(_ missing: Int, into output: inout ByteWriter) {
+    guard missing > 0 else { return }
+    let last = output.bytes.byte(at: output.count - 1)
+    if padsInside { output.truncate(to: output.count - 1) }
     for _ in 0..<missing { output.write(UInt8(ascii: " ")) }
-    if isInside { output.write(last) }
-    return true
+    if padsInside { output.write(last) }
   }
 
   /// The items of a frame in which some are missing, unknown, or in another order than usual.

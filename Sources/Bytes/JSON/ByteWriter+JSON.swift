@@ -6,7 +6,7 @@ extension ByteWriter {
   ///
   /// - Parameter onlyRequired: escape no more than JSON requires. DEL, the second set of control characters and marks of
   ///   direction then stay as they are.
-  public mutating func write(jsonString text: String, onlyRequired: Bool = false) {
+  package mutating func write(jsonString text: String, onlyRequired: Bool = false) {
     let bytes = Array(text.utf8)
     var start = 0
     write(UInt8(ascii: "\""))

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import TestSupport
 import Testing
 
 /// Conversations with a framer: pieces and gaps in, steps out. The grammar is that of error responses, six bytes each; a
@@ -161,6 +162,60 @@ struct RecordFramerTests {
     #expect(
       conversation.gap(1) == ["record 1 at 2, mark 1", "record 2 at 8, mark 1", "cut [8, 8, 0] at 14, 3, mark 1"])
     #expect(conversation.say([8, 8] + Self.response(5)) == ["cut [8, 8] at 18, 2, mark 1", "record 5 at 20, mark 1"])
+  }
+
+  @Test("Each place is looked at once in a search, however the bytes come")
+  func lookedAtOnce() {
+    final class Counter: @unchecked Sendable { var probes = 0 }
+    struct Counting: RecordGrammar {
+      var inner = ResponseGrammar()
+      let counter: Counter
+      func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent { inner.extent(bytes, offset) }
+      func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool { true }
+      func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool { true }
+      mutating func note(firstByte: UInt8) {}
+      func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
+        inner.canStart(bytes, offset, atEnd: atEnd)
+      }
+      func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility {
+        counter.probes += 1
+        return inner.probe(bytes, offset, beginsBetween: beginsBetween, atEnd: atEnd)
+      }
+    }
+    let counter = Counter()
+    var framer = RecordFramer<Counting, Int>(grammar: Counting(counter: counter), isAligned: true)
+    let bytes = Self.response(1) + [UInt8](repeating: 1, count: 300) + Self.response(2)
+    var (records, damaged) = (0, 0)
+    for (offset, byte) in bytes.enumerated() {
+      framer.read([byte].rawBytes, at: offset, mark: offset) { _, _, _ in
+        records += 1
+      } damage: {
+        damaged += $0.length
+      }
+    }
+    #expect(records == 2 && damaged == 300)
+    // That of the record is asked for as often as it was not all there.
+    #expect((299...310).contains(counter.probes), "\(counter.probes)")
+  }
+
+  @Test("A frame that a search finds is not handed out when what follows it speaks against it")
+  func foundAndNotBelieved() {
+    let odd = written {
+      PushNotification.encodeFramed(
+        token: [UInt8](repeating: 0xaa, count: 32).rawBytes, payload: [0xee].rawBytes, identifier: nil, expiration: nil,
+        priority: nil, into: &$0)
+    }
+    var random = SeededGenerator(seed: 1)
+    let good = random.notification(command: 2)
+    for before in [0, 1, 5] {
+      let garbage = [UInt8](repeating: 0xff, count: before)
+      let bytes = garbage + odd + [0xfe, 0xfe] + good
+      for longest in [7, 5_000] {
+        let run = FramerRun(.standard, random.pieces(bytes, longest: longest), isAligned: false)
+        #expect(run.records.map(\.bytes) == (longest == 7 && run.records.count == 2 ? [odd, good] : [good]))
+        #expect(run.tilesTheStream)
+      }
+    }
   }
 
   @Test("A long region is named in parts, so that what is kept stays bounded")

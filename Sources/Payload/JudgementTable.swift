@@ -1,0 +1,143 @@
+import Bytes
+
+/// Judgements of payloads that come again, found by a digest, with how often each was asked for.
+///
+/// Whoever keeps one makes the digest of all that a judgement depends on: `digest(of:...)`. When more than `limit` are
+/// kept, all are handed out and forgotten together, so memory is bounded and no count is lost.
+public struct JudgementTable: Sendable {
+  public struct Entry: Sendable {
+    /// 0 where there is none.
+    @usableFromInline var digest: UInt64 = 0
+    public var rules = PayloadRuleSet()
+    public var count = 0
+    /// What was given with it when it was judged, say a packet's number.
+    public var mark = 0
+    public var kind = PayloadKind.invalid
+    public var effects: PayloadEffects = []
+  }
+
+  /// Open addressing: a power of two, at least twice as many places as entries.
+  @usableFromInline var entries = [Entry](repeating: Entry(), count: 512)
+  private var kept = 0
+  private let limit: Int
+  private var judge = PayloadJudge()
+  /// Payloads that were judged, those again that had been forgotten.
+  public private(set) var judged = 0
+
+  /// - Parameter limit: judgements that are kept.
+  public init(limit: Int) { self.limit = max(1, limit) }
+
+  /// Stands for the years and topics of an environment in a digest.
+  package static func seed(era: Int?, topic: PayloadTopic) -> UInt64 {
+    UInt64(truncatingIfNeeded: era ?? 0) << 40 ^ topic.number << 56 ^ 0x2545_f491_4f6c_dd1d
+  }
+
+  /// What a judgement is found by: the payload, its frame's command and priority, and the rest of the environment.
+  @inlinable @inline(__always)
+  package static func digest(of payload: RawSpan, command: UInt8, priority: UInt8?, seed: UInt64) -> UInt64 {
+    let form = command < 2 ? 0 : priority.map { UInt64($0) + 2 } ?? 1
+    return ContentDigest(payload, seed: seed ^ (form &* 0x9e37_79b9_7f4a_7c15)).value | 1
+  }
+
+  /// Where the judgement of a digest is, until something is added; `nil` when it is to be made.
+  @inlinable @inline(__always)
+  public func index(of digest: UInt64) -> Int? {
+    var index = Int(truncatingIfNeeded: digest >> 20) & (entries.count - 1)
+    while entries[index].digest != digest {
+      if entries[index].digest == 0 { return nil }
+      index = (index + 1) & (entries.count - 1)
+    }
+    return index
+  }
+
+  /// Counts it once more.
+  @inlinable @inline(__always)
+  public mutating func count(_ index: Int) { entries[index].count += 1 }
+
+  @inlinable
+  public subscript(index: Int) -> Entry {
+    @inline(__always) get { entries[index] }
+  }
+
+  /// Judges a payload that has no judgement yet, and keeps it.
+  ///
+  /// - Parameter forgotten: takes those that are forgotten to make room.
+  public mutating func add(
+    _ digest: UInt64, _ payload: RawSpan, in environment: PayloadEnvironment, mark: Int = 0,
+    forgotten: (Entry) -> Void
+  ) -> Int {
+    if kept >= limit { removeAll(forgotten) }
+    if (kept + 1) * 2 > entries.count { grow() }
+    let judgement = judge.judge(payload, in: environment)
+    judged += 1
+    kept += 1
+    let index = freePlace(digest)
+    entries[index] = Entry(
+      digest: digest, rules: judgement.rules, mark: mark, kind: judgement.kind, effects: judgement.effects)
+    return index
+  }
+
+  /// Judges with places, for an example; nothing is kept.
+  public mutating func findings(of payload: RawSpan, in environment: PayloadEnvironment) -> [PayloadFinding] {
+    judge.judge(payload, in: environment, findsPlaces: true).findings
+  }
+
+  private func freePlace(_ digest: UInt64) -> Int {
+    var index = Int(truncatingIfNeeded: digest >> 20) & (entries.count - 1)
+    while entries[index].digest != 0 { index = (index + 1) & (entries.count - 1) }
+    return index
+  }
+
+  private mutating func grow() {
+    let old = entries
+    entries = [Entry](repeating: Entry(), count: old.count * 2)
+    for entry in old where entry.digest != 0 { entries[freePlace(entry.digest)] = entry }
+  }
+
+  private mutating func removeAll(_ forgotten: (Entry) -> Void) {
+    for index in entries.indices where entries[index].digest != 0 {
+      forgotten(entries[index])
+      entries[index] = Entry()
+    }
+    kept = 0
+  }
+
+  /// Calls `body` with what is kept.
+  public func eachKept(_ body: (Entry) -> Void) {
+    for entry in entries where entry.digest != 0 { body(entry) }
+  }
+}
+
+extension PayloadTopic {
+  fileprivate var number: UInt64 {
+    switch self {
+    case .unknown: 0
+    case .app: 1
+    case .newsstand: 2
+    case .voip: 3
+    case .wallet: 4
+    }
+  }
+}
+
+extension PushFrame {
+  /// Whether a frame may break one of the rules about expirations and tokens: few do, and a look tells the others.
+  ///
+  /// - Parameter sentAt: seconds since 1970, if known.
+  @inlinable @inline(__always)
+  package static func mayBeFaulty(
+    command: UInt8, expiration: UInt32?, sentAt: Int64?, token: RawSpan
+  ) -> Bool {
+    if let expiration, command > 0 {
+      guard expiration >= 1_000_000_000, expiration < 0x7fff_ffff else { return true }
+      if let sentAt {
+        let seconds = Int64(expiration) - sentAt
+        guard seconds > 0, seconds <= 366 * 86_400 else { return true }
+      }
+    }
+    guard token.byteCount == 32 else { return true }
+    // No digit, letter or blank has a byte above 7f, so one such byte shows that it is no text.
+    let (first, second) = (token.uint64(at: 0), token.uint64(at: 8))
+    return first == second || (first | second) & 0x8080_8080_8080_8080 == 0
+  }
+}

@@ -1,0 +1,93 @@
+/// A format of a strings table: text with placeholders `%@` and `%n$@`, and `%%` for a percent sign.
+struct LocalizedFormat {
+  enum Piece: Equatable {
+    case text(String)
+    /// The next argument in turn.
+    case next
+    /// The argument of this number, from 1, and the digits that it is written with.
+    case argument(Int, digits: String)
+  }
+
+  let pieces: [Piece]
+
+  /// Reads it from left to right; a percent sign that begins nothing else stands for itself.
+  init(_ format: String) {
+    var pieces: [Piece] = []
+    var plain = String.UnicodeScalarView()
+    var rest = format.unicodeScalars[...]
+    func end() {
+      if !plain.isEmpty { pieces.append(.text(String(plain))) }
+      plain = String.UnicodeScalarView()
+    }
+    while let scalar = rest.popFirst() {
+      guard scalar == "%" else {
+        plain.append(scalar)
+        continue
+      }
+      if rest.first == "%" {
+        rest.removeFirst()
+        plain.append("%")
+      } else if rest.first == "@" {
+        rest.removeFirst()
+        end()
+        pieces.append(.next)
+      } else if let (number, digits) = Self.position(rest) {
+        rest.removeFirst(digits.unicodeScalars.count + 2)
+        end()
+        pieces.append(.argument(number, digits: digits))
+      } else {
+        plain.append("%")
+      }
+    }
+    end()
+    self.pieces = pieces
+  }
+
+  /// The number in `n$@`, and its digits.
+  private static func position(_ rest: Substring.UnicodeScalarView) -> (number: Int, digits: String)? {
+    let digits = rest.prefix { ("0"..."9").contains($0) }
+    // No array has as many arguments as the largest number says.
+    let number = digits.reduce(0) { min($0 * 10 + Int($1.value & 15), 1_000_000) }
+    guard number > 0, rest.dropFirst(digits.count).starts(with: "$@".unicodeScalars) else { return nil }
+    return (number, String(digits))
+  }
+
+  /// How many arguments it needs: the highest number, or as many as there are without one.
+  var argumentsNeeded: Int {
+    var (highest, inTurn) = (0, 0)
+    for piece in pieces {
+      switch piece {
+      case .text: break
+      case .next: inTurn += 1
+      case .argument(let number, _): highest = max(highest, number)
+      }
+    }
+    return max(highest, inTurn)
+  }
+
+  /// The text with its arguments; a placeholder without one stays. Inserted text is not read again.
+  func filled(with arguments: [String]) -> (text: String, isComplete: Bool) {
+    var text = ""
+    var isComplete = true
+    var turn = 0
+    for piece in pieces {
+      let (number, placeholder): (Int, String)
+      switch piece {
+      case .text(let plain):
+        text += plain
+        continue
+      case .next:
+        turn += 1
+        (number, placeholder) = (turn, "%@")
+      case .argument(let position, let digits): (number, placeholder) = (position, "%\(digits)$@")
+      }
+      if number <= arguments.count {
+        text += arguments[number - 1]
+      } else {
+        isComplete = false
+        text += placeholder
+      }
+    }
+    return (text, isComplete)
+  }
+}

@@ -1,0 +1,66 @@
+/// What is known about a sending besides its payload; what is `nil` is unknown, and the rules then say less.
+public struct PayloadEnvironment: Sendable {
+  /// Year of sending, 2009 to 2021. It decides the limit of 256, 2,048 or 4,096 bytes and which keys exist.
+  public var era: Int?
+  public var topic: PayloadTopic
+  /// What the frame says. Without it (a payload file) frame, silent and priority rules are not run.
+  public var frame: PushFrame?
+  /// `Localizable.strings` of one language, key to format, for the rules about keys and their arguments.
+  public var strings: [String: String]?
+
+  public init(
+    era: Int? = nil, topic: PayloadTopic = .unknown, frame: PushFrame? = nil, strings: [String: String]? = nil
+  ) {
+    self.era = era
+    self.topic = topic
+    self.frame = frame
+    self.strings = strings
+  }
+}
+
+/// What kind of topic a push is for, as far as rules depend on it; one connection has one.
+public enum PayloadTopic: Sendable, Hashable {
+  case unknown
+  /// Any that is not one of the others, web sites among them.
+  case app
+  /// The app is known to be a Newsstand app, which no payload tells from 2013 on.
+  case newsstand
+  /// `….voip`: the app gets the payload, and the system shows nothing.
+  case voip
+  /// `pass.…`: a Wallet pass is to be updated.
+  case wallet
+
+  /// Takes a topic's name apart, as a certificate or the user gives it; `nil` and an empty name are unknown.
+  public init(name: String?) {
+    switch name {
+    case nil, "": self = .unknown
+    case let name? where name.hasSuffix(".voip"): self = .voip
+    case let name? where name.hasPrefix("pass."): self = .wallet
+    default: self = .app
+    }
+  }
+}
+
+/// The frame that a payload was sent in.
+public struct PushFrame: Sendable {
+  /// 0, 1 or 2.
+  public var command: UInt8
+  /// The priority item of command 2.
+  public var priority: UInt8?
+  /// The expiration date as it was sent, in seconds since 1970; command 0 has none.
+  public var expiration: UInt32?
+  /// When it was sent, in seconds since 1970.
+  public var sentAt: Int64?
+  /// The device token. A hot path leaves it out and calls `PayloadJudge.rules(ofToken:era:)`.
+  public var token: [UInt8]?
+
+  public init(
+    command: UInt8, priority: UInt8? = nil, expiration: UInt32? = nil, sentAt: Int64? = nil, token: [UInt8]? = nil
+  ) {
+    self.command = command
+    self.priority = priority
+    self.expiration = expiration
+    self.sentAt = sentAt
+    self.token = token
+  }
+}

@@ -1,0 +1,65 @@
+import Bytes
+
+/// One rule that a payload breaks, and where.
+public struct PayloadFinding: Sendable, Equatable {
+  public enum Detail: Sendable, Equatable {
+    /// So many bytes.
+    case bytes(Int)
+    /// This key, or the argument or value that stands there.
+    case key(String)
+    /// A key, and the known one that it resembles.
+    case suggestion(String, instead: String)
+  }
+
+  public let rule: PayloadRule
+  /// The first byte of the payload that breaks it; `nil` where it is the payload as a whole, or its frame.
+  public let offset: Int?
+  public let detail: Detail?
+
+  /// A sentence for people.
+  public var message: String {
+    let sentence = rule.explanation
+    return switch detail {
+    case nil: sentence
+    case .bytes(let count): "\(sentence.dropLast()) (\(count) \(count == 1 ? "byte" : "bytes"))."
+    case .key(let key): "\(sentence.dropLast()) (\(key))."
+    case .suggestion(let key, let instead): "\(sentence.dropLast()) (\(key): is \(instead) meant?)."
+    }
+  }
+}
+
+/// A place in a text, for people: both numbers begin at 1.
+public struct PayloadPosition: Sendable, Equatable {
+  /// Lines end with a line feed, a carriage return, or both.
+  public let line: Int
+  /// Counted in characters of UTF-8 (Unicode scalars), as editors do.
+  public let column: Int
+
+  /// The place of the byte at `offset`, or of the end where that is behind the text. Linear in `offset`.
+  public init(offset: Int, in text: RawSpan) {
+    var (line, column) = (1, 1)
+    let end = min(max(offset, 0), text.byteCount)
+    for index in 0..<end {
+      let byte = text.byte(at: index)
+      let isReturn = byte == 0x0d && !(index + 1 < text.byteCount && text.byte(at: index + 1) == 0x0a)
+      if byte == 0x0a || isReturn {
+        line += 1
+        column = 1
+      } else if byte & 0xc0 != 0x80 {
+        column += 1
+      }
+    }
+    (self.line, self.column) = (line, column)
+  }
+}
+
+/// What the judge says about one payload.
+public struct PayloadJudgement: Sendable, Equatable {
+  public var rules: PayloadRuleSet
+  public var kind: PayloadKind
+  public var effects: PayloadEffects
+  /// Where and what, one a rule, sorted by code; empty unless asked for.
+  public var findings: [PayloadFinding]
+
+  public var isClean: Bool { rules.isEmpty }
+}

@@ -1,0 +1,136 @@
+import Bytes
+
+/// Judges payloads: which rules they break, and of what kind they are.
+///
+/// It keeps its memory from one payload to the next, so a clean payload allocates nothing. A judgement is a pure function
+/// of the payload and its environment. Faults of the frame come first, then those of the bytes, then of the JSON text;
+/// the rules about keys are run on an object with an `aps` dictionary.
+public struct PayloadJudge: Sendable {
+  var tape = JSONTape()
+
+  public init() {}
+
+  /// Judges one payload, in one pass over its bytes and one over its keys.
+  ///
+  /// - Parameter findsPlaces: the judgement has findings, with their places and details.
+  public mutating func judge(
+    _ payload: RawSpan, in environment: PayloadEnvironment = PayloadEnvironment(), findsPlaces: Bool = false
+  ) -> PayloadJudgement {
+    var judging = Judging(environment: environment, findsPlaces: findsPlaces)
+    if let frame = environment.frame { judging.judgeFrame(frame) }
+    judging.judgeSize(payload.byteCount)
+    if payload.byteCount > 0 { judge(payload, &judging) }
+    if findsPlaces { judging.findings.sort { $0.rule < $1.rule } }
+    return PayloadJudgement(
+      rules: judging.rules, kind: judging.kind, effects: judging.effects, findings: judging.findings)
+  }
+
+  private mutating func judge(_ payload: RawSpan, _ judging: inout Judging) {
+    let text = PayloadText(of: payload)
+    if text.end < payload.byteCount { judging.report(.payloadNulTerminated, at: text.end) }
+    guard text.encoding == .utf8 else {
+      judging.report(.payloadUTF16, at: 0)
+      guard let converted = text.converted(payload) else { return judging.report(.payloadBadUTF8) }
+      return judge(text: converted.rawBytes, of: payload, text, &judging)
+    }
+    if text.start > 0 { judging.report(.payloadBOM, at: 0) }
+    judge(text: payload.extracting(text.start..<text.end), of: payload, text, &judging)
+  }
+
+  private mutating func judge(
+    text: RawSpan, of payload: RawSpan, _ place: PayloadText, _ judging: inout Judging
+  ) {
+    let found = judging.findings.count
+    if let fault = tape.read(text) {
+      judging.judgeFault(fault, text)
+    } else {
+      judging.judge(tape, text)
+    }
+    guard judging.findsPlaces, place.start > 0 || place.encoding != .utf8 else { return }
+    for index in found..<judging.findings.count {
+      let finding = judging.findings[index]
+      judging.findings[index] = PayloadFinding(
+        rule: finding.rule, offset: finding.offset.map { place.place($0, in: payload) }, detail: finding.detail)
+    }
+  }
+}
+
+/// One judgement while it is made.
+struct Judging {
+  let era: Int?
+  let topic: PayloadTopic
+  let frame: (command: UInt8, priority: UInt8?)?
+  let strings: [String: String]?
+  let findsPlaces: Bool
+  var rules = PayloadRuleSet()
+  var findings: [PayloadFinding] = []
+  var kind = PayloadKind.invalid
+  var effects: PayloadEffects = []
+
+  init(environment: borrowing PayloadEnvironment, findsPlaces: Bool) {
+    era = environment.era
+    topic = environment.topic
+    frame = environment.frame.map { ($0.command, $0.priority) }
+    strings = environment.strings
+    self.findsPlaces = findsPlaces
+  }
+
+  var isVoIP: Bool { topic == .voip }
+
+  /// Whether the era is unknown or not before `year`.
+  func isFrom(_ year: Int) -> Bool { era.map { $0 >= year } ?? true }
+  /// Whether the era is unknown or not after `year`.
+  func isUpTo(_ year: Int) -> Bool { era.map { $0 <= year } ?? true }
+
+  /// Notes that a rule is broken; the first place is kept.
+  mutating func report(
+    _ rule: PayloadRule, at offset: Int? = nil, _ detail: @autoclosure () -> PayloadFinding.Detail? = nil
+  ) {
+    if findsPlaces, !rules.contains(rule) {
+      findings.append(PayloadFinding(rule: rule, offset: offset, detail: detail()))
+    }
+    rules.insert(rule)
+  }
+
+  /// The limits of the years: 256 bytes up to 2013, then 2,048, and 4,096 for VoIP.
+  mutating func judgeSize(_ count: Int) {
+    guard count <= 256, count > 0 else {
+      if count == 0 { return report(.payloadEmpty) }
+      if let era, era <= 2013 { return report(.payloadTooLarge, at: 256, .bytes(count)) }
+      if count > 4096 { return report(.payloadTooLarge, at: 4096, .bytes(count)) }
+      if count > 2048 {
+        if isVoIP { return }
+        if topic == .unknown { return report(.payloadOver2048, at: 2048, .bytes(count)) }
+        return report(.payloadTooLarge, at: 2048, .bytes(count))
+      }
+      let isOldFormat = frame.map { $0.command < 2 } ?? false
+      if isOldFormat || era == 2014 { report(.payloadOver256, at: 256, .bytes(count)) }
+      return
+    }
+  }
+
+  /// What stops the text from being JSON. Characters come first: what is not UTF-8 cannot be read as JSON.
+  mutating func judgeFault(_ fault: JSONFault, _ text: RawSpan) {
+    if let offset = firstBadUTF8(text) { return report(.payloadBadUTF8, at: offset) }
+    let rule: PayloadRule =
+      switch fault.problem {
+      case .truncated: .jsonTruncated
+      case .trailingComma: .jsonTrailingComma
+      case .missingComma: .jsonMissingComma
+      case .singleQuote: .jsonSingleQuotes
+      case .controlCharacter: .jsonControlCharacter
+      case .badUTF8: .payloadBadUTF8
+      case .other: .jsonSyntax
+      }
+    report(rule, at: fault.offset)
+  }
+
+  private func firstBadUTF8(_ text: RawSpan) -> Int? {
+    var offset = 0
+    while offset < text.byteCount {
+      guard let length = text.lengthOfCharacter(at: offset) else { return offset }
+      offset += length
+    }
+    return nil
+  }
+}

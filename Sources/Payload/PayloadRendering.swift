@@ -1,0 +1,176 @@
+import Bytes
+
+/// What a user would have seen of a push, of an app that is not in the foreground and may use alerts, badges and sounds.
+public struct PayloadRendering: Sendable, Equatable {
+  /// What is not shown, or not as it was sent; the raw values are the words of JSON output.
+  public enum Note: String, Sendable, CaseIterable, Comparable {
+    case alertIgnored = "alert_ignored"
+    case argsNotStrings = "args_not_strings"
+    /// A placeholder without an argument is shown as it is; what a device prints is not stated.
+    case argsTooFew = "args_too_few"
+    /// Whether the app wakes is not certain.
+    case backgroundUnsure = "background_unsure"
+    case badgeIgnored = "badge_ignored"
+    case categoryIgnored = "category_ignored"
+    case categoryUnknown = "category_unknown"
+    case invalid
+    case keyMissing = "key_missing"
+    case mutableIgnored = "mutable_ignored"
+    case nothingShown = "nothing_shown"
+    case soundDefault = "sound_default"
+    case soundEmpty = "sound_empty"
+    case soundIgnored = "sound_ignored"
+    case subtitleIgnored = "subtitle_ignored"
+    /// Reports differ on which of the two is shown; here it is the key's.
+    case textAndKey = "text_and_key"
+    case threadIgnored = "thread_ignored"
+    case titleIgnored = "title_ignored"
+    /// The title is in Notification Center and on a watch, not in banners or on the lock screen.
+    case titleWatchAndCenter = "title_watch_and_center"
+
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+
+    /// The rule that the payload breaks with it, where there is one.
+    public var rule: PayloadRule? {
+      switch self {
+      case .alertIgnored: .alertType
+      case .argsNotStrings: .locArgsType
+      case .argsTooFew: .locArgsTooFew
+      case .backgroundUnsure: .contentAvailableValue
+      case .keyMissing: .locKeyNotFound
+      case .soundDefault, .soundEmpty: .soundFileName
+      case .soundIgnored: .soundType
+      case .textAndKey: .locKeyAndText
+      case .badgeIgnored, .categoryIgnored, .categoryUnknown, .invalid, .mutableIgnored, .nothingShown,
+        .subtitleIgnored, .threadIgnored, .titleIgnored, .titleWatchAndCenter:
+        nil
+      }
+    }
+  }
+
+  /// Buttons by place. Close, View, Options and OK are names: a device shows them in its language.
+  public struct Buttons: Sendable, Equatable {
+    public var dialog: [String] = []
+    /// Behind *Options*.
+    public var options: [String] = []
+    /// On the lock screen, in banners and in Notification Center.
+    public var compact: [String] = []
+  }
+
+  public var title: String?
+  public var subtitle: String?
+  public var body: String?
+  public var buttons = Buttons()
+  /// 0 clears it; `nil` leaves it.
+  public var badge: Int?
+  /// `default`, or the name of a file.
+  public var sound: String?
+  /// The app wakes in the background.
+  public var wakesApp = false
+  /// The extension of the app may replace every text before it is shown.
+  public var mayBeChanged = false
+  /// Sorted, each once.
+  public internal(set) var notes: [Note] = []
+
+  init() {}
+
+  /// Renders a payload as a device does that runs `system` in `language`.
+  ///
+  /// There is no fall-back to another language: a table that is not there has no keys.
+  public init(of payload: RawSpan, on system: SystemVersion, language: String, resources: AppResources) {
+    var renderer = PayloadRenderer(
+      system: system, strings: resources.strings[language] ?? [:], categories: resources.categories)
+    renderer.render(payload)
+    self = renderer.shown
+    notes = renderer.notes.sorted()
+  }
+}
+
+/// A rendering while it is made.
+struct PayloadRenderer {
+  let system: SystemVersion
+  let strings: [String: String]
+  let categories: [String: NotificationCategory]
+  var shown = PayloadRendering()
+  var notes: Set<PayloadRendering.Note> = []
+
+  init(system: SystemVersion, strings: [String: String], categories: [String: NotificationCategory]) {
+    self.system = system
+    self.strings = strings
+    self.categories = categories
+  }
+
+  mutating func render(_ payload: RawSpan) {
+    let text = PayloadText(of: payload)
+    guard text.encoding == .utf8 else {
+      guard let converted = text.converted(payload) else { return note(.invalid) }
+      return render(text: converted.rawBytes)
+    }
+    render(text: payload.extracting(text.start..<text.end))
+  }
+
+  private mutating func render(text: RawSpan) {
+    var tape = JSONTape()
+    guard tape.read(text) == nil, tape.kind(0) == .object else { return note(.invalid) }
+    var aps: Int?
+    tape.forEachKey(ofObject: 0) { key in if tape.isKey(key, "aps", text) { aps = key + 1 } }
+    guard let aps else { return note(.nothingShown) }
+    guard tape.kind(aps) == .object else { return note(.invalid) }
+    let members = tape.members(of: aps, .aps, text)
+    let alert = renderAlert(members, tape, text)
+    renderButtons(members, alert: alert, tape, text)
+    renderBadgeAndSound(members, tape, text)
+    renderFlags(members, tape, text)
+    if shown.body == nil, shown.title == nil, shown.subtitle == nil, shown.badge == nil, shown.sound == nil {
+      note(.nothingShown)
+    }
+  }
+
+  mutating func note(_ note: PayloadRendering.Note) { notes.insert(note) }
+
+  private mutating func renderBadgeAndSound(_ members: PayloadMembers, _ tape: JSONTape, _ text: RawSpan) {
+    if let badge = members[.badge] {
+      if let number = tape.smallNumber(badge, text), number >= 0 { shown.badge = number } else { note(.badgeIgnored) }
+    }
+    guard let sound = members[.sound] else { return }
+    if tape.kind(sound) != .string {
+      note(.soundIgnored)
+    } else if tape.isEmptyString(sound) {
+      note(.soundEmpty)
+    } else if SoundName.isValid(tape, sound, text) {
+      shown.sound = tape.string(sound, text)
+    } else {
+      shown.sound = "default"
+      note(.soundDefault)
+    }
+  }
+
+  private mutating func renderFlags(_ members: PayloadMembers, _ tape: JSONTape, _ text: RawSpan) {
+    if let flag = members[.contentAvailable] {
+      switch tape.smallNumber(flag, text) {
+      case 1: shown.wakesApp = true
+      case 0: break
+      default: note(.backgroundUnsure)
+      }
+    }
+    if let flag = members[.mutableContent] {
+      switch tape.smallNumber(flag, text) {
+      case 0: break
+      case 1 where system >= .iOS10 && (shown.body != nil || shown.title != nil): shown.mayBeChanged = true
+      default: note(.mutableIgnored)
+      }
+    }
+    if members[.threadID] != nil, system < .iOS10 { note(.threadIgnored) }
+  }
+}
+
+extension JSONTape {
+  /// The known keys of a dictionary of `level`.
+  func members(of object: Int, _ level: PayloadKey.Level, _ text: RawSpan) -> PayloadMembers {
+    var members = PayloadMembers()
+    forEachKey(ofObject: object) { key in
+      if let known = knownKey(key, text), known.level == level { members.set(known, to: key + 1) }
+    }
+    return members
+  }
+}
