@@ -1,5 +1,6 @@
 /// Why a file could not be read, or not to its end.
 public struct CaptureError: Error, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
     /// The file is missing, is a directory, or may not be read.
     case cannotOpen
@@ -18,11 +19,11 @@ public struct CaptureError: Error, Sendable, CustomStringConvertible {
   public var message: String
 
   /// The first bytes of a file that is not a capture, at most `keptLength`, so the caller can recognise it.
-  public var beginning: [UInt8]
+  package var beginning: [UInt8]
 
-  public static let keptLength = 4_096
+  package static let keptLength = 4_096
 
-  public init(_ kind: Kind, _ message: String, beginning: [UInt8] = []) {
+  package init(_ kind: Kind, _ message: String, beginning: [UInt8] = []) {
     self.kind = kind
     self.message = message
     self.beginning = beginning

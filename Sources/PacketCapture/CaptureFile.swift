@@ -17,8 +17,10 @@ public struct CaptureFile: ~Copyable {
   private var readingWarnings: [String] = []
   /// Secrets that batches have taken.
   private var handedSecrets = 0
-  /// What the last batch ended for.
+  /// The data that ended the last batch.
   private var unmet = Unmet()
+  /// A packet that was read ahead and is the next one.
+  private(set) var held: HeldPacket?
 
   private struct Unmet {
     var needs = 0
@@ -76,7 +78,7 @@ public struct CaptureFile: ~Copyable {
   /// The secrets of a whole file, including those after the packets they decrypt: reads it again from its beginning.
   ///
   /// - Returns: nothing for formats other than pcapng, for pipes, and for unreadable files.
-  public static func secrets(in path: String, options: CaptureOptions) -> [DecryptionSecrets] {
+  package static func secrets(in path: String, options: CaptureOptions) -> [DecryptionSecrets] {
     // Standard input can be read again only if it is a file.
     let name = path == "-" ? "/dev/stdin" : path
     var status = stat()
@@ -86,6 +88,15 @@ public struct CaptureFile: ~Copyable {
     // Everything before the damage is valid.
     try? file.forEachPacket { _, _, _ in true }
     return file.secrets
+  }
+
+  /// Packets that the capture lost, by interface; complete when the file has been read.
+  public var losses: [CaptureLoss] {
+    switch parser {
+    case .pcap: []
+    case .snoop(let parser): parser.dropped > 0 ? [CaptureLoss(systemDropped: parser.dropped)] : []
+    case .pcapng(let parser): parser.losses.all
+    }
   }
 
   /// Warnings about the file. Everything before the damage was read.
@@ -172,42 +183,65 @@ public struct CaptureFile: ~Copyable {
     }
   }
 
-  // MARK: batches
+  // MARK: packet by packet
 
-  /// Reads the next block's streams into `batch` and gives the block away with them; `false` when that was the last.
-  mutating func readBatch(
-    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
-  ) throws -> Bool {
+  /// Reads the next packet, if none is held, and holds it; `false` at the end of the file.
+  mutating func holdNext() throws -> Bool {
+    if held != nil { return true }
     var counter = packetCount
     defer { packetCount = counter }
     let warning: String?
-    let hasMore: Bool
     switch parser {
     case .pcap(var pcap):
-      (hasMore, warning) = try Self.readBatch(&input, &pcap, &counter, &unmet, &batch, &decoder, &reassembler, filter)
-      parser = .pcap(pcap)
+      defer { parser = .pcap(pcap) }
+      (held, warning) = try Self.next(&input, &pcap, &counter, &unmet)
     case .snoop(var snoop):
-      (hasMore, warning) = try Self.readBatch(&input, &snoop, &counter, &unmet, &batch, &decoder, &reassembler, filter)
-      parser = .snoop(snoop)
+      defer { parser = .snoop(snoop) }
+      (held, warning) = try Self.next(&input, &snoop, &counter, &unmet)
     case .pcapng(var pcapng):
       defer { parser = .pcapng(pcapng) }
-      (hasMore, warning) = try Self.readBatch(&input, &pcapng, &counter, &unmet, &batch, &decoder, &reassembler, filter)
+      (held, warning) = try Self.next(&input, &pcapng, &counter, &unmet)
     }
     if let warning { readingWarnings.append(warning) }
-    if secrets.count > handedSecrets {
-      batch.secrets = Array(secrets[handedSecrets...])
-      handedSecrets = secrets.count
-    }
-    return hasMore
+    return held != nil
   }
 
-  private static func readBatch(
-    _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ unmet: inout Unmet,
-    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
-  ) throws -> (hasMore: Bool, warning: String?) {
-    // The data that ended the last batch is read now: a batch of a pipe must not wait for later data.
+  /// Gives away the packet that is held.
+  mutating func takeHeld() -> HeldPacket? {
+    defer { held = nil }
+    return held
+  }
+
+  private static func next(
+    _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ unmet: inout Unmet
+  ) throws -> (HeldPacket?, warning: String?) {
+    while true {
+      let (isThere, warning) = try meet(&unmet, &input, packetCount)
+      if !isThere { return (nil, warning) }
+      var offset = 0
+      let step: CaptureStep
+      do throws(CaptureError) {
+        step = try parser.next(in: input.window, at: &offset, position: input.position)
+      } catch {
+        return (nil, error.message)
+      }
+      defer { input.consume(offset) }
+      switch step {
+      case .packet(let packet, let range):
+        packetCount += 1
+        return (HeldPacket(packet: packet, bytes: Array(copying: input.window.extracting(range))), nil)
+      case .other: continue
+      case .needs(let count): unmet.needs = count
+      case .skip(let count): unmet.skip = count
+      }
+    }
+  }
+
+  /// Reads the data that ended the last batch or packet; `false` if the file ends first, with a warning if a part of it
+  /// was there.
+  private static func meet(
+    _ unmet: inout Unmet, _ input: inout InputFile, _ packetCount: Int
+  ) throws -> (isThere: Bool, warning: String?) {
     let rest = input.count
     // Compressed contents that end early have their own warning.
     if unmet.skip > 0, try !input.skip(unmet.skip) {
@@ -217,38 +251,108 @@ public struct CaptureFile: ~Copyable {
       return (false, rest > 0 && input.warning == nil ? cutShort(packetCount) : nil)
     }
     unmet = Unmet()
+    return (true, nil)
+  }
+
+  // MARK: batches
+
+  /// How a batch ended.
+  enum BatchEnd {
+    case more
+    /// It was the file's last.
+    case last
+    /// The next packet is after the time that was given; it is held.
+    case held
+  }
+
+  /// Reads the next block's streams into `batch` and gives the block away with them.
+  ///
+  /// - Parameters:
+  ///   - limit: a packet after this time is held and ends the batch.
+  ///   - base: is added to packets' numbers (`PacketNumber`).
+  mutating func readBatch(
+    _ batch: inout EventBatch, until limit: Timestamp, base: Int, _ decoder: inout PacketDecoder,
+    _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
+  ) throws -> BatchEnd {
+    defer { handSecrets(to: &batch) }
+    if let packet = takeHeld() {
+      let blockLength = batch.block.count
+      try batch.take(
+        packet.packet, packet.bytes.rawBytes, in: RawSpan(), at: 0, blockLength: blockLength, base: base, &decoder,
+        &reassembler, filter)
+      batch.bytesRead = bytesRead
+      return .more
+    }
+    var counter = packetCount
+    defer { packetCount = counter }
+    let warning: String?
+    let end: BatchEnd
+    switch parser {
+    case .pcap(var pcap):
+      (end, warning) = try Self.readBatch(
+        &input, &pcap, &counter, &unmet, &held, &batch, limit, base, &decoder, &reassembler, filter)
+      parser = .pcap(pcap)
+    case .snoop(var snoop):
+      (end, warning) = try Self.readBatch(
+        &input, &snoop, &counter, &unmet, &held, &batch, limit, base, &decoder, &reassembler, filter)
+      parser = .snoop(snoop)
+    case .pcapng(var pcapng):
+      defer { parser = .pcapng(pcapng) }
+      (end, warning) = try Self.readBatch(
+        &input, &pcapng, &counter, &unmet, &held, &batch, limit, base, &decoder, &reassembler, filter)
+    }
+    if let warning { readingWarnings.append(warning) }
+    return end
+  }
+
+  /// Hands on the secrets that came since the last time.
+  mutating func handSecrets(to batch: inout EventBatch) {
+    if secrets.count > handedSecrets {
+      batch.secrets += secrets[handedSecrets...]
+      handedSecrets = secrets.count
+    }
+  }
+
+  private static func readBatch(
+    _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ unmet: inout Unmet,
+    _ held: inout HeldPacket?, _ batch: inout EventBatch, _ limit: Timestamp, _ base: Int,
+    _ decoder: inout PacketDecoder,
+    _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
+  ) throws -> (BatchEnd, warning: String?) {
+    // The data that ended the last batch is read now: a batch of a pipe must not wait for later data.
+    let (isThere, warning) = try meet(&unmet, &input, packetCount)
+    if !isThere { return (.last, warning) }
     // Also when the walk throws: the events so far have their bytes in this block.
     defer { input.giveAway(&batch.block) }
     var offset = 0
     let end = try walk(
       input.window, startingAt: input.windowStart, ofBlock: input.blockLength, at: &offset, position: input.position,
-      bytesRead: input.bytesRead, &parser, &packetCount, &batch, &decoder, &reassembler, filter)
+      bytesRead: input.bytesRead, &parser, &packetCount, &held, &batch, limit, base, &decoder, &reassembler, filter)
     input.consume(offset)
     batch.bytesRead = input.bytesRead
     switch end {
-    case .stopped: return (false, nil)
-    case .damaged(let error): return (false, error.message)
+    case .stopped: return (.held, nil)
+    case .damaged(let error): return (.last, error.message)
     case .skip(let count): unmet.skip = count
     case .needs(let count): unmet.needs = count
     }
-    return (true, nil)
+    return (.more, nil)
   }
 
   private static func walk(
     _ window: RawSpan, startingAt windowStart: Int, ofBlock blockLength: Int, at offset: inout Int, position: Int,
-    bytesRead: Int, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ batch: inout EventBatch,
-    _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
+    bytesRead: Int, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ held: inout HeldPacket?,
+    _ batch: inout EventBatch, _ limit: Timestamp, _ base: Int, _ decoder: inout PacketDecoder,
+    _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
   ) throws -> Walk {
     try walk(window, at: &offset, position: position, bytesRead: bytesRead, &parser, &packetCount) { packet, bytes, _ in
-      batch.note(packet)
-      if let filter, try !filter.matches(packet, bytes) { return true }
-      batch.matchingPackets += 1
-      decoder.decode(packet, bytes) { segment, payload in
-        reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { event, position in
-          batch.add(event, position, in: window, at: windowStart, blockLength: blockLength)
-        }
+      if packet.time > limit {
+        held = HeldPacket(packet: packet, bytes: Array(copying: bytes))
+        return false
       }
+      try batch.take(
+        packet, bytes, in: window, at: windowStart, blockLength: blockLength, base: base, &decoder, &reassembler, filter
+      )
       return true
     }
   }

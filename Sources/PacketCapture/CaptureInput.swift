@@ -21,4 +21,11 @@ public enum CaptureInput: ~Copyable {
     }
     return .dump(try RawDump(input, options: options))
   }
+  /// Opens a file if its first bytes say that it is a packet capture; `nil` when they do not.
+  public static func openCapture(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureFile? {
+    var input = try InputFile.opening(path)
+    _ = try input.fill(atLeast: 24)
+    guard try CaptureFile.recognises(input.window, options: options) else { return nil }
+    return try CaptureFile(input, options: options)
+  }
 }

@@ -10,11 +10,22 @@ public struct CaptureOptions: Sendable {
   public var maximumHexDumpLength: Int
   /// IP datagrams that wait for fragments at a time; the oldest is dropped for a new one.
   public var maximumFragmentedDatagrams: Int
+  /// Files that overlap in time and are merged at a time; each takes a block of memory. A further one is read after them.
+  public var maximumMergedFiles: Int
+  /// Packets that are late by at most this many nanoseconds are put in the order of their times; `.max`: all of a
+  /// recording. `nil`: packets are read in the order of the file.
+  public var reorderWindow: Int64?
+  /// Bytes of packets that wait for their turn, including overhead; at the limit the earliest packet is read.
+  public var maximumReorderBytes: Int
+  /// The part of the recording that is read; `nil`: all of it.
+  public var shard: Shard?
   public var reassembly: ReassemblyOptions
 
   public init(
     maximumPacketLength: Int = 1 << 20, maximumBlockLength: Int = 16 << 20, maximumSecretsLength: Int = 64 << 20,
     maximumHexDumpLength: Int = 256 << 20, maximumFragmentedDatagrams: Int = 64,
+    maximumMergedFiles: Int = 256, reorderWindow: Int64? = nil, maximumReorderBytes: Int = 1 << 30,
+    shard: Shard? = nil,
     reassembly: ReassemblyOptions = ReassemblyOptions()
   ) {
     self.maximumPacketLength = maximumPacketLength
@@ -22,6 +33,10 @@ public struct CaptureOptions: Sendable {
     self.maximumSecretsLength = maximumSecretsLength
     self.maximumHexDumpLength = maximumHexDumpLength
     self.maximumFragmentedDatagrams = maximumFragmentedDatagrams
+    self.maximumMergedFiles = maximumMergedFiles
+    self.reorderWindow = reorderWindow
+    self.maximumReorderBytes = maximumReorderBytes
+    self.shard = shard
     self.reassembly = reassembly
   }
 }

@@ -95,7 +95,10 @@ public struct Flow: Sendable, Hashable {
   }
 }
 
-/// One of a flow's directions. They are distinguished by the flow's order, because the client may be unknown.
+/// One of a flow's directions, which are distinguished by the order of its ends.
+///
+/// They are not those of client and server: bytes are handed out before it is known who the client is, and also if it
+/// never is. `ConnectionEvent.initiator` tells which direction is the client's.
 public enum FlowDirection: Sendable, Hashable {
   /// From the `low` end to the `high` one.
   case forward

@@ -17,15 +17,18 @@ public struct EventBatch: Sendable {
   private var entries: [(entry: Entry, position: StreamPosition)] = []
   private var connectionEvents: [ConnectionEvent] = []
 
-  /// Packets in the batch; those that passed the filter; those that the snap length cut.
-  public private(set) var packets = 0
-  public internal(set) var matchingPackets = 0
-  public private(set) var cutPackets = 0
-  public private(set) var firstTime = Timestamp.none
-  public private(set) var lastTime = Timestamp.none
-  /// Link types that packets had, in the order in which they appeared, 64 at most.
-  public var linkTypes: [LinkType] { packetTypes.all }
-  private var packetTypes = LinkTypeList()
+  /// What the batch holds of each file that it is of; as a rule there is one.
+  public internal(set) var files: [FilePart] = []
+  /// Packets in the batch; those that passed the filter.
+  public var packets: Int { files.reduce(0) { $0 + $1.packets } }
+  public var matchingPackets: Int { files.reduce(0) { $0 + $1.matchingPackets } - foreignPackets }
+  /// The part of the recording to read, and the number of packets in other parts.
+  var shard: Shard?
+  private var foreignPackets = 0
+  /// Link types that packets had, in the order in which they appeared, 64 of a file at most.
+  public var linkTypes: [LinkType] { files.flatMap(\.linkTypes) }
+  /// Of the file that is read at the moment; a part of its own when the batch is handed over.
+  var current = FilePart(file: 0)
   /// Secrets blocks that stand before or between the packets.
   public internal(set) var secrets: [DecryptionSecrets] = []
   /// Bytes read from disk so far.
@@ -35,24 +38,67 @@ public struct EventBatch: Sendable {
     copies.removeAll(keepingCapacity: true)
     entries.removeAll(keepingCapacity: true)
     connectionEvents.removeAll(keepingCapacity: true)
-    packets = 0
-    matchingPackets = 0
-    cutPackets = 0
-    firstTime = .none
-    lastTime = .none
-    packetTypes = LinkTypeList()
+    files.removeAll(keepingCapacity: true)
+    foreignPackets = 0
     secrets = []
   }
 
+  /// Bytes of events that stand in no block.
+  var copiedBytes: Int { copies.count }
+  var isEmpty: Bool { entries.isEmpty }
+
+  /// Counts a packet of the current file; whether the filter lets it through.
   @inline(__always)
-  mutating func note(_ packet: Packet) {
-    packets += 1
-    if packet.capturedLength < packet.originalLength { cutPackets += 1 }
-    if packet.time.isKnown {
-      if !firstTime.isKnown || packet.time < firstTime { firstTime = packet.time }
-      if packet.time > lastTime { lastTime = packet.time }
+  mutating func note(_ packet: Packet, _ bytes: RawSpan, _ filter: PacketFilter?) throws -> Bool {
+    current.note(packet)
+    if let filter, try !filter.matches(packet, bytes) { return false }
+    current.matchingPackets += 1
+    return true
+  }
+
+  /// Takes one packet of the current file through filter, decoder and reassembler; the window that its bytes may stand
+  /// in begins at `offset` of the block.
+  @inline(__always)
+  mutating func take(
+    _ packet: Packet, _ bytes: RawSpan, in window: RawSpan, at offset: Int, blockLength: Int, base: Int,
+    _ decoder: inout PacketDecoder,
+    _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
+  ) throws {
+    guard try note(packet, bytes, filter) else { return }
+    deliver(packet, bytes, in: window, at: offset, blockLength: blockLength, base: base, &decoder, &reassembler)
+  }
+
+  /// Takes one packet, which was counted, through decoder and reassembler.
+  @inline(__always)
+  mutating func deliver(
+    _ packet: Packet, _ bytes: RawSpan, in window: RawSpan, at offset: Int, blockLength: Int, base: Int,
+    _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler
+  ) {
+    if let shard {
+      return deliver(packet, bytes, of: shard, at: offset, blockLength: blockLength, base: base, &decoder, &reassembler)
     }
-    packetTypes.add(packet.linkType)
+    decoder.decode(packet, bytes) { segment, payload in
+      reassembler.receive(segment, payload, time: packet.time, packet: base | packet.number) { event, position in
+        add(event, position, in: window, at: offset, blockLength: blockLength)
+      }
+    }
+  }
+
+  /// The same for a packet that may belong to another part of the recording. Its bytes are copied.
+  @inline(never)
+  private mutating func deliver(
+    _ packet: Packet, _ bytes: RawSpan, of shard: Shard, at offset: Int, blockLength: Int, base: Int,
+    _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler
+  ) {
+    var isForeign = !shard.isFirst
+    decoder.decode(packet, bytes) { segment, payload in
+      isForeign = !shard.contains(segment)
+      if isForeign { return }
+      reassembler.receive(segment, payload, time: packet.time, packet: base | packet.number) { event, position in
+        add(event, position, in: RawSpan(), at: offset, blockLength: blockLength)
+      }
+    }
+    if isForeign { foreignPackets += 1 }
   }
 
   /// Adds an event; the window that its bytes may stand in begins at `offset` of the block.

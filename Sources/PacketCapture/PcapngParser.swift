@@ -9,6 +9,7 @@ struct PcapngParser: CaptureParser {
     static let interface: UInt32 = 1
     static let obsoletePacket: UInt32 = 2
     static let simplePacket: UInt32 = 3
+    static let statistics: UInt32 = 5
     static let enhancedPacket: UInt32 = 6
     static let decryptionSecrets: UInt32 = 10
     /// Not packets, but Wireshark gives them a frame number: systemd journal entries, custom blocks and system calls.
@@ -20,7 +21,17 @@ struct PcapngParser: CaptureParser {
     var snapLength: Int
     var ticksPerSecond: UInt64 = 1_000_000
     var offsetSeconds: Int64 = 0
+    var name: String?
+
+    func time(_ high: UInt32, _ low: UInt32) -> Timestamp {
+      .from(seconds: offsetSeconds, ticks: UInt64(high) << 32 | UInt64(low), ticksPerSecond: ticksPerSecond)
+    }
   }
+
+  /// Higher counts of packets are damage, and would overflow sums.
+  private static let mostPackets = 1 << 35
+  /// Longer names of interfaces are cut.
+  private static let longestName = 256
 
   private let options: CaptureOptions
   private var bigEndian = false
@@ -30,6 +41,7 @@ struct PcapngParser: CaptureParser {
   private(set) var linkTypes = LinkTypeList()
   private(set) var secrets: [DecryptionSecrets] = []
   private(set) var warnings: [String] = []
+  private(set) var losses = CaptureLosses()
 
   static func matches(_ header: RawSpan) -> Bool {
     header.byteCount >= 12 && header.uint32(at: 0) == BlockType.sectionHeader
@@ -67,6 +79,7 @@ struct PcapngParser: CaptureParser {
         throw damaged("block of \(length) bytes exceeds the limit of \(options.maximumBlockLength)", position + offset)
       }
     case BlockType.decryptionSecrets where length <= options.maximumBlockLength: break
+    case BlockType.statistics where length <= options.maximumBlockLength: break
     case BlockType.decryptionSecrets:
       warn("secrets block at offset \(position + offset) exceeds the limit of \(options.maximumBlockLength) bytes")
       return .skip(padded)
@@ -88,6 +101,9 @@ struct PcapngParser: CaptureParser {
     case BlockType.decryptionSecrets:
       readSecrets(window, body, at)
       return .other
+    case BlockType.statistics:
+      readStatistics(window, body)
+      return .other
     default: return try readPacket(type, window, body, at)
     }
   }
@@ -97,6 +113,7 @@ struct PcapngParser: CaptureParser {
     let major = window.uint16(at: body.lowerBound + 4, bigEndian: bigEndian)
     guard major == 1 else { throw damaged("unsupported pcapng version \(major)", at) }
     interfaces = []
+    losses.endSection()
   }
 
   private mutating func readInterface(_ window: RawSpan, _ body: Range<Int>, _ at: Int) throws(CaptureError) {
@@ -104,14 +121,12 @@ struct PcapngParser: CaptureParser {
     var interface = Interface(
       linkType: LinkType(rawValue: window.uint16(at: body.lowerBound, bigEndian: bigEndian)),
       snapLength: Int(window.uint32(at: body.lowerBound + 4, bigEndian: bigEndian)))
-    // Options: code u16 | length u16 | value, padded to four bytes; code 0 ends them.
-    var offset = body.lowerBound + 8
-    while offset + 4 <= body.upperBound {
-      let code = window.uint16(at: offset, bigEndian: bigEndian)
-      let length = Int(window.uint16(at: offset + 2, bigEndian: bigEndian))
-      let value = offset + 4
-      guard code != 0, value + length <= body.upperBound else { break }
-      if code == 9 && length >= 1 {
+    Self.forEachOption(window, from: body.lowerBound + 8, to: body.upperBound, bigEndian: bigEndian) {
+      code, value, length in
+      if code == 2 {
+        let name = window.extracting(value..<value + min(length, Self.longestName))
+        interface.name = String(decoding: Array(copying: name).prefix { $0 != 0 }, as: UTF8.self)
+      } else if code == 9 && length >= 1 {
         let resolution = window.byte(at: value)
         if let ticks = Self.ticksPerSecond(resolution) {
           interface.ticksPerSecond = ticks
@@ -121,7 +136,6 @@ struct PcapngParser: CaptureParser {
       } else if code == 14 && length >= 8 {
         interface.offsetSeconds = Int64(bitPattern: window.uint64(at: value, bigEndian: bigEndian))
       }
-      offset = value + (length + 3) & ~3
     }
     guard interfaces.count < 65_536 else { throw damaged("more than 65,536 interfaces in a section", at) }
     interfaces.append(interface)
@@ -130,6 +144,46 @@ struct PcapngParser: CaptureParser {
     if linkTypes.isCut && !wasCut {
       warn("interfaces have more than \(LinkTypeList.limit) link types; only the first 64 are listed")
     }
+  }
+
+  /// Calls `body` with each option: `code u16 | length u16 | value`, padded to four bytes; code 0 ends them.
+  private static func forEachOption(
+    _ window: RawSpan, from start: Int, to end: Int, bigEndian: Bool,
+    _ body: (_ code: UInt16, _ value: Int, _ length: Int) -> Void
+  ) {
+    var offset = start
+    while offset + 4 <= end {
+      let code = window.uint16(at: offset, bigEndian: bigEndian)
+      let length = Int(window.uint16(at: offset + 2, bigEndian: bigEndian))
+      let value = offset + 4
+      guard code != 0, value + length <= end else { return }
+      body(code, value, length)
+      offset = value + (length + 3) & ~3
+    }
+  }
+
+  /// `interface u32 | time 2 × u32 | options`, whose counts are of the time since the capture began.
+  private mutating func readStatistics(_ window: RawSpan, _ body: Range<Int>) {
+    guard body.count >= 12 else { return }
+    let index = Int(window.uint32(at: body.lowerBound, bigEndian: bigEndian))
+    guard index < interfaces.count else { return }
+    let interface = interfaces[index]
+    var loss = CaptureLoss(interface: interface.name)
+    Self.forEachOption(window, from: body.lowerBound + 12, to: body.upperBound, bigEndian: bigEndian) {
+      code, value, length in
+      guard length >= 8 else { return }
+      let count = min(Int(clamping: window.uint64(at: value, bigEndian: bigEndian)), Self.mostPackets)
+      switch code {
+      case 2:
+        loss.started = interface.time(
+          window.uint32(at: value, bigEndian: bigEndian), window.uint32(at: value + 4, bigEndian: bigEndian))
+      case 4: loss.received = count
+      case 5: loss.interfaceDropped = count
+      case 7: loss.systemDropped = count
+      default: break
+      }
+    }
+    losses.note(loss, of: index)
   }
 
   /// if_tsresol: a negative power of 10, or of 2 with the highest bit set; `nil` when it does not fit 64 bits.
@@ -181,9 +235,8 @@ struct PcapngParser: CaptureParser {
       original = Int(window.uint32(at: start, bigEndian: bigEndian))
       captured = min(original, interface.snapLength == 0 ? room : min(room, interface.snapLength))
     } else {
-      let high = UInt64(window.uint32(at: start + 4, bigEndian: bigEndian))
-      let low = UInt64(window.uint32(at: start + 8, bigEndian: bigEndian))
-      time = .from(seconds: interface.offsetSeconds, ticks: high << 32 | low, ticksPerSecond: interface.ticksPerSecond)
+      time = interface.time(
+        window.uint32(at: start + 4, bigEndian: bigEndian), window.uint32(at: start + 8, bigEndian: bigEndian))
       captured = Int(window.uint32(at: start + 12, bigEndian: bigEndian))
       original = Int(window.uint32(at: start + 16, bigEndian: bigEndian))
       guard captured <= room else { throw damaged("packet \(number) extends past the end of its block", at) }

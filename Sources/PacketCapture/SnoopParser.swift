@@ -9,6 +9,8 @@ import Bytes
 struct SnoopParser: CaptureParser {
   private let maximumPacketLength: Int
   private var number = 0
+  /// Packets that were dropped up to the latest one.
+  private(set) var dropped = 0
   let linkType: LinkType
   static let headerLength = 16
   private static let magic: UInt64 = 0x736e_6f6f_7000_0000
@@ -35,6 +37,7 @@ struct SnoopParser: CaptureParser {
     }
     guard available >= length else { return .needs(length) }
     number += 1
+    dropped = Int(window.uint32(at: offset + 12))
     let nanoseconds =
       Int64(window.uint32(at: offset + 16)) * 1_000_000_000 + Int64(window.uint32(at: offset + 20)) * 1_000
     let packet = Packet(

@@ -28,7 +28,7 @@ public struct StreamPosition: Sendable {
   public var time: Timestamp
   public var packet: Int
 
-  public init(slot: Int, direction: FlowDirection, offset: Int, time: Timestamp, packet: Int) {
+  package init(slot: Int, direction: FlowDirection, offset: Int, time: Timestamp, packet: Int) {
     self.slot = slot
     self.direction = direction
     self.offset = offset

@@ -9,9 +9,14 @@ import Synchronization
 public final class StreamReader {
   private let work: ReadingWork
 
-  /// Starts reading. `filter` is used on the reading thread only.
-  public init(_ file: consuming CaptureFile, options: CaptureOptions, filter: PacketFilter? = nil) {
-    work = ReadingWork(file, options: options, filter: filter)
+  /// Starts reading a file. `filter` is used on the reading thread only.
+  public convenience init(_ file: consuming CaptureFile, options: CaptureOptions, filter: PacketFilter? = nil) {
+    self.init(Recording(file), options: options, filter: filter)
+  }
+
+  /// Starts reading a recording of any number of files.
+  public init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil) {
+    work = ReadingWork(recording, options: options, filter: filter)
     let work = work
     let thread = DispatchQueue(label: "apnscope.reading", qos: .userInitiated)
     thread.async { work.run() }
@@ -22,8 +27,9 @@ public final class StreamReader {
   /// Calls `body` with one batch after the other, until the file ends or `body` returns `false`.
   ///
   /// - Parameter idle: asked five times a second while nothing comes, as from a quiet pipe; `false` ends it.
-  /// - Returns: the summary of the file after it was read, or `nil` if it was ended before.
-  /// - Throws: what reading or filtering threw; the batches before it have been handed over.
+  /// - Returns: the summary of all files together after they were read, or `nil` if reading was ended before; the
+  ///   `files` of batches describe each.
+  /// - Throws: what filtering threw, or reading the only file; the batches before it have been handed over.
   public func forEachBatch(
     idle: () -> Bool, _ body: (borrowing EventBatch) throws -> Bool
   ) throws -> CaptureFileEnd? {
@@ -40,23 +46,28 @@ public final class StreamReader {
 
 /// The summary of a file after it was read.
 public struct CaptureFileEnd: Sendable {
-  public var linkTypes: [LinkType]
-  public var warnings: [String]
+  public var linkTypes: [LinkType] = []
+  public var warnings: [String] = []
+  /// Packets that the capture lost.
+  public var losses: [CaptureLoss] = []
+  /// Why it was not read to its end, or not at all, when the operating system did not let it be read.
+  public var failure: CaptureError?
 }
 
 /// The state that both threads see.
 ///
-/// `@unchecked Sendable` is valid because of exclusive ownership: `file`, `decoder`, `reassembler`, `filter` and
+/// `@unchecked Sendable` is valid because of exclusive ownership: `source`, `decoder`, `reassembler`, `filter` and
 /// `failure` belong to the reading thread until it has handed over the end; only then does the other thread access
 /// them. Batches are handed over under a lock.
 private final class ReadingWork: @unchecked Sendable {
   /// Blocks that are read ahead at most.
   private static let depth = 4
 
-  private var file: CaptureFile
+  private var source: RecordingReader
   private var decoder: PacketDecoder
   private var reassembler: TCPReassembler
   private let filter: PacketFilter?
+  private let shard: Shard?
   private var failure: (any Error)?
 
   /// Batches that wait to be taken, `nil` for the end; and used ones, whose memory is used again.
@@ -66,9 +77,10 @@ private final class ReadingWork: @unchecked Sendable {
   private let count = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
 
-  init(_ file: consuming CaptureFile, options: CaptureOptions, filter: PacketFilter?) {
-    self.file = file
+  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?) {
+    source = RecordingReader(recording, options: options)
     self.filter = filter
+    shard = options.shard
     decoder = PacketDecoder(options: options)
     reassembler = TCPReassembler(options: options.reassembly)
     // Signalled instead of created with this value: libdispatch traps when a semaphore is freed below its initial
@@ -84,8 +96,9 @@ private final class ReadingWork: @unchecked Sendable {
       room.wait()
       var batch = spare.withLock { $0.popLast() } ?? EventBatch()
       batch.removeAll()
+      batch.shard = shard
       do {
-        hasMore = try file.readBatch(&batch, &decoder, &reassembler, filter)
+        hasMore = try source.readBatch(&batch, &decoder, &reassembler, filter)
       } catch {
         failure = error
         hasMore = false
@@ -120,7 +133,7 @@ private final class ReadingWork: @unchecked Sendable {
 
   func end() throws -> CaptureFileEnd {
     if let failure { throw failure }
-    return CaptureFileEnd(linkTypes: file.linkTypes, warnings: file.warnings)
+    return source.end
   }
 
   /// Ends the reading thread soon and drops its batches.

@@ -10,6 +10,8 @@ public struct TCPReassembler {
     var flow: Flow
     var hash: UInt64
     var lastPacket: Int
+    /// Segments of all connections up to its last one: packets' numbers do not compare where files are merged.
+    var lastReceived = 0
     var initiatorIsKnown = false
     /// All events were emitted; the flow is kept so that late packets do not open it again.
     var isClosed = false
@@ -26,7 +28,8 @@ public struct TCPReassembler {
     var offset: Int?
     /// When the connection was heard of last.
     var time: Timestamp
-    var packet: Int
+    /// The same as segments of all connections up to then.
+    var received: Int
   }
 
   private struct Lingering {
@@ -38,7 +41,7 @@ public struct TCPReassembler {
   /// the peer goes on sending for a while.
   private static let lingerNanoseconds: Int64 = 2_000_000_000
   /// The same for captures without times.
-  private static let lingerPackets = 1_000
+  private static let lingerSegments = 1_000
   /// Segments further than this from the expected sequence number do not belong to the connection.
   private static let farthest = 1 << 30
   /// How far in front of the expected bytes a RST may stand to count.
@@ -55,7 +58,8 @@ public struct TCPReassembler {
   private var lingering: [Lingering] = []
   private var lingeringHead = 0
   private var sweep = 0
-  /// Packet number at which each slot's connection was opened, to recognise a slot that was used again.
+  private var received = 0
+  /// Segments received when each slot's connection was opened, to recognise a slot that was used again.
   private var openedAt: [Int] = []
 
   public init(options: ReassemblyOptions = ReassemblyOptions()) { self.options = options }
@@ -67,6 +71,7 @@ public struct TCPReassembler {
   public mutating func receive(
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver
   ) {
+    received += 1
     if lingeringHead < lingering.count { closeLingering(time, packet, emit) }
     let (flow, direction) = Flow.of(source: segment.source, destination: segment.destination)
     let hash = table.hash(flow)
@@ -80,6 +85,7 @@ public struct TCPReassembler {
       slot = open(flow, hash, time, packet, emit)
     }
     connections[slot].lastPacket = packet
+    connections[slot].lastReceived = received
     if connections[slot].isClosed { return }
 
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
@@ -174,13 +180,13 @@ public struct TCPReassembler {
     if let free = freeSlots.popLast() {
       slot = free
       connections[slot] = connection
-      openedAt[slot] = packet
+      openedAt[slot] = received
       streams[2 * slot] = DirectionalStream()
       streams[2 * slot + 1] = DirectionalStream()
     } else {
       slot = connections.count
       connections.append(connection)
-      openedAt.append(packet)
+      openedAt.append(received)
       streams.append(DirectionalStream())
       streams.append(DirectionalStream())
     }
@@ -197,7 +203,7 @@ public struct TCPReassembler {
       close(slot, time, packet, emit)
     }
     connections[slot] = Connection(flow: flow, hash: connections[slot].hash, lastPacket: packet)
-    openedAt[slot] = packet
+    openedAt[slot] = received
     streams[2 * slot] = DirectionalStream()
     streams[2 * slot + 1] = DirectionalStream()
     emit(.connection(.opened(flow)), .whole(slot, time, packet))
@@ -224,7 +230,7 @@ public struct TCPReassembler {
         continue
       }
       let silence = time.nanoseconds(since: reset.time)
-      let isSilent = silence.map { $0 >= Self.lingerNanoseconds } ?? (packet - reset.packet >= Self.lingerPackets)
+      let isSilent = silence.map { $0 >= Self.lingerNanoseconds } ?? (received - reset.received >= Self.lingerSegments)
       guard isSilent else { break }
       lingeringHead += 1
       flush(slot, time, connections[slot].lastPacket, emit)
@@ -242,7 +248,7 @@ public struct TCPReassembler {
     for step in 0..<min(16, connections.count) {
       let slot = (sweep + step) % connections.count
       let (a, b) = (connections[slot], connections[victim])
-      if a.isClosed != b.isClosed ? a.isClosed : a.lastPacket < b.lastPacket { victim = slot }
+      if a.isClosed != b.isClosed ? a.isClosed : a.lastReceived < b.lastReceived { victim = slot }
     }
     sweep = (sweep + 16) % connections.count
     if !connections[victim].isClosed {
@@ -331,7 +337,7 @@ public struct TCPReassembler {
     let offset = streams[stream].start == .known ? streams[stream].offset(of: segment.sequence) : nil
     if connections[slot].reset == nil {
       connections[slot].reset = Reset(
-        direction: position.direction, offset: offset, time: position.time, packet: position.packet)
+        direction: position.direction, offset: offset, time: position.time, received: received)
       if !connections[slot].isLingering {
         connections[slot].isLingering = true
         lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
@@ -344,7 +350,7 @@ public struct TCPReassembler {
   private mutating func noteLife(_ segment: TCPSegment, _ slot: Int, _ stream: Int, _ position: StreamPosition) {
     guard let reset = connections[slot].reset else { return }
     connections[slot].reset?.time = max(reset.time, position.time)
-    connections[slot].reset?.packet = position.packet
+    connections[slot].reset?.received = received
     guard reset.direction == position.direction else { return }
     let end = streams[stream].offset(of: segment.sequence) + segment.payloadLength
     let isNew = reset.offset.map { segment.payloadLength > 0 && end > $0 } ?? (segment.payloadLength > 0)

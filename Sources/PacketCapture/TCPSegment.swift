@@ -8,6 +8,7 @@ public struct SequenceNumber: RawRepresentable, Sendable, Hashable {
     Int(Int32(bitPattern: rawValue &- other.rawValue))
   }
 
+  /// The position this many bytes later, or earlier if negative.
   @inlinable public func advanced(by count: Int) -> SequenceNumber {
     SequenceNumber(rawValue: rawValue &+ UInt32(truncatingIfNeeded: count))
   }
@@ -15,6 +16,7 @@ public struct SequenceNumber: RawRepresentable, Sendable, Hashable {
 
 /// The header of a TCP segment, and how much payload it carried; the captured part of that comes beside it.
 public struct TCPSegment: Sendable {
+  /// The flags of the header that reassembly needs.
   public struct Flags: OptionSet, Sendable {
     public let rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -35,7 +37,7 @@ public struct TCPSegment: Sendable {
   /// Payload bytes on the wire; more than were captured when the snap length cut the packet.
   public var payloadLength: Int
 
-  public init(
+  package init(
     source: Endpoint, destination: Endpoint, sequence: SequenceNumber, acknowledgement: SequenceNumber, flags: Flags,
     payloadLength: Int
   ) {

@@ -36,13 +36,13 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 /// Writes times as RFC 3339 UTC with nanoseconds: `2015-09-16T01:02:03.123456789Z`.
 ///
 /// It keeps the text of the last second, because the packets of a capture share it.
-public struct TimestampFormatter: Sendable {
+package struct TimestampFormatter: Sendable {
   private var second: Int64 = .min
   private var text: [UInt8] = []
 
-  public init() {}
+  package init() {}
 
-  public mutating func write(_ time: Timestamp, into output: inout ByteWriter) {
+  package mutating func write(_ time: Timestamp, into output: inout ByteWriter) {
     let (seconds, fraction) = RFC3339.parts(of: time.nanoseconds)
     if seconds != second || text.isEmpty {
       second = seconds
@@ -53,7 +53,7 @@ public struct TimestampFormatter: Sendable {
     output.write(UInt8(ascii: "Z"))
   }
 
-  public static func text(_ time: Timestamp) -> String { RFC3339.text(time.nanoseconds) }
+  package static func text(_ time: Timestamp) -> String { RFC3339.text(time.nanoseconds) }
 
   /// The text of a second, up to its point.
   private static func beginning(_ seconds: Int64) -> [UInt8] {

@@ -1,0 +1,87 @@
+/// Puts packets in the order of their times: each waits until a packet comes that is later by the window.
+///
+/// A heap, the earliest packet first; of equal times the one that came first.
+struct PacketOrder {
+  struct Entry {
+    var packet: Packet
+    var bytes: [UInt8]
+    /// What is added to its number (`PacketNumber`).
+    var base: Int
+    fileprivate var time: Timestamp
+    fileprivate var serial: Int
+
+    fileprivate func precedes(_ other: Entry) -> Bool {
+      time != other.time ? time < other.time : serial < other.serial
+    }
+  }
+
+  /// Memory of a waiting packet besides its bytes.
+  private static let overhead = 112
+
+  private let window: Int64
+  private let maximumBytes: Int
+  private var heap: [Entry] = []
+  private var bytes = 0
+  private var serial = 0
+  private var latest = Timestamp.none
+  /// The limit was reached: packets were read before their turn.
+  private(set) var wasFull = false
+
+  init(window: Int64, maximumBytes: Int) {
+    self.window = window
+    self.maximumBytes = maximumBytes
+  }
+
+  var isEmpty: Bool { heap.isEmpty }
+
+  mutating func add(_ held: HeldPacket, base: Int) {
+    // A packet without a time keeps its place.
+    let time = held.packet.time.isKnown ? held.packet.time : latest
+    latest = max(latest, time)
+    serial += 1
+    bytes += held.bytes.count + Self.overhead
+    heap.append(Entry(packet: held.packet, bytes: held.bytes, base: base, time: time, serial: serial))
+    rise(from: heap.count - 1)
+  }
+
+  /// Takes out the packet whose turn it is, or with `isLast` the earliest.
+  mutating func next(isLast: Bool) -> Entry? {
+    guard let first = heap.first else { return nil }
+    if !isLast {
+      let isFull = bytes > maximumBytes
+      let isDue = window < .max && latest.nanoseconds(since: first.time).map { $0 > window } ?? true
+      guard isDue || isFull else { return nil }
+      if !isDue { wasFull = true }
+    }
+    bytes -= first.bytes.count + Self.overhead
+    let last = heap.removeLast()
+    if !heap.isEmpty {
+      heap[0] = last
+      sink()
+    }
+    return first
+  }
+
+  private mutating func rise(from start: Int) {
+    var place = start
+    while place > 0 {
+      let parent = (place - 1) / 2
+      guard heap[place].precedes(heap[parent]) else { return }
+      heap.swapAt(place, parent)
+      place = parent
+    }
+  }
+
+  private mutating func sink() {
+    var place = 0
+    while true {
+      var least = place
+      for child in [2 * place + 1, 2 * place + 2] where child < heap.count && heap[child].precedes(heap[least]) {
+        least = child
+      }
+      if least == place { return }
+      heap.swapAt(place, least)
+      place = least
+    }
+  }
+}

@@ -1,0 +1,251 @@
+/// Reads the files of a recording into batches: a file that no other overlaps block by block, others packet by packet in
+/// the order of their times.
+struct RecordingReader {
+  private let files: [RecordedFile]
+  private let firstNumber: Int
+  private let options: CaptureOptions
+  /// The first file that was not opened yet.
+  private var next = 0
+  /// Those that are open, in the order of the files.
+  private var open: [OpenFile] = []
+  /// The next file begins before packets that were read already, since no more files may be open.
+  private var isBehind = false
+  /// Bytes of files that have been read.
+  private var bytesReadBefore = 0
+  /// Where packets wait for their turn in time, if they are to.
+  private var order: PacketOrder?
+  /// Packets were read before their turn.
+  private var hadNoRoom = false
+  /// Of all files that have been read.
+  private(set) var end = CaptureFileEnd()
+
+  /// A class, because a file cannot be in an array.
+  private final class OpenFile {
+    var file: CaptureFile
+    let index: Int
+    /// The latest time of a packet so far.
+    var latest = Timestamp.none
+    /// Its part of the batch that is made at the moment.
+    var part: Int?
+    /// It overlaps more files than may be merged.
+    let isLate: Bool
+
+    init(_ file: consuming CaptureFile, index: Int, isLate: Bool) {
+      self.file = file
+      self.index = index
+      self.isLate = isLate
+    }
+  }
+
+  /// Packets and copied bytes of a batch of merged files.
+  private static let mergedPackets = 4_096
+  private static let mergedBytes = 1 << 19
+
+  init(_ recording: Recording, options: CaptureOptions) {
+    files = recording.files
+    firstNumber = recording.firstNumber
+    self.options = options
+    if let window = options.reorderWindow {
+      order = PacketOrder(window: window, maximumBytes: options.maximumReorderBytes)
+    }
+  }
+
+  private func base(_ index: Int) -> Int {
+    firstNumber == 0 ? 0 : PacketNumber.joining(file: firstNumber + index, packet: 0)
+  }
+
+  /// Reads the next streams into `batch`; `false` when those were the last.
+  mutating func readBatch(
+    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
+  ) throws -> Bool {
+    if open.isEmpty, next < files.count { openNext(&batch) }
+    if order != nil {
+      try readOrdered(&batch, &decoder, &reassembler, filter)
+    } else if open.count > 1 {
+      try merge(&batch, &decoder, &reassembler, filter)
+    } else if let only = open.first {
+      try read(only, &batch, &decoder, &reassembler, filter)
+    }
+    batch.bytesRead = bytesReadBefore + open.reduce(0) { $0 + $1.file.bytesRead }
+    return !open.isEmpty || next < files.count || order?.isEmpty == false
+  }
+
+  // MARK: opening and closing
+
+  private mutating func openNext(_ batch: inout EventBatch) {
+    let index = next
+    next += 1
+    defer { isBehind = false }
+    do throws(CaptureError) {
+      open.append(OpenFile(try files[index].open(options), index: index, isLate: isBehind))
+    } catch {
+      fail(error, index, &batch, latest: .none)
+    }
+  }
+
+  private mutating func fail(_ error: CaptureError, _ index: Int, _ batch: inout EventBatch, latest: Timestamp) {
+    var part = FilePart(file: index, latest: latest)
+    part.end = CaptureFileEnd(failure: error)
+    batch.files.append(part)
+  }
+
+  /// What reading a file threw: another failure than the file's own ends everything.
+  private mutating func end(_ file: OpenFile, _ failure: (any Error)?, _ batch: inout EventBatch) throws {
+    var end = CaptureFileEnd(linkTypes: file.file.linkTypes, warnings: file.file.warnings, losses: file.file.losses)
+    if let failure {
+      guard let failure = failure as? CaptureError, failure.kind != .badFilter, files.count > 1 else { throw failure }
+      end.failure = failure
+    }
+    if file.isLate {
+      end.warnings.append(
+        "overlaps in time more than \(options.maximumMergedFiles) files (--max-merged-files): it was read after them")
+    }
+    if hadNoRoom {
+      end.warnings.append(
+        "packets were read before their turn: more than \(options.maximumReorderBytes) bytes had to wait "
+          + "(--max-reorder-bytes)")
+    }
+    file.file.handSecrets(to: &batch)
+    var part = FilePart(file: file.index, latest: file.latest)
+    part.end = end
+    batch.files.append(part)
+    bytesReadBefore += file.file.bytesRead
+    open.removeAll { $0 === file }
+    self.end.warnings += end.warnings
+    for linkType in end.linkTypes where self.end.linkTypes.count < LinkTypeList.limit {
+      if !self.end.linkTypes.contains(linkType) { self.end.linkTypes.append(linkType) }
+    }
+  }
+
+  // MARK: one file
+
+  private mutating func read(
+    _ file: OpenFile, _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
+  ) throws {
+    // Files whose time is not known follow when this one ends.
+    let isFollowed = next < files.count && files[next].firstTime.isKnown
+    let limit = isFollowed ? files[next].firstTime : Timestamp(nanoseconds: .max)
+    batch.current = FilePart(file: file.index, latest: file.latest)
+    let ending: Result<CaptureFile.BatchEnd, any Error>
+    do {
+      ending = .success(
+        try file.file.readBatch(&batch, until: limit, base: base(file.index), &decoder, &reassembler, filter))
+    } catch {
+      ending = .failure(error)
+    }
+    file.latest = batch.current.lastTime
+    if batch.current.packets > 0 { batch.files.append(batch.current) }
+    switch ending {
+    case .success(.more): return
+    case .success(.last): try end(file, nil, &batch)
+    case .success(.held): _ = try nextInTime(&batch)
+    case .failure(let error): try end(file, error, &batch)
+    }
+  }
+
+  // MARK: files that overlap
+
+  private var isFull: Bool { open.count >= max(2, options.maximumMergedFiles) }
+
+  /// The open file whose packet is next, after opening those that begin before it; `nil` when no packet is left in them.
+  private mutating func nextInTime(_ batch: inout EventBatch) throws -> OpenFile? {
+    while let (file, time) = try earliest(&batch) {
+      guard next < files.count, files[next].firstTime.isKnown, files[next].firstTime < time else { return file }
+      if isFull {
+        isBehind = true
+        return file
+      }
+      openNext(&batch)
+    }
+    return nil
+  }
+
+  /// The open file whose packet is next, and when that was captured; a file without a further packet is closed.
+  private mutating func earliest(_ batch: inout EventBatch) throws -> (file: OpenFile, time: Timestamp)? {
+    var first: (file: OpenFile, time: Timestamp)?
+    for file in open {
+      var failure: (any Error)?
+      do { if try !file.file.holdNext() { failure = nil } } catch { failure = error }
+      guard let held = file.file.held else {
+        try end(file, failure, &batch)
+        continue
+      }
+      // Of equal times the earlier file's comes first.
+      if let known = first, known.time <= held.packet.time { continue }
+      first = (file, held.packet.time)
+    }
+    return first
+  }
+
+  private mutating func merge(
+    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
+  ) throws {
+    var parts: [FilePart] = []
+    for file in open { file.part = nil }
+    defer { batch.files.insert(contentsOf: parts, at: 0) }
+    let blockLength = batch.block.count
+    for _ in 0..<Self.mergedPackets where batch.copiedBytes < Self.mergedBytes {
+      guard let file = try nextInTime(&batch), open.count > 1, let held = file.file.takeHeld() else { return }
+      try note(held, of: file, &parts, &batch) { batch in
+        try batch.take(
+          held.packet, held.bytes.rawBytes, in: RawSpan(), at: 0, blockLength: blockLength, base: base(file.index),
+          &decoder, &reassembler, filter)
+      }
+    }
+    for file in open { file.file.handSecrets(to: &batch) }
+  }
+
+  /// Calls `body` while the batch's current part is that of the file.
+  private func note(
+    _ held: HeldPacket, of file: OpenFile, _ parts: inout [FilePart], _ batch: inout EventBatch,
+    _ body: (inout EventBatch) throws -> Void
+  ) throws {
+    let place = file.part ?? parts.count
+    if file.part == nil {
+      parts.append(FilePart(file: file.index, latest: file.latest))
+      file.part = place
+    }
+    swap(&batch.current, &parts[place])
+    defer {
+      swap(&batch.current, &parts[place])
+      file.latest = parts[place].lastTime
+    }
+    try body(&batch)
+  }
+
+  // MARK: packets that are late
+
+  private mutating func readOrdered(
+    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
+    _ filter: PacketFilter?
+  ) throws {
+    guard var order = order.take() else { return }
+    defer { self.order = order }
+    var parts: [FilePart] = []
+    for file in open { file.part = nil }
+    defer { batch.files.insert(contentsOf: parts, at: 0) }
+    let blockLength = batch.block.count
+    for _ in 0..<Self.mergedPackets where batch.copiedBytes < Self.mergedBytes {
+      let file = try nextInTime(&batch)
+      if let file, let held = file.file.takeHeld() {
+        try note(held, of: file, &parts, &batch) { batch in
+          if try batch.note(held.packet, held.bytes.rawBytes, filter) { order.add(held, base: base(file.index)) }
+        }
+      }
+      // After the last file everything that waits is read.
+      let isLast = file == nil && next == files.count
+      while let entry = order.next(isLast: isLast) {
+        batch.deliver(
+          entry.packet, entry.bytes.rawBytes, in: RawSpan(), at: 0, blockLength: blockLength, base: entry.base,
+          &decoder, &reassembler)
+        if isLast && batch.copiedBytes >= Self.mergedBytes { return }
+      }
+      hadNoRoom = order.wasFull
+      if file == nil { return }
+    }
+    for file in open { file.file.handSecrets(to: &batch) }
+  }
+}
