@@ -16,6 +16,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
     case check
   }
 
+  /// The verdict on a trial.
   public enum Verdict: String, Sendable, Codable {
     case passed, failed
     /// It says nothing about the gateway: the generator had too little processor time or stalled, or the trial was
@@ -78,10 +79,10 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var cpuPerNotificationUs: Double?
   public var maxRssBytes = 0
 
-  public init() {}
+  package init() {}
 
   /// It was cut short, so it is void.
-  public static let interruption = "interrupted"
+  package static let interruption = "interrupted"
   public var wasInterrupted: Bool { verdict == .void && reasons == [Self.interruption] }
 
   /// The proven rate if it passed: the offered notifications, over the time until all were proven.

@@ -1,25 +1,25 @@
 import Glibc
 
 /// Time that passes evenly, from a beginning that means nothing: for measuring and waiting.
-public enum MonotonicClock {
+package enum MonotonicClock {
   /// Nanoseconds of CLOCK_MONOTONIC.
-  public static func nanoseconds() -> Int64 { systemTime(CLOCK_MONOTONIC) }
+  package static func nanoseconds() -> Int64 { systemTime(CLOCK_MONOTONIC) }
 }
 
 /// The time of day, as records and results show it. The system may set it at any time.
-public struct WallClock: Sendable {
+package struct WallClock: Sendable {
   /// UNIX nanoseconds UTC.
-  public let nanoseconds: @Sendable () -> Int64
+  package let nanoseconds: @Sendable () -> Int64
 
-  public init(nanoseconds: @escaping @Sendable () -> Int64) { self.nanoseconds = nanoseconds }
+  package init(nanoseconds: @escaping @Sendable () -> Int64) { self.nanoseconds = nanoseconds }
 
-  public static let system = WallClock { systemTime(CLOCK_REALTIME) }
+  package static let system = WallClock { systemTime(CLOCK_REALTIME) }
 }
 
 /// Processor time, which passes only while something runs, however busy the machine is.
-public enum ProcessorTime {
+package enum ProcessorTime {
   /// Nanoseconds that the thread which asks has used so far.
-  public static func ofThread() -> Int64 { systemTime(CLOCK_THREAD_CPUTIME_ID) }
+  package static func ofThread() -> Int64 { systemTime(CLOCK_THREAD_CPUTIME_ID) }
 }
 
 private func systemTime(_ clock: clockid_t) -> Int64 {
@@ -32,7 +32,7 @@ private func systemTime(_ clock: clockid_t) -> Int64 {
 extension Duration {
   /// To the nearest whole nanosecond: seconds that were a `Double` are seldom exact. A duration of more than 146 years
   /// becomes that: it can be added to a time, or to another one.
-  public var nanoseconds: Int64 {
+  package var nanoseconds: Int64 {
     let longest = Duration.nanoseconds(Int64.max / 2)
     let (seconds, attoseconds) = Swift.min(longest, Swift.max(.zero - longest, self)).components
     return seconds * 1_000_000_000 + (attoseconds + (attoseconds < 0 ? -500_000_000 : 500_000_000)) / 1_000_000_000

@@ -22,7 +22,7 @@ public struct Environment: Sendable, Equatable, Codable {
   /// apnscope's version, and in brackets the commit where it is known: "0.2.0 (a1b2c3d)".
   public var build: String { Self.build(apnscope, commit) }
 
-  public static func build(_ version: String, _ commit: String?) -> String {
+  package static func build(_ version: String, _ commit: String?) -> String {
     commit.map { "\(version) (\($0))" } ?? version
   }
 

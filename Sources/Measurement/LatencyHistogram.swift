@@ -18,7 +18,7 @@ public struct LatencyHistogram: Sendable {
   }
 
   /// The largest distinguishable value.
-  public static let highest = 3_600_000_000
+  package static let highest = 3_600_000_000
 
   public let unit: Unit
   private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)

@@ -26,6 +26,12 @@ extension Ledger {
     for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
     gateway.rejected.merge(other.gateway.rejected, uniquingKeysWith: sum)
     gateway.errorResponses.merge(other.gateway.errorResponses, uniquingKeysWith: sum)
+    if let others = other.payloads {
+      var payloads = payloads ?? Payloads()
+      payloads.kinds.merge(others.kinds, uniquingKeysWith: sum)
+      payloads.lint.merge(others.lint, uniquingKeysWith: sum)
+      self.payloads = payloads
+    }
     connections += other.connections
   }
 }

@@ -9,6 +9,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var started = ""
   public var ended = ""
   public var gateway = Gateway()
+  /// Notifications that the gateway looked at, by what was in them; `nil` when payloads were not judged.
+  public var payloads: Payloads?
   public var devices = Devices()
   public var feedback = Feedback()
   /// In the order in which they ended.
@@ -18,6 +20,7 @@ public struct Ledger: Sendable, Equatable, Codable {
 
   public init() {}
 
+  /// Counts of the gateway: connections, notifications, answers.
   public struct Gateway: Sendable, Equatable, Codable {
     /// TCP connections that were accepted.
     public var connections = 0
@@ -48,7 +51,16 @@ public struct Ledger: Sendable, Equatable, Codable {
     /// Plaintext bytes from providers.
     public var bytes = 0
 
-    public init() {}
+    package init() {}
+  }
+
+  /// What the gateway was sent, judged; it is no part of the balance.
+  public struct Payloads: Sendable, Equatable, Codable {
+    public var kinds: [String: Int]
+    /// Notifications by code of each rule that their payload or frame breaks.
+    public var lint: [String: Int]
+
+    package init(kinds: [String: Int] = [:], lint: [String: Int] = [:]) { (self.kinds, self.lint) = (kinds, lint) }
   }
 
   /// What became of accepted notifications for devices:
@@ -66,9 +78,10 @@ public struct Ledger: Sendable, Equatable, Codable {
     /// For an uninstalled app: accepted, dropped, and the token put on the feedback list.
     public var uninstalled = 0
 
-    public init() {}
+    package init() {}
   }
 
+  /// Counts of the feedback service.
   public struct Feedback: Sendable, Equatable, Codable {
     public var connections = 0
     public var handshakeFailures = 0
@@ -81,9 +94,10 @@ public struct Ledger: Sendable, Equatable, Codable {
     /// without an answer.
     public var lost = 0
 
-    public init() {}
+    package init() {}
   }
 
+  /// A connection of the gateway, and its counts.
   public struct Connection: Sendable, Equatable, Codable {
     /// Address and port.
     public var client: String
@@ -101,7 +115,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     /// What TLS or the system said about the end, if anything; left out otherwise.
     public var error: String?
 
-    public init(client: String, topic: String?, opened: String, closed: String, end: ConnectionEnd) {
+    package init(client: String, topic: String?, opened: String, closed: String, end: ConnectionEnd) {
       self.client = client
       self.topic = topic
       self.opened = opened
@@ -129,13 +143,14 @@ public struct Ledger: Sendable, Equatable, Codable {
     }
   }
 
+  /// A rejected notification: its status, and its identifier if it has one.
   public struct Rejection: Sendable, Equatable, Codable {
     public var status: Int
     public var identifier: UInt32?
     /// Its number on the connection, from 0.
     public var notification: Int
 
-    public init(status: Int, identifier: UInt32?, notification: Int) {
+    package init(status: Int, identifier: UInt32?, notification: Int) {
       self.status = status
       self.identifier = identifier
       self.notification = notification

@@ -20,5 +20,5 @@ public struct LoadProgress: Sendable {
   /// Of this process, in cores.
   public var cpu = 0.0
 
-  public init() {}
+  package init() {}
 }

@@ -2,7 +2,7 @@ extension FixedWidthInteger {
   /// The integer nearest to a number, clamped to the range, because numbers of documents may not fit; 0 for NaN.
   ///
   /// As `Int(_:)`, fractions are cut off.
-  public init(nearest value: Double) {
+  package init(nearest value: Double) {
     if value.isNaN {
       self = 0
     } else {

@@ -1,7 +1,7 @@
 import Bytes
 
 /// UNIX nanoseconds UTC as results write them: RFC 3339 with milliseconds.
-public func rfc3339(_ nanoseconds: Int64) -> String { RFC3339.text(nanoseconds, digits: 3) }
+package func rfc3339(_ nanoseconds: Int64) -> String { RFC3339.text(nanoseconds, digits: 3) }
 
 /// UNIX seconds of a time as results have it, `2026-01-02T03:04:05.678Z`; `nil` for anything else.
 func unixSeconds(_ text: String) -> Double? {

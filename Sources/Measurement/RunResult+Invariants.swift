@@ -3,7 +3,7 @@ extension RunResult {
   ///
   /// - Parameter usesMarkers: every connection ends with an answered marker, and open notifications are resent; so none
   ///   should remain open, whether unknown or abandoned.
-  public func invariants(usesMarkers: Bool) -> [Verdict.Invariant] {
+  package func invariants(usesMarkers: Bool) -> [Verdict.Invariant] {
     let (notifications, sendings) = (notifications, sendings)
     let fates = [notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned]
     let ends = [sendings.accepted, sendings.rejected, sendings.discarded, sendings.unknown]

@@ -20,7 +20,7 @@ extension RunResult {
     /// Handshakes that resumed a session.
     public var tlsResumedUs = LatencyHistogram(.milliseconds)
 
-    public init() {}
+    package init() {}
 
     enum CodingKeys: String, CodingKey, CaseIterable {
       case sendLagUs, sendLagOwnUs, sendLagGatewayUs
@@ -72,7 +72,7 @@ extension RunResult {
 
 extension RunResult.Latency {
   /// For a run that begins: all that is measured today is there, and empty.
-  public static let recording: Self = {
+  package static let recording: Self = {
     var latency = Self()
     for histogram in histograms {
       if case .absentBefore(let path, let unit) = histogram.place { latency[keyPath: path] = LatencyHistogram(unit) }
@@ -81,7 +81,7 @@ extension RunResult.Latency {
   }()
 
   /// Adds the values of another one; values absent from either are absent from the sum.
-  public mutating func merge(_ other: Self) {
+  package mutating func merge(_ other: Self) {
     for histogram in Self.histograms {
       switch histogram.place {
       case .always(let path), .emptyBefore(let path): self[keyPath: path].merge(other[keyPath: path])

@@ -78,7 +78,7 @@ extension RunResult {
   /// - Parameters:
   ///   - phase: the one that was on.
   ///   - afterS: seconds of that phase.
-  public mutating func markLost(in phase: RunPhase, afterS: Double) {
+  package mutating func markLost(in phase: RunPhase, afterS: Double) {
     interrupted = Interruption(phase: phase, afterS: afterS, cause: .lost)
     let open =
       notifications.generated

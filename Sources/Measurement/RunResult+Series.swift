@@ -32,7 +32,7 @@ extension RunResult {
     public var cpu = 0.0
     /// Resident bytes of this process.
     public var rssBytes = 0
-    public init() {}
+    package init() {}
   }
 
   /// How many were written in each of many short times of equal length, from the schedule's begin on: what mean rates and
@@ -45,24 +45,25 @@ extension RunResult {
     /// Notifications; the last bin may be cut short by the run's end.
     public var written: [Int] = []
 
-    public static let most = 36_000
+    package static let most = 36_000
 
-    public init() {}
+    package init() {}
   }
 
   /// Stalls: times in which an event loop of the generator did not run, because the machine or the process was stopped.
   public struct Stalls: Sendable, Equatable, Codable {
+    /// A stall, and its length in milliseconds.
     public struct Stall: Sendable, Equatable, Codable {
       /// When it began, in seconds since the run's start.
       public var tS: Double
       public var ms: Double
-      public init(tS: Double, ms: Double) { (self.tS, self.ms) = (tS, ms) }
+      package init(tS: Double, ms: Double) { (self.tS, self.ms) = (tS, ms) }
     }
 
     /// The shortest stall, in milliseconds.
-    public static let shortestMs = 10.0
+    package static let shortestMs = 10.0
     /// Most that are listed; all are counted.
-    public static let mostListed = 1_000
+    package static let mostListed = 1_000
 
     /// Of the measured phase, as are the next two.
     public var count = 0
@@ -71,14 +72,14 @@ extension RunResult {
     public var longestMs = 0.0
     /// Of the whole run, in their order.
     public var listed: [Stall] = []
-    public init() {}
+    package init() {}
 
     /// Whether stalls affect the lags of a phase of the given length: more than a hundredth of it, or one stall longer
     /// than `tolerableMs`.
     public func spoils(_ seconds: Double) -> Bool { totalS > 0.01 * seconds || longestMs > Self.tolerableMs }
 
     /// Milliseconds that a single stall may take.
-    public static let tolerableMs = 50.0
+    package static let tolerableMs = 50.0
   }
 
   /// The same counts for one phase.
@@ -99,11 +100,12 @@ extension RunResult {
     public var latency: Latency?
     public var batches: Batches?
     public var lossWindow: LatencyHistogram?
-    public init() {}
+    package init() {}
   }
 
   /// Each connection over time, up to a limit.
   public struct Timeline: Sendable, Equatable, Codable {
+    /// The state of a connection.
     public enum State: String, Sendable, Codable {
       /// From the attempt to connect to the end of the TLS handshake, or to its failure.
       case handshake
@@ -113,6 +115,7 @@ extension RunResult {
       case backOff = "back-off"
     }
 
+    /// A time in which a connection was in one state.
     public struct Span: Sendable, Equatable, Codable {
       /// Its number in the run, from 0; kept when the connection is reopened.
       public var connection: Int
@@ -120,7 +123,7 @@ extension RunResult {
       /// Seconds since the run's start, as in the series.
       public var fromS: Double
       public var toS: Double
-      public init(connection: Int, _ state: State, fromS: Double, toS: Double) {
+      package init(connection: Int, _ state: State, fromS: Double, toS: Double) {
         self.connection = connection
         self.state = state
         self.fromS = fromS
@@ -132,7 +135,7 @@ extension RunResult {
     public var omitted = 0
     /// In the order in which they began.
     public var spans: [Span] = []
-    public init() {}
+    package init() {}
   }
 }
 

@@ -14,7 +14,7 @@ extension RunResult {
     public var fromS: Double?
     public var toS: Double?
 
-    public init() {}
+    package init() {}
 
     /// How long all measured at the same time; `nil` when a document does not tell.
     var overlapS: Double? {
@@ -64,7 +64,7 @@ extension RunResult {
   ///
   /// - Parameter longest: seconds of the longest measured phase.
   static func overlapWarnings(_ merged: Merged?, longest: Double) -> [String] {
-    guard let merged, merged.runs > 1, merged.shortestS > 0 else { return [] }
+    guard let merged, merged.runs > 1 else { return [] }
     func seconds(_ value: Double) -> String { "\((value * 10).rounded() / 10) s" }
     guard let overlap = merged.overlapS else {
       return merged.together

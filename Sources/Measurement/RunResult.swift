@@ -56,11 +56,12 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var lengthS = 0.0
     /// Records other than notifications.
     public var skippedRecords = 0
-    public init() {}
+    package init() {}
   }
 
   /// When a run was ended before its time.
   public struct Interruption: Sendable, Equatable, Codable {
+    /// The cause, where it is known.
     public enum Cause: String, Sendable, Codable {
       /// The process was killed: these are its last saved books; later events are unknown.
       case lost
@@ -73,13 +74,14 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// Left out when an end was asked for.
     public var cause: Cause?
 
-    public init(phase: RunPhase, afterS: Double, cause: Cause? = nil) {
+    package init(phase: RunPhase, afterS: Double, cause: Cause? = nil) {
       self.phase = phase
       self.afterS = afterS
       self.cause = cause
     }
   }
 
+  /// Distinct notifications by their fate, however often each was sent.
   public struct Notifications: Sendable, Equatable, Codable {
     public var generated = 0
     public var accepted = 0
@@ -89,9 +91,10 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// Of the unknown and the abandoned: those that were written and may have been accepted, because the fate of their
     /// last sending is unknown. 0 in older documents.
     public var unproven = 0
-    public init() {}
+    package init() {}
   }
 
+  /// Sendings by their fate; a notification that is sent again counts again.
   public struct Sendings: Sendable, Equatable, Codable {
     public var written = 0
     public var resent = 0
@@ -103,7 +106,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// Markers that were answered by their name; the others were discarded after an error, or got no answer. `nil` in
     /// older documents.
     public var markersAnswered: Int?
-    public init() {}
+    package init() {}
   }
 
   /// What the schedule asked for and was not done.
@@ -114,7 +117,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var unsent = 0
     /// Both; send lag counts them until they were abandoned, which is less than the lag they would have had.
     public var neverSent: Int { skipped + unsent }
-    public init() {}
+    package init() {}
   }
 
   /// Of the phase's own sendings, over its length; in `phases` of each phase.
@@ -132,7 +135,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var writtenBytesPerS = 0.0
     /// `nil` in documents of 0.1, and in `phases`.
     public var basis: Basis?
-    public init() {}
+    package init() {}
   }
 
   /// What gateways said that settles nothing.
@@ -141,9 +144,10 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var unresolved = 0
     /// Bytes that are not an error response.
     public var strayBytes = 0
-    public init() {}
+    package init() {}
   }
 
+  /// Counts of connections.
   public struct Connections: Sendable, Equatable, Codable {
     /// How many the plan asks for, and how many of these were up at any time; `nil` in documents from before they were
     /// counted.
@@ -160,16 +164,18 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// The failed attempts by their reasons, in the words of the system or of OpenSSL; `nil` in documents from before
     /// they were counted.
     public var failures: [String: Int]?
-    public init() {}
+    package init() {}
   }
 
+  /// The sizes of writes, and why each was made.
   public struct Batches: Sendable, Equatable, Codable {
     public var notifications = LatencyHistogram(.count)
     public var bytes = LatencyHistogram(.bytes)
     public var flushReasons: NamedCounts<FlushReason> = [:]
-    public init() {}
+    package init() {}
   }
 
+  /// The generator's own use of the machine.
   public struct Resources: Sendable, Equatable, Codable {
     public var cpuUserS = 0.0
     public var cpuSystemS = 0.0
@@ -177,13 +183,15 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// How late the event loops' clocks came, weighted by the time it covers: a stall of 5 ms counts as 5, 4, 3, 2 and 1.
     /// In documents of 0.1 each tick counts once.
     public var loopLagUs = LatencyHistogram(.microseconds)
-    public init() {}
+    package init() {}
   }
 
+  /// The outcome of the run, and the reasons, invariants and thresholds that it rests on.
   public struct Verdict: Sendable, Equatable, Codable {
     /// What kept the rate from being higher.
     public enum Limit: String, Sendable, Codable { case generator, gateway, schedule }
 
+    /// A condition of the caller's, and the measured value.
     public struct Threshold: Sendable, Equatable, Codable {
       public var expression: String
       /// Left out when nothing was measured.
@@ -191,7 +199,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       public var passed: Bool
       /// Why the condition cannot be evaluated, which fails it; absent otherwise.
       public var reason: String?
-      public init(expression: String, value: Double?, passed: Bool, reason: String? = nil) {
+      package init(expression: String, value: Double?, passed: Bool, reason: String? = nil) {
         self.expression = expression
         self.value = value
         self.passed = passed
@@ -199,11 +207,12 @@ public struct RunResult: Sendable, Equatable, Codable {
       }
     }
 
+    /// A law that the counts must obey.
     public struct Invariant: Sendable, Equatable, Codable {
       public var name: String
       public var holds: Bool
       public var detail: String
-      public init(_ name: String, holds: Bool, detail: String) {
+      package init(_ name: String, holds: Bool, detail: String) {
         self.name = name
         self.holds = holds
         self.detail = detail
@@ -227,7 +236,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var limitedBy = Limit.schedule
     public var thresholds: [Threshold] = []
     public var invariants: [Invariant] = []
-    public init() {}
+    package init() {}
   }
 
   /// A setting's value: text, number, flag, or a list of texts.

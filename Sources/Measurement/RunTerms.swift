@@ -36,7 +36,7 @@ public enum ConnectionEnd: String, Sendable, Codable, CaseIterable {
   case memory = "too_much_memory"
 
   /// Those that a load counts.
-  public static let ofLoads: [ConnectionEnd] = [.rejected, .shutdown, .peerFin, .peerRst, .idle, .lifetime, .local]
+  package static let ofLoads: [ConnectionEnd] = [.rejected, .shutdown, .peerFin, .peerRst, .idle, .lifetime, .local]
 }
 
 /// Why a batch was written when it was.

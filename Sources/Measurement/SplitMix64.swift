@@ -2,36 +2,36 @@
 /// generators", 2014; Vigna's splitmix64.c).
 ///
 /// Sequences must never change: a run is repeated by its seed.
-public struct SplitMix64: RandomNumberGenerator, Sendable {
+@usableFromInline package struct SplitMix64: RandomNumberGenerator, Sendable {
   /// The odd number next to 2⁶⁴ divided by the golden ratio: multiples of it are spread evenly.
-  @inlinable public static var step: UInt64 { @inline(__always) get { 0x9e37_79b9_7f4a_7c15 } }
+  @inlinable package static var step: UInt64 { @inline(__always) get { 0x9e37_79b9_7f4a_7c15 } }
 
   @usableFromInline var state: UInt64
 
   /// Neighbouring seeds give sequences that have nothing to do with each other.
   @inlinable
-  public init(seed: UInt64) { state = Self.mixed(seed) }
+  package init(seed: UInt64) { state = Self.mixed(seed) }
 
   /// One of the sequences of a seed; each stream is another.
   @inlinable
-  public init(seed: UInt64, stream: UInt64) {
+  package init(seed: UInt64, stream: UInt64) {
     state = seed
     state = next() ^ stream &* Self.step
   }
 
   @inlinable @inline(__always)
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= Self.step
     return Self.mixed(state)
   }
 
   /// The first number of the sequence from this state, e.g. to hash a single value.
   @inlinable @inline(__always)
-  public static func first(from state: UInt64) -> UInt64 { mixed(state &+ step) }
+  package static func first(from state: UInt64) -> UInt64 { mixed(state &+ step) }
 
   /// Different for each value (it can be undone), and any bit of the value changes half of the result's.
   @inlinable @inline(__always)
-  public static func mixed(_ value: UInt64) -> UInt64 {
+  package static func mixed(_ value: UInt64) -> UInt64 {
     var mixed = value
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
     mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb

@@ -16,7 +16,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     public var isLong: Bool
     public var hasPassed: Bool
 
-    public init(offeredPerS: Double, heldPerS: Double, isLong: Bool, hasPassed: Bool) {
+    package init(offeredPerS: Double, heldPerS: Double, isLong: Bool, hasPassed: Bool) {
       (self.offeredPerS, self.heldPerS) = (offeredPerS, min(heldPerS, offeredPerS))
       (self.isLong, self.hasPassed) = (isLong, hasPassed)
     }
@@ -31,7 +31,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
   /// Absent: no trial has shown how much is too much.
   public var upperPerS: Double?
 
-  public init(lowerPerS: Double, upperPerS: Double?) {
+  package init(lowerPerS: Double, upperPerS: Double?) {
     (self.lowerPerS, self.upperPerS) = (lowerPerS, upperPerS)
   }
 
@@ -41,7 +41,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
   ///   - sustained: the answer of the search, which is always in the range.
   ///   - step: of the search, as 0.03.
   ///   - isBounded: the search ended at a rate that failed; otherwise the range has no upper end.
-  public init?(_ evidence: [Evidence], around sustained: Double, step: Double, isBounded: Bool) {
+  package init?(_ evidence: [Evidence], around sustained: Double, step: Double, isBounded: Bool) {
     let edges = Set(evidence.map(\.edge)).sorted()
     guard let lowest = edges.first, let highest = edges.last else { return nil }
     // A search that was not bounded has made some failures only once, which it does not believe itself, however long.

@@ -2,6 +2,7 @@ import Bytes
 
 /// A condition on a result, as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
 public struct Threshold: Sendable, Equatable {
+  /// How the value is compared with the bound.
   public enum Comparison: String, Sendable {
     case less = "<"
     case atMost = "<="
@@ -22,7 +23,7 @@ public struct Threshold: Sendable, Equatable {
   }
 
   /// The metrics by name; `nil` when there was nothing to measure, e.g. a latency without a response.
-  public static let names: [String: @Sendable (RunResult) -> Double?] = {
+  package static let names: [String: @Sendable (RunResult) -> Double?] = {
     var names: [String: @Sendable (RunResult) -> Double?] = [
       "written_per_s": { $0.rates.writtenPerS },
       "accepted_per_s": { $0.rates.acceptedPerS },
@@ -42,7 +43,7 @@ public struct Threshold: Sendable, Equatable {
         names[name + suffix] = { result in
           let histogram = histogram(result)
           guard histogram.count > 0 else { return nil }
-          return Double(quantile < 1 ? histogram.quantile(quantile) : histogram.maximum)
+          return Double(histogram.quantile(quantile))
         }
       }
     }
@@ -122,7 +123,7 @@ public struct Threshold: Sendable, Equatable {
     // In documents of 0.1 send lag covers only sent notifications.
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
     let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
-    guard never > 0, Double(never) > (1 - quantile) * Double(all) else { return nil }
+    guard Double(never) > (1 - quantile) * Double(all) else { return nil }
     return "\(never) of \(all) due notifications were never sent"
   }
 
@@ -198,7 +199,7 @@ public struct Threshold: Sendable, Equatable {
 
 extension RunResult {
   /// Why there are no rates; `nil` when there are, and for documents without phases.
-  public var reasonForNoRates: String? {
+  package var reasonForNoRates: String? {
     merged?.together == false ? "the segments did not run together" : nothingMeasured
   }
 

@@ -1,5 +1,6 @@
 /// One number that a program tells about itself, with a sample for every set of labels it is kept by.
 public struct Metric: Sendable, Equatable {
+  /// The type that Prometheus is told.
   public enum Kind: String, Sendable {
     /// Only grows while the program runs; its name ends in `_total` by custom.
     case counter
@@ -15,6 +16,7 @@ public struct Metric: Sendable, Equatable {
     public init(floatLiteral value: Double) { self = .real(value) }
   }
 
+  /// A value for one set of labels.
   public struct Sample: Sendable, Equatable {
     public var labels: [LabelName: String]
     public var value: Value

@@ -29,6 +29,7 @@ public final class SessionCache: Sendable {
   /// How many sessions are kept for all servers.
   public var count: Int { sessions.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
+  /// Forgets all sessions, so that the next handshakes are full ones.
   public func removeAll() { sessions.withLock { $0 = [:] } }
 
   func add(_ session: TLSSession, for server: Key) {

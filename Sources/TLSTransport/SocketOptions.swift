@@ -23,7 +23,7 @@ public struct SocketOptions: Sendable, Equatable {
   }
 
   /// The options as pairs for a bootstrap's `channelOption` or `childChannelOption`.
-  public var channelOptions: [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
+  package var channelOptions: [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
     var options: [(ChannelOptions.Types.SocketOption, SocketOptionValue)] = []
     func add(_ level: Int32, _ name: Int32, _ value: Int?) {
       guard let value else { return }
@@ -37,7 +37,7 @@ public struct SocketOptions: Sendable, Equatable {
   }
 
   /// Sets them on an existing channel.
-  public func apply(to channel: any Channel) -> EventLoopFuture<Void> {
+  package func apply(to channel: any Channel) -> EventLoopFuture<Void> {
     EventLoopFuture.andAllSucceed(
       channelOptions.map { channel.setOption($0.0, value: $0.1) }, on: channel.eventLoop)
   }

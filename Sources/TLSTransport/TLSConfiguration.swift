@@ -2,6 +2,7 @@ import TLSFoundation
 
 /// The configuration of one side of TLS connections, for a `TLSContext`.
 public struct TLSConfiguration: Sendable {
+  /// The side of a connection.
   public enum Side: Sendable { case client, server }
 
   /// What the peer has to show.

@@ -12,11 +12,12 @@ public struct TLSConnectionInfo: Sendable, Equatable {
   /// Whom the peer's certificate names; `nil` when it showed none.
   public var peer: Peer?
 
-  public init(version: TLSVersion, isResumed: Bool) {
+  package init(version: TLSVersion, isResumed: Bool) {
     self.version = version
     self.isResumed = isResumed
   }
 
+  /// The subject and topic of the peer's certificate.
   public struct Peer: Sendable, Equatable {
     /// As RFC 4514 writes it, in the certificate's own order.
     public var subject: String

@@ -53,7 +53,7 @@ import TLSFoundation
   deinit { unsafe SSL_CTX_free(pointer) }
 
   /// The OpenSSL that is in use: "OpenSSL 3.0.22 25 Aug 2026".
-  public static var libraryVersion: String {
+  package static var libraryVersion: String {
     // Safe: a string constant of the library.
     unsafe String(cString: OpenSSL_version(OPENSSL_VERSION))
   }

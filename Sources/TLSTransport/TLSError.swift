@@ -5,6 +5,7 @@ import COpenSSL
 ///
 /// Two errors are equal when their kinds are; the message is for people.
 public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
     /// A file cannot be read or written.
     case file
@@ -34,7 +35,7 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   public var message: String
   public var cause: Cause?
 
-  public init(_ kind: Kind, _ message: String, cause: Cause? = nil) {
+  package init(_ kind: Kind, _ message: String, cause: Cause? = nil) {
     self.kind = kind
     self.message = message
     self.cause = cause

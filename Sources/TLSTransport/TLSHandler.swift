@@ -210,7 +210,7 @@ public final class TLSHandler: ChannelDuplexHandler {
   ///
   /// Returns `false` without taking anything when a regular write is required: during the handshake, after unflushed
   /// writes, and after the end. Called on the channel's event loop; makes no callbacks.
-  public func encrypt(_ plaintext: RawSpan) -> Bool {
+  package func encrypt(_ plaintext: RawSpan) -> Bool {
     guard state == .open, !isClosingOutput, writes.isEmpty else { return false }
     var count = 0
     switch connection.write(plaintext, &count) {

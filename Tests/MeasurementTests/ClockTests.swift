@@ -27,4 +27,23 @@ struct ClockTests {
       #expect((.zero - long).nanoseconds == -(.max / 2))
     }
   }
+
+  @Test("Half a nanosecond is rounded away from zero, less than that towards it")
+  func halves() {
+    for (attoseconds, nanoseconds) in [
+      (0, 0), (499_999_999, 0), (500_000_000, 1), (1_499_999_999, 1), (-499_999_999, 0), (-500_000_000, -1),
+      (-1_500_000_000, -2),
+    ] as [(Int64, Int64)] {
+      #expect(Duration(secondsComponent: 0, attosecondsComponent: attoseconds).nanoseconds == nanoseconds)
+    }
+  }
+
+  @Test("Processor time passes with work, and is no more than the time that passes")
+  func processorTime() {
+    let (begin, first) = (MonotonicClock.nanoseconds(), ProcessorTime.ofThread())
+    var number: UInt64 = 1
+    while ProcessorTime.ofThread() == first { number = SplitMix64.mixed(number) }
+    let used = ProcessorTime.ofThread() - first
+    #expect(used > 0 && used <= MonotonicClock.nanoseconds() - begin && number != 0)
+  }
 }

@@ -150,4 +150,55 @@ struct LatencyHistogramTests {
     histogram.merge(Self.histogram([3]))
     #expect(histogram == Self.histogram([3]))
   }
+
+  private static func read(_ json: String) throws -> LatencyHistogram {
+    try JSONDecoder().decode(LatencyHistogram.self, from: Data(json.utf8))
+  }
+
+  @Test("Histograms that differ in anything are not equal")
+  func different() throws {
+    let base = try Self.read(#"{"unit":"us","counts":[[5000,1],[9000,1]],"min":5000,"max":9000,"mean":7000}"#)
+    #expect(base == Self.histogram([5_000, 9_000]))
+    for other in [
+      #"{"unit":"count","counts":[[5000,1],[9000,1]],"min":5000,"max":9000,"mean":7000}"#,
+      #"{"unit":"us","counts":[[5000,1],[9000,1]],"min":5000,"max":9000,"mean":7000.5}"#,
+      #"{"unit":"us","counts":[[5000,1],[9000,1]],"min":5001,"max":9000,"mean":7000}"#,
+      #"{"unit":"us","counts":[[5000,1],[9000,1]],"min":5000,"max":9001,"mean":7000}"#,
+      #"{"unit":"us","counts":[[5000,1],[6000,1],[9000,1]],"min":5000,"max":9000,"mean":4666.6666666}"#,
+    ] {
+      let other = try Self.read(other)
+      #expect(other != base && base != other)
+    }
+  }
+
+  @Test("Pairs may come in any order, also beside the ends that they stand for")
+  func unordered() throws {
+    let read = try Self.read(
+      #"{"unit":"us","counts":[[9000,1],[5000,2],[7000,1]],"min":5001,"max":9001,"mean":6500.75}"#)
+    #expect(read.count == 4 && read.minimum == 5_001 && read.maximum == 9_001 && read.mean == 6_500.75)
+    #expect(read.counts.map(\.value) == [5_000, 7_000, 9_000])
+  }
+
+  @Test("Zero is a value, a mean that cannot be is passed over, and values have an end")
+  func edges() throws {
+    let zeros = try Self.read(#"{"unit":"us","counts":[[0,3]],"min":0,"max":0,"mean":0}"#)
+    #expect(zeros == Self.histogram([0, 0, 0]))
+    for mean in ["-1", "3600000001", "1e300"] {
+      #expect(try Self.read(#"{"unit":"us","counts":[[8,2]],"mean":\#(mean)}"#).mean == 8)
+    }
+    // A mean is believed up to the largest value.
+    #expect(try Self.read(#"{"unit":"us","counts":[[8,2]],"mean":3600000000}"#).mean == 3_600_000_000)
+    let largest = try Self.read(#"{"unit":"ms","counts":[[4e9,1]],"max":5e9}"#)
+    #expect(largest.maximum == LatencyHistogram.highest && largest.count == 1)
+    let most = try Self.read(#"{"unit":"us","counts":[[1,9007199254740991]]}"#)
+    #expect(most.count == 9_007_199_254_740_991)
+    for counts in ["[[1,9007199254740992]]", "[[1,1.5]]", "[[-0.5,1]]"] {
+      #expect(throws: DecodingError.self) { try Self.read(#"{"unit":"us","counts":\#(counts)}"#) }
+    }
+    for end in [#""min":9"#, #""max":9"#, #""max":-1"#] {
+      #expect(throws: DecodingError.self) { try Self.read(#"{"unit":"us","counts":[[8,2]],\#(end)}"#) }
+    }
+    // Nothing was counted, whatever its ends are.
+    #expect(try Self.read(#"{"unit":"us","counts":[[8,0]],"min":7,"max":9}"#) == LatencyHistogram(.microseconds))
+  }
 }

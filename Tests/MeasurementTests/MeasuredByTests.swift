@@ -80,5 +80,17 @@ struct MeasuredByTests {
     let joined = try MergingTests.merge([long, part(.measuredAndDrain, drain: 6, stall: 0)])
     #expect(joined.rates.acceptedPerS == 20_000.0 / 18)
     #expect(behind.phase(.drain)?.rates?.writtenPerS == 700.0 / 6)
+    // Of phases before, nothing was offered in the measured one.
+    var warm = part(.measured, drain: 1, stall: 0)
+    var warmUp = RunResult.Phase()
+    (warmUp.name, warmUp.sendings.accepted) = (.warmUp, 4_000)
+    warm.phases.insert(warmUp, at: 0)
+    warm.phases[2].sendings.accepted = 30
+    #expect(
+      try MergingTests.merge([warm, part(.measuredAndDrain, drain: 6, stall: 0)]).rates.acceptedPerS == 20_030.0 / 16)
+    // One that does not say what its rates are over.
+    var untold = part(.measured, drain: 1, stall: 0)
+    untold.rates.basis = nil
+    #expect(try MergingTests.merge([untold, part(.measuredAndDrain, drain: 6, stall: 0)]).rates.basis == nil)
   }
 }

@@ -282,4 +282,60 @@ struct MergedFieldsTests {
     told.merge(RunResult.Latency())
     #expect(untold.sendLagOwnUs == nil && told.sendLagOwnUs == nil && told == untold)
   }
+
+  @Test("Every field of a document is read as it was written", arguments: [1, 2])
+  func readAgain(number: Int) throws {
+    let part = Self.part(number)
+    #expect(try JSONDecoder().decode(RunResult.self, from: JSONEncoder().encode(part)) == part)
+  }
+
+  @Test("Counts that documents lack from before they were counted are 0")
+  func earlier() throws {
+    var document = try #require(
+      JSONSerialization.jsonObject(with: JSONEncoder().encode(Self.part(2))) as? [String: Any])
+    for (part, name) in [("schedule", "unsent"), ("notifications", "unproven")] {
+      var counts = try #require(document[part] as? [String: Any])
+      #expect(counts.removeValue(forKey: name) as? Int == 2)
+      document[part] = counts
+    }
+    #expect(document.removeValue(forKey: "answers") != nil)
+    let read = try JSONDecoder().decode(RunResult.self, from: JSONSerialization.data(withJSONObject: document))
+    var expected = Self.part(2)
+    (expected.schedule.unsent, expected.notifications.unproven, expected.answers) = (0, 0, .init())
+    #expect(read == expected)
+    #expect(RunResult.Schedule().neverSent == 0 && expected.schedule.neverSent == 2)
+  }
+
+  @Test("A histogram of another unit is found wherever it stands")
+  func units() throws {
+    var wrong: [(inout RunResult) -> Void] = [
+      { $0.latency.sendLagOwnUs = LatencyHistogram(.bytes) }, { $0.phases[0].lossWindow = LatencyHistogram(.bytes) },
+      { $0.phases[0].latency?.drainUs = LatencyHistogram(.bytes) },
+      { $0.phases[0].latency?.sendLagGatewayUs = LatencyHistogram(.bytes) },
+      { $0.phases[0].batches?.bytes = LatencyHistogram(.count) },
+      { $0.phases[0].batches?.notifications = LatencyHistogram(.bytes) },
+    ]
+    let paths: [WritableKeyPath<RunResult, LatencyHistogram>] = [
+      \.latency.sendLagUs, \.latency.errorUs, \.latency.tlsResumedUs, \.batches.notifications, \.batches.bytes,
+      \.lossWindow, \.resources.loopLagUs, \.phases[0].sendLagUs,
+    ]
+    for path in paths {
+      wrong.append { $0[keyPath: path] = LatencyHistogram($0[keyPath: path].unit == .bytes ? .count : .bytes) }
+    }
+    let part = Self.part(1)
+    _ = try MergingTests.merge([part])
+    for change in wrong {
+      var result = part
+      change(&result)
+      #expect(result != part)
+      #expect(throws: RunResult.MergeError(description: "0.json: a histogram has the wrong unit")) {
+        try MergingTests.merge([result])
+      }
+    }
+    // What a document lacks has no unit.
+    var older = part
+    (older.latency.sendLagOwnUs, older.phases[0].latency, older.phases[0].batches) = (nil, nil, nil)
+    older.phases[0].lossWindow = nil
+    _ = try MergingTests.merge([older])
+  }
 }

@@ -250,6 +250,52 @@ struct MergingTests {
     #expect(merged.warnings.contains { $0.contains("unknown metric 'speed'") })
   }
 
+  @Test("Nothing may be open where every connection ends with a marker, and no part leaves what is unknown")
+  func proof() throws {
+    var random = SeededGenerator(seed: 8)
+    let parts = (1...2).map { Self.result(&random, segment: "\($0)/2") }
+    func proves(_ change: (inout RunResult) -> Void) throws -> Bool? {
+      var changed = parts
+      change(&changed[1])
+      return try Self.merge(changed).verdict.invariants.first { $0.isAboutProof }?.holds
+    }
+    #expect(try proves { _ in } == true)
+    #expect(try proves { $0.plan["markers"] = .text("off") } == nil)
+    #expect(try proves { $0.plan["leave_unknown"] = .flag(true) } == nil)
+    #expect(try proves { $0.plan["leave_unknown"] = .flag(false) } == true)
+    #expect(try proves { $0.interrupted = .init(phase: .drain, afterS: 1, cause: .lost) } == nil)
+    #expect(try proves { $0.interrupted = .init(phase: .drain, afterS: 1) } == true)
+    #expect(try proves { $0.notifications.unproven = 1 } == false)
+    #expect(try proves { $0.notifications.unknown = 1 } == false)
+  }
+
+  @Test("Invariants show their numbers")
+  func invariants() {
+    var result = RunResult()
+    let notifications = RunResult.Notifications()
+    result.notifications = notifications
+    (result.notifications.generated, result.notifications.accepted, result.notifications.rejected) = (10, 4, 3)
+    (result.notifications.unknown, result.notifications.abandoned, result.notifications.unproven) = (2, 1, 3)
+    (result.sendings.written, result.sendings.accepted, result.sendings.rejected) = (11, 4, 3)
+    (result.sendings.discarded, result.sendings.unknown) = (2, 1)
+    let invariants = result.invariants(usesMarkers: true)
+    #expect(invariants.map(\.holds) == [true, false, false])
+    #expect(invariants.map(\.detail) == ["10 = 4 + 3 + 2 + 1", "11 = 4 + 3 + 2 + 1", "3 unknown"])
+    #expect(invariants.map(\.isAboutProof) == [false, false, true])
+    #expect(result.invariants(usesMarkers: false).count == 2)
+  }
+
+  @Test("A run that was lost says more than one that was ended, whichever comes first")
+  func interruptions() throws {
+    var random = SeededGenerator(seed: 9)
+    var parts = (1...3).map { Self.result(&random, segment: "\($0)/3") }
+    #expect(try Self.merge(parts).interrupted == nil)
+    parts[1].interrupted = .init(phase: .measured, afterS: 3)
+    #expect(try Self.merge(parts).interrupted == parts[1].interrupted)
+    parts[2].interrupted = .init(phase: .drain, afterS: 1, cause: .lost)
+    #expect(try Self.merge(parts).interrupted == parts[2].interrupted)
+  }
+
   @Test("Other kinds, schemas and units are refused")
   func refused() throws {
     var random = SeededGenerator(seed: 5)

@@ -57,6 +57,29 @@ struct MissingPartsTests {
     #expect(Self.broken(allowed) == [] && allowed.warnings == ["3.json is empty"])
   }
 
+  @Test("While segments are missing, documents that could not be read may be those")
+  func unreadableSegments() throws {
+    let merged = try Self.merge(Self.parts(["1/3"]), unreadable: ["2.json is empty"])
+    #expect(Self.broken(merged) == ["every segment is there, once: 2/3 is missing, 3/3 is missing"])
+    let strange = try Self.merge(Self.parts(["1/3", "half"]), unreadable: ["2.json is empty"])
+    #expect(
+      Self.broken(strange) == [
+        "every segment is there, once: 1.json: 'half' is not a segment",
+        "every document could be read: 2.json is empty",
+      ])
+    #expect(strange.warnings == ["1.json: 'half' is not a segment", "2.json is empty"])
+  }
+
+  @Test("A lost run says after how many seconds, and no longer what assumed its end")
+  func lostWords() {
+    var result = Self.parts(["1/1"])[0]
+    (result.verdict.reasons, result.warnings) = (["one is open"], ["one is open", "stalled"])
+    result.markLost(in: .drain, afterS: 4.26)
+    let reason = "the run did not finish: these are its books after 4.3 s of the phase 'drain'"
+    #expect(result.warnings == [reason, "stalled"] && result.verdict.reasons == [reason])
+    #expect(result.verdict.invariants.count == 3)
+  }
+
   @Test("A lost run balances with what it left open as unknown, and makes no whole", arguments: seeds(3, of: 20))
   func lost(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -145,6 +168,47 @@ struct TogetherTests {
     #expect(merged.merged?.together == together)
     #expect((merged.rates.writtenPerS > 0) == together && (merged.measuredS > 0) == together)
     #expect(merged.notifications.generated > 0)
+  }
+
+  @Test("The measured phase of a run begins after those before it, and is as long as was measured")
+  func spans() throws {
+    func run(_ measured: Double, before: [Double], phase: Double) -> RunResult {
+      var result = RunResult()
+      (result.started, result.measuredS) = ("1970-01-01T00:01:40Z", measured)
+      result.phases = zip([RunPhase.connect, .warmUp], before).map { name, seconds in
+        var phase = RunResult.Phase()
+        (phase.name, phase.seconds) = (name, seconds)
+        return phase
+      }
+      var last = RunResult.Phase()
+      (last.name, last.seconds) = (.measured, phase)
+      result.phases.append(last)
+      return result
+    }
+    var merged = try #require(
+      RunResult.together([run(10, before: [1, 2], phase: 10), run(9.5, before: [1.5, 2], phase: 10)]))
+    #expect(merged.fromS == 103.5 && merged.toS == 113 && merged.shortestS == 9.5 && merged.together)
+    #expect(merged.runs == 2 && merged.overlapS == 9.5)
+    // Its length is of the phase, where the result has none.
+    merged = try #require(RunResult.together([run(0, before: [], phase: 4), run(5, before: [3], phase: 5)]))
+    #expect(merged.shortestS == 4 && merged.fromS == 103 && merged.toS == 104 && !merged.together)
+    // No overlap is none, and not less.
+    merged = try #require(RunResult.together([run(1, before: [], phase: 1), run(1, before: [3], phase: 1)]))
+    #expect(merged.fromS == 103 && merged.toS == 101 && merged.overlapS == 0 && !merged.together)
+    // A second could be within one of an unknown time.
+    var short = [run(1, before: [], phase: 1), run(1, before: [], phase: 1)]
+    short[0].started = "some day"
+    merged = try #require(RunResult.together(short))
+    #expect(merged.fromS == nil && merged.toS == nil && merged.overlapS == nil && !merged.together)
+    #expect(RunResult.together([run(1, before: [], phase: 1)]) == nil && RunResult.together([]) == nil)
+  }
+
+  @Test("Nobody measured anything: there is nothing to warn of")
+  func nothing() throws {
+    var parts = Self.parts(at: [0, 50])
+    for index in parts.indices { (parts[index].measuredS, parts[index].phases) = (0, []) }
+    let merged = try MergingTests.merge(parts)
+    #expect(merged.warnings == [] && merged.merged?.together == true && merged.rates == RunResult.Rates())
   }
 
   @Test("Merging in steps comes to the same, whatever the order", arguments: seeds(4, of: 20))

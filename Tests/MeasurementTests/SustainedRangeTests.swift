@@ -1,4 +1,5 @@
 import Measurement
+import TestSupport
 import Testing
 
 @Suite("Range of a sustained rate")
@@ -75,5 +76,50 @@ struct SustainedRangeTests {
     #expect(trial.heldPerS == 1_000)
     (trial.settleS, trial.measuredS, trial.drainS) = (2, 7, 1)
     #expect(trial.heldPerS == 900)
+  }
+
+  /// The range by its definition: limits are tried one after the other.
+  private func defined(
+    _ evidence: [Evidence], around sustained: Double, step: Double, isBounded: Bool
+  ) -> (lower: Double, upper: Double?) {
+    func edge(_ one: Evidence) -> Double { one.hasPassed ? one.heldPerS : one.offeredPerS }
+    func weight(_ one: Evidence) -> Int {
+      let failures = evidence.count { !$0.hasPassed && $0.offeredPerS == one.offeredPerS }
+      if !one.hasPassed, !isBounded, failures == 1 { return 1 }
+      return one.isLong ? 2 : 1
+    }
+    let edges = Set(evidence.map(edge)).sorted()
+    // A limit is as good as the edge below it.
+    let limits = [0] + edges
+    let against = limits.map { limit in
+      evidence.map { one in (one.hasPassed ? limit < one.heldPerS : limit >= one.offeredPerS) ? weight(one) : 0 }
+        .reduce(0, +)
+    }
+    let good = limits.indices.filter { against[$0] <= against.min()! + 1 }
+    let lower = good[0] > 0 ? edges[good[0] - 1] : edges[0] / (1 + step)
+    let last = good[good.count - 1]
+    let upper = last < edges.count ? edges[last] : isBounded ? edges[edges.count - 1] * (1 + step) : nil
+    return (min(lower, sustained) / (1 + step / 2), upper.map { max($0, sustained) * (1 + step / 2) })
+  }
+
+  @Test("Whatever the trials are, the range is that of its definition", arguments: seeds(200, of: 2_000))
+  func definition(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let evidence = (0..<random.number(1...8)).map { _ in
+      let rate = Double(900 + 30 * random.number(0...5))
+      return Evidence(
+        offeredPerS: rate, heldPerS: rate - Double(random.number(0...2) * 10), isLong: random.happens(oneIn: 3),
+        hasPassed: random.happens(oneIn: 2))
+    }
+    let isBounded = random.happens(oneIn: 2)
+    let sustained = Double(random.number(880...1_100))
+    let expected = defined(evidence, around: sustained, step: 0.03, isBounded: isBounded)
+    try expect(
+      SustainedRange(evidence, around: sustained, step: 0.03, isBounded: isBounded), expected.lower, expected.upper)
+  }
+
+  @Test("Nobody holds more than was offered")
+  func heldMore() {
+    #expect(Evidence(offeredPerS: 5, heldPerS: 9, isLong: false, hasPassed: true).heldPerS == 5)
   }
 }

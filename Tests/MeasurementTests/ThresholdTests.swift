@@ -122,4 +122,116 @@ struct ThresholdTests {
     result.measuredBy = nil
     #expect(try Threshold("tls_handshake_max<5ms").judge(result).value == 1_000)
   }
+
+  @Test("Each metric is of its own field")
+  func metrics() throws {
+    var result = RunResult()
+    (result.measuredBy, result.measuredS) = (2, 1)
+    (result.rates.writtenPerS, result.rates.acceptedPerS, result.rates.writtenBytesPerS) = (11, 12, 13)
+    result.sendings.written = 100
+    (result.sendings.rejected, result.sendings.discarded, result.sendings.resent) = (1, 2, 3)
+    (result.notifications.unknown, result.notifications.abandoned) = (21, 22)
+    (result.schedule.skipped, result.schedule.unsent) = (23, 24)
+    (result.connections.failed, result.resources.maxRssBytes) = (25, 26)
+    let (latency, ofWhole) =
+      ([\.sendLagUs, \.errorUs, \.drainUs, \.recoverUs], [\.tcpConnectUs, \.tlsHandshakeUs])
+      as (
+        [WritableKeyPath<RunResult.Latency, LatencyHistogram>], [WritableKeyPath<RunResult.Latency, LatencyHistogram>]
+      )
+    for (path, value) in zip(latency + ofWhole + [\.tlsResumedUs], 1...) {
+      result.latency[keyPath: path].record(value * 100)
+      result.latency[keyPath: path].record(value * 10_000 + 1)
+    }
+    result.lossWindow.record(7)
+    var phase = RunResult.Phase()
+    (phase.name, phase.latency) = (.measured, result.latency)
+    result.phases = [phase]
+    var values: [String: Double] = [
+      "written_per_s": 11, "accepted_per_s": 12, "written_bytes_per_s": 13, "rejected_rate": 0.01,
+      "discarded_rate": 0.02, "resent_rate": 0.03, "unknown": 21, "abandoned": 22, "skipped": 23, "unsent": 24,
+      "connections_failed": 25, "max_rss_bytes": 26,
+    ]
+    let names = ["send_lag", "error", "drain", "recover", "tcp_connect", "tls_handshake", "tls_resumed"]
+    for (name, value) in zip(names, 1...) {
+      values["\(name)_p50"] = Double(value * 100)
+      for rest in ["p90", "p99", "p999", "max"] { values["\(name)_\(rest)"] = Double(value * 10_000 + 1) }
+    }
+    for rest in ["p50", "p90", "p99", "p999", "max"] { values["loss_window_\(rest)"] = 7 }
+    #expect(Set(values.keys) == Set(Threshold.names.keys))
+    for (name, value) in values { #expect(Threshold.names[name]?(result) == value, "\(name)") }
+  }
+
+  @Test("At its bound a condition holds when that says so")
+  func comparisons() throws {
+    var result = RunResult()
+    result.notifications.unknown = 5
+    for (condition, passed) in [
+      ("<5", false), ("<=5", true), (">5", false), (">=5", true), ("<6", true), ("<=4", false), (">4", true),
+      (">=6", false),
+    ] {
+      #expect(try Threshold("unknown\(condition)").judge(result).passed == passed, "\(condition)")
+    }
+  }
+
+  @Test(
+    "A run without an answered marker has no drain; a document without phases does not say that it measured nothing")
+  func withoutDrain() throws {
+    var result = RunResult()
+    #expect(result.reasonForNoRates == nil)
+    #expect(try Threshold("written_per_s<1").judge(result).passed)
+    #expect(try Threshold("drain_max<1s").judge(result).reason == "no marker was answered")
+    result.phases = [RunResult.Phase()]
+    #expect(result.reasonForNoRates == "nothing was measured")
+    #expect(try Threshold("drain_max<1s").judge(result).reason == "nothing was measured")
+    result.measuredS = 1
+    #expect(result.reasonForNoRates == nil)
+    result.latency.drainUs.record(9)
+    #expect(try Threshold("drain_max<1s").judge(result) == .init(expression: "drain_max<1s", value: 9, passed: true))
+    (result.measuredS, result.phases, result.interrupted) = (0, [], .init(phase: .connect, afterS: 1))
+    #expect(result.reasonForNoRates == "nothing was measured")
+    result.merged = .init()
+    #expect(result.reasonForNoRates == "nothing was measured")
+    result.merged?.together = false
+    #expect(result.reasonForNoRates == "the segments did not run together")
+  }
+
+  @Test("What was skipped before the measured phase does not make its send lag uncertain")
+  func skippedBefore() throws {
+    var result = RunResult()
+    (result.measuredBy, result.measuredS) = (2, 1)
+    result.latency.sendLagUs.record(1_000, times: 100)
+    result.schedule.skipped = 50
+    #expect(try !Threshold("send_lag_p99<5ms").judge(result).passed)
+    var phase = RunResult.Phase()
+    (phase.name, phase.skipped) = (.measured, 1)
+    result.phases = [phase]
+    #expect(try Threshold("send_lag_p99<=5ms").judge(result).passed)
+    #expect(try Threshold("send_lag_max<5ms").judge(result).reason == "1 of 100 due notifications were never sent")
+    result.phases[0].skipped = 2
+    #expect(try !Threshold("send_lag_p99<5ms").judge(result).passed)
+    // Others are not concerned, nor is a lower bound.
+    result.latency.errorUs.record(1)
+    #expect(try Threshold("error_max<5ms").judge(result).passed)
+    #expect(try Threshold("send_lag_max>=1ms").judge(result).passed)
+    // In 0.1 they are those of the whole run.
+    result.measuredBy = nil
+    #expect(try Threshold("send_lag_p50<5ms").judge(result).passed)
+    #expect(try Threshold("send_lag_p90<5ms").judge(result).reason == "50 of 150 due notifications were never sent")
+  }
+
+  @Test("A time of the whole run is of those phases that have it")
+  func phasesWithout() {
+    var result = RunResult()
+    result.measuredBy = 2
+    result.latency.tcpConnectUs.record(77)
+    let without = RunResult.Phase()
+    var (with, other) = (without, without)
+    (with.latency, other.latency) = (.init(), .init())
+    with.latency?.tcpConnectUs.record(5)
+    other.latency?.tcpConnectUs = LatencyHistogram(.bytes)
+    other.latency?.tcpConnectUs.record(6)
+    result.phases = [without, with, other]
+    let whole = result.ofWholeRun(\.tcpConnectUs)
+    #expect(whole.count == 1 && whole.maximum == 5 && whole.unit == .milliseconds)
+  }
 }

@@ -7,7 +7,7 @@ public struct Distribution: Sendable, Equatable, Codable {
   public var p95: Double
   public var max: Double
 
-  public init(count: Int, min: Double, mean: Double, p50: Double, p95: Double, max: Double) {
+  package init(count: Int, min: Double, mean: Double, p50: Double, p95: Double, max: Double) {
     (self.count, self.min, self.mean, self.p50, self.p95, self.max) = (count, min, mean, p50, p95, max)
   }
 }

@@ -1,5 +1,8 @@
 /// The kind of a finding, in the order in which findings are listed.
 public enum FindingKind: String, Sendable, Codable, CaseIterable {
+  // What the recording lacks without a trace in it.
+  case captureLoss = "capture_loss"
+
   // What could not be read: the others know nothing of it.
   case nothingRead = "nothing_read"
   case undecryptedConnection = "undecrypted_connection"
@@ -17,6 +20,8 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case ambiguousZero = "ambiguous_zero"
   case ambiguousIdentifier = "ambiguous_identifier"
   case tokenFailedAgain = "token_failed_again"
+  /// Status 8, which alone tells a token of the other environment.
+  case tokenNotOfGateway = "token_not_of_gateway"
 
   // Error responses that no APNs gateway sends.
   case severalResponses = "several_responses"
@@ -38,10 +43,12 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case unbatched
   case payloadOver4096 = "payload_over_4096"
   case payloadOver2048 = "payload_over_2048"
-  case notAnObject = "not_an_object"
   case unusualTokenLength = "unusual_token_length"
   case knownBad = "known_bad"
   case strangeExpiration = "strange_expiration"
   case unknownItems = "unknown_items"
   case feedbackWithoutTime = "feedback_without_time"
+
+  // How it was captured.
+  case outOfOrder = "out_of_order"
 }

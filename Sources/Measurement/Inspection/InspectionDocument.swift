@@ -8,7 +8,7 @@ public struct InspectionDocument: Sendable, Equatable, Codable {
 
   public var report: InspectionReport
 
-  public init(_ report: InspectionReport) { self.report = report }
+  package init(_ report: InspectionReport) { self.report = report }
 
   private enum CodingKeys: String, CodingKey { case schema, kind }
   private enum EarlierKey: String, CodingKey { case lifetimes }

@@ -24,6 +24,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   /// Over the seconds in which any were sent.
   public var notificationsPerSecond: Distribution?
   public var payloadLengths: Distribution?
+  /// What payloads are for, and what is wrong with them; `nil` when they were not judged.
+  public var payloads: Payloads?
   public var notificationsPerSegment: Distribution?
   /// Over the minutes in which any were opened.
   public var opensPerMinute: Distribution?
@@ -32,10 +34,15 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var ends: NamedCounts<CapturedEnd> = [:]
   public var repeatedlyRejectedTokens: [TokenRow] = []
   public var findings: [FindingRow] = []
+  /// From which reports can be merged; `nil` when it was not asked for.
+  public var counts: Counts?
 
   public init() {}
 
+  /// A file that was read.
   public struct File: Sendable, Equatable, Codable {
+    /// Its number, where there are several.
+    public var file: Int?
     public var source = ""
     public var format = ""
     public var linkTypes: [String] = []
@@ -46,9 +53,10 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var lastTime: String?
     public var durationS: Double?
     public var warnings: [String] = []
-    public init() {}
+    package init() {}
   }
 
+  /// Totals over the recording.
   public struct Summary: Sendable, Equatable, Codable {
     public var packets = 0
     public var connections = 0
@@ -58,10 +66,12 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var gaps = 0
     public var malformed = 0
     public var undecryptedConnections = 0
+    /// Packets that the capture lost; `nil` without any.
+    public var droppedPackets: Int?
     /// Connections to a feedback service that could be read, to the end of an empty list too. Not in JSON.
     public var readFeedbackConnections = 0
 
-    public init() {}
+    package init() {}
 
     /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
     public var hasRead: Bool {
@@ -70,11 +80,15 @@ public struct InspectionReport: Sendable, Equatable, Codable {
 
     private enum CodingKeys: CodingKey {
       case packets, connections, notifications, errorResponses, feedbackTuples, gaps, malformed, undecryptedConnections
+      case droppedPackets
     }
   }
 
+  /// A connection of the recording.
   public struct ConnectionRow: Sendable, Equatable, Codable {
     public var connection = 0
+    /// The file of its first packet, where there are several.
+    public var file: Int?
     /// gateway, feedback, other or unknown.
     public var service = ""
     /// The other protocol that was recognised on the connection.
@@ -98,9 +112,10 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var discardedAfterFirstError: Int?
     public var missingBytes = 0
     public var tls: TLSRow?
-    public init() {}
+    package init() {}
   }
 
+  /// A connection's TLS.
   public struct TLSRow: Sendable, Equatable, Codable {
     public var version: String?
     public var cipherSuite: String?
@@ -114,9 +129,10 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var tlsBytes = 0
     public var payloadBytes = 0
     public var tlsBytesPerPayloadByte: Double?
-    public init() {}
+    package init() {}
   }
 
+  /// Totals over connections with TLS; lengths in bytes.
   public struct TLSTotals: Sendable, Equatable, Codable {
     public var connections = 0
     public var decrypted = 0
@@ -124,20 +140,24 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     /// Of those that were decrypted.
     public var tlsBytes = 0
     public var payloadBytes = 0
-    public init() {}
+    package init() {}
   }
 
+  /// The number of notifications with each fate.
   public struct Fates: Sendable, Equatable, Codable {
     public var accepted = 0
     public var rejected = 0
     public var discarded = 0
     public var unknown = 0
-    public init() {}
+    package init() {}
   }
 
+  /// An error response.
   public struct ErrorRow: Sendable, Equatable, Codable {
     public var connection = 0
     public var time: String?
+    /// The file of its packet, where there are several.
+    public var file: Int?
     public var packet: Int?
     public var status = 0
     public var statusName = ""
@@ -148,25 +168,76 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     /// Of those that were discarded, how many were seen again later, on any connection; `nil` when too many are followed.
     public var sentAgain: Int?
     public var latencyMs: Double?
-    public init() {}
+    package init() {}
   }
 
+  /// A device token that was rejected.
   public struct TokenRow: Sendable, Equatable, Codable {
     /// The first eight bytes in hexadecimal.
     public var tokenPrefix: String
     public var rejections: Int
-    public init(tokenPrefix: String, rejections: Int) {
+    package init(tokenPrefix: String, rejections: Int) {
       (self.tokenPrefix, self.rejections) = (tokenPrefix, rejections)
     }
   }
 
+  /// Notifications by kind, and the rules that they break.
+  public struct Payloads: Sendable, Equatable, Codable {
+    /// The most frequent first.
+    public var kinds: [PayloadKindRow] = []
+    /// By rule, errors first.
+    public var findings: [PayloadFindingRow] = []
+    package init() {}
+  }
+
+  /// Notifications of a kind.
+  public struct PayloadKindRow: Sendable, Equatable, Codable {
+    public var kind: String
+    public var count: Int
+    package init(kind: String, count: Int) { (self.kind, self.count) = (kind, count) }
+  }
+
+  /// A rule that payloads or their frames break.
+  public struct PayloadFindingRow: Sendable, Equatable, Codable {
+    public var code: String
+    /// error, warning or advice.
+    public var severity: String
+    /// Notifications.
+    public var count = 0
+    /// The file of `firstPacket`, from 1; `nil` when there is one.
+    public var firstFile: Int?
+    /// Within its file.
+    public var firstPacket: Int?
+    public var text = ""
+    public var example: PayloadExample?
+    package init(code: String, severity: String) { (self.code, self.severity) = (code, severity) }
+  }
+
+  /// A payload that breaks a rule.
+  public struct PayloadExample: Sendable, Equatable, Codable {
+    public var connection: Int
+    /// The beginning of the payload, or what else the rule is about: a token's first bytes, an expiration.
+    public var text: String
+    /// Where in the payload, from 1.
+    public var line: Int?
+    public var column: Int?
+    public var message: String
+    package init(connection: Int, text: String, message: String) {
+      (self.connection, self.text, self.message) = (connection, text, message)
+    }
+  }
+
+  /// A finding: how often, where first, and in words.
   public struct FindingRow: Sendable, Equatable, Codable {
     public var kind: FindingKind
     public var count: Int
+    /// The file of the first packet, where there are several.
+    public var firstFile: Int?
     public var firstPacket: Int?
     public var text: String
-    public init(_ kind: FindingKind, count: Int, firstPacket: Int? = nil, text: String) {
+    package init(_ kind: FindingKind, count: Int, firstFile: Int? = nil, firstPacket: Int? = nil, text: String) {
       (self.kind, self.count, self.firstPacket, self.text) = (kind, count, firstPacket, text)
+      self.firstFile = firstFile
     }
   }
 }

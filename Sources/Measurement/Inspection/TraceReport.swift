@@ -35,17 +35,18 @@ public struct TraceReport: Sendable, Equatable, Codable {
 
   public init() {}
 
+  /// A file of the trace.
   public struct Source: Sendable, Equatable, Codable {
     public var name: String
     public var format: String
-    public init(name: String, format: String) { (self.name, self.format) = (name, format) }
+    package init(name: String, format: String) { (self.name, self.format) = (name, format) }
   }
 
   /// How often a value occurred.
   public struct Bucket: Sendable, Equatable, Codable {
     public var value: Int
     public var count: Int
-    public init(_ value: Int, _ count: Int) { (self.value, self.count) = (value, count) }
+    package init(_ value: Int, _ count: Int) { (self.value, self.count) = (value, count) }
   }
 
   /// Equal bins of time.
@@ -55,7 +56,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var widthS = 1.0
     public var counts: [Int] = []
     public var bytes: [Int] = []
-    public init() {}
+    package init() {}
   }
 
   /// A connection over time. Its counts are in the inspection's row.
@@ -70,7 +71,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var errorResponses = 0
     /// Its notifications in the bins of the trace's `sent`; `nil` when they were not kept apart.
     public var sent: [Int]?
-    public init() {}
+    package init() {}
   }
 
   /// Notifications by what their expiration says, seen from when they were written.
@@ -82,16 +83,17 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var withinDay = 0
     public var withinFourWeeks = 0
     public var later = 0
-    public init() {}
+    package init() {}
   }
 
   /// Device tokens, distinguished by their first eight bytes.
   public struct Tokens: Sendable, Equatable, Codable {
+    /// The beginning of a token, and its count.
     public struct Row: Sendable, Equatable, Codable {
       /// In hexadecimal.
       public var prefix: String
       public var count: Int
-      public init(_ prefix: String, _ count: Int) { (self.prefix, self.count) = (prefix, count) }
+      package init(_ prefix: String, _ count: Int) { (self.prefix, self.count) = (prefix, count) }
     }
 
     public var distinct = 0
@@ -101,7 +103,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var repeated = 0
     /// The most repeated of those that were counted.
     public var most: [Row] = []
-    public init() {}
+    package init() {}
   }
 
   /// What the feedback service listed. How many tuples on how many connections is in the inspection.
@@ -118,7 +120,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     /// The times that tuples tell: UTC, RFC 3339.
     public var firstTimestamp: String?
     public var lastTimestamp: String?
-    public init() {}
+    package init() {}
   }
 }
 

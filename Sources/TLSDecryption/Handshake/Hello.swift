@@ -14,6 +14,8 @@ struct HelloExtensions {
   var selectsPreSharedKey = false
   /// The version that a server selected, as it stands there.
   var selectedVersion: UInt16?
+  /// What a client offers to speak, and a server chooses (ALPN, RFC 7301), a few of them.
+  var applicationProtocols: [String] = []
   /// The group of a server's key share.
   var keyShareGroup: UInt16?
 
@@ -22,6 +24,11 @@ struct HelloExtensions {
     while let code = list.uint16(), let data = list.vector16() {
       var fields = FieldReader(data)
       switch code {
+      case 16:
+        guard var names = fields.vector16().map(FieldReader.init) else { break }
+        while applicationProtocols.count < 8, let name = names.vector8() {
+          applicationProtocols.append(String(decoding: name, as: UTF8.self))
+        }
       case 22: encryptThenMAC = true
       case 23: extendedMasterSecret = true
       case 35: sessionTicket = Array(data)
@@ -139,8 +146,8 @@ enum ClientKeyExchange {
 
 /// A server's further answers to a ClientHello of TLS 1.3.
 enum EncryptedExtensions {
-  static func acceptsEarlyData(_ body: ArraySlice<UInt8>) -> Bool {
+  static func extensions(_ body: ArraySlice<UInt8>) -> HelloExtensions {
     var reader = FieldReader(body)
-    return HelloExtensions(&reader, isClient: false).earlyData
+    return HelloExtensions(&reader, isClient: false)
   }
 }

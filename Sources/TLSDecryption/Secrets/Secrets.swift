@@ -8,9 +8,9 @@ public final class Secrets {
   private var sessions = SessionMemory()
 
   /// Takes each secret that opened something, as a line of a key log with its end.
-  public var onUse: ((String) -> Void)?
+  package var onUse: ((String) -> Void)?
   /// Asked once for secrets that come later in the capture file than the records that need them.
-  public var late: (() -> [KeyLog])?
+  package var late: (() -> [KeyLog])?
   /// Where every connection's records are opened, one after the other.
   let workspace = Workspace()
 
@@ -27,7 +27,7 @@ public final class Secrets {
   }
 
   /// The same key material in its initial state, for a second pass over a recording that finds what the first one found.
-  public func unused() -> Secrets {
+  package func unused() -> Secrets {
     let secrets = Secrets(limits: limits)
     for keyLog in keyLogs { secrets.add(keyLog) }
     for serverKey in serverKeys { secrets.add(serverKey) }
@@ -42,7 +42,7 @@ public final class Secrets {
   }
 
   /// More secrets may come with the capture, which cannot be read ahead: a connection waits for its own.
-  public var mayGrow = false
+  package var mayGrow = false
   /// Counts the key logs that came.
   private(set) var generation = 0
 

@@ -1,5 +1,6 @@
 /// Why secrets cannot be used, as text to follow a file name. Never contains a secret.
 public struct SecretsError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kinds of failure: opening the file, reading it, or using its contents.
   public enum Kind: Sendable { case unusable, cannotOpen, readFailed }
   public var kind: Kind
   public var message: String

@@ -1,9 +1,9 @@
 import Bytes
 
 /// A small file with a secret in it.
-public enum SecretsFile {
+package enum SecretsFile {
   /// Reads all of it; throws when it cannot be read or is longer than the limit.
-  public static func read(_ path: String, maximumLength: Int) throws(SecretsError) -> [UInt8] {
+  package static func read(_ path: String, maximumLength: Int) throws(SecretsError) -> [UInt8] {
     do {
       return try WholeFile.read(path, maximumLength: maximumLength)
     } catch {

@@ -28,7 +28,9 @@ extension TLSStream {
         rememberSession(direction)
       }
     case .encryptedExtensions where !isClient && direction.negotiation.version == .tls13:
-      direction.negotiation.acceptsEarlyData = EncryptedExtensions.acceptsEarlyData(message.body)
+      let extensions = EncryptedExtensions.extensions(message.body)
+      direction.negotiation.acceptsEarlyData = extensions.earlyData
+      chosenProtocol = chosenProtocol ?? extensions.applicationProtocols.first
     case .endOfEarlyData where direction.keys.active?.stage == .early: direction.keys.leave(.early)
     case .finished where direction.keys.active?.stage == .handshake: direction.keys.leave(.handshake)
     case .keyUpdate where direction.keys.active?.stage == .data && direction.isModern: updateKeys(direction)
@@ -49,6 +51,7 @@ extension TLSStream {
     renegotiateIfSealed(direction)
     direction.negotiation.clientHello = hello
     direction.negotiation.clientRandom = hello.random
+    if offeredProtocols.isEmpty { offeredProtocols = hello.extensions.applicationProtocols }
     direction.negotiation.keep(message.bytes, fromClient: true, maximumLength: limits.maximumHandshakeLength)
     recallSubject(direction)
   }
@@ -69,6 +72,7 @@ extension TLSStream {
     direction.negotiation.serverHello = hello
     firstServerHello = firstServerHello ?? hello
     keyExchange = keyExchange ?? direction.negotiation.keyExchange
+    chosenProtocol = chosenProtocol ?? hello.extensions.applicationProtocols.first
     keep(message, direction)
     recallSubject(direction)
   }

@@ -236,7 +236,7 @@ extension TLSStream {
   // MARK: reasons
 
   /// The problem of a connection for which there was nothing to open it with.
-  public static let noSecrets = "no key log or server key was given"
+  package static let noSecrets = "no key log or server key was given"
 
   /// Why no secret was found, in words.
   private func missingSecret(_ hello: ServerHello, _ direction: TLSDirection) -> String {

@@ -11,12 +11,16 @@ public final class TLSStream {
   let client: TLSDirection
   let server: TLSDirection
   var problem: String?
-  var clientSubject: String?
+  /// Whom the client's certificate names, once it was read.
+  package internal(set) var clientSubject: String?
   var isResumed: Bool?
   var alert: String?
   /// Of the first handshake, should a later one never come to keys.
   var firstServerHello: ServerHello?
   var keyExchange: String?
+  /// What is spoken over TLS, as the client offered it and the server chose.
+  var offeredProtocols: [String] = []
+  var chosenProtocol: String?
 
   public init(secrets: Secrets, limits: TLSLimits) {
     self.secrets = secrets
@@ -46,14 +50,15 @@ public final class TLSStream {
     summary.isWhole = problem == nil || !isClosed
     summary.clientSubject = clientSubject
     summary.alert = alert
+    (summary.offeredProtocols, summary.chosenProtocol) = (offeredProtocols, chosenProtocol)
     return summary
   }
 
   /// Bytes of a direction in the capture, as sent.
-  public func wireBytes(from side: TLSSide) -> Int { direction(side).tally.wireBytes }
+  package func wireBytes(from side: TLSSide) -> Int { direction(side).tally.wireBytes }
 
   /// It holds bytes until secrets come; how many.
-  public var bytesWaitingForSecrets: Int {
+  package var bytesWaitingForSecrets: Int {
     [client, server].reduce(0) { sum, direction in
       if case .secrets? = direction.input.reason { sum + direction.input.heldBytes } else { sum }
     }
@@ -154,7 +159,7 @@ public final class TLSStream {
   }
 
   /// Tries again with secrets that have come since.
-  public func retry(_ emit: PlaintextReceiver) {
+  package func retry(_ emit: PlaintextReceiver) {
     settle(emit)
     client.updateFastPath()
     server.updateFastPath()

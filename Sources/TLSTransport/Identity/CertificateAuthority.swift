@@ -90,7 +90,7 @@ public struct CertificateAuthority: Sendable {
   }
 
   /// Bytes of the longest topic.
-  public static let maximumTopicLength = 128
+  package static let maximumTopicLength = 128
 
   static func check(topic: String) throws(TLSError) {
     guard !topic.isEmpty else { throw TLSError(.configuration, "a topic cannot be empty") }
@@ -170,11 +170,11 @@ public struct Validity: Sendable, Equatable {
   public static func days(_ days: Int) -> Validity { Validity(fromDays: -1, toDays: days) }
 
   /// With the day before, 825 days: the most that Apple's systems take of a server.
-  public static let usualDays = 824
+  package static let usualDays = 824
   public static let usual = days(usualDays)
 
   /// The maximum, and the validity of an authority.
-  public static let maximumDays = 3_650
+  package static let maximumDays = 3_650
 
   /// A month that ended yesterday.
   public static let expired = Validity(fromDays: -expiredDays, toDays: -1)

@@ -26,6 +26,7 @@ extension IdentityDirectory {
 
   /// Files that are in the directory now.
   public struct Entry: Sendable, Equatable {
+    /// Who or what the files are for.
     public enum Subject: Sendable, Equatable {
       case authority, gateway
       case provider(topic: String, ProviderState)

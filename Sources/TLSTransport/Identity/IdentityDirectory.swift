@@ -22,20 +22,22 @@ public struct IdentityDirectory: Sendable {
   public var authorityFile: String { file("ca.pem") }
   public var revocationListFile: String { file("crl.pem") }
 
+  /// Reads the gateway's identity.
   public func gateway() throws(TLSError) -> Identity { try read("gateway") }
 
+  /// Reads the identity of a topic's provider, of this state.
   public func provider(topic: String, _ state: ProviderState = .valid) throws(TLSError) -> Identity {
     try Self.check(topic: topic)
     return try read(Self.name(of: topic, state))
   }
 
   /// Throws when a gateway's certificate cannot be for that, and says why.
-  public static func check(serverName: String) throws(TLSError) {
+  package static func check(serverName: String) throws(TLSError) {
     _ = try CertificateAuthority.isAddress(checking: serverName)
   }
 
   /// Throws when no authority can be called that, and says why.
-  public static func check(authorityName: CertificateAuthority.Name) throws(TLSError) {
+  package static func check(authorityName: CertificateAuthority.Name) throws(TLSError) {
     try CertificateAuthority.check(authorityName)
   }
 
@@ -52,7 +54,7 @@ public struct IdentityDirectory: Sendable {
   // MARK: names
 
   /// Throws when no identity in a directory can have this topic, and says why.
-  public static func check(topic: String) throws(TLSError) {
+  package static func check(topic: String) throws(TLSError) {
     try CertificateAuthority.check(topic: topic)
     if let problem = problem(withTopic: topic) { throw TLSError(.configuration, "the topic \(topic) \(problem)") }
   }

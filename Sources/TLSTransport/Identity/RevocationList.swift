@@ -51,6 +51,7 @@ import TLSFoundation
     return unsafe X509_CRL_verify(pointer, issuer.key) == 1
   }
 
+  /// The list as PEM.
   public func pem() throws(TLSError) -> [UInt8] {
     unsafe try MemoryText.written("the revocation list cannot be written") {
       unsafe PEM_write_bio_X509_CRL($0, pointer) == 1

@@ -1,0 +1,63 @@
+extension InspectionReport {
+  /// The values from which distributions and findings are computed. Those of several reports add up to those of a whole.
+  public struct Counts: Sendable, Equatable, Codable {
+    /// The part of the recording, as `2/4`; `nil`: all of it.
+    public var shard: String?
+    public var payloadLengths = Values()
+    public var notificationsPerSegment = Values()
+    /// Notifications by second since 1970, and connections.
+    public var sentPerSecond = Values()
+    public var opensPerSecond = Values()
+    /// In ascending order.
+    public var lifetimesS: [Double] = []
+    /// Each rejected token that was remembered.
+    public var rejectedTokens: [TokenRow] = []
+    public var unread = Unread()
+    public var readFeedbackConnections = 0
+    public var latePackets = 0
+    public var longestDelayNs: Int64 = 0
+
+    package init() {}
+  }
+
+  /// How often each value occurred; values in ascending order.
+  public struct Values: Sendable, Equatable, Codable {
+    public var values: [Int] = []
+    public var counts: [Int] = []
+    /// Sum of all values, and the largest: those above a limit are counted as this.
+    public var sum: Int?
+    public var max: Int?
+
+    package init(values: [Int] = [], counts: [Int] = [], sum: Int? = nil, max: Int? = nil) {
+      (self.values, self.counts, self.sum, self.max) = (values, counts, sum, max)
+    }
+  }
+
+  /// Connections without readable APNs traffic.
+  public struct Unread: Sendable, Equatable, Codable {
+    public var connections = 0
+    public var encrypted = 0
+    /// Those of them that lack only their secret.
+    public var withoutSecret = 0
+    public var partlyEncrypted = 0
+    public var empty = 0
+    public var protocols: [PortProtocol] = []
+    /// Of more ports than are listed.
+    public var further = 0
+
+    package init() {}
+  }
+
+  /// Connections to a server port that use another protocol.
+  public struct PortProtocol: Sendable, Equatable, Codable {
+    public var port: Int
+    public var `protocol`: String?
+    /// The port is said to be that of a gateway or feedback service.
+    public var isKnownPort: Bool
+    public var count: Int
+
+    package init(port: Int, protocol name: String?, isKnownPort: Bool, count: Int) {
+      (self.port, self.protocol, self.isKnownPort, self.count) = (port, name, isKnownPort, count)
+    }
+  }
+}
