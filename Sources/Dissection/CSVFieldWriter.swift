@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import Payload
 
 /// CSV (RFC 4180, line feeds): a header, then one line a record; a field that is absent is an empty cell.
 ///
@@ -33,15 +34,17 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
 
   /// Every column of every type of record, in an order of which each type's own order is a part.
   static let allColumns: [StaticString] = [
-    "type", "schema", "source", "format", "link_types", "selection", "packets", "connections", "connection", "service",
+    "type", "schema", "source", "format", "link_types", "selection", "file", "interface", "dropped",
+    "interface_dropped", "os_dropped", "received", "packets", "connections", "connection", "flow", "service",
     "protocol", "client", "server", "opened", "closed", "end", "tls_version", "tls_cipher_suite", "tls_decrypted",
     "tls_problem",
     "tls_client_subject", "tls_resumed", "tls_alert", "client_bytes", "server_bytes",
     "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "first", "last", "fate", "command",
     "status", "status_name", "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload",
-    "payload_base64", "items", "item_order", "reason", "problem", "bytes", "notification", "notifications",
-    "error_responses", "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms", "candidates",
-    "ambiguous", "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
+    "payload_base64", "kind", "lint", "items", "item_order", "reason", "problem", "bytes", "notification",
+    "notifications", "error_responses", "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms",
+    "candidates", "ambiguous", "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
+    "dropped_packets",
   ]
 
   mutating func begin(_ type: StaticString) {
@@ -132,6 +135,16 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   }
 
   mutating func field(_ name: StaticString, _ texts: [String]) { field(name, texts.joined(separator: " ")) }
+
+  mutating func field(_ name: StaticString, rules: PayloadRuleSet) {
+    cell(name)
+    var isFirst = true
+    for rule in rules {
+      if !isFirst { output.write(" ") }
+      isFirst = false
+      output.write(text: rule.code)
+    }
+  }
 
   mutating func field(_ name: StaticString, numbers: [UInt8]) {
     cell(name)

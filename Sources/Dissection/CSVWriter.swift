@@ -25,17 +25,24 @@ public final class CSVWriter: RecordSink {
 
   private let tables: [RecordType: Table]
   private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
 
   /// Every type into one file.
-  public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+  ///
+  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
     self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
     let table = Table(CSVFieldWriter.allColumns, output)
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
   }
 
   /// Each type into a separate file; `file` creates the output of one.
-  public init(fates: FateNotation = .omitted, files file: (RecordType) throws -> RecordOutput) rethrows {
+  public init(
+    fates: FateNotation = .omitted, judging: PayloadJudging? = nil, files file: (RecordType) throws -> RecordOutput
+  ) rethrows {
     self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
     var tables: [RecordType: Table] = [:]
     for type in RecordType.allCases { tables[type] = Table(Self.columns(of: type), try file(type)) }
     self.tables = tables
@@ -44,14 +51,20 @@ public final class CSVWriter: RecordSink {
   /// Every output took everything so far.
   public var isOpen: Bool { tables.values.allSatisfy(\.isOpen) }
 
+  /// Hands what is buffered to the output.
   public func flush() { for table in tables.values { table.flush() } }
 
   public func pause() { flush() }
 
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+
   public func receive(_ record: CaptureRecord) { write(.capture) { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate)
+    let verdict = verdicts?.verdict(layout, frame, place)
+    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict)
     guard let table = tables[.notification] else { return }
     record.write(to: &table.fields)
     if table.fields.output.count >= Self.flushThreshold { table.flush() }
@@ -76,7 +89,11 @@ public final class CSVWriter: RecordSink {
   }
   public func receive(_ record: GapRecord) { write(.gap) { record.write(to: &$0) } }
   public func receive(_ record: MalformedRecord) { write(.malformed) { record.write(to: &$0) } }
-  public func receive(_ record: ConnectionRecord) { write(.connection) { record.write(to: &$0) } }
+  public func receive(_ record: CaptureLossRecord) { write(.captureLoss) { record.write(to: &$0) } }
+  public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
+    write(.connection) { record.write(to: &$0) }
+  }
   public func receive(_ record: SummaryRecord) { write(.summary) { record.write(to: &$0) } }
 
   private func write(_ type: RecordType, _ body: (inout CSVFieldWriter) -> Void) {
@@ -88,33 +105,38 @@ public final class CSVWriter: RecordSink {
   /// The columns that one type of record uses.
   static func columns(of type: RecordType) -> [StaticString] {
     switch type {
-    case .capture: ["type", "schema", "source", "format", "link_types", "selection"]
+    case .capture: ["type", "schema", "source", "format", "link_types", "selection", "file"]
     case .notification:
       [
-        "type", "connection", "index", "time", "packet", "offset", "length", "fate", "command", "identifier",
-        "expiration", "priority", "token", "payload_length", "payload", "payload_base64", "items", "item_order",
+        "type", "file", "connection", "index", "time", "packet", "offset", "length", "fate", "command", "identifier",
+        "expiration", "priority", "token", "payload_length", "payload", "payload_base64", "kind", "lint", "items",
+        "item_order",
         "problem",
       ]
     case .errorResponse:
       [
-        "type", "connection", "time", "packet", "offset", "command", "status", "status_name", "identifier",
+        "type", "file", "connection", "time", "packet", "offset", "command", "status", "status_name", "identifier",
         "notification", "accepted", "discarded", "latency_ms", "candidates", "ambiguous",
       ]
     case .fate: ["type", "connection", "first", "last", "fate"]
-    case .feedback: ["type", "connection", "index", "time", "packet", "offset", "length", "timestamp", "token"]
-    case .gap: ["type", "connection", "direction", "time", "packet", "offset", "length", "reason"]
-    case .malformed: ["type", "connection", "direction", "time", "packet", "offset", "length", "problem", "bytes"]
+    case .feedback: ["type", "file", "connection", "index", "time", "packet", "offset", "length", "timestamp", "token"]
+    case .gap: ["type", "file", "connection", "direction", "time", "packet", "offset", "length", "reason"]
+    case .malformed:
+      ["type", "file", "connection", "direction", "time", "packet", "offset", "length", "problem", "bytes"]
     case .connection:
       [
-        "type", "connection", "service", "protocol", "client", "server", "opened", "closed", "end", "tls_version",
+        "type", "file", "connection", "flow", "service", "protocol", "client", "server", "opened", "closed", "end",
+        "tls_version",
         "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert",
         "client_bytes", "server_bytes", "missing_bytes", "notifications", "error_responses", "feedback_tuples",
         "accepted", "rejected", "discarded", "unknown", "conflicting_bytes", "limits",
       ]
+    case .captureLoss:
+      ["type", "file", "interface", "dropped", "interface_dropped", "os_dropped", "received"]
     case .summary:
       [
         "type", "packets", "connections", "notifications", "error_responses", "feedback_tuples", "gaps", "malformed",
-        "undecrypted_connections",
+        "undecrypted_connections", "dropped_packets",
       ]
     }
   }

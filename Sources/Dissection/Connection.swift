@@ -24,6 +24,8 @@ final class Connection {
   var slot: Int
   let flow: Flow?
   let opened: Timestamp
+  /// The file of its first packet; `nil` where there is one.
+  let firstFile: Int?
   var clientIsHigh: Bool?
   /// The start of both directions was captured, so that their first bytes begin records.
   var startWasCaptured = false
@@ -36,6 +38,8 @@ final class Connection {
   var responses: RecordFramer<ResponseGrammar, CapturePosition>
   var feedback: RecordFramer<FeedbackGrammar, CapturePosition>
   var seenResponses: [ErrorResponseRecord] = []
+  /// The fates that the summary has counted.
+  var settled = ProviderSession.Fates()
   var feedbackTuples = 0
   var errorResponses = 0
   var missingBytes = 0
@@ -44,13 +48,21 @@ final class Connection {
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
 
-  init(number: Int, slot: Int, flow: Flow?, opened: Timestamp, options: DissectionOptions) {
+  init(number: Int, slot: Int, flow: Flow?, opened: Timestamp, firstPacket: Int, options: DissectionOptions) {
     self.number = number
     self.slot = slot
     self.flow = flow
     self.opened = opened
+    firstFile = PacketNumber.file(firstPacket) > 0 ? PacketNumber.file(firstPacket) : nil
     responses = RecordFramer(grammar: ResponseGrammar(), isAligned: true)
     feedback = RecordFramer(grammar: FeedbackGrammar(limits: options.limits), isAligned: true)
+  }
+
+  /// Both ends and the time of the first packet: unique, and the same in every shard of a recording.
+  var stableKey: String? {
+    guard let flow else { return nil }
+    let ends = "\(flow.low)-\(flow.high)"
+    return opened.isKnown ? "\(ends)@\(opened.nanoseconds)" : ends
   }
 
   /// How both ways are read, once the client and the service are known.
@@ -87,7 +99,13 @@ final class Connection {
       directions.low.held.map { (piece: $0, isHigh: false) } + directions.high.held.map { (piece: $0, isHigh: true) }
     directions.low.held = []
     directions.high.held = []
-    let order = held.indices.sorted { (held[$0].piece.mark.packet, $0) < (held[$1].piece.mark.packet, $1) }
+    let marks = held.map(\.piece.mark)
+    // Numbers of several files do not tell the order where these overlap.
+    let isOfSeveral = Set(marks.map { PacketNumber.file($0.packet) }).count > 1
+    func key(_ index: Int) -> (Timestamp, Int, Int) {
+      (isOfSeveral ? marks[index].time : .none, marks[index].packet, index)
+    }
+    let order = held.indices.sorted { key($0) < key($1) }
     return order.map { held[$0] }
   }
 

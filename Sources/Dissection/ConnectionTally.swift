@@ -37,7 +37,9 @@ struct ConnectionTally {
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(layout, token, payload, place)
-    note(SentNotification(token: token, payload: payload), place, index: index, &shared)
+    let sent = SentNotification(token: token, payload: payload)
+    shared.judge(layout, frame, sent, place)
+    note(sent, place, index: index, &shared)
   }
 
   /// A frame with bad items: its fields are unreliable and not counted.
@@ -107,6 +109,11 @@ struct Tallies<Tally> {
   func index(of number: Int) -> Int? {
     let index = number - first
     return index >= 0 && index < tallies.count && !hasEnded[index] ? index : nil
+  }
+
+  /// Calls `body` with the tally of every open connection.
+  func forEachOpen(_ body: (Tally) -> Void) {
+    for index in tallies.indices where !hasEnded[index] { body(tallies[index]) }
   }
 
   subscript(index: Int) -> Tally {

@@ -11,12 +11,22 @@ public struct DissectionProgress: Sendable {
   public var packets: Int
 }
 
-/// Reads inputs one after the other into one sink. Connections are numbered across all inputs; packets are numbered per
-/// input.
+/// Reads recordings one after the other into one sink. Connections are numbered across all of them; packets are numbered
+/// per file.
 public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
   private var dissector: Dissector<Sink>
+  /// Records have the number of their file, from 1 in the order in which files are read. Set it before the first.
+  public var numbersFiles = false
+  /// Returns secrets that came since the last call, while a capture is read: with it, connections wait for theirs.
+  public var moreSecrets: (() -> [KeyLog])?
+  /// Called after every batch of packets, and five times a second while none come, with the totals so far.
+  public var onProgress: ((inout Sink, SummaryRecord) -> Void)?
+  /// Packets that captures dropped.
+  private var losses = LossTally()
+  /// Files that have been read.
+  private var files = 0
   /// An input turned out to be one that can be read: the sink has its record.
   public private(set) var hasBegun = false
 
@@ -50,13 +60,26 @@ public struct Dissection<Sink: RecordSink> {
   mutating func readInput(
     _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
-    let outcome =
-      switch consume input {
-      case .packets(let file): try read(file, source, proceed)
-      case .dump(let dump): try read(dump, source, proceed)
-      }
-    dissector.output.sink.receive(outcome)
-    return outcome
+    switch consume input {
+    case .packets(let file):
+      let outcomes = try readRecording(Recording(file), sources: [source], proceed: proceed)
+      return outcomes[0]
+    case .dump(let dump):
+      let outcome = try read(dump, source, proceed)
+      dissector.output.sink.receive(outcome)
+      return outcome
+    }
+  }
+
+  /// Dissects the files of a recording as one: flows, TLS, sessions and numbers continue from file to file.
+  ///
+  /// - Parameter sources: the names of its files in records.
+  /// - Returns: the outcome of each file, in the order of the recording. A file that could not be read has a `failure`,
+  ///   which is thrown if there is only one file.
+  public mutating func read(
+    _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool
+  ) throws -> [CaptureOutcome] {
+    try Sink.read(recording, sources: sources, into: &self, proceed: proceed)
   }
 
   /// Writes the summary.
@@ -64,64 +87,131 @@ public struct Dissection<Sink: RecordSink> {
 
   // MARK: captures
 
-  private mutating func read(
-    _ file: consuming CaptureFile, _ source: String, _ proceed: (DissectionProgress) -> Bool
-  ) throws -> CaptureOutcome {
-    var outcome = CaptureOutcome(source: source, format: file.format, linkTypes: file.linkTypes, size: file.size)
-    let mayHoldSecrets = file.format == .pcapng
-    let path = file.path
-    let reader = StreamReader(file, options: options.capture, filter: filter)
+  /// Records of packets from a pipe wait no longer in a writer.
+  private static var longestDelay: Duration { .milliseconds(200) }
+
+  mutating func readRecording(
+    _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool
+  ) throws -> [CaptureOutcome] {
+    var recording = recording
+    let firstNumber = files + 1
+    files += recording.files.count
+    if numbersFiles { recording.firstNumber = firstNumber }
+    var outcomes = recording.files.enumerated().map { index, file in
+      CaptureOutcome(
+        file: numbersFiles ? firstNumber + index : nil,
+        source: sources.indices.contains(index) ? sources[index] : file.path,
+        format: file.format, linkTypes: file.linkTypes, size: file.size)
+    }
     // pcapng names its link types in blocks before the first packet of each interface.
-    var isAnnounced = false
-    let secrets = dissector.secrets
-    let options = options
-    var hasReadAhead = false
-    var blocks = 0
-    if mayHoldSecrets && outcome.size != nil {
-      // Called when the secret of a connection is missing: it may come after the packets.
-      secrets.late = {
-        hasReadAhead = true
-        return Self.keyLog(Array(CaptureFile.secrets(in: path, options: options.capture).dropFirst(blocks)), options)
+    var announced = 0
+    var matching = 0
+    func announce(before end: Int, _ dissection: inout Self) {
+      while announced < end {
+        dissection.announce(outcomes[announced])
+        announced += 1
       }
     }
+    let late = LateSecrets(recording, options)
+    let secrets = dissector.secrets
+    if late.mayHelp { secrets.late = { late.read() } }
     // A pipe cannot be read twice; there a connection waits for its secret, as far as the limits allow.
-    secrets.mayGrow = mayHoldSecrets && outcome.size == nil
+    secrets.mayGrow = late.mayCome || moreSecrets != nil
+    func addMore(_ dissection: inout Self) {
+      guard let more = dissection.moreSecrets?(), !more.isEmpty else { return }
+      for keyLog in more { secrets.add(keyLog) }
+      dissection.dissector.retryTLS()
+    }
     defer {
       secrets.late = nil
       secrets.mayGrow = false
     }
-    var progress = DissectionProgress(bytesRead: 0, size: outcome.size, packets: 0)
-    let packetsBefore = dissector.output.summary.packets
-    let end = try reader.forEachBatch {
-      if hasBegun { dissector.output.sink.pause() }
-      return dissector.output.sink.isOpen && proceed(progress)
-    } _: { batch in
-      outcome.add(batch.linkTypes)
-      if !isAnnounced && batch.packets > 0 {
-        isAnnounced = true
-        announce(outcome)
+    var progress = DissectionProgress(bytesRead: 0, size: recording.size, packets: 0)
+    let isPipe = recording.size == nil
+    var paused = ContinuousClock.now
+    let reader = StreamReader(recording, options: options.capture, filter: filter)
+    let ending: Result<CaptureFileEnd?, any Error>
+    do {
+      let end = try reader.forEachBatch {
+        addMore(&self)
+        if hasBegun { dissector.output.sink.pause() }
+        paused = .now
+        onProgress?(&dissector.output.sink, dissector.output.summary)
+        return dissector.output.sink.isOpen && proceed(progress)
+      } _: { batch in
+        for part in batch.files {
+          outcomes[part.file].add(part)
+          matching += part.matchingPackets
+          if part.packets > 0 { announce(before: part.file + 1, &self) }
+          progress.packets += part.packets
+        }
+        addMore(&self)
+        if batch.files.count > 1 { late.isOutOfOrder = true }
+        if !batch.secrets.isEmpty {
+          for keyLog in late.keyLogs(of: batch.secrets) { secrets.add(keyLog) }
+          if !late.hasRead { dissector.retryTLS() }
+        }
+        dissector.output.summary.packets += batch.matchingPackets
+        batch.forEachEvent { event, position in dissector.consume(event, at: position) }
+        for part in batch.files {
+          guard let end = part.end else { continue }
+          announce(before: part.file + 1, &self)
+          outcomes[part.file].add(end.linkTypes)
+          outcomes[part.file].warnings += end.warnings
+          outcomes[part.file].failure = end.failure
+          for loss in end.losses { receive(CaptureLossRecord(file: outcomes[part.file].file, loss: loss)) }
+        }
+        progress.bytesRead = batch.bytesRead
+        // Packets that come one by one from a pipe leave no moment without input.
+        if isPipe, case let now = ContinuousClock.now, paused.duration(to: now) >= Self.longestDelay {
+          dissector.output.sink.pause()
+          paused = now
+        }
+        onProgress?(&dissector.output.sink, dissector.output.summary)
+        return dissector.output.sink.isOpen && proceed(progress)
       }
-      outcome.add(batch)
-      blocks += batch.secrets.count
-      if !hasReadAhead && !batch.secrets.isEmpty {
-        for keyLog in Self.keyLog(batch.secrets, options) { secrets.add(keyLog) }
-        dissector.retryTLS()
-      }
-      dissector.output.summary.packets += batch.matchingPackets
-      batch.forEachEvent { event, position in dissector.consume(event, at: position) }
-      (progress.bytesRead, progress.packets) = (batch.bytesRead, outcome.packets)
-      return dissector.output.sink.isOpen && proceed(progress)
+      ending = .success(end)
+    } catch {
+      ending = .failure(error)
     }
-    outcome.add(end?.linkTypes ?? [])
-    if !isAnnounced { announce(outcome) }
+    switch ending {
+    case .success(.some): announce(before: outcomes.count, &self)
+    // If reading was ended before, files that were not begun are left out.
+    case .success(nil): announce(before: max(announced, 1), &self)
+    case .failure: break
+    }
     dissector.endAll()
-    let unread = outcome.linkTypes.filter { !$0.isSupported }
-    let matching = dissector.output.summary.packets - packetsBefore
-    if filter != nil && outcome.packets > 0 && matching == 0 {
-      outcome.warnings.append("the filter matches none of the \(outcome.packets) packets")
+    finish(&outcomes[..<announced], matching)
+    _ = try ending.get()
+    return outcomes
+  }
+
+  /// Takes the losses that a capturing program reports at its end.
+  public mutating func receive(_ loss: CaptureLoss) {
+    if loss.dropped > 0 { receive(CaptureLossRecord(file: nil, loss: loss)) }
+  }
+
+  private mutating func receive(_ record: CaptureLossRecord) {
+    dissector.output.summary.droppedPackets += losses.new(record.loss)
+    dissector.output.sink.receive(record)
+  }
+
+  /// Adds warnings to files that have been read, and passes them to the sink.
+  private mutating func finish(_ outcomes: inout ArraySlice<CaptureOutcome>, _ matching: Int) {
+    let packets = outcomes.reduce(0) { $0 + $1.packets }
+    if let last = outcomes.indices.last, filter != nil && packets > 0 && matching == 0 {
+      let whose = outcomes.count > 1 ? "the files'" : "the"
+      outcomes[last].warnings.insert("the filter matches none of \(whose) \(packets) packets", at: 0)
     }
-    outcome.warnings += (end?.warnings ?? []) + (unread.isEmpty ? [] : [Self.warning(unread)])
-    return outcome
+    for index in outcomes.indices {
+      // Already in order.
+      if let window = options.capture.reorderWindow, outcomes[index].longestDelay <= window {
+        (outcomes[index].latePackets, outcomes[index].longestDelay) = (0, 0)
+      }
+      let unread = outcomes[index].linkTypes.filter { !$0.isSupported }
+      if !unread.isEmpty { outcomes[index].warnings.append(Self.warning(unread)) }
+      dissector.output.sink.receive(outcomes[index])
+    }
   }
 
   /// One warning for all of them, of which a hostile file has thousands.
@@ -131,17 +221,10 @@ public struct Dissection<Sink: RecordSink> {
     return "packets of unsupported link type \(names)\(more) are skipped"
   }
 
-  /// One key log of all blocks: a hostile file has millions of them.
-  private static func keyLog(_ blocks: [DecryptionSecrets], _ options: DissectionOptions) -> [KeyLog] {
-    let texts = blocks.filter { $0.type == DecryptionSecrets.tlsKeyLog }.map(\.data)
-    if texts.isEmpty { return [] }
-    return [KeyLog(Array(texts.joined(separator: [0x0a])), maximumLines: options.maximumKeyLogLines)]
-  }
-
   private mutating func announce(_ outcome: CaptureOutcome) {
     hasBegun = true
     dissector.output.sink.receive(
-      CaptureRecord(source: outcome.source, format: outcome.format, linkTypes: outcome.linkTypes))
+      CaptureRecord(file: outcome.file, source: outcome.source, format: outcome.format, linkTypes: outcome.linkTypes))
   }
 
   // MARK: raw dumps
@@ -156,14 +239,17 @@ public struct Dissection<Sink: RecordSink> {
     } else {
       contents = try DumpGuess(dump.beginning, options.limits).contents
     }
-    var outcome = CaptureOutcome(source: source, format: dump.format, size: dump.size)
+    files += 1
+    var outcome = CaptureOutcome(
+      file: numbersFiles ? files : nil, source: source, format: dump.format, size: dump.size)
     announce(outcome)
-    let connection = dissector.open(0, nil, .none)
+    let packet = numbersFiles ? PacketNumber.joining(file: files, packet: 0) : 0
+    let connection = dissector.open(0, nil, .none, packet: packet)
     connection.service = contents == .feedback ? .feedback : .gateway
     dissector.beginDump(connection)
     var offset = 0
     let size = dump.size
-    let mark = CapturePosition(time: .none, packet: 0)
+    let mark = CapturePosition(time: .none, packet: packet)
     try dump.forEachPiece { bytes, bytesRead in
       dissector.count(bytes.byteCount, connection, fromClient: contents == .gateway)
       switch contents {

@@ -61,6 +61,9 @@ extension Dissector {
     switch event {
     case .bytes(let bytes):
       if clientStreams[slot].readWholeFrames(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) { return }
+      if let subject = clientStreams[slot].tls?.clientSubject {
+        output.sink.presented(subject: subject, connection: clientStreams[slot].connection)
+      }
       if let connection = connections[slot] { read(bytes, at: offset, mark, connection, fromHigh) }
     case .gap(let length, let reason):
       guard let connection = connections[slot] else { return }

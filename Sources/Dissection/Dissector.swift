@@ -28,9 +28,9 @@ struct Dissector<Sink: RecordSink> {
 
   // MARK: connections
 
-  private mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp) {
+  private mutating func consume(_ event: ConnectionEvent, slot: Int, time: Timestamp, packet: Int) {
     if case .opened(let flow) = event {
-      _ = open(slot, flow, time)
+      _ = open(slot, flow, time, packet: packet)
       return
     }
     guard let connection = connections[slot] else { return }
@@ -52,10 +52,11 @@ struct Dissector<Sink: RecordSink> {
   }
 
   /// Begins a connection; `flow` is `nil` for a raw dump.
-  mutating func open(_ slot: Int, _ flow: Flow?, _ time: Timestamp) -> Connection {
+  mutating func open(_ slot: Int, _ flow: Flow?, _ time: Timestamp, packet: Int) -> Connection {
     output.summary.connections += 1
     let connection = Connection(
-      number: output.summary.connections, slot: slot, flow: flow, opened: time, options: options)
+      number: output.summary.connections, slot: slot, flow: flow, opened: time, firstPacket: packet,
+      options: options)
     while connections.count <= slot {
       connections.append(nil)
       clientStreams.append(ClientStream(connection: 0, options: options))
@@ -112,6 +113,19 @@ struct Dissector<Sink: RecordSink> {
     let record = record(of: connection)
     output.sink.receive(record)
     output.summary.noteEnd(of: record)
+    settle(connection, record.fates)
+  }
+
+  /// Counts the fates of a connection's notifications that are decided now.
+  private mutating func settle(_ connection: Connection, _ fates: ProviderSession.Fates) {
+    func add(_ fate: WritableKeyPath<ProviderSession.Fates, Int>) {
+      output.summary.settled[keyPath: fate] += max(0, fates[keyPath: fate] - connection.settled[keyPath: fate])
+      connection.settled[keyPath: fate] = max(fates[keyPath: fate], connection.settled[keyPath: fate])
+    }
+    add(\.accepted)
+    add(\.rejected)
+    add(\.discarded)
+    add(\.unknown)
   }
 
   private func record(of connection: Connection) -> ConnectionRecord {
@@ -130,11 +144,11 @@ struct Dissector<Sink: RecordSink> {
       case (let isHigh, false)?: isHigh == clientIsHigh ? .clientFIN : .serverFIN
       case (let isHigh, true)?: isHigh == clientIsHigh ? .clientRST : .serverRST
       }
-    var other = connection.otherProtocol
-    if other == nil, connection.service == .unknown, let tls, !tls.isDecrypted || low + high == 0 { other = .tls }
+    let (service, other) = spoken(connection, tls, bytes: low + high)
     return ConnectionRecord(
-      connection: connection.number,
-      service: connection.service == .unknown && other != nil ? .other : connection.service, otherProtocol: other,
+      connection: connection.number, file: connection.firstFile,
+      flow: options.capture.shard == nil ? nil : connection.stableKey,
+      service: service, otherProtocol: other, isOnKnownPort: isOnKnownPort(connection),
       client: connection.flow.map { clientIsHigh ? $0.high : $0.low },
       server: connection.flow.map { clientIsHigh ? $0.low : $0.high },
       opened: connection.opened, closed: connection.closed, end: end,
@@ -146,11 +160,29 @@ struct Dissector<Sink: RecordSink> {
       limits: connection.limits)
   }
 
+  private func isOnKnownPort(_ connection: Connection) -> Bool {
+    guard let flow = connection.flow else { return false }
+    return options.ports[flow.low.port] != nil || options.ports[flow.high.port] != nil
+  }
+
+  /// The service of a connection that has ended, and the other protocol it uses.
+  ///
+  /// - Parameter bytes: the decrypted ones of both directions.
+  private func spoken(_ connection: Connection, _ tls: TLSSummary?, bytes: Int) -> (Service, OtherProtocol?) {
+    var other = connection.otherProtocol
+    if let tls, other == nil, !tls.isDecrypted || bytes == 0 {
+      other = OtherProtocol(tls) ?? (connection.service == .unknown ? .tls : nil)
+      if other != nil { return (.other, other) }
+    }
+    return (connection.service == .unknown && other != nil ? .other : connection.service, other)
+  }
+
   // MARK: streams
 
   mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
     switch event {
-    case .connection(let change): consume(copy change, slot: position.slot, time: position.time)
+    case .connection(let change):
+      consume(copy change, slot: position.slot, time: position.time, packet: position.packet)
     case .bytes(let bytes):
       if let tls = clientStreams[position.slot].tls { return consume(bytes, at: position, through: tls) }
       let mark = CapturePosition(time: position.time, packet: position.packet)
@@ -238,6 +270,10 @@ struct Dissector<Sink: RecordSink> {
     if offset == 0, connection.otherProtocol == nil {
       connection.otherProtocol = OtherProtocol(
         beginning: Array(copying: bytes.extracting(0..<min(OtherProtocol.longest, bytes.byteCount))))
+      // Its frames contain bytes that look like error responses.
+      if connection.otherProtocol == .http2 {
+        return makeOpaque(connection, fromHigh: connection.clientIsHigh == false)
+      }
     }
     connection.responses.read(bytes, at: offset, mark: mark) {
       response($0, $1, $2, connection)
@@ -258,6 +294,10 @@ struct Dissector<Sink: RecordSink> {
     let (verdict, latency) = clientStreams[connection.slot].receive(response, at: mark.time)
     connection.errorResponses += 1
     output.summary.errorResponses += 1
+    output.summary.errorsByStatus[response.status.rawValue, default: 0] += 1
+    var decided = clientStreams[connection.slot].session.fates
+    (decided.discarded, decided.unknown) = (0, 0)
+    settle(connection, decided)
     let record = ErrorResponseRecord(
       place: RecordPlace(
         connection: connection.number, time: mark.time, packet: mark.packet, offset: offset,
@@ -319,7 +359,7 @@ struct Dissector<Sink: RecordSink> {
     case .opaque, .undecided: break
     }
     // Gaps of other protocols are not recorded.
-    guard connection.service != .unknown else { return }
+    guard connection.service == .gateway || connection.service == .feedback else { return }
     output.receive(
       GapRecord(
         place: RecordPlace(
@@ -397,12 +437,18 @@ struct Dissector<Sink: RecordSink> {
         }
       }
     }
-    if connection.otherProtocol == nil { connection.otherProtocol = OtherProtocol(beginning: first) }
+    if connection.otherProtocol == nil {
+      connection.otherProtocol = connection.tls.flatMap { OtherProtocol($0.summary) } ?? OtherProtocol(beginning: first)
+      // On a known port the connection has to begin with it: bytes from the middle of a stream may spell a method.
+      if connection.otherProtocol != nil, connection.startWasCaptured || connection.otherProtocol == .http2 {
+        connection.service = .other
+      }
+    }
     if connection.clientIsHigh == nil {
       connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
     }
     // A port that is known at both ends tells the service once the client is settled.
-    if connection.service == .unknown { connection.decideByPorts(options.ports) }
+    if connection.service == .unknown && connection.otherProtocol == nil { connection.decideByPorts(options.ports) }
     clientStreams[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { clientStreams[connection.slot].beginAnywhere() }
     for (piece, isHigh) in connection.takeHeld() {
@@ -416,6 +462,15 @@ struct Dissector<Sink: RecordSink> {
       if !direction.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
     }
     if connection.service == .unknown { connection.decideByPorts(options.ports) }
+  }
+
+  /// The rest of one way is another protocol's.
+  private mutating func makeOpaque(_ connection: Connection, fromHigh: Bool) {
+    if fromHigh {
+      clientStreams[connection.slot].readings.high = .opaque
+    } else {
+      clientStreams[connection.slot].readings.low = .opaque
+    }
   }
 
   /// On a port that says nothing: whether the first bytes of one direction are this protocol's.

@@ -18,6 +18,22 @@ struct Counts {
     if value > largest { largest = value }
   }
 
+  /// Everything that was counted.
+  var values: InspectionReport.Values {
+    let present = counts.indices.filter { counts[$0] > 0 }
+    return InspectionReport.Values(values: present, counts: present.map { counts[$0] }, sum: sum, max: largest)
+  }
+
+  mutating func add(_ others: InspectionReport.Values) {
+    for (value, count) in zip(others.values, others.counts) where value >= 0 && count > 0 {
+      counts[min(value, counts.count - 1)] += count
+      total += count
+      largest = max(largest, value)
+    }
+    sum += others.sum ?? 0
+    largest = max(largest, others.max ?? 0)
+  }
+
   /// Values that occurred, and how often.
   var buckets: [TraceReport.Bucket] {
     counts.enumerated().compactMap { $1 > 0 ? TraceReport.Bucket($0, $1) : nil }
@@ -45,6 +61,8 @@ struct Samples {
   private var values: [Double] = []
 
   mutating func add(_ value: Double) { if values.count < 1 << 20 { values.append(value) } }
+
+  var sorted: [Double] { values.sorted() }
 
   var distribution: Distribution? {
     guard !values.isEmpty else { return nil }
@@ -89,6 +107,23 @@ struct PerSecond {
     guard count > 0, counts.count < Self.maximumSeconds || counts[second] != nil else { return }
     counts[second, default: 0] += count
     count = 0
+  }
+
+  /// By seconds since 1970.
+  mutating func values() -> InspectionReport.Values {
+    store()
+    let sorted = counts.sorted { $0.key < $1.key }
+    return InspectionReport.Values(
+      values: sorted.map { Int($0.key / 1_000_000_000) }, counts: sorted.map(\.value))
+  }
+
+  mutating func add(_ others: InspectionReport.Values) {
+    store()
+    for (value, count) in zip(others.values, others.counts) {
+      let (key, isOver) = Int64(value).multipliedReportingOverflow(by: 1_000_000_000)
+      guard !isOver, count > 0, counts.count < Self.maximumSeconds || counts[key] != nil else { continue }
+      counts[key, default: 0] += count
+    }
   }
 
   /// Over the seconds in which anything happened.

@@ -1,5 +1,6 @@
 import Bytes
 import PacketCapture
+import Payload
 
 /// Writes the fields of a record, in the documented order, in any format.
 ///
@@ -16,6 +17,8 @@ protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, time: Timestamp)
   mutating func field(_ name: StaticString, payload: RawSpan)
   mutating func field(_ name: StaticString, _ texts: [String])
+  /// The codes of rules.
+  mutating func field(_ name: StaticString, rules: PayloadRuleSet)
   mutating func field(_ name: StaticString, numbers: [UInt8])
   mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])])
   /// The fields until `endObject` belong together under this name.
@@ -37,6 +40,12 @@ extension FieldWriter where Self: ~Copyable {
 
   @inline(__always)
   mutating func field(_ name: StaticString, packet: Int) {
-    if packet > 0 { field(name, packet) }
+    if PacketNumber.packet(packet) > 0 { field(name, PacketNumber.packet(packet)) }
+  }
+
+  /// The file that a packet is of, where there are several.
+  @inline(__always)
+  mutating func field(_ name: StaticString, fileOf packet: Int) {
+    if PacketNumber.file(packet) > 0 { field(name, PacketNumber.file(packet)) }
   }
 }

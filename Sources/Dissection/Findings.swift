@@ -25,14 +25,66 @@ struct Findings {
     }
   }
 
+  /// How a provider sends, as counts of the whole show.
+  mutating func noteSending(
+    notifications: Int, segments: Int, opensPerMinute: Distribution?, isSelection: Bool
+  ) {
+    // A segment may have had notifications that are not selected.
+    if !isSelection, segments >= 100, Double(notifications) / Double(max(1, segments)) < 1.1 {
+      note(.unbatched, count: segments, packet: 0)
+    }
+    if let highest = opensPerMinute?.max, highest > 60 { note(.reconnectStorm, count: Int(highest), packet: 0) }
+  }
+
+  /// What the capture dropped.
+  static func loss(_ summary: InspectionReport.Summary) -> [InspectionReport.FindingRow] {
+    guard let dropped = summary.droppedPackets else { return [] }
+    let packets = dropped == 1 ? "1 packet was" : "\(dropped) packets were"
+    return [
+      InspectionReport.FindingRow(
+        .captureLoss, count: dropped,
+        text: "\(packets) dropped while capturing: missing data may be missing from the capture only")
+    ]
+  }
+
+  /// Times that run backwards, and the window that puts the packets into order.
+  static func order(latePackets: Int, longestDelay: Int64) -> [InspectionReport.FindingRow] {
+    guard latePackets > 0 else { return [] }
+    let packets = latePackets == 1 ? "1 packet is" : "\(latePackets) packets are"
+    let milliseconds = longestDelay / 1_000_000 + 1
+    let window = milliseconds < 10_000 ? "\(milliseconds)ms" : "\((milliseconds + 999) / 1_000)s"
+    return [
+      InspectionReport.FindingRow(
+        .outOfOrder, count: latePackets,
+        text: "\(packets) earlier than packets before: --reorder-window \(window) puts them in order")
+    ]
+  }
+
   /// What lost notifications first.
   var rows: [InspectionReport.FindingRow] {
     FindingKind.allCases.compactMap { kind in
       guard let finding = noted.first(where: { $0.kind == kind }), finding.count > 0 else { return nil }
+      let place = RecordPlace(connection: 0, time: .none, packet: finding.firstPacket, offset: 0, length: 0)
       return InspectionReport.FindingRow(
-        kind, count: finding.count, firstPacket: finding.firstPacket > 0 ? finding.firstPacket : nil,
+        kind, count: finding.count, firstFile: place.file, firstPacket: place.packetInFile,
         text: kind.text(finding.count))
     }
+  }
+}
+
+extension InspectionReport {
+  /// All findings. Lost packets and unread connections come first: the other findings do not cover them.
+  func findings(
+    _ unread: UnreadConnections, _ findings: Findings, latePackets: Int, longestDelay: Int64
+  ) -> [FindingRow] {
+    var rows = Findings.loss(summary) + unread.findings(summary, isSelection: selection != nil) + findings.rows
+    rows += Findings.order(latePackets: latePackets, longestDelay: longestDelay)
+    if selection != nil {
+      for index in rows.indices where rows[index].kind == .neverResent {
+        rows[index].text += ", among the selected records"
+      }
+    }
+    return rows
   }
 }
 
@@ -44,7 +96,9 @@ extension FindingKind {
     }
     func some(_ one: String, _ many: String) -> String { count == 1 ? "1 \(one)" : "\(count) \(many)" }
     return switch self {
-    case .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol, .emptyConnection: ""
+    case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol,
+      .emptyConnection:
+      ""
     case .neverResent: notifications("were") + " written after a rejected one and never seen again"
     case .resent: notifications("were") + " discarded after a rejection and sent again later"
     case .lostNotTracked: some("discarded notification", "discarded notifications") + " not tracked: too many"
@@ -61,6 +115,9 @@ extension FindingKind {
     case .ambiguousIdentifier:
       some("error response names", "error responses name") + " an identifier used more than once; the latest was taken"
     case .tokenFailedAgain: some("rejection was", "rejections were") + " for a token that had been rejected before"
+    case .tokenNotOfGateway:
+      some("rejection", "rejections")
+        + " with status 8: a token of the other environment (sandbox or production), of another app, or removed"
     case .severalResponses: some("error response", "error responses") + " came after the first of its connection"
     case .acknowledgement: some("response", "responses") + " with status 0, which APNs gateways do not send"
     case .foreignCommand:
@@ -79,7 +136,6 @@ extension FindingKind {
     case .payloadOver4096: some("payload is", "payloads are") + " over 4,096 bytes: rejected by any gateway"
     case .payloadOver2048:
       some("payload is", "payloads are") + " over 2,048 bytes: too long except for VoIP certificates"
-    case .notAnObject: some("payload is", "payloads are") + " no JSON object"
     case .unusualTokenLength: some("token is", "tokens are") + " not 32 bytes long"
     case .knownBad: some("frame", "frames") + " without a token: used by clients to learn what was accepted"
     case .strangeExpiration:

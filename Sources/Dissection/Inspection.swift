@@ -14,6 +14,8 @@ public struct Inspection: RecordSink {
     public var history = 1 << 16
     /// Lost notifications, and rejected tokens, that are remembered.
     public var remembered = 1 << 16
+    /// How payloads are judged; `nil`: not at all.
+    public var judging: PayloadJudging? = PayloadJudging()
     public init() {}
   }
 
@@ -25,6 +27,11 @@ public struct Inspection: RecordSink {
   private var opens = PerSecond()
   private var lifetimes = Samples()
   private var unread = UnreadConnections()
+  /// Files that are being read.
+  private var begun: [CaptureRecord] = []
+  /// Packets that are earlier than ones before them, and by how many nanoseconds at most.
+  private var latePackets = 0
+  private var longestDelay: Int64 = 0
   private var rejectedTokens: [UInt64: Int] = [:]
   /// Of each listed error response, what its notifications were lost as.
   private var losses: [Int] = []
@@ -34,19 +41,32 @@ public struct Inspection: RecordSink {
     shared = SharedTally(limits)
   }
 
-  public var isOpen: Bool { true }
+  /// Whether records are still wanted.
+  public var isOpen = true
 
   // MARK: records
 
   public mutating func receive(_ record: CaptureRecord) {
     if !record.selection.isEmpty { report.selection = record.selection }
+    begun.append(record)
+    // Some more than can be open at a time.
+    if begun.count > 1_024 { begun.removeFirst() }
   }
 
-  public mutating func receive(_ outcome: CaptureOutcome) { report.files.append(InspectionReport.File(outcome)) }
+  public mutating func receive(_ outcome: CaptureOutcome) {
+    begun.removeAll { $0.file == outcome.file && $0.source == outcome.source }
+    report.files.append(InspectionReport.File(outcome))
+    latePackets += outcome.latePackets
+    longestDelay = max(longestDelay, outcome.longestDelay)
+  }
 
   public mutating func opened(connection: Int, at time: Timestamp) {
     tallies.add(ConnectionTally(number: connection, opened: time), number: connection)
     if time.isKnown { opens.add(1, at: time) }
+  }
+
+  public mutating func presented(subject: String, connection: Int) {
+    shared.verdicts?.note(subject: subject, of: connection)
   }
 
   @inline(__always)
@@ -108,6 +128,7 @@ public struct Inspection: RecordSink {
     if !tally.isTerminated, report.selection == nil { shared.lost.addForgotten(oldest - named - 1) }
     if record.response.status != .shutdown, let rejected, !rejected.isKnownBad {
       noteRejected(rejected, packet: packet)
+      if record.response.status == .invalidToken { shared.findings.note(.tokenNotOfGateway, packet: packet) }
     }
   }
 
@@ -151,6 +172,7 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: ConnectionRecord) {
+    shared.verdicts?.noteEnd(of: record.connection)
     guard let tally = tallies.remove(record.connection) else { return }
     report.add(record, tally, listed: limits.listed)
     if let lifetime = record.closed.nanoseconds(since: record.opened) { lifetimes.add(Double(lifetime) / 1e9) }
@@ -180,21 +202,40 @@ public struct Inspection: RecordSink {
 
   // MARK: the report
 
+  /// The report of everything so far, while reading goes on; connections that are open are counted and not listed.
+  public func report(after summary: SummaryRecord) -> InspectionReport {
+    var copy = self
+    copy.receive(summary)
+    for record in begun { copy.report.files.append(InspectionReport.File(record)) }
+    tallies.forEachOpen { tally in
+      copy.report.connectionsNotListed += 1
+      for command in 0..<3 { copy.report.notificationsByCommand[command] += tally.commands[command] }
+    }
+    let settled = summary.settled
+    let rest = summary.notifications - settled.accepted - settled.rejected - settled.discarded
+    copy.report.fates.accepted = settled.accepted
+    copy.report.fates.rejected = settled.rejected
+    copy.report.fates.discarded = settled.discarded
+    copy.report.fates.unknown = max(0, rest)
+    return copy.finish()
+  }
+
   /// Everything seen so far, counted up. Call it once, when reading has ended.
-  public mutating func finish() -> InspectionReport {
+  ///
+  /// - Parameters:
+  ///   - withCounts: the report can be merged with others.
+  ///   - shard: the part of the recording that was read.
+  public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
     shared.lost.report(into: &shared.findings)
     for (index, loss) in losses.enumerated() where loss >= 0 {
       report.errors[index].sentAgain = shared.lost.resent(ofLoss: loss)
     }
-    let sent = report.summary.notifications
-    // A segment may have had notifications that are not selected.
-    if report.selection == nil, perSegment.total >= 100, Double(sent) / Double(max(1, perSegment.total)) < 1.1 {
-      shared.findings.note(.unbatched, count: perSegment.total, packet: 0)
-    }
+    if withCounts { report.counts = counts(shard) }
     report.opensPerMinute = opens.perMinute()
-    if let highest = report.opensPerMinute.map(\.max), highest > 60 {
-      shared.findings.note(.reconnectStorm, count: Int(highest), packet: 0)
-    }
+    shared.findings.noteSending(
+      notifications: report.summary.notifications, segments: perSegment.total, opensPerMinute: report.opensPerMinute,
+      isSelection: report.selection != nil)
+    report.payloads = shared.verdicts?.counted.report
     report.payloadLengths = shared.payloadLengths.distribution
     report.notificationsPerSegment = perSegment.distribution
     report.notificationsPerSecond = shared.perSecond.distribution()
@@ -202,13 +243,25 @@ public struct Inspection: RecordSink {
     report.repeatedlyRejectedTokens = rejectedTokens.filter { $0.value > 1 }
       .sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(20)
       .map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
-    // Unread connections first: the other findings do not cover them.
-    report.findings = unread.findings(report.summary, isSelection: report.selection != nil) + shared.findings.rows
-    if report.selection != nil {
-      for index in report.findings.indices where report.findings[index].kind == .neverResent {
-        report.findings[index].text += ", among the selected records"
-      }
-    }
+    report.findings = report.findings(
+      unread, shared.findings, latePackets: latePackets, longestDelay: longestDelay)
     return report
+  }
+
+  private mutating func counts(_ shard: Shard?) -> InspectionReport.Counts {
+    var counts = InspectionReport.Counts()
+    counts.shard = shard.map { "\($0.number)/\($0.count)" }
+    counts.payloadLengths = shared.payloadLengths.values
+    counts.notificationsPerSegment = perSegment.values
+    counts.sentPerSecond = shared.perSecond.values()
+    counts.opensPerSecond = opens.values()
+    counts.lifetimesS = lifetimes.sorted
+    counts.rejectedTokens = rejectedTokens.map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
+      .sorted { $0.tokenPrefix < $1.tokenPrefix }
+    counts.unread = unread.counts
+    counts.readFeedbackConnections = report.summary.readFeedbackConnections
+    counts.latePackets = latePackets
+    counts.longestDelayNs = longestDelay
+    return counts
   }
 }

@@ -33,6 +33,7 @@ extension InspectionReport.ConnectionRow {
   fileprivate init(_ record: ConnectionRecord, _ tally: ConnectionTally) {
     self.init()
     connection = record.connection
+    file = record.file
     service = record.service.rawValue
     self.protocol = record.otherProtocol?.rawValue
     client = record.client?.description
@@ -74,8 +75,18 @@ extension InspectionReport.TLSRow {
 }
 
 extension InspectionReport.File {
+  /// A file that is being read.
+  init(_ record: CaptureRecord) {
+    self.init()
+    file = record.file
+    source = record.source
+    format = record.format.rawValue
+    linkTypes = record.linkTypes.map(\.description)
+  }
+
   init(_ outcome: CaptureOutcome) {
     self.init()
+    file = outcome.file
     source = outcome.source
     format = outcome.format.rawValue
     linkTypes = outcome.linkTypes.map(\.description)
@@ -94,7 +105,8 @@ extension InspectionReport.ErrorRow {
     self.init()
     connection = record.place.connection
     time = record.place.time.text
-    packet = record.place.packet > 0 ? record.place.packet : nil
+    file = record.place.file
+    packet = record.place.packetInFile
     status = Int(record.response.status.rawValue)
     statusName = record.response.status.description
     identifier = Int(record.response.identifier)
@@ -120,6 +132,7 @@ extension InspectionReport.Summary {
     gaps = record.gaps
     malformed = record.malformed
     undecryptedConnections = record.undecryptedConnections
+    droppedPackets = record.droppedPackets > 0 ? record.droppedPackets : nil
     readFeedbackConnections = record.readFeedbackConnections
   }
 }

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import Payload
 
 /// JSON Lines: one object a line, no white space, and control characters of any kind as `\u009b` (`ControlCharacters`).
 struct JSONFieldWriter: FieldWriter, ~Copyable {
@@ -91,6 +92,17 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
   mutating func field(_ name: StaticString, _ texts: [String]) {
     key(name)
     list(texts) { $0.output.write(jsonString: $1) }
+  }
+
+  mutating func field(_ name: StaticString, rules: PayloadRuleSet) {
+    key(name)
+    var isFirst = true
+    for rule in rules {
+      if isFirst { output.write("[\"") } else { output.write("\",\"") }
+      isFirst = false
+      output.write(text: rule.code)
+    }
+    output.write("\"]")
   }
 
   mutating func field(_ name: StaticString, numbers: [UInt8]) {

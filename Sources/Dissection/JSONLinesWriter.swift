@@ -11,20 +11,28 @@ public final class JSONLinesWriter: RecordSink {
   private var fields = JSONFieldWriter(capacity: flushThreshold + 1 << 16)
   private let output: RecordOutput
   private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
   /// The output took everything so far.
   public private(set) var isOpen = true
 
-  public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
     self.output = output
     self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
   }
 
   public func pause() { flush() }
 
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+
   public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate)
+    let verdict = verdicts?.verdict(layout, frame, place)
+    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict)
     record.write(to: &fields)
     if fields.output.count >= Self.flushThreshold { flush() }
   }
@@ -44,7 +52,11 @@ public final class JSONLinesWriter: RecordSink {
   }
   public func receive(_ record: GapRecord) { write { record.write(to: &$0) } }
   public func receive(_ record: MalformedRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: ConnectionRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: CaptureLossRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
+    write { record.write(to: &$0) }
+  }
   public func receive(_ record: SummaryRecord) { write { record.write(to: &$0) } }
 
   private func write(_ body: (inout JSONFieldWriter) -> Void) {

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import Payload
 
 /// The fields of each record in the order of the record contract. A field that was absent on the wire is not written.
 
@@ -12,6 +13,7 @@ extension CaptureRecord {
     output.field("format", format.rawValue)
     output.field("link_types", linkTypes.map(\.description))
     if !selection.isEmpty { output.field("selection", selection) }
+    output.field("file", optional: file)
     output.end()
   }
 }
@@ -20,6 +22,7 @@ extension NotificationRecord {
   @inline(__always)
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("notification")
+    output.field("file", fileOf: place.packet)
     output.field("connection", place.connection)
     output.field("index", index)
     output.field("time", knownTime: place.time)
@@ -37,6 +40,7 @@ extension NotificationRecord {
       output.field("payload_length", layout.payload.length)
       if layout.payload.length > 0 { output.field("payload", payload: notification.payload) }
     }
+    if let verdict { verdict.write(to: &output) }
     if layout.hasUnusualItemOrder || layout.hasUnknownItems { writeUnusualItems(to: &output) }
     if let problem { output.field("problem", problem) }
     output.end()
@@ -53,9 +57,35 @@ extension NotificationRecord {
   }
 }
 
+extension PayloadVerdict {
+  @inline(__always)
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.field("kind", word: kind.word)
+    if !rules.isEmpty { output.field("lint", rules: rules) }
+  }
+}
+
+extension PayloadKind {
+  var word: StaticString {
+    switch self {
+    case .alert: "alert"
+    case .alertBackground: "alert_background"
+    case .background: "background"
+    case .badgeOnly: "badge_only"
+    case .empty: "empty"
+    case .invalid: "invalid"
+    case .mutable: "mutable"
+    case .newsstand: "newsstand"
+    case .soundOnly: "sound_only"
+    case .voip: "voip"
+    }
+  }
+}
+
 extension ErrorResponseRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("error_response")
+    output.field("file", fileOf: place.packet)
     output.field("connection", place.connection)
     output.field("time", knownTime: place.time)
     output.field("packet", packet: place.packet)
@@ -100,6 +130,7 @@ extension FateRecord {
 extension FeedbackRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("feedback")
+    output.field("file", fileOf: place.packet)
     output.field("connection", place.connection)
     output.field("index", index)
     output.field("time", knownTime: place.time)
@@ -115,6 +146,7 @@ extension FeedbackRecord {
 extension GapRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("gap")
+    output.field("file", fileOf: place.packet)
     output.field("connection", place.connection)
     output.field("direction", direction.rawValue)
     output.field("time", knownTime: place.time)
@@ -129,6 +161,7 @@ extension GapRecord {
 extension MalformedRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("malformed")
+    output.field("file", fileOf: place.packet)
     output.field("connection", place.connection)
     output.field("direction", direction.rawValue)
     output.field("time", knownTime: place.time)
@@ -144,7 +177,9 @@ extension MalformedRecord {
 extension ConnectionRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("connection")
+    output.field("file", optional: file)
     output.field("connection", connection)
+    if let flow { output.field("flow", flow) }
     output.field("service", service.rawValue)
     if let otherProtocol { output.field("protocol", otherProtocol.rawValue) }
     if let client { output.field("client", client.description) }
@@ -179,6 +214,19 @@ extension ConnectionRecord {
   }
 }
 
+extension CaptureLossRecord {
+  func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("capture_loss")
+    output.field("file", optional: file)
+    if let interface = loss.interface { output.field("interface", interface) }
+    output.field("dropped", loss.dropped)
+    output.field("interface_dropped", optional: loss.interfaceDropped)
+    output.field("os_dropped", optional: loss.systemDropped)
+    output.field("received", optional: loss.received)
+    output.end()
+  }
+}
+
 extension SummaryRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("summary")
@@ -190,6 +238,7 @@ extension SummaryRecord {
     output.field("gaps", gaps)
     output.field("malformed", malformed)
     output.field("undecrypted_connections", undecryptedConnections)
+    if droppedPackets > 0 { output.field("dropped_packets", droppedPackets) }
     output.end()
   }
 }

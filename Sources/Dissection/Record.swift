@@ -22,15 +22,23 @@ public struct RecordPlace: Sendable {
   /// Counts from 1 in the order of the connections' first packets.
   public var connection: Int
   public var time: Timestamp
-  /// 0 for raw dumps, which have no packets.
+  /// 0 for raw dumps, which have no packets. Where there are several files, the file's number is in it as well
+  /// (`PacketNumber`).
   public var packet: Int
   public var offset: Int
   public var length: Int
+
+  /// The number of the file; `nil` where there is one.
+  public var file: Int? { PacketNumber.file(packet) > 0 ? PacketNumber.file(packet) : nil }
+  /// The packet's number in its file; `nil` for raw dumps.
+  public var packetInFile: Int? { PacketNumber.packet(packet) > 0 ? PacketNumber.packet(packet) : nil }
 }
 
 /// A file that was opened.
 public struct CaptureRecord: Sendable {
   public static let schema = 1
+  /// Its number among the files, from 1; `nil` where there is one.
+  public var file: Int?
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType]
@@ -39,25 +47,28 @@ public struct CaptureRecord: Sendable {
 }
 
 /// A notification. A view: it lives as long as the bytes it was found in.
-public struct NotificationRecord: ~Escapable {
-  public let place: RecordPlace
+package struct NotificationRecord: ~Escapable {
+  package let place: RecordPlace
   /// Counts the decoded notifications of its connection from 0.
-  public let index: Int
-  public let notification: PushNotification
+  package let index: Int
+  package let notification: PushNotification
   /// The frame's length is right and its items do not fit it: fields are those of the items before the one that is not.
-  public let problem: String?
+  package let problem: String?
   /// Its fate; `nil` when it is not known while it is written.
-  public let fate: ProviderSession.Fate?
+  package let fate: ProviderSession.Fate?
+  /// What is said of its payload and frame; `nil` when they were not judged.
+  package let verdict: PayloadVerdict?
 
   @_lifetime(copy frame)
   init(
     _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int,
-    problem: String? = nil, fate: ProviderSession.Fate? = nil
+    problem: String? = nil, fate: ProviderSession.Fate? = nil, verdict: PayloadVerdict? = nil
   ) {
     self.place = place
     self.index = index
     self.problem = problem
     self.fate = fate
+    self.verdict = verdict
     notification = PushNotification(layout: layout, frame: frame)
   }
 }
@@ -104,6 +115,7 @@ public struct FeedbackRecord: ~Escapable {
 
 /// Bytes that the capture does not hold, or that belong to a record it does not hold whole.
 public struct GapRecord: Sendable {
+  /// Why bytes are missing.
   public typealias Reason = CapturedGap
 
   public var place: RecordPlace
@@ -122,12 +134,19 @@ public struct MalformedRecord: Sendable {
 
 /// A connection as a whole, when it has ended.
 public struct ConnectionRecord: Sendable {
+  /// How a captured connection ended.
   public typealias End = CapturedEnd
 
   public var connection: Int
+  /// The file of its first packet; `nil` where there is one.
+  public var file: Int?
+  /// A key that is the same in every shard of a recording; `nil` when all of it is read.
+  public var flow: String?
   public var service: Service
   /// The other protocol that was recognised, on any port; `nil` when none was.
   public var otherProtocol: OtherProtocol?
+  /// One of its ports is that of a gateway or feedback service. No field of the record.
+  public var isOnKnownPort = false
   public var client: Endpoint?
   public var server: Endpoint?
   public var opened: Timestamp
@@ -151,6 +170,12 @@ public struct ConnectionRecord: Sendable {
   public var limits: [LimitKind]
 }
 
+/// Packets that the capturing program did not get or could not write.
+public struct CaptureLossRecord: Sendable {
+  public var file: Int?
+  public var loss: CaptureLoss
+}
+
 /// Totals over everything that was read.
 public struct SummaryRecord: Sendable {
   public var packets = 0
@@ -161,14 +186,23 @@ public struct SummaryRecord: Sendable {
   public var gaps = 0
   public var malformed = 0
   public var undecryptedConnections = 0
+  /// Packets that the capture lost.
+  public var droppedPackets = 0
   /// Connections of which something could not be decrypted, those of which nothing could among them. No field of the
   /// record; each connection's says what.
   public var partlyClosedConnections = 0
   /// Connections to a feedback service that could be read, to the end of an empty list too. No field of the record.
   public var readFeedbackConnections = 0
+  /// Connections that have ended. No field of the record, as what follows.
+  public var endedConnections = 0
+  public var errorsByStatus: [UInt8: Int] = [:]
+  /// The fates that are decided; those of open connections change yet.
+  public var settled = ProviderSession.Fates()
+
+  public init() {}
 
   /// Something was missing, malformed or could not be decrypted.
-  public var isDamaged: Bool { gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
+  public var isDamaged: Bool { droppedPackets > 0 || gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
 
   /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
   public var hasRead: Bool {
@@ -176,6 +210,7 @@ public struct SummaryRecord: Sendable {
   }
 
   mutating func noteEnd(of connection: ConnectionRecord) {
+    endedConnections += 1
     if let tls = connection.tls {
       if !tls.isDecrypted { undecryptedConnections += 1 }
       if !tls.isWhole { partlyClosedConnections += 1 }
@@ -192,6 +227,8 @@ public struct SummaryRecord: Sendable {
 
 /// The summary of one input after it was read.
 public struct CaptureOutcome: Sendable {
+  /// Its number among the files, from 1; `nil` where there is one.
+  public var file: Int?
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType] = []
@@ -202,8 +239,14 @@ public struct CaptureOutcome: Sendable {
   public var cutPackets = 0
   public var firstTime = Timestamp.none
   public var lastTime = Timestamp.none
+  /// Packets whose time is before that of one that came before them, and how far before the latest of these it is, in
+  /// nanoseconds.
+  public var latePackets = 0
+  public var longestDelay: Int64 = 0
   /// Warnings about the file; everything before the damage was read.
   public var warnings: [String] = []
+  /// Why it was not read to its end, or not at all, when the operating system did not let it be read.
+  public var failure: CaptureError?
 
   /// Takes those that it does not have, as long as it has few.
   mutating func add(_ others: [LinkType]) {
@@ -214,11 +257,14 @@ public struct CaptureOutcome: Sendable {
 
   private static let listedLinkTypes = 64
 
-  mutating func add(_ batch: borrowing EventBatch) {
-    packets += batch.packets
-    cutPackets += batch.cutPackets
-    if batch.firstTime.isKnown && (!firstTime.isKnown || batch.firstTime < firstTime) { firstTime = batch.firstTime }
-    if batch.lastTime > lastTime { lastTime = batch.lastTime }
+  mutating func add(_ part: FilePart) {
+    add(part.linkTypes)
+    packets += part.packets
+    cutPackets += part.cutPackets
+    if part.firstTime.isKnown && (!firstTime.isKnown || part.firstTime < firstTime) { firstTime = part.firstTime }
+    if part.lastTime > lastTime { lastTime = part.lastTime }
+    latePackets += part.latePackets
+    longestDelay = max(longestDelay, part.longestDelay)
   }
 }
 
@@ -241,11 +287,16 @@ public protocol RecordSink {
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
   mutating func receive(_ record: ConnectionRecord)
+  mutating func receive(_ record: CaptureLossRecord)
   mutating func receive(_ record: SummaryRecord)
   /// An input has been read.
   mutating func receive(_ outcome: CaptureOutcome)
   /// A connection was opened; its record comes when it ends.
   mutating func opened(connection: Int, at time: Timestamp)
+  /// A connection's client presented this certificate; told before its first notification, perhaps more than once.
+  mutating func presented(subject: String, connection: Int)
+  /// A connection has ended whose record goes to another sink.
+  mutating func ended(connection: Int)
   /// A piece of a gateway connection's client stream ended this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
   /// No input for a moment, e.g. from a live pipe: buffered output should be flushed.
@@ -260,13 +311,22 @@ public protocol RecordSink {
     _ input: consuming CaptureInput, source: String, into dissection: inout Dissection<Self>,
     proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome
+
+  /// The same for a recording of any number of files.
+  static func read(
+    _ recording: Recording, sources: [String], into dissection: inout Dissection<Self>,
+    proceed: (DissectionProgress) -> Bool
+  ) throws -> [CaptureOutcome]
 }
 
 extension RecordSink {
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
+  public mutating func receive(_ record: CaptureLossRecord) {}
   public mutating func receive(_ record: FateRecord) {}
   public mutating func receive(_ outcome: CaptureOutcome) {}
   public mutating func opened(connection: Int, at time: Timestamp) {}
+  public mutating func presented(subject: String, connection: Int) {}
+  public mutating func ended(connection: Int) {}
   public mutating func segment(notifications: Int, at time: Timestamp) {}
   public mutating func pause() {}
 
@@ -275,5 +335,12 @@ extension RecordSink {
     proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
     try dissection.readInput(input, source: source, proceed: proceed)
+  }
+
+  public static func read(
+    _ recording: Recording, sources: [String], into dissection: inout Dissection<Self>,
+    proceed: (DissectionProgress) -> Bool
+  ) throws -> [CaptureOutcome] {
+    try dissection.readRecording(recording, sources: sources, proceed: proceed)
   }
 }

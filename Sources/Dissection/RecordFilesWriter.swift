@@ -23,6 +23,10 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
     for type in others.keys { others[type]?.pause() }
   }
 
+  public func presented(subject: String, connection: Int) {
+    notifications.presented(subject: subject, connection: connection)
+  }
+
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     notifications.receive(layout, frame, at: place, index: index)
   }
@@ -37,6 +41,10 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
   public func receive(_ record: borrowing FeedbackRecord) { others[.feedback]?.receive(record) }
   public func receive(_ record: GapRecord) { others[.gap]?.receive(record) }
   public func receive(_ record: MalformedRecord) { others[.malformed]?.receive(record) }
-  public func receive(_ record: ConnectionRecord) { others[.connection]?.receive(record) }
+  public func receive(_ record: CaptureLossRecord) { others[.captureLoss]?.receive(record) }
+  public func receive(_ record: ConnectionRecord) {
+    notifications.ended(connection: record.connection)
+    others[.connection]?.receive(record)
+  }
   public func receive(_ record: SummaryRecord) { others[.summary]?.receive(record) }
 }

@@ -131,6 +131,9 @@ struct LostNotifications {
     remove(sent)
   }
 
+  /// Whether it is one that was discarded, or its like.
+  func isWaiting(_ sent: SentNotification) -> Bool { waiting[sent.digest] != nil }
+
   func report(into findings: inout Findings) {
     if waitingCount > 0 {
       findings.note(.neverResent, count: waitingCount, packet: waiting.values.map(\.packet).min() ?? 0)

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import PacketCapture
+import Payload
 
 /// The counts of an inspection over all connections.
 struct SharedTally {
@@ -9,10 +10,15 @@ struct SharedTally {
   var perSecond = PerSecond()
   var lost: LostNotifications
   var history: SentHistory
+  /// `nil`: payloads are not judged.
+  var verdicts: PayloadVerdicts?
+  private var background: BackgroundPushes
 
   init(_ limits: Inspection.Limits) {
     lost = LostNotifications(limit: limits.remembered)
     history = SentHistory(maximum: limits.history)
+    verdicts = limits.judging.map { PayloadVerdicts($0, keepsExamples: true) }
+    background = BackgroundPushes(limit: limits.remembered)
   }
 
   @inline(__always)
@@ -22,7 +28,7 @@ struct SharedTally {
     payloadLengths.add(payload.byteCount)
     note(time: place.time)
     let isUsual =
-      token.byteCount == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems && Self.looksLikeObject(payload)
+      token.byteCount == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems
       && !Self.isStrange(layout.expiration)
     if !isUsual { noteForm(layout, token, payload, packet: place.packet) }
   }
@@ -30,10 +36,26 @@ struct SharedTally {
   @inline(__always)
   mutating func note(time: Timestamp) { if time.isKnown { perSecond.add(1, at: time) } }
 
+  /// Judges the payload and counts what is found.
   @inline(__always)
-  private static func looksLikeObject(_ payload: RawSpan) -> Bool {
-    payload.byteCount > 0 && payload.byte(at: 0) == UInt8(ascii: "{")
-      && payload.byte(at: payload.byteCount - 1) == UInt8(ascii: "}")
+  mutating func judge(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
+  ) {
+    guard let verdict = verdicts?.verdict(layout, frame, place) else { return }
+    if verdict.needsBudget { noteBackground(verdict.kind, layout, frame, sent, place) }
+  }
+
+  @inline(never)
+  private mutating func noteBackground(
+    _ kind: PayloadKind, _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification,
+    _ place: RecordPlace
+  ) {
+    // Sent again after a loss, it is no other push.
+    if !lost.isEmpty, lost.isWaiting(sent) { return }
+    guard layout.token.length > 0,
+      background.note(frame.extracting(layout.token.range), at: place.time, kind: kind)
+    else { return }
+    verdicts?.noteTooOften(frame, layout, place)
   }
 
   /// Before 2001, or the end of time.
@@ -50,7 +72,6 @@ struct SharedTally {
     if payload.byteCount > 2_048 {
       findings.note(payload.byteCount > 4_096 ? .payloadOver4096 : .payloadOver2048, packet: packet)
     }
-    if payload.byteCount > 0 && !Self.looksLikeObject(payload) { findings.note(.notAnObject, packet: packet) }
     if Self.isStrange(layout.expiration) { findings.note(.strangeExpiration, packet: packet) }
     if layout.hasUnknownItems { findings.note(.unknownItems, packet: packet) }
   }

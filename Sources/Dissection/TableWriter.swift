@@ -25,6 +25,7 @@ public final class TableWriter: RecordSink {
   private let output: RecordOutput
   private let notation: FateNotation
   private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
   /// The output took everything so far.
   public private(set) var isOpen = true
 
@@ -34,16 +35,22 @@ public final class TableWriter: RecordSink {
     var end: Int
   }
 
-  public init(fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
     self.output = output
     notation = fates
     self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
   }
 
   /// Writes all rows held back.
   public func flush() { write(rows.count) }
 
   public func pause() { flush() }
+
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
 
   /// Writes the first rows in order of time, and keeps the others.
   private func write(_ count: Int) {
@@ -72,7 +79,8 @@ public final class TableWriter: RecordSink {
     // Times of another input may be earlier.
     latest = .min
     begin(.none)
-    text.write(text: "\(Self.printable(record.source)) (\(record.format.rawValue)\(types))\n")
+    let number = record.file.map { "\($0): " } ?? ""
+    text.write(text: "\(number)\(Self.printable(record.source)) (\(record.format.rawValue)\(types))\n")
     if !record.selection.isEmpty {
       text.write(text: "selected: \(Self.printable(record.selection.joined(separator: " ")))\n")
     }
@@ -82,7 +90,8 @@ public final class TableWriter: RecordSink {
 
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    row(NotificationRecord(layout, frame, at: place, index: index, fate: fate))
+    let verdict = verdicts?.verdict(layout, frame, place)
+    row(NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict))
   }
 
   public func receive(
@@ -122,7 +131,19 @@ public final class TableWriter: RecordSink {
     text.write(" B ")
     write(preview: record.notification.payload)
     if let problem = record.problem { text.write(text: "  malformed: \(problem)") }
+    if let verdict = record.verdict { write(verdict) }
     end()
+  }
+
+  private func write(_ verdict: PayloadVerdict) {
+    text.write("  ")
+    text.write(verdict.kind.word)
+    guard !verdict.rules.isEmpty else { return }
+    text.write("  lint:")
+    for rule in verdict.rules {
+      text.write(" ")
+      text.write(text: rule.code)
+    }
   }
 
   /// With fates of a first pass the number of discarded notifications is known.
@@ -192,6 +213,7 @@ public final class TableWriter: RecordSink {
   }
 
   public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
     let ends = record.client.flatMap { client in record.server.map { "\(client) -> \($0)  " } } ?? ""
     let spoken = record.otherProtocol.map { " (\($0.name))" } ?? ""
     var details = "\(record.service.rawValue)\(spoken)  \(ends)\(record.end.rawValue)"
@@ -211,12 +233,20 @@ public final class TableWriter: RecordSink {
     line(place, "connection", details)
   }
 
+  public func receive(_ record: CaptureLossRecord) {
+    let place = RecordPlace(
+      connection: 0, time: .none, packet: PacketNumber.joining(file: record.file ?? 0, packet: 0), offset: 0, length: 0)
+    let interface = record.loss.interface.map { "  at \(Self.printable($0))" } ?? ""
+    line(place, "capture loss", "\(record.loss.dropped) packets dropped\(interface)")
+  }
+
   public func receive(_ record: SummaryRecord) {
     begin(.none)
     text.write(
       text: "\(record.packets) packets, \(record.connections) connections, \(record.notifications) notifications, "
         + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, \(record.gaps) gaps, "
-        + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted")
+        + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted"
+        + (record.droppedPackets > 0 ? ", \(record.droppedPackets) packets dropped" : ""))
     end()
   }
 
@@ -247,13 +277,24 @@ public final class TableWriter: RecordSink {
       text.write("-")
       pad(to: start + 28)
     }
-    write(place.connection, width: 5)
+    if place.connection > 0 { write(place.connection, width: 5) } else { text.write("    -") }
     text.write("  ")
-    if place.packet > 0 { write(place.packet, width: 8) } else { text.write("       -") }
+    write(packet: place)
     text.write("  ")
     let word = text.count
     text.write(record)
     pad(to: word + 14)
+  }
+
+  /// `12`, or `2:12` for packet 12 of the second of several files.
+  private func write(packet place: RecordPlace) {
+    guard let file = place.file else {
+      if place.packet > 0 { write(place.packet, width: 8) } else { text.write("       -") }
+      return
+    }
+    let packet = "\(file):\(place.packetInFile.map(String.init) ?? "-")"
+    pad(to: text.count + max(0, 8 - packet.utf8.count))
+    text.write(text: packet)
   }
 
   private func end() {

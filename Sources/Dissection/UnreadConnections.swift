@@ -26,22 +26,59 @@ struct UnreadConnections {
 
   mutating func note(_ record: ConnectionRecord) {
     total += 1
-    if let tls = record.tls, !tls.isWhole {
+    let speaksOther = record.otherProtocol != nil && record.otherProtocol != .tls
+    if let tls = record.tls, !tls.isWhole, !speaksOther {
       if tls.isDecrypted { partlyEncrypted += 1 } else { encrypted += 1 }
       if !tls.isDecrypted, tls.problem.map({ $0 == TLSStream.noSecrets }) ?? true { withoutSecret += 1 }
     }
-    if record.tls?.isDecrypted == false { return }
+    if record.tls?.isDecrypted == false, !speaksOther { return }
     let kind = Kind(port: record.server?.port ?? 0, other: record.otherProtocol)
     switch record.service {
     case .gateway where record.otherProtocol == nil, .feedback where record.otherProtocol == nil: break
     case .gateway, .feedback: Self.count(kind, in: &strangers, &uncounted)
+    case .other where record.isOnKnownPort: Self.count(kind, in: &strangers, &uncounted)
     case .unknown where record.clientBytes + record.serverBytes == 0: empty += 1
     case .unknown, .other: Self.count(kind, in: &kinds, &uncounted)
     }
   }
 
-  private static func count(_ kind: Kind, in kinds: inout [Kind: Int], _ uncounted: inout Int) {
-    if kinds[kind] != nil || kinds.count < limit { kinds[kind, default: 0] += 1 } else { uncounted += 1 }
+  private static func count(
+    _ kind: Kind, _ count: Int = 1, in kinds: inout [Kind: Int], _ uncounted: inout Int
+  ) {
+    if kinds[kind] != nil || kinds.count < limit { kinds[kind, default: 0] += count } else { uncounted += count }
+  }
+
+  // MARK: counts
+
+  var counts: InspectionReport.Unread {
+    func rows(_ kinds: [Kind: Int], isKnownPort: Bool) -> [InspectionReport.PortProtocol] {
+      kinds.sorted { ($0.key.port, $0.key.name) < ($1.key.port, $1.key.name) }.map {
+        .init(port: Int($0.key.port), protocol: $0.key.other?.rawValue, isKnownPort: isKnownPort, count: $0.value)
+      }
+    }
+    var counts = InspectionReport.Unread()
+    (counts.connections, counts.encrypted, counts.withoutSecret) = (total, encrypted, withoutSecret)
+    (counts.partlyEncrypted, counts.empty, counts.further) = (partlyEncrypted, empty, uncounted)
+    counts.protocols = rows(kinds, isKnownPort: false) + rows(strangers, isKnownPort: true)
+    return counts
+  }
+
+  mutating func add(_ others: InspectionReport.Unread) {
+    total += others.connections
+    encrypted += others.encrypted
+    withoutSecret += others.withoutSecret
+    partlyEncrypted += others.partlyEncrypted
+    empty += others.empty
+    uncounted += others.further
+    for row in others.protocols {
+      let kind = Kind(
+        port: UInt16(truncatingIfNeeded: row.port), other: row.protocol.flatMap(OtherProtocol.init(rawValue:)))
+      if row.isKnownPort {
+        Self.count(kind, row.count, in: &strangers, &uncounted)
+      } else {
+        Self.count(kind, row.count, in: &kinds, &uncounted)
+      }
+    }
   }
 
   /// Findings about unread parts of a recording.
@@ -77,7 +114,7 @@ struct UnreadConnections {
       let isOne = count == 1
       add(
         .otherProtocol, count,
-        kind.other.map { "\(which) \(are(count)) \($0.name)" }
+        kind.other.map { "\(which) \(are(count)) \($0.name)\($0.advice)" }
           ?? "\(which) \(isOne ? "uses" : "use") no protocol that is known here; --port \(kind.port)=gateway reads \(isOne ? "it" : "them") as a gateway's"
       )
     }

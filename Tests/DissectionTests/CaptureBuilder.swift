@@ -7,8 +7,9 @@ import TestSupport
 
 /// A pcap file made packet by packet: raw IPv4, one millisecond from packet to packet.
 struct CaptureBuilder {
-  /// One TCP connection between 10.0.0.5 and 10.0.0.9.
+  /// One TCP connection between 10.0.0.5, or another host, and 10.0.0.9.
   struct Line {
+    var clientHost: UInt8
     var clientPort: UInt16
     var serverPort: UInt16
     var clientNext: UInt32
@@ -31,10 +32,14 @@ struct CaptureBuilder {
   }
 
   /// A connection; its SYN, SYN-ACK and ACK are recorded when `handshake`.
-  mutating func connect(from clientPort: UInt16 = 40_001, to serverPort: UInt16 = 2195, handshake: Bool = true) -> Int {
+  mutating func connect(
+    from clientPort: UInt16 = 40_001, of clientHost: UInt8 = 5, to serverPort: UInt16 = 2195, handshake: Bool = true
+  ) -> Int {
     let start = UInt32(lines.count + 1) &* 1_000_003
     lines.append(
-      Line(clientPort: clientPort, serverPort: serverPort, clientNext: start, serverNext: start &+ 500_000))
+      Line(
+        clientHost: clientHost, clientPort: clientPort, serverPort: serverPort, clientNext: start,
+        serverNext: start &+ 500_000))
     if handshake {
       packet(lines.count - 1, false, 0x02)
       packet(lines.count - 1, true, 0x12)
@@ -94,8 +99,9 @@ struct CaptureBuilder {
       output.write(bigEndian: UInt16(40 + data.count))
       output.write(bigEndian: UInt32(0))
       output.write(bigEndian: UInt32(0x4006_0000))
-      output.write(bigEndian: UInt32(fromServer ? 0x0a00_0009 : 0x0a00_0005))
-      output.write(bigEndian: UInt32(fromServer ? 0x0a00_0005 : 0x0a00_0009))
+      let client = 0x0a00_0000 | UInt32(line.clientHost)
+      output.write(bigEndian: UInt32(fromServer ? 0x0a00_0009 : client))
+      output.write(bigEndian: UInt32(fromServer ? client : 0x0a00_0009))
       output.write(bigEndian: fromServer ? line.serverPort : line.clientPort)
       output.write(bigEndian: fromServer ? line.clientPort : line.serverPort)
       output.write(bigEndian: sequence)
@@ -123,6 +129,12 @@ struct CaptureBuilder {
       return dissection.sink.finish()
     }
   }
+}
+
+func written(_ body: (inout ByteWriter) -> Void) -> [UInt8] {
+  var writer = ByteWriter(capacity: 256)
+  body(&writer)
+  return Array(copying: writer.bytes)
 }
 
 /// A command-1 notification; `device` fills its token.

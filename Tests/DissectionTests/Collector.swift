@@ -50,8 +50,11 @@ struct Collector: RecordSink {
   var gaps: [GapRecord] = []
   var malformed: [MalformedRecord] = []
   var connections: [ConnectionRecord] = []
+  var losses: [CaptureLossRecord] = []
   var summaries: [SummaryRecord] = []
   var outcomes: [CaptureOutcome] = []
+  /// Subjects of client certificates by connection; "too late" when a notification came before.
+  var subjects: [Int: String] = [:]
   var isOpen: Bool { true }
 
   mutating func receive(_ record: CaptureRecord) { captures.append(record) }
@@ -84,8 +87,13 @@ struct Collector: RecordSink {
   mutating func receive(_ record: GapRecord) { gaps.append(record) }
   mutating func receive(_ record: MalformedRecord) { malformed.append(record) }
   mutating func receive(_ record: ConnectionRecord) { connections.append(record) }
+  mutating func receive(_ record: CaptureLossRecord) { losses.append(record) }
   mutating func receive(_ record: SummaryRecord) { summaries.append(record) }
   mutating func receive(_ outcome: CaptureOutcome) { outcomes.append(outcome) }
+  mutating func presented(subject: String, connection: Int) {
+    let isInTime = !notifications.contains { $0.connection == connection } || subjects[connection] == subject
+    subjects[connection] = isInTime ? subject : "too late"
+  }
 }
 
 /// What `apnscope decode` would write for a file, as records. A key log beside it is used.
@@ -117,7 +125,7 @@ func decodedLines(_ path: String, source: String, _ options: DissectionOptions =
   }
   let fates = try read(into: FateIndex(maximumRanges: options.maximumFateRanges))
   var written: [UInt8] = []
-  let writer = JSONLinesWriter(fates: .each(fates)) { bytes in
+  let writer = JSONLinesWriter(fates: .each(fates), judging: PayloadJudging()) { bytes in
     written.append(copying: bytes)
     return true
   }

@@ -49,7 +49,7 @@ struct InspectionTests {
     capture.finish(line, byServer: true)
     let report = try capture.inspected()
     // The last one was rejected: none came after it.
-    #expect(report.findings.isEmpty)
+    #expect(report.findings.map(\.kind) == [.tokenNotOfGateway])
     #expect(report.fates.accepted == 2)
     #expect(report.fates.rejected == 1)
   }
@@ -94,14 +94,14 @@ struct InspectionTests {
     send([.strangeExpiration], enhanced(.max, token: 32, payload: json(20)))
     send([], enhanced(1_900_000_000, token: 32, payload: json(20)))
     send([.unusualTokenLength], enhanced(0, token: 8, payload: json(20)))
-    send([.notAnObject], enhanced(0, token: 32, payload: Array("[1]".utf8)))
+    send([], enhanced(0, token: 32, payload: Array("[1]".utf8)))
     send([.knownBad], enhanced(0, token: 0, payload: json(20)))
     send([.malformed], [0xff, 0xfe])
     send([], enhanced(0, token: 32, payload: json(20)))
     let report = try capture.inspected()
     let counts: [FindingKind: Int] = [
       .payloadOver2048: 2, .payloadOver4096: 1, .strangeExpiration: 2, .unusualTokenLength: 1,
-      .notAnObject: 1, .knownBad: 1, .malformed: 1,
+      .knownBad: 1, .malformed: 1,
     ]
     for (kind, count) in counts {
       let row = try #require(finding(kind, in: report), "\(kind)")
@@ -133,6 +133,8 @@ struct InspectionTests {
     // A shutdown rejects nobody.
     #expect(finding(.tokenFailedAgain, in: report)?.count == 1)
     #expect(finding(.tokenFailedAgain, in: report)?.firstPacket == answers[1])
+    #expect(finding(.tokenNotOfGateway, in: report)?.count == 3)
+    #expect(finding(.tokenNotOfGateway, in: report)?.firstPacket == answers[0])
     #expect(report.repeatedlyRejectedTokens.map(\.tokenPrefix) == ["0909090909090909"])
     #expect(report.repeatedlyRejectedTokens.map(\.rejections) == [2])
     #expect(finding(.unresolvedResponse, in: report)?.firstPacket == unresolved)

@@ -127,7 +127,7 @@ struct RecordSelectionTests {
   ) throws -> Selected {
     let facts = try known ?? read(path, into: RecordingFacts(for: selection))
     var written: [UInt8] = []
-    let writer = JSONLinesWriter(fates: notation ?? .each(facts.fates)) { bytes in
+    let writer = JSONLinesWriter(fates: notation ?? .each(facts.fates), judging: PayloadJudging()) { bytes in
       written.append(copying: bytes)
       return true
     }

@@ -48,8 +48,13 @@ struct TraceReportTests {
     }
     return connections + inspection.errors.map { "\($0)" }
       + [
-        "\(inspection.summary)", "\(inspection.findings)", "\(inspection.fates)", "\(report.connections)",
+        // No record has the order of packets in the file.
+        "\(inspection.summary)", "\(inspection.findings.filter { $0.kind != .outOfOrder })",
+        "\(inspection.fates)", "\(report.connections)",
         "\(report.sent) \(report.errorResponses) \(report.feedbackTuples)", "\(report.tokens) \(report.feedback)",
+        // Records have payloads without the white space, so examples and their places differ.
+        "\(inspection.payloads?.kinds.map { "\($0)" } ?? [])",
+        "\(inspection.payloads?.findings.map { "\($0.code) \($0.count) \($0.firstPacket ?? 0)" } ?? [])",
         "\(report.perSegment) \(report.bytesPerSegment) \(report.payloads)",
         "\(report.priorities.sorted { $0.key < $1.key }) \(report.withoutPriority) \(report.expirations)",
         "\(report.started ?? "") \(report.lengthS) \(report.frameBytes) \(report.errorTimesS)",

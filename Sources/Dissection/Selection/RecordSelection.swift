@@ -6,7 +6,9 @@ import PacketCapture
 public enum RecordType: String, CaseIterable, Sendable {
   case capture, notification
   case errorResponse = "error_response"
-  case fate, feedback, gap, malformed, connection, summary
+  case fate, feedback, gap, malformed, connection
+  case captureLoss = "capture_loss"
+  case summary
 }
 
 /// Criteria that select records. A record must match every criterion that has values, and one of its values.

@@ -1,5 +1,6 @@
 import Bytes
 import PacketCapture
+import Payload
 
 /// A selection of fields of records.
 public struct FieldSelection: Sendable, Equatable {
@@ -24,6 +25,9 @@ public struct FieldSelection: Sendable, Equatable {
           && (names.contains("payload") || names.contains("payload_base64"))
     }
   }
+
+  /// Whether a field is selected that comes from judging payloads.
+  public var needsVerdicts: Bool { names.contains("kind") || names.contains("lint") }
 
   /// The columns of a file with records of one type; `nil`: of all types.
   func columns(of type: RecordType?) -> [StaticString] {
@@ -87,6 +91,7 @@ struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyabl
   mutating func field(_ name: StaticString, time: Timestamp) { if wants(name) { base.field(name, time: time) } }
   mutating func field(_ name: StaticString, payload: RawSpan) { if wants(name) { base.field(name, payload: payload) } }
   mutating func field(_ name: StaticString, _ texts: [String]) { if wants(name) { base.field(name, texts) } }
+  mutating func field(_ name: StaticString, rules: PayloadRuleSet) { if wants(name) { base.field(name, rules: rules) } }
   mutating func field(_ name: StaticString, numbers: [UInt8]) { if wants(name) { base.field(name, numbers: numbers) } }
   mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
     if wants(name) { base.field(name, items: items) }

@@ -8,21 +8,32 @@ public final class JSONSomeFieldsWriter: RecordSink {
   private var fields: SelectedFieldWriter<JSONFieldWriter>
   private let output: RecordOutput
   private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
   /// The output has accepted everything so far.
   public private(set) var isOpen = true
 
-  public init(_ selection: FieldSelection, fates: FateNotation = .omitted, output: @escaping RecordOutput) {
+  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  public init(
+    _ selection: FieldSelection, fates: FateNotation = .omitted, judging: PayloadJudging? = nil,
+    output: @escaping RecordOutput
+  ) {
     fields = SelectedFieldWriter(JSONFieldWriter(capacity: Self.flushThreshold + 1 << 16), selection)
     self.output = output
     self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
   }
 
   public func pause() { flush() }
 
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+
   public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate)
+    let verdict = verdicts?.verdict(layout, frame, place)
+    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict)
     let start = fields.base.output.count
     record.write(to: &fields)
     keep(from: start)
@@ -44,8 +55,12 @@ public final class JSONSomeFieldsWriter: RecordSink {
     keep(from: start)
   }
   public func receive(_ record: GapRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: CaptureLossRecord) { write { record.write(to: &$0) } }
   public func receive(_ record: MalformedRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: ConnectionRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
+    write { record.write(to: &$0) }
+  }
   public func receive(_ record: SummaryRecord) { write { record.write(to: &$0) } }
 
   private func write(_ body: (inout SelectedFieldWriter<JSONFieldWriter>) -> Void) {
@@ -73,27 +88,36 @@ public final class SomeColumnsWriter: RecordSink {
   private var fields: SelectedFieldWriter<CSVFieldWriter>
   private let output: RecordOutput
   private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
   /// The output has accepted everything so far.
   public private(set) var isOpen = true
 
-  /// - Parameter type: the only type of the records; `nil`: all types.
+  /// - Parameters:
+  ///   - type: the only type of the records; `nil`: all types.
+  ///   - judging: how payloads are judged; `nil`: not at all.
   public init(
     _ selection: FieldSelection, of type: RecordType? = nil, isTabbed: Bool = false, fates: FateNotation = .omitted,
-    output: @escaping RecordOutput
+    judging: PayloadJudging? = nil, output: @escaping RecordOutput
   ) {
     fields = SelectedFieldWriter(
       CSVFieldWriter(
         columns: selection.columns(of: type), capacity: Self.flushThreshold + 1 << 16, isTabbed: isTabbed), selection)
     self.output = output
     self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
   }
 
   public func pause() { flush() }
 
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+
   public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate)
+    let verdict = verdicts?.verdict(layout, frame, place)
+    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict)
     let start = fields.base.output.count
     record.write(to: &fields)
     keep(from: start)
@@ -115,8 +139,12 @@ public final class SomeColumnsWriter: RecordSink {
     keep(from: start)
   }
   public func receive(_ record: GapRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: CaptureLossRecord) { write { record.write(to: &$0) } }
   public func receive(_ record: MalformedRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: ConnectionRecord) { write { record.write(to: &$0) } }
+  public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
+    write { record.write(to: &$0) }
+  }
   public func receive(_ record: SummaryRecord) { write { record.write(to: &$0) } }
 
   private func write(_ body: (inout SelectedFieldWriter<CSVFieldWriter>) -> Void) {

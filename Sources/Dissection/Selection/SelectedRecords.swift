@@ -21,9 +21,13 @@ public struct SelectedRecords: RecordSink {
 
   private var times = Times.open
   private var connections = Tallies(blank: ConnectionState(opened: .none))
-  private var summary = SummaryRecord()
+  /// The totals of the selected records.
+  public private(set) var summary = SummaryRecord()
   private var selected = 0
   private var inSegment = 0
+  /// The latest selected notifications, of one connection and in a row, which its state does not count yet: most
+  /// notifications follow the one before, and need no look at their connection's state.
+  private var run = Run()
   private var ranges = 0
   /// A limit was reached, so that records may be missing and fates are not counted.
   public private(set) var isCut = false
@@ -51,6 +55,12 @@ public struct SelectedRecords: RecordSink {
     var fates = ProviderSession.Fates()
     /// Fates that were final before a record was selected.
     var early: [FateRecord] = []
+  }
+
+  private struct Run {
+    var connection = -1
+    var first = 0
+    var next = 0
   }
 
   /// - Parameters:
@@ -122,7 +132,8 @@ public struct SelectedRecords: RecordSink {
     if isFull { return false }
     if !selection.tokens.isEmpty {
       guard fits(frame.extracting(layout.token.range)) else { return false }
-      if let slot = connections.index(of: place.connection), !connections[slot].matching.extend(to: index),
+      if let slot = connections.index(of: place.connection),
+        !connections[slot].matching.extend(with: index..<index + 1),
         reserveRange()
       {
         connections[slot].matching.append(index..<index + 1)
@@ -215,6 +226,12 @@ public struct SelectedRecords: RecordSink {
     connections.add(ConnectionState(opened: time), number: connection)
   }
 
+  public mutating func presented(subject: String, connection: Int) {
+    sink.presented(subject: subject, connection: connection)
+  }
+
+  public mutating func ended(connection: Int) { sink.ended(connection: connection) }
+
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     guard selects(layout, frame, place, index) else { return }
     note(index, place.connection)
@@ -232,12 +249,32 @@ public struct SelectedRecords: RecordSink {
 
   @inline(__always)
   private mutating func note(_ index: Int, _ connection: Int) {
-    summary.notifications += 1
+    selected += 1
     inSegment += 1
-    guard let slot = show(connection), countsSelected else { return }
-    connections[slot].notifications += 1
-    if !connections[slot].uncounted.extend(to: index), reserveRange() {
-      connections[slot].uncounted.append(index..<index + 1)
+    if run.connection == connection, run.next == index {
+      run.next += 1
+    } else {
+      begin(index, connection)
+    }
+  }
+
+  @inline(never)
+  private mutating func begin(_ index: Int, _ connection: Int) {
+    endRun()
+    run = Run(connection: connection, first: index, next: index + 1)
+    if let slot = connections.index(of: connection), !connections[slot].isShown { open(slot, connection) }
+  }
+
+  /// Adds the latest notifications to the counts.
+  private mutating func endRun() {
+    let (connection, indexes) = (run.connection, run.first..<run.next)
+    run = Run()
+    guard !indexes.isEmpty else { return }
+    summary.notifications += indexes.count
+    guard countsSelected, let slot = connections.index(of: connection) else { return }
+    connections[slot].notifications += indexes.count
+    if !connections[slot].uncounted.extend(with: indexes), reserveRange() {
+      connections[slot].uncounted.append(indexes)
     }
   }
 
@@ -285,6 +322,7 @@ public struct SelectedRecords: RecordSink {
   }
 
   public mutating func receive(_ record: FateRecord) {
+    endRun()
     guard let slot = connections.index(of: record.connection) else { return }
     count(record, slot)
     if connections[slot].isShown {
@@ -313,6 +351,7 @@ public struct SelectedRecords: RecordSink {
   }
 
   public mutating func receive(_ record: ConnectionRecord) {
+    endRun()
     let isWanted = (selection.isEmpty || selection.types.contains(.connection)) && selectsItself(record)
     if isWanted, let slot = connections.index(of: record.connection) {
       selected += 1
@@ -339,19 +378,25 @@ public struct SelectedRecords: RecordSink {
     selection.tokens.isEmpty && selects(.connection, record.connection, record.opened)
   }
 
+  public mutating func receive(_ record: CaptureLossRecord) {
+    if isOfType(.captureLoss) { sink.receive(record) }
+  }
+
   public mutating func receive(_ record: SummaryRecord) {
+    endRun()
     summary.packets = record.packets
+    summary.droppedPackets = record.droppedPackets
     sink.receive(summary)
   }
 }
 
 extension [Range<Int>] {
-  /// Extends the last range when the number follows it.
+  /// Extends the last range when the other follows it.
   @inline(__always)
-  fileprivate mutating func extend(to number: Int) -> Bool {
+  fileprivate mutating func extend(with range: Range<Int>) -> Bool {
     let last = count - 1
-    guard last >= 0, self[last].upperBound == number else { return false }
-    self[last] = self[last].lowerBound..<number + 1
+    guard last >= 0, self[last].upperBound == range.lowerBound else { return false }
+    self[last] = self[last].lowerBound..<range.upperBound
     return true
   }
 }

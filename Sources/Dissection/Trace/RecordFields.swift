@@ -69,7 +69,9 @@ struct RecordFields {
   func place() throws(RecordError) -> RecordPlace {
     RecordPlace(
       connection: try required("connection"), time: try time("time"),
-      packet: try number("packet", most: RecordReader.mostBytes) ?? 0,
+      packet: PacketNumber.joining(
+        file: try number("file", most: RecordReader.mostFiles) ?? 0,
+        packet: try number("packet", most: RecordReader.mostBytes) ?? 0),
       offset: try number("offset", most: RecordReader.mostBytes) ?? 0,
       length: try number("length", most: RecordReader.mostBytes) ?? 0)
   }

@@ -11,6 +11,7 @@ import TLSFoundation
 /// it arrived; and the first packet of a connection is in its last record. So `scan(_:)` takes every line first, and
 /// `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
 public struct RecordReader: ~Copyable {
+  /// Limits on what is kept of earlier lines.
   public struct Limits: Sendable {
     /// Error responses, and connections' times, that the first pass remembers; further ones take effect where their
     /// lines stand.
@@ -24,9 +25,11 @@ public struct RecordReader: ~Copyable {
 
   /// Larger numbers of bytes or packets are refused, so that no sum of them overflows.
   static let mostBytes = 1 << 36
+  static let mostFiles = 1 << 22
 
   private let limits: Limits
-  /// By file: `capture` records divide the lines into files, whose packets are numbered separately.
+  /// By run of the command: `capture` records divide the lines into files, whose packets are numbered separately. Files of
+  /// one run that have a number count as one here, since a connection may continue from one to the next.
   private var files = [File()]
   private var file = 0
   private var remembered = 0
@@ -60,6 +63,8 @@ public struct RecordReader: ~Copyable {
     var next = 0
     var linesSeen = 0
     var opened: [Int: Timestamp] = [:]
+    /// Subjects of client certificates, which name topics.
+    var subjects: [Int: String] = [:]
   }
 
   private struct Counts {
@@ -84,8 +89,10 @@ public struct RecordReader: ~Copyable {
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
     case "capture":
+      let fields = try? Self.fields(line)
+      if let fields, !fields.list("selection").isEmpty { isSelection = true }
+      if let fields, Self.continues(fields) { return }
       files.append(File())
-      if let fields = try? Self.fields(line), !fields.list("selection").isEmpty { isSelection = true }
     case "error_response":
       guard remembered < limits.remembered, let fields = try? Self.fields(line),
         let record = try? Self.errorResponse(fields)
@@ -98,6 +105,7 @@ public struct RecordReader: ~Copyable {
       else { return }
       remembered += 1
       files[files.count - 1].opened[number] = time
+      files[files.count - 1].subjects[number] = fields.text("tls.client_subject")
     default: return
     }
   }
@@ -151,9 +159,11 @@ public struct RecordReader: ~Copyable {
       summary.malformed += 1
       census.found.malformed += 1
     case "connection": try connection(fields, &sink)
+    case "capture_loss": try loss(fields, &sink)
     case "summary":
       let told = try Self.summary(fields)
       summary.packets += told.packets
+      summary.droppedPackets += told.droppedPackets
       census.add(told)
     default:
       unknownRecords += 1
@@ -191,7 +201,21 @@ public struct RecordReader: ~Copyable {
     summary.feedbackTuples = try fields.number("feedback_tuples", most: mostBytes) ?? 0
     summary.gaps = try fields.number("gaps", most: mostBytes) ?? 0
     summary.malformed = try fields.number("malformed", most: mostBytes) ?? 0
+    summary.droppedPackets = try fields.number("dropped_packets", most: mostBytes) ?? 0
     return summary
+  }
+
+  private func loss(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    let (dropped, most) = (try fields.required("dropped", most: Self.mostBytes), Self.mostBytes)
+    let interface = try fields.number("interface_dropped", most: most)
+    let system = try fields.number("os_dropped", most: most)
+    sink.receive(
+      CaptureLossRecord(
+        file: try fields.number("file", most: Self.mostFiles),
+        loss: CaptureLoss(
+          interface: fields.text("interface"), interfaceDropped: interface,
+          systemDropped: system ?? (interface == nil ? dropped : nil),
+          received: try fields.number("received", most: most))))
   }
 
   /// The record's place, with the connection's number among all files.
@@ -227,6 +251,9 @@ public struct RecordReader: ~Copyable {
     highest = max(highest, own)
     summary.connections += 1
     sink.opened(connection: own, at: opened)
+    if files.indices.contains(file), let subject = files[file].subjects[number] {
+      sink.presented(subject: subject, connection: own)
+    }
     return own
   }
 
@@ -247,7 +274,10 @@ public struct RecordReader: ~Copyable {
     var fate: ProviderSession.Fate?
     while let member = members.next() {
       if members.isName("packet", of: member) {
-        place.packet = try members.number(member, "packet")
+        place.packet |= try members.number(member, "packet")
+      } else if members.isName("file", of: member) {
+        place.packet |= PacketNumber.joining(
+          file: try members.number(member, "file", most: Self.mostFiles), packet: 0)
       } else if members.isName("offset", of: member) {
         place.offset = try members.number(member, "offset")
       } else if members.isName("length", of: member) {
@@ -276,7 +306,7 @@ public struct RecordReader: ~Copyable {
     }
     if let time = notification.time { place.time = Timestamp(nanoseconds: time) }
     if place.length == 0 { place.length = output.count }
-    if place.packet > 0 { takeEffect(before: place.packet, &sink) }
+    if PacketNumber.packet(place.packet) > 0 { takeEffect(before: place.packet, &sink) }
     place.connection = try begin(notification.connection, place.time, &sink)
     if segment.connection != place.connection || segment.packet != place.packet { endSegment(&sink) }
     segment = (place.connection, place.packet, segment.count + 1, place.time)
@@ -292,6 +322,12 @@ public struct RecordReader: ~Copyable {
     } else {
       sink.receive(layout, output.bytes, at: place, index: index)
     }
+  }
+
+  /// Whether a `capture` record is that of a further file of the same run.
+  private static func continues(_ fields: RecordFields) -> Bool {
+    guard let number = try? fields.number("file", most: mostFiles) else { return false }
+    return number > 1
   }
 
   /// Adds the fates of a record to those of its connection.
@@ -341,11 +377,14 @@ public struct RecordReader: ~Copyable {
       throw RecordError("unsupported schema \(schema) of records; this apnscope reads schema \(CaptureRecord.schema)")
     }
     endSegment(&sink)
-    file += 1
-    mayRestart = true
+    if !Self.continues(fields) {
+      file += 1
+      mayRestart = true
+    }
     sink.receive(
       CaptureRecord(
-        source: fields.text("source") ?? "", format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
+        file: try fields.number("file", most: Self.mostFiles), source: fields.text("source") ?? "",
+        format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
         linkTypes: fields.list("link_types").prefix(100).compactMap { name in
           (0...UInt16(300)).lazy.map(LinkType.init).first { $0.description == name }
         }, selection: fields.list("selection")))
@@ -390,8 +429,8 @@ public struct RecordReader: ~Copyable {
     guard files.indices.contains(file), files[file].next < files[file].responses.count else { return }
     if files[file].order.isEmpty {
       files[file].order = files[file].responses.indices.sorted {
-        let (a, b) = (files[file].responses[$0].record.place.packet, files[file].responses[$1].record.place.packet)
-        return (a, $0) < (b, $1)
+        let (a, b) = (files[file].responses[$0].record.place, files[file].responses[$1].record.place)
+        return (a.packet, $0) < (b.packet, $1)
       }
     }
     while files[file].next < files[file].order.count {
@@ -399,7 +438,9 @@ public struct RecordReader: ~Copyable {
       var record = files[file].responses[place].record
       guard record.place.packet < packet else { return }
       files[file].next += 1
-      guard record.place.packet > 0, record.notification != nil, !files[file].responses[place].isDone else { continue }
+      guard record.place.packetInFile != nil, record.notification != nil, !files[file].responses[place].isDone else {
+        continue
+      }
       files[file].responses[place].isDone = true
       record.place.connection += base
       endSegment(&sink)
@@ -444,8 +485,8 @@ public struct RecordReader: ~Copyable {
       tls = summary
     }
     var record = ConnectionRecord(
-      connection: try fields.required("connection"),
-      service: fields.text("service").flatMap(Service.init) ?? .unknown,
+      connection: try fields.required("connection"), file: try fields.number("file", most: Self.mostFiles),
+      flow: fields.text("flow"), service: fields.text("service").flatMap(Service.init) ?? .unknown,
       otherProtocol: fields.text("protocol").flatMap(OtherProtocol.init),
       client: fields.text("client").flatMap { Endpoint($0) }, server: fields.text("server").flatMap { Endpoint($0) },
       opened: opened, closed: try fields.time("closed"),
@@ -459,6 +500,9 @@ public struct RecordReader: ~Copyable {
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
       // Records of 0.1 name them as they are typed.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
+    record.isOnKnownPort = [record.client, record.server].contains { end in
+      end.map { DissectionOptions.knownPorts[$0.port] != nil } ?? false
+    }
     record.connection = try begin(record.connection, opened, &sink)
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)

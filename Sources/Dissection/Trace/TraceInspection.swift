@@ -7,6 +7,7 @@ import PacketCapture
 ///
 /// Memory does not grow with the trace: series join their bins, tokens become a sample, and lists end at the limits.
 public struct TraceInspection: RecordSink {
+  /// Limits on what is kept; the rest is only counted.
   public struct Limits: Sendable {
     public var inspection = Inspection.Limits()
     /// Connections whose notifications over time are kept apart.
@@ -169,7 +170,7 @@ public struct TraceInspection: RecordSink {
     guard run.notifications > 0, let index = open.index(of: run.connection) else { return }
     defer { (run.notifications, run.bytes) = (0, 0) }
     open[index].frameBytes &+= run.bytes
-    if run.packet > 0 {
+    if PacketNumber.packet(run.packet) > 0 {
       perSegment.add(run.notifications)
       bytesPerSegment.add(run.bytes)
     }
@@ -194,6 +195,10 @@ public struct TraceInspection: RecordSink {
       listed[prefix] = true
       report.feedback.sentToLaterTokens += 1
     }
+  }
+
+  public mutating func presented(subject: String, connection: Int) {
+    inspection.presented(subject: subject, connection: connection)
   }
 
   public mutating func segment(notifications: Int, at time: Timestamp) {

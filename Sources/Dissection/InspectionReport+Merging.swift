@@ -1,0 +1,280 @@
+import Measurement
+import PacketCapture
+
+/// Why inspections cannot be merged.
+public struct InspectionMergeError: Error, CustomStringConvertible {
+  public let description: String
+}
+
+extension InspectionReport {
+  /// A report with its name in messages.
+  public struct Part: Sendable {
+    public var name: String
+    public var report: InspectionReport
+
+    public init(_ name: String, _ report: InspectionReport) { (self.name, self.report) = (name, report) }
+  }
+
+  /// Joins the reports of several recordings, or of the parts that shards made of one.
+  ///
+  /// Counts and distributions are those of the whole. Findings about resends are within each report; shards keep each
+  /// pair of hosts together for this.
+  ///
+  /// - Returns: the report, and the parts that are missing.
+  public static func merging(
+    _ parts: [Part]
+  ) throws(InspectionMergeError) -> (report: InspectionReport, missing: [String]) {
+    var merging = InspectionMerging()
+    for part in parts { try merging.add(part) }
+    return (merging.finish(), merging.missing)
+  }
+}
+
+/// The merging of reports.
+private struct InspectionMerging {
+  /// A recording: its files, and which parts of it were added.
+  private struct Recording {
+    var files: [InspectionReport.File]
+    /// The number of its first file among all, from 1.
+    var firstFile: Int
+    var shardCount: Int?
+    var shards: [Int: String]
+    var dropped = 0
+    var latePackets = 0
+    var longestDelay: Int64 = 0
+  }
+
+  /// A connection of a part.
+  private struct Key: Hashable {
+    var part: Int
+    var connection: Int
+  }
+
+  private var whole = InspectionReport()
+  private var recordings: [Recording] = []
+  private var parts = 0
+  /// Of each part, the recording that it belongs to.
+  private var connections: [(key: Key, row: InspectionReport.ConnectionRow, recording: Int)] = []
+  private var errors: [(key: Key, row: InspectionReport.ErrorRow, recording: Int)] = []
+  private var findings: [(row: InspectionReport.FindingRow, recording: Int)] = []
+  private var payloads = PayloadMerging()
+  private var payloadLengths = Counts(highest: 65_535)
+  private var perSegment = Counts(highest: 4_096)
+  private var sent = PerSecond()
+  private var opens = PerSecond()
+  private var lifetimes = Samples()
+  private var tokens: [String: Int] = [:]
+  private var unread = UnreadConnections()
+
+  // MARK: adding
+
+  mutating func add(_ part: InspectionReport.Part) throws(InspectionMergeError) {
+    let report = part.report
+    guard let counts = report.counts else {
+      throw InspectionMergeError(
+        description: "\(part.name): has no counts, which 'apnscope inspect --format json' writes since 0.2")
+    }
+    if parts > 0, report.selection != whole.selection {
+      throw InspectionMergeError(description: "\(part.name): selects other records than the inspections before it")
+    }
+    whole.selection = report.selection
+    let recording = try recording(of: part, counts)
+    parts += 1
+    for row in report.connections { connections.append((Key(part: parts, connection: row.connection), row, recording)) }
+    for row in report.errors { errors.append((Key(part: parts, connection: row.connection), row, recording)) }
+    for row in report.findings { findings.append((row, recording)) }
+    payloads.add(report.payloads, part: parts, recording: recording)
+    payloadLengths.add(counts.payloadLengths)
+    perSegment.add(counts.notificationsPerSegment)
+    sent.add(counts.sentPerSecond)
+    opens.add(counts.opensPerSecond)
+    for value in counts.lifetimesS { lifetimes.add(value) }
+    for row in counts.rejectedTokens { tokens[row.tokenPrefix, default: 0] += row.rejections }
+    unread.add(counts.unread)
+    whole.summary.readFeedbackConnections += counts.readFeedbackConnections
+    addSums(report)
+  }
+
+  private mutating func addSums(_ report: InspectionReport) {
+    whole.connectionsNotListed += report.connectionsNotListed
+    whole.missingBytes += report.missingBytes
+    whole.tls.connections += report.tls.connections
+    whole.tls.decrypted += report.tls.decrypted
+    whole.tls.resumed += report.tls.resumed
+    whole.tls.tlsBytes += report.tls.tlsBytes
+    whole.tls.payloadBytes += report.tls.payloadBytes
+    whole.gapsByReason.merge(report.gapsByReason, +)
+    whole.malformed += report.malformed
+    for (command, count) in report.notificationsByCommand.prefix(3).enumerated() {
+      whole.notificationsByCommand[command] += count
+    }
+    whole.fates.accepted += report.fates.accepted
+    whole.fates.rejected += report.fates.rejected
+    whole.fates.discarded += report.fates.discarded
+    whole.fates.unknown += report.fates.unknown
+    whole.errorCount += report.errorCount
+    whole.errorsByStatus.merge(report.errorsByStatus, uniquingKeysWith: +)
+    whole.feedbackConnections += report.feedbackConnections
+    whole.feedbackTuples += report.feedbackTuples
+    whole.ends.merge(report.ends, +)
+    whole.summary.packets += report.summary.packets
+    whole.summary.connections += report.summary.connections
+    whole.summary.notifications += report.summary.notifications
+    whole.summary.errorResponses += report.summary.errorResponses
+    whole.summary.feedbackTuples += report.summary.feedbackTuples
+    whole.summary.gaps += report.summary.gaps
+    whole.summary.malformed += report.summary.malformed
+    whole.summary.undecryptedConnections += report.summary.undecryptedConnections
+  }
+
+  /// The recording of a part; shards of the same files belong to one.
+  private mutating func recording(
+    of part: InspectionReport.Part, _ counts: InspectionReport.Counts
+  ) throws(InspectionMergeError) -> Int {
+    var shard: Shard?
+    if let text = counts.shard {
+      let numbers = text.split(separator: "/").compactMap { Int($0) }
+      shard = numbers.count == 2 ? Shard(number: numbers[0], of: numbers[1]) : nil
+      guard shard != nil else {
+        throw InspectionMergeError(description: "\(part.name): is of part '\(text)', which cannot be")
+      }
+    }
+    let dropped = part.report.summary.droppedPackets ?? 0
+    if let shard,
+      let index = recordings.firstIndex(where: { $0.shardCount == shard.count && $0.files == part.report.files })
+    {
+      if let other = recordings[index].shards[shard.number] {
+        throw InspectionMergeError(
+          description: "\(part.name): is the same part as \(other) (\(shard.number)/\(shard.count))")
+      }
+      recordings[index].shards[shard.number] = part.name
+      recordings[index].dropped = max(recordings[index].dropped, dropped)
+      recordings[index].latePackets = max(recordings[index].latePackets, counts.latePackets)
+      recordings[index].longestDelay = max(recordings[index].longestDelay, counts.longestDelayNs)
+      return index
+    }
+    let before = recordings.last.map { $0.firstFile + $0.files.count } ?? 1
+    recordings.append(
+      Recording(
+        files: part.report.files, firstFile: before, shardCount: shard?.count,
+        shards: shard.map { [$0.number: part.name] } ?? [:], dropped: dropped, latePackets: counts.latePackets,
+        longestDelay: counts.longestDelayNs))
+    return recordings.count - 1
+  }
+
+  /// Parts of recordings that were not added.
+  var missing: [String] {
+    recordings.flatMap { recording -> [String] in
+      guard let count = recording.shardCount, recording.shards.count < count else { return [] }
+      let name = recording.files.first?.source ?? "a recording"
+      let absent = (1...count).filter { recording.shards[$0] == nil }
+      let listed = absent.prefix(8).map { "\($0)/\(count)" }.joined(separator: ", ")
+      return ["\(name): the parts \(listed)\(absent.count > 8 ? " and \(absent.count - 8) more" : "") are missing"]
+    }
+  }
+
+  // MARK: the report
+
+  mutating func finish() -> InspectionReport {
+    finishFiles()
+    finishRows()
+    var counts = InspectionReport.Counts()
+    counts.payloadLengths = payloadLengths.values
+    counts.notificationsPerSegment = perSegment.values
+    counts.sentPerSecond = sent.values()
+    counts.opensPerSecond = opens.values()
+    counts.lifetimesS = lifetimes.sorted
+    counts.rejectedTokens = tokens.map { InspectionReport.TokenRow(tokenPrefix: $0.key, rejections: $0.value) }
+      .sorted { $0.tokenPrefix < $1.tokenPrefix }
+    counts.unread = unread.counts
+    counts.readFeedbackConnections = whole.summary.readFeedbackConnections
+    counts.latePackets = recordings.reduce(0) { $0 + $1.latePackets }
+    counts.longestDelayNs = recordings.reduce(0) { max($0, $1.longestDelay) }
+    whole.counts = counts
+    whole.payloadLengths = payloadLengths.distribution
+    whole.notificationsPerSegment = perSegment.distribution
+    whole.notificationsPerSecond = sent.distribution()
+    whole.opensPerMinute = opens.perMinute()
+    whole.lifetimesS = lifetimes.distribution
+    whole.repeatedlyRejectedTokens = counts.rejectedTokens.filter { $0.rejections > 1 }
+      .sorted { ($0.rejections, $1.tokenPrefix) > ($1.rejections, $0.tokenPrefix) }.prefix(20).map { $0 }
+    finishFindings(counts)
+    return whole
+  }
+
+  private mutating func finishFiles() {
+    let isNumbered = recordings.reduce(0) { $0 + $1.files.count } > 1
+    for recording in recordings {
+      for (index, file) in recording.files.enumerated() {
+        var file = file
+        file.file = isNumbered ? recording.firstFile + index : nil
+        whole.files.append(file)
+      }
+    }
+    let dropped = recordings.reduce(0) { $0 + $1.dropped }
+    whole.summary.droppedPackets = dropped > 0 ? dropped : nil
+  }
+
+  /// The number among all files of a part's file; `nil` when there is one.
+  private func file(_ number: Int?, of recording: Int) -> Int? {
+    whole.files.count > 1 ? recordings[recording].firstFile + (number ?? 1) - 1 : nil
+  }
+
+  /// Connections are numbered anew, by the times of their first packets.
+  private mutating func finishRows() {
+    func order(_ row: InspectionReport.ConnectionRow) -> (String, String, String) {
+      (row.opened ?? "", row.client ?? "", row.server ?? "")
+    }
+    connections.sort { order($0.row) < order($1.row) }
+    errors.sort { ($0.row.time ?? "", $0.row.packet ?? 0) < ($1.row.time ?? "", $1.row.packet ?? 0) }
+    var numbers: [Key: Int] = [:]
+    for connection in connections { numbers[connection.key] = numbers.count + 1 }
+    // Those of connections that are not listed come after.
+    for error in errors where numbers[error.key] == nil { numbers[error.key] = numbers.count + 1 }
+    for (key, row, recording) in connections {
+      var row = row
+      row.connection = numbers[key] ?? row.connection
+      row.file = file(row.file, of: recording)
+      whole.connections.append(row)
+    }
+    for (key, row, recording) in errors {
+      var row = row
+      row.connection = numbers[key] ?? row.connection
+      row.file = file(row.file, of: recording)
+      whole.errors.append(row)
+    }
+    whole.payloads = payloads.report { row, part, recording in
+      row.firstFile = file(row.firstFile, of: recording)
+      if let connection = row.example?.connection {
+        row.example?.connection = numbers[Key(part: part, connection: connection)] ?? connection
+      }
+    }
+  }
+
+  private mutating func finishFindings(_ counts: InspectionReport.Counts) {
+    var merged = Findings()
+    for (row, recording) in findings {
+      switch row.kind {
+      // These are found in the whole.
+      case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol,
+        .emptyConnection, .unbatched, .reconnectStorm:
+        continue
+      case .tokenFailedAgain:
+        merged.note(row.kind, count: 0, packet: number(row, recording))
+      default: merged.note(row.kind, count: row.count, packet: number(row, recording))
+      }
+    }
+    let again = counts.rejectedTokens.reduce(0) { $0 + $1.rejections - 1 }
+    if again > 0 { merged.note(.tokenFailedAgain, count: again, packet: 0) }
+    merged.noteSending(
+      notifications: whole.summary.notifications, segments: perSegment.total, opensPerMinute: whole.opensPerMinute,
+      isSelection: whole.selection != nil)
+    whole.findings = whole.findings(
+      unread, merged, latePackets: counts.latePackets, longestDelay: counts.longestDelayNs)
+  }
+
+  private func number(_ row: InspectionReport.FindingRow, _ recording: Int) -> Int {
+    guard let packet = row.firstPacket else { return 0 }
+    return file(row.firstFile, of: recording).map { PacketNumber.joining(file: $0, packet: packet) } ?? packet
+  }
+}

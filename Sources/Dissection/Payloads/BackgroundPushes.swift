@@ -1,0 +1,32 @@
+import Bytes
+import PacketCapture
+import Payload
+
+/// When each token got its latest pushes that wake the app and show nothing, to find those that a device holds back:
+/// more than three within an hour, for a Newsstand app two within a day.
+struct BackgroundPushes {
+  /// Of a token, the latest three, in order.
+  private var latest: [UInt64: [Int64]] = [:]
+  private let limit: Int
+
+  /// - Parameter limit: tokens that are followed; further ones are not.
+  init(limit: Int) { self.limit = limit }
+
+  /// Notes a push; `true` when it is one too many.
+  mutating func note(_ token: RawSpan, at time: Timestamp, kind: PayloadKind) -> Bool {
+    guard time.isKnown else { return false }
+    let key = ContentDigest.seed(from: token)
+    var times = latest[key] ?? []
+    if times.isEmpty, latest.count >= limit { return false }
+    let place = times.firstIndex { $0 > time.nanoseconds } ?? times.count
+    times.insert(time.nanoseconds, at: place)
+    let (further, seconds): (Int, Int64) = kind == .newsstand ? (1, 86_400) : (3, 3_600)
+    let isTooOften = (0..<max(0, times.count - further)).contains { first in
+      // The new one is among them.
+      (first...first + further).contains(place) && times[first + further] - times[first] < seconds * 1_000_000_000
+    }
+    if times.count > 3 { times.removeFirst() }
+    latest[key] = times
+    return isTooOften
+  }
+}

@@ -1,0 +1,61 @@
+import Measurement
+import Payload
+
+/// Joins what several inspections say of payloads.
+struct PayloadMerging {
+  /// A row as its report has it, with the numbers of its part and recording.
+  private struct Row {
+    var row: InspectionReport.PayloadFindingRow
+    var part: Int
+    var recording: Int
+
+    /// Recordings follow each other; shards of one share its packets' numbers.
+    var place: (Int, Int, Int) { (recording, row.firstFile ?? 0, row.firstPacket ?? .max) }
+  }
+
+  /// An inspection had them judged.
+  private var isJudged = false
+  private var kinds: [String: Int] = [:]
+  private var rows: [String: Row] = [:]
+
+  mutating func add(_ payloads: InspectionReport.Payloads?, part: Int, recording: Int) {
+    guard let payloads else { return }
+    isJudged = true
+    for row in payloads.kinds { kinds[row.kind, default: 0] += row.count }
+    for row in payloads.findings {
+      var joined = Row(row: row, part: part, recording: recording)
+      if let other = rows[row.code] {
+        let count = row.count + other.row.count
+        if other.place <= joined.place { joined = other }
+        joined.row.count = count
+      }
+      rows[row.code] = joined
+    }
+  }
+
+  /// The joined rows, in the order of an inspection's; `nil` when none were judged.
+  ///
+  /// - Parameter locate: turns a row's numbers of a file and a connection, which are those of its part and recording,
+  ///   into those of the whole.
+  func report(
+    _ locate: (inout InspectionReport.PayloadFindingRow, _ part: Int, _ recording: Int) -> Void
+  ) -> InspectionReport.Payloads? {
+    guard isJudged else { return nil }
+    var report = InspectionReport.Payloads()
+    report.kinds = kinds.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+      .map { InspectionReport.PayloadKindRow(kind: $0.key, count: $0.value) }
+    let ordered = rows.values.sorted { order($0.row) < order($1.row) }
+    report.findings = ordered.map {
+      var row = $0.row
+      locate(&row, $0.part, $0.recording)
+      return row
+    }
+    return report
+  }
+
+  /// Errors first; codes that this version does not know, last.
+  private func order(_ row: InspectionReport.PayloadFindingRow) -> (Int, String) {
+    let severities = PayloadRule.Severity.allCases.sorted(by: >).map(\.rawValue)
+    return (severities.firstIndex(of: row.severity) ?? severities.count, row.code)
+  }
+}
