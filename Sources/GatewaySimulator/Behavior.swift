@@ -19,6 +19,7 @@ public struct Behavior: Sendable {
 
   /// Which notifications are refused though nothing is wrong with them, and with what status.
   public struct Rejection: Sendable {
+    /// A condition that notifications meet.
     public enum Condition: Sendable {
       /// Every n-th that any connection brings, in the order in which the gateway takes them.
       case every(Int)
@@ -41,10 +42,12 @@ public struct Behavior: Sendable {
 
   /// The treatment of error responses.
   public struct Response: Sendable {
+    /// The identifier in an error response: that of the notification, another one, or 0.
     public enum Identifier: String, Sendable, CaseIterable {
       case right, wrong, zero
     }
 
+    /// How the gateway closes after a rejection.
     public enum Ending: String, Sendable, CaseIterable {
       /// The error response, close_notify and FIN; what the peer still sends is read and counted.
       case response
@@ -96,6 +99,7 @@ public struct Behavior: Sendable {
     public var lifetime: Duration?
   }
 
+  /// Faults of the feedback service.
   public struct Feedback: Sendable {
     /// The list goes out in pieces of 1 to 7 bytes.
     public var isRagged = false

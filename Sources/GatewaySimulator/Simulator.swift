@@ -44,7 +44,7 @@ public final class Simulator: Sendable {
     for loop in group.makeIterator() {
       let (bound, sweep) = try await loop.submit {
         shared.options.scheduling.apply()
-        let loopState = EventLoopState(loop)
+        let loopState = EventLoopState(loop, payloads: shared.options.payloads)
         return (NIOLoopBound(loopState, eventLoop: loop), loopState.startSweeping())
       }.get()
       loopState.append((loop, bound))
@@ -159,7 +159,7 @@ public final class Simulator: Sendable {
   private func tally() async -> Tally {
     var tally = Tally()
     for (loop, loopState) in loopState {
-      if let part = try? await loop.submit({ loopState.value.tally }).get() { tally += part }
+      if let part = try? await loop.submit({ loopState.value.fullTally }).get() { tally += part }
     }
     return tally
   }

@@ -112,6 +112,7 @@ final class SimulatorContext: Sendable {
     var ledger = Ledger()
     ledger.started = rfc3339(started)
     ledger.gateway = tally.gateway
+    ledger.payloads = tally.payloads?.ledger
     let stored = policy.store.withLock { store in
       store.advance(to: milliseconds)
       return store.counts

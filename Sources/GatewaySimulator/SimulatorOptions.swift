@@ -4,6 +4,7 @@ import TLSTransport
 
 /// The options of a simulator. All memory limits are here, or in `rules.limits`.
 public struct SimulatorOptions: Sendable {
+  /// A host and a TCP port to listen on.
   public struct Address: Sendable, CustomStringConvertible {
     public var host: String
     /// 0 picks a free one.
@@ -25,6 +26,8 @@ public struct SimulatorOptions: Sendable {
   public var plainTopic = "com.example.app"
   public var rules = GatewaySession.Rules()
   public var behavior = Behavior()
+  /// How payloads are judged; `nil`: not at all.
+  public var payloads: PayloadScrutiny?
   public var devices = DevicePopulation()
   public var offline = OfflineStore.Options()
   /// Event loops; connections are spread over them. As many as there are cores.
@@ -47,7 +50,7 @@ public struct SimulatorOptions: Sendable {
   /// passes the limit is closed.
   public var maximumConnectionMemory = 2 << 30
   /// Bytes of a connection that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
-  public var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
+  package var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
   /// Connections that the ledger lists; the others are only counted.
   public var maximumListedConnections = 100_000
 

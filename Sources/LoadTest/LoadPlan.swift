@@ -4,6 +4,7 @@ import TLSTransport
 /// A load in full: the notifications, the schedule, the connections, and the end. All defaults are those of the
 /// command.
 public struct LoadPlan: Sendable {
+  /// The gateway's host and port.
   public struct Gateway: Sendable {
     public var host = "localhost"
     public var port = 2195
@@ -29,6 +30,7 @@ public struct LoadPlan: Sendable {
     case skip
   }
 
+  /// How notifications are gathered into writes.
   public struct Batching: Sendable {
     /// Most plaintext bytes of a write: one full TLS record.
     public var bytes = 16_384
@@ -39,6 +41,7 @@ public struct LoadPlan: Sendable {
     public init() {}
   }
 
+  /// How many connections there are, how long they live, and how they are made again.
   public struct Connections: Sendable {
     public var count = 1
     /// The time over which connection starts are spread.
@@ -67,7 +70,7 @@ public struct LoadPlan: Sendable {
   public var pace = Pace.unlimited
   public var behind = Behind.catchUp
   /// How late a notification may be before `skip` leaves it out.
-  public static let lateness = Duration.milliseconds(100)
+  package static let lateness = Duration.milliseconds(100)
   /// Notifications in all; `nil`: as many as are due until `duration` ends.
   public var count: Int?
   public var duration = Duration.seconds(60)

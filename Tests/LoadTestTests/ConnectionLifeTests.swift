@@ -129,6 +129,15 @@ struct ConnectionLifeTests {
     #expect(life.settlement.settled.map(\.accepted) == [5, 5, 2])
   }
 
+  @Test("A marker in a phase in which nothing was written yet proves the one before")
+  func markerOfPhaseBefore() throws {
+    write(0, 5)
+    life.begin(.measured)
+    life.wroteMarker(identifier: 0xffff_ffff, at: 500)
+    guard case .proven(.warmUp, _) = answer(2, 0xffff_ffff) else { throw Unexpected() }
+    #expect(life.settledPhases == [.warmUp])
+  }
+
   @Test("Rejections are counted in the phase of their write, and each once")
   func rejectionsByPhase() throws {
     write(0, 5)

@@ -137,6 +137,7 @@ struct WorkloadTests {
       case .missingPayload: .missingPayload
       case .oversize: .invalidPayloadSize
       case .malformed: .protocolError
+      case .payload: .none  // Not among these: the frame is right.
       }
     for (tokenLength, payload) in [
       (32, WorkloadPlan.Payload.sizes(.init(20...20))), (8, .template("{}")), (100, .sizes(.init(4_096...4_096))),

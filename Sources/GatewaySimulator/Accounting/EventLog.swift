@@ -16,40 +16,40 @@ import Synchronization
 /// `{"time":…,"event":"dropped","count":…}`.
 public final class EventLog: Sendable {
   /// Something that happened. A field that is `nil` is left out of the line.
-  public struct Event: Sendable {
+  package struct Event: Sendable {
     /// Nanoseconds since 1970-01-01 UTC.
-    public var time: Int64
-    public var name: String
+    package var time: Int64
+    package var name: String
     /// Version of the contract (Documentation/records.md).
-    public var schema: Int?
+    package var schema: Int?
     /// Address and port.
-    public var client: String?
-    public var topic: String?
+    package var client: String?
+    package var topic: String?
     /// The connection's number in this run.
-    public var connection: Int?
-    public var status: Int?
-    public var identifier: UInt32?
+    package var connection: Int?
+    package var status: Int?
+    package var identifier: UInt32?
     /// The notification's number on its connection, from 0.
-    public var notification: Int?
-    public var accepted: Int?
-    public var discarded: Int?
+    package var notification: Int?
+    package var accepted: Int?
+    package var discarded: Int?
     /// Feedback tuples that were sent.
-    public var tuples: Int?
-    public var reason: String?
+    package var tuples: Int?
+    package var reason: String?
     /// What TLS or the system said about the end of a connection.
-    public var error: String?
+    package var error: String?
     /// The TLS version.
-    public var tls: String?
-    public var suite: String?
-    public var resumed: Bool?
+    package var tls: String?
+    package var suite: String?
+    package var resumed: Bool?
 
-    public init(_ name: String, time: Int64) {
+    package init(_ name: String, time: Int64) {
       self.name = name
       self.time = time
     }
 
     /// The first one of a run.
-    public static func started(at time: Int64) -> Event {
+    package static func started(at time: Int64) -> Event {
       var event = Event("started", time: time)
       event.schema = 1
       return event
@@ -77,7 +77,7 @@ public final class EventLog: Sendable {
 
   deinit { close() }
 
-  public func write(_ event: Event) {
+  package func write(_ event: Event) {
     var line = ByteWriter(capacity: 512)
     line.write(event)
     output.add(line.bytes)

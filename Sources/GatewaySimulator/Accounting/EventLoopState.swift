@@ -10,15 +10,25 @@ final class EventLoopState {
 
   let loop: any EventLoop
   var tally = Tally()
+  /// `nil`: payloads are not judged.
+  let payloads: PayloadTally?
   /// Batches of failures that are not on the feedback list for certain, of open and of ended connections.
   var undurable = 0
   /// The result of writes after the end.
   let failed: EventLoopFuture<Void>
   private var connections: [UInt64: any WatchedConnection] = [:]
 
-  init(_ loop: any EventLoop) {
+  init(_ loop: any EventLoop, payloads: PayloadScrutiny? = nil) {
+    self.payloads = payloads.map { PayloadTally($0) }
     self.loop = loop
     failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+  }
+
+  /// The counts with those of payloads.
+  var fullTally: Tally {
+    var tally = tally
+    tally.payloads = payloads?.counts
+    return tally
   }
 
   func add(_ connection: any WatchedConnection, number: UInt64) { connections[number] = connection }

@@ -26,6 +26,8 @@ struct Tally: Sendable {
   var feedbackHandshakeFailures = 0
   var feedbackCompleted = 0
   var tuplesSent = 0
+  /// `nil`: payloads are not judged.
+  var payloads: PayloadCounts?
   /// Failures that could not be put on a feedback list.
   var feedbackLost = 0
 
@@ -36,6 +38,11 @@ struct Tally: Sendable {
       \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent, \.feedbackLost, \.errorResponsesIncomplete,
     ] as [WritableKeyPath<Tally, Int>] {
       sum[keyPath: path] += other[keyPath: path]
+    }
+    if let part = other.payloads {
+      var payloads = sum.payloads ?? PayloadCounts()
+      payloads += part
+      sum.payloads = payloads
     }
     sum.rejected.merge(other.rejected, uniquingKeysWith: +)
     sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)

@@ -2,7 +2,7 @@ import Bytes
 import Measurement
 
 /// The state of a device token.
-public enum Device: String, Sendable, CaseIterable {
+package enum Device: String, Sendable, CaseIterable {
   /// Receives its notifications.
   case active
   /// Its notifications wait in the `OfflineStore`.
@@ -80,7 +80,7 @@ public struct DevicePopulation: Sendable {
   ///
   /// - Parameter topicSeed: what `topicSeed(_:seed:)` gives for the topic.
   @inline(__always)
-  public func device(of token: RawSpan, topicSeed: UInt64) -> Device {
+  package func device(of token: RawSpan, topicSeed: UInt64) -> Device {
     switch source {
     case .allActive: .active
     // Mixed, so that tokens that are counted up are drawn evenly too.
@@ -91,7 +91,7 @@ public struct DevicePopulation: Sendable {
   }
 
   /// The seed that makes the hashes of a topic independent of other topics and seeds.
-  public static func topicSeed(_ topic: String, seed: UInt64) -> UInt64 {
+  package static func topicSeed(_ topic: String, seed: UInt64) -> UInt64 {
     SplitMix64.first(from: ContentDigest(Array(topic.utf8).rawBytes, seed: SplitMix64.first(from: seed)).value)
   }
 
@@ -120,6 +120,7 @@ public struct DevicePopulation: Sendable {
 
 /// Why a population cannot be created.
 public struct DevicePopulationError: Error, Sendable, CustomStringConvertible {
+  /// The ways in which shares or a file can be invalid.
   public enum Kind: Sendable, Equatable {
     /// A share is outside 0…1, or all together are more than 1.
     case badShares

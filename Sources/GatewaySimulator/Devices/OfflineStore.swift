@@ -7,6 +7,7 @@ import HeapModule
 /// earlier one counts as that. Due entries are handled first, so a late `advance(to:)` does not change the counts. At
 /// any time `accepted = delivered + coalesced + expired + dropped + stored`.
 public struct OfflineStore: Sendable {
+  /// When devices come online, and limits on what waits for them.
   public struct Options: Sendable, Equatable {
     /// Milliseconds after its first waiting notification was stored until a device comes online, gets its
     /// notifications, and goes offline again; `nil`: only by `bringDevicesOnline`.
@@ -14,7 +15,7 @@ public struct OfflineStore: Sendable {
     /// Maximum milliseconds that a notification waits, regardless of its expiration; then it expires.
     public var maximumAge: Int64
     /// Most notifications that wait; then the oldest is dropped.
-    public private(set) var maximumNotifications: Int
+    package private(set) var maximumNotifications: Int
     /// Most bytes of tokens and payloads that wait; then the oldest are dropped. Beside it each takes about 250 bytes.
     public var maximumBytes: Int
 
@@ -30,25 +31,25 @@ public struct OfflineStore: Sendable {
     }
   }
 
-  public struct Counts: Sendable, Equatable {
-    public var accepted = 0
+  package struct Counts: Sendable, Equatable {
+    package var accepted = 0
     /// The device came online.
-    public var delivered = 0
+    package var delivered = 0
     /// Replaced by a later one before the device came online.
-    public var coalesced = 0
+    package var coalesced = 0
     /// Its expiration or the maximum age passed, or it was not to be stored.
-    public var expired = 0
+    package var expired = 0
     /// The store was full.
-    public var dropped = 0
+    package var dropped = 0
     /// Waiting.
-    public var stored = 0
+    package var stored = 0
 
-    public init() {}
+    package init() {}
   }
 
-  public private(set) var counts = Counts()
+  package private(set) var counts = Counts()
   /// Of tokens and payloads that wait.
-  public private(set) var bytes = 0
+  package private(set) var bytes = 0
 
   private let options: Options
   private var clock = Int64.min
@@ -62,7 +63,7 @@ public struct OfflineStore: Sendable {
   private var dues = Heap<Due>()
   private var lastSerial: UInt64 = 0
 
-  public init(_ options: Options = Options()) { self.options = options }
+  package init(_ options: Options = Options()) { self.options = options }
 
   // MARK: events
 
@@ -71,7 +72,7 @@ public struct OfflineStore: Sendable {
   /// - Parameters:
   ///   - topic: a number that stands for the topic.
   ///   - expiration: UNIX seconds UTC until which it may be delivered; 0: it is not stored; `nil`: as long as any.
-  public mutating func accept(topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64) {
+  package mutating func accept(topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64) {
     advance(to: now)
     counts.accepted += 1
     let lastMoment = min(
@@ -110,7 +111,7 @@ public struct OfflineStore: Sendable {
   /// Expires and delivers due notifications.
   ///
   /// Complexity: O(log n) for each notification that is due; O(1) when none is.
-  public mutating func advance(to now: Int64) {
+  package mutating func advance(to now: Int64) {
     clock = max(clock, now)
     while let due = dues.min, due.time <= clock {
       _ = dues.popMin()
@@ -127,7 +128,7 @@ public struct OfflineStore: Sendable {
   }
 
   /// All devices come online, get their notifications, and go offline again.
-  public mutating func comeOnline(now: Int64) {
+  package mutating func comeOnline(now: Int64) {
     advance(to: now)
     counts.delivered += counts.stored
     counts.stored = 0
@@ -139,7 +140,7 @@ public struct OfflineStore: Sendable {
   }
 
   /// The payload that waits for a device; `nil` when none does.
-  public func latest(topic: UInt32, token: RawSpan) -> [UInt8]? {
+  package func latest(topic: UInt32, token: RawSpan) -> [UInt8]? {
     places[TokenKey(topic: topic, token)].map { slots[Int($0)].payload }
   }
 

@@ -4,23 +4,23 @@ import GRDB
 /// arrived. An aborted transfer needs no cleanup.
 extension FeedbackList {
   /// The failures that a transfer sends.
-  public struct Snapshot: Sendable, Equatable {
+  package struct Snapshot: Sendable, Equatable {
     /// The sequence of the last failure on the topic's list; 0 when it is empty.
-    public let sequence: Int64
+    package let sequence: Int64
     /// Failures on the list. Those that fail again during the transfer move to the end of the list, so it may be fewer.
-    public let count: Int
+    package let count: Int
   }
 
   /// A failure on a topic's list.
-  public struct Entry: Sendable, Equatable {
-    public let sequence: Int64
+  package struct Entry: Sendable, Equatable {
+    package let sequence: Int64
     /// UNIX seconds at which the app was last found uninstalled.
-    public let time: UInt32
-    public let token: [UInt8]
+    package let time: UInt32
+    package let token: [UInt8]
   }
 
   /// Where the topic's list ends now.
-  public func snapshot(topic: String) async throws(FeedbackListError) -> Snapshot {
+  package func snapshot(topic: String) async throws(FeedbackListError) -> Snapshot {
     try await performOpen { database in
       guard let sequence = try FeedbackFile.lastSequence(topic: topic, database) else {
         return Snapshot(sequence: 0, count: 0)
@@ -35,7 +35,7 @@ extension FeedbackList {
   ///   - sequence: the last one that was read; 0 to begin.
   ///   - end: the sequence of the snapshot.
   ///   - limit: most entries; a token has up to 65,535 bytes.
-  public func read(
+  package func read(
     topic: String, after sequence: Int64, through end: Int64, limit: Int = 1_000
   ) async throws(FeedbackListError) -> [Entry] {
     try await performOpen {
@@ -51,7 +51,7 @@ extension FeedbackList {
   /// - Parameter end: the sequence of the snapshot.
   /// - Returns: failures that were removed.
   @discardableResult
-  public func remove(topic: String, through end: Int64) async throws(FeedbackListError) -> Int {
+  package func remove(topic: String, through end: Int64) async throws(FeedbackListError) -> Int {
     let limit = 8_192
     var total = 0
     while true {

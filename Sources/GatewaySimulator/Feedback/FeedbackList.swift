@@ -43,6 +43,7 @@ public final class FeedbackList: Sendable {
     fileprivate var key: Key { Key(topic: topic, token: token) }
   }
 
+  /// Limits on memory and on the file, in bytes.
   public struct Limits: Sendable, Equatable {
     /// Bytes of failures that wait to be written, each counted with 96 bytes beside its token; then more are refused.
     public var maximumPendingBytes: Int
@@ -123,7 +124,7 @@ public final class FeedbackList: Sendable {
   }
 
   /// Bytes of failures that wait to be written, as `Limits.maximumPendingBytes` counts them.
-  public var pendingBytes: Int { state.withLock { $0.pendingBytes } }
+  package var pendingBytes: Int { state.withLock { $0.pendingBytes } }
 
   /// Failures on the list, over all topics, without pending ones.
   public var waiting: Int { state.withLock { $0.waiting.values.reduce(0, +) } }

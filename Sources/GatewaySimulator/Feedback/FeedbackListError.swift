@@ -2,6 +2,7 @@ import GRDB
 
 /// Why an operation of a feedback list failed.
 public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
     /// The file cannot be created, is not a regular file, or is not readable and writable.
     case cannotOpen

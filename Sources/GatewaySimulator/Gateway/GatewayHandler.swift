@@ -112,9 +112,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     shared.log?.write(event("accepted", info))
     let standing: ErrorResponse.Status? =
       if let topic { topic.utf8.count > 255 || topic.isEmpty ? .invalidTopicSize : nil } else { .missingTopic }
-    session = GatewaySession(rules: shared.options.rules, standing: standing)
+    var rules = shared.options.rules
+    // Who judges payloads checks their priorities too, and counts them before.
+    if loopState.payloads != nil { rules.checksPriority = false }
+    session = GatewaySession(rules: rules, standing: standing)
     session.shutdownAfter = shared.behavior.shutdownAfter ?? .max
-    filter = NotificationFilter(shared.policy, topic: topic ?? "", connection: number)
+    filter = NotificationFilter(
+      shared.policy, topic: topic ?? "", connection: number, payloads: loopState.payloads,
+      checksPriority: shared.options.rules.checksPriority)
     readThrottle = ReadThrottle(shared.behavior.reading, at: loopState.loop.now)
   }
 
@@ -195,11 +200,15 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard bytes.readableBytes > 0, var filter else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
     let (offline, uninstalled) = (filter.offline, filter.uninstalled)
-    if !shared.policy.acceptsEverything { filter.now = shared.milliseconds }
+    if !shared.policy.acceptsEverything || loopState.payloads != nil { filter.now = shared.milliseconds }
+    let wasOpen = session.ending == nil
     // The value moves out of the object and back: its counters are then not looked up for every notification.
     self.filter = nil
     let consumed = session.receive(bytes.readableBytesSpan) { filter.decide($0) }
     self.filter = filter
+    if wasOpen, !filter.hasRefused, let ending = session.ending, ending.cause == .rejected {
+      loopState.payloads?.note(refused: ending.status)
+    }
     bytes.moveReaderIndex(forwardBy: consumed)
 
     loopState.tally.received += session.received - received

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import Measurement
+import Payload
 
 /// Decides on the valid notifications of one connection.
 struct NotificationFilter {
@@ -8,6 +9,13 @@ struct NotificationFilter {
   private let topic: String
   private let topicNumber: UInt32
   private let topicSeed: UInt64
+  /// `nil`: payloads are not judged.
+  private let payloads: PayloadTally?
+  private let payloadTopic: PayloadTopic
+  /// Silent pushes with priority 10 are refused here, for the session would not have them judged.
+  private let checksPriority: Bool
+  /// It refused a notification, and not the protocol's rules.
+  private(set) var hasRefused = false
   private var generator: SplitMix64
   private var untilHit: [Int] = []
   /// UNIX time in ms; set once for all bytes of a read.
@@ -17,8 +25,15 @@ struct NotificationFilter {
   private(set) var offline = 0
   private(set) var uninstalled = 0
 
-  init(_ policy: RejectionPolicy, topic: String, connection: UInt64) {
+  /// - Parameter payloads: what judges payloads; it then checks priorities in place of the session's rules.
+  init(
+    _ policy: RejectionPolicy, topic: String, connection: UInt64, payloads: PayloadTally? = nil,
+    checksPriority: Bool = false
+  ) {
     self.policy = policy
+    self.payloads = payloads
+    payloadTopic = PayloadTopic(name: topic)
+    self.checksPriority = checksPriority && payloads != nil
     self.topic = topic
     topicNumber = policy.number(of: topic)
     topicSeed = DevicePopulation.topicSeed(topic, seed: policy.seed)
@@ -29,8 +44,28 @@ struct NotificationFilter {
   /// The status that rejects the notification; `nil`: it is accepted, and its device is handled.
   @inline(__always)
   mutating func decide(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
+    var status: ErrorResponse.Status?
+    if let payloads { status = problem(of: notification, payloads) }
+    if status == nil { status = verdict(on: notification) }
+    if status != nil { hasRefused = true }
+    return status
+  }
+
+  @inline(__always)
+  private mutating func verdict(on notification: borrowing PushNotification) -> ErrorResponse.Status? {
     if SyntheticToken.isInvalid(notification.token) { return .invalidToken }
     return policy.acceptsEverything ? nil : decideSlowly(notification)
+  }
+
+  /// What its payload and frame say against it; it is counted in any case.
+  private func problem(of notification: borrowing PushNotification, _ payloads: PayloadTally) -> ErrorResponse.Status? {
+    let refusal = payloads.refusalStatus(of: notification, topic: payloadTopic, now: now)
+    if checksPriority, notification.priority == 10 || notification.layout.command != .framed,
+      PayloadRules.isSilent(notification.payload)
+    {
+      return .processingError
+    }
+    return refusal
   }
 
   private mutating func decideSlowly(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {

@@ -25,7 +25,7 @@ public struct CapacityPlan: Sendable {
   public init() {}
 
   /// The trials after the search, in order.
-  public var sweeps: [TrialRequest] {
+  package var sweeps: [TrialRequest] {
     var sweeps: [TrialRequest] = []
     for count in connectionsSweep {
       sweeps.append(TrialRequest(purpose: .connections, seconds: trial, connections: count))
@@ -52,18 +52,18 @@ public struct CapacityPlan: Sendable {
 }
 
 /// The settings of one trial that differ from the common load.
-public struct TrialRequest: Sendable, Equatable {
-  public var purpose: CapacityTrial.Purpose
+package struct TrialRequest: Sendable, Equatable {
+  package var purpose: CapacityTrial.Purpose
   /// Length of the measured phase.
-  public var seconds: Duration
+  package var seconds: Duration
   /// Notifications a second; `nil`: as fast as possible.
-  public var rate: Double?
-  public var connections: Int?
-  public var batch: Int?
+  package var rate: Double?
+  package var connections: Int?
+  package var batch: Int?
   /// Share of notifications that are made bad beside those of the load.
-  public var faultShare: Double?
+  package var faultShare: Double?
 
-  public init(
+  package init(
     purpose: CapacityTrial.Purpose, seconds: Duration, rate: Double? = nil, connections: Int? = nil, batch: Int? = nil,
     faultShare: Double? = nil
   ) {
@@ -75,7 +75,7 @@ public struct TrialRequest: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - isFirst: no trial was made before it.
-  public func plan(of load: LoadPlan, settling: Duration, isFirst: Bool) -> LoadPlan {
+  package func plan(of load: LoadPlan, settling: Duration, isFirst: Bool) -> LoadPlan {
     var plan = load
     plan.duration = seconds
     plan.warmUp = settling

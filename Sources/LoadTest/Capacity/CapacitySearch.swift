@@ -16,7 +16,9 @@ import Measurement
 ///     while let trial = search.next { search.note(run(trial)) }
 ///     search.ending
 public struct CapacitySearch: Sendable {
+  /// A trial to run next.
   public struct Trial: Sendable, Equatable {
+    /// Why it is run: a step of the search, a longer one at the rate found, or one above it.
     public enum Kind: Sendable { case step, confirmation, above }
 
     /// Notifications a second.
@@ -30,8 +32,10 @@ public struct CapacitySearch: Sendable {
     }
   }
 
+  /// The outcome of a trial; `void` when it says nothing about the gateway.
   public enum Outcome: Sendable { case passed, failed, void }
 
+  /// How the search ended; rates are notifications a second.
   public enum Ending: Sendable, Equatable {
     /// Confirmed, and a step above it failed.
     case found(Double)

@@ -4,7 +4,7 @@ extension LoadOutcome {
   /// The trial of a run, without purpose and verdict.
   ///
   /// - Parameter result: of the same run.
-  public func trial(_ result: RunResult) -> CapacityTrial {
+  package func trial(_ result: RunResult) -> CapacityTrial {
     var trial = CapacityTrial()
     trial.connections = plan.connections.count
     trial.batch = plan.batching.notifications == .max ? nil : plan.batching.notifications

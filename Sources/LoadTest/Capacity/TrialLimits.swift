@@ -17,7 +17,7 @@ public struct TrialLimits: Sendable {
   ///
   /// A trial that keeps all limits has passed, even if the generator was busy. One that does not is void if the
   /// generator had too little processor time or stalled, which may be the cause.
-  public func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
+  package func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
     let trouble = generatorTrouble(trial)
     guard trial.offeredPerS != nil else {
       // In a trial as fast as possible the generator may be busy; other processes may not.

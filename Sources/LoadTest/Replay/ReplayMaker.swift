@@ -13,6 +13,7 @@ public struct ReplayMaker: ~Copyable {
     public var description: String { "temporary file: \(SystemError.text(code))" }
   }
 
+  /// Why a record was not taken: it is not usable, or the temporary file cannot be written.
   public enum Failure: Error, Sendable {
     case record(RecordError)
     case file(FileError)

@@ -42,7 +42,7 @@ extension LoadOutcome {
   /// It has no timeline, and the rates so far.
   ///
   /// - Parameter environment: of this process.
-  public func lostResult(_ environment: Environment) -> RunResult {
+  package func lostResult(_ environment: Environment) -> RunResult {
     var result = result(environment)
     if let phase = phases.last { result.markLost(in: phase.phase, afterS: phase.seconds) }
     return result

@@ -4,6 +4,7 @@ import NIOCore
 
 /// The addresses of a gateway name, resolved once: the checked addresses are those that are connected.
 public struct GatewayAddresses: Sendable {
+  /// Why a host has no address.
   public enum LookupError: Error, Sendable, Equatable, CustomStringConvertible {
     case noSuchHost
     /// The system's text.

@@ -10,6 +10,7 @@ public struct LoadOutcome: Sendable {
     case permanentFailure(String)
   }
 
+  /// A phase of the run, and its length in seconds.
   public struct Phase: Sendable {
     public internal(set) var phase: RunPhase
     public var seconds: Double
@@ -37,10 +38,10 @@ public struct LoadOutcome: Sendable {
   public internal(set) var lastError: String?
   /// Where it was ended before its time; `nil` when it was not.
   public internal(set) var interruption: RunResult.Interruption?
-  public internal(set) var usesTLS = true
-  public internal(set) var processor = (user: 0.0, system: 0.0)
+  package internal(set) var usesTLS = true
+  package internal(set) var processor = (user: 0.0, system: 0.0)
   /// Most resident bytes of this process.
-  public internal(set) var maximumMemory = 0
+  package internal(set) var maximumMemory = 0
   public var phases: [Phase] = []
   public var series: [RunResult.Sample] = []
   public var timeline = RunResult.Timeline()

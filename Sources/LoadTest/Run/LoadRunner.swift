@@ -11,6 +11,7 @@ import TLSTransport
 /// let outcome = try await runner.run { progress in … }
 /// ```
 public final class LoadRunner: Sendable {
+  /// Why a run did not begin.
   public enum Failure: Error, Sendable, CustomStringConvertible {
     /// No connection could be made.
     case unreachable(String)

@@ -18,7 +18,7 @@ public struct LoadSnapshot: Sendable {
   /// Of the sendings of the last whole second, in microseconds.
   public internal(set) var sendLag99 = 0
 
-  public static let phases = RunPhase.allCases.map(\.rawValue) + [over]
+  package static let phases = RunPhase.allCases.map(\.rawValue) + [over]
   static let over = "over"
 
   init() {}

@@ -1,6 +1,6 @@
 /// Computes how many sendings are due at each wake-up, and when the next one will be.
-public struct Pacer: Sendable {
-  public enum Arrivals: Sendable, Equatable {
+package struct Pacer: Sendable {
+  package enum Arrivals: Sendable, Equatable {
     /// As even as the schedule's rate.
     case even
     /// At random, see `PoissonArrivals`.
@@ -29,10 +29,10 @@ public struct Pacer: Sendable {
   private var times: Times
   private let limit: Int
   /// The number of sendings returned by `due(at:)` so far.
-  public private(set) var count = 0
+  package private(set) var count = 0
 
   /// - Parameter limit: how many there are in all, should the schedule have more.
-  public init(_ schedule: Schedule, _ arrivals: Arrivals = .even, limit: Int = .max) {
+  package init(_ schedule: Schedule, _ arrivals: Arrivals = .even, limit: Int = .max) {
     self.limit = limit
     times =
       switch arrivals {
@@ -42,12 +42,12 @@ public struct Pacer: Sendable {
   }
 
   /// Of the schedule's sendings, evenly spaced, every `step`-th, beginning with number `first`.
-  public init(_ schedule: Schedule, first: Int, step: Int, limit: Int = .max) {
+  package init(_ schedule: Schedule, first: Int, step: Int, limit: Int = .max) {
     self.limit = limit
     times = .even(schedule, Share(first: max(0, first), step: max(1, step)))
   }
 
-  public init(_ schedule: RecordedSchedule, limit: Int = .max) {
+  package init(_ schedule: RecordedSchedule, limit: Int = .max) {
     self.limit = limit
     times = .recorded(schedule)
   }
@@ -56,7 +56,7 @@ public struct Pacer: Sendable {
   ///
   /// Calling `due(at:)` at `dueTime(ofNext: 0)` returns at least 1. The cost of evenly spaced sendings does not depend
   /// on their number; random ones cost some nanoseconds each.
-  public mutating func due(at time: Double) -> Int {
+  package mutating func due(at time: Double) -> Int {
     let left = max(0, limit - count)
     let due: Int
     switch times {
@@ -72,7 +72,7 @@ public struct Pacer: Sendable {
 
   /// Goes past the next `taken` sendings, whether or not they are due, and tells when the first and the last of them are;
   /// `nil` when there are not that many.
-  public mutating func take(_ taken: Int) -> (first: Double, last: Double)? {
+  package mutating func take(_ taken: Int) -> (first: Double, last: Double)? {
     guard taken > 0, taken <= limit - count else { return nil }
     defer { count += taken }
     guard case .poisson(var arrivals) = times else {
@@ -88,7 +88,7 @@ public struct Pacer: Sendable {
 
   /// When the next sending not returned by `due(at:)` is due, or the `index`-th (from 0) after it; `nil` at the end.
   /// Random sendings are drawn up to it.
-  public func dueTime(ofNext index: Int = 0) -> Double? {
+  package func dueTime(ofNext index: Int = 0) -> Double? {
     guard index < limit - count else { return nil }
     guard case .poisson(var ahead) = times else { return time(of: count + index) }
     for _ in 0..<index where ahead.next() == nil { return nil }
@@ -97,7 +97,7 @@ public struct Pacer: Sendable {
 
   /// When sending `index` is due, returned by `due(at:)` or not; `nil` if it does not exist, and for random sendings,
   /// which are only known in sequence.
-  public func time(of index: Int) -> Double? {
+  package func time(of index: Int) -> Double? {
     switch times {
     case .even(let schedule, let share): schedule.time(of: share.number(index))
     case .recorded(let schedule): schedule.time(of: index)

@@ -6,13 +6,13 @@ import Measurement
 /// A Poisson process of rate 1 has gaps that are exponentially distributed with mean 1; its k-th arrival E(k) is due at
 /// H⁻¹(E(k)). The first is not due at once, and how many there are differs from seed to seed. Two of them with other
 /// seeds and parts of the rate make together one with all of it.
-public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
+package struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
   private let schedule: Schedule
   private var random: SplitMix64
   /// E of the next one.
   private var arrival = 0.0
 
-  public init(_ schedule: Schedule, seed: UInt64) {
+  package init(_ schedule: Schedule, seed: UInt64) {
     self.schedule = schedule
     random = SplitMix64(seed: seed)
     advance()
@@ -24,10 +24,10 @@ public struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
   }
 
   /// When the next one is due; `nil` when the schedule ends before. It stays the next one.
-  public var nextDue: Double? { schedule.time(ofExact: arrival) }
+  package var nextDue: Double? { schedule.time(ofExact: arrival) }
 
   /// Returns the due time of the next one, and advances.
-  public mutating func next() -> Double? {
+  package mutating func next() -> Double? {
     guard let due = nextDue else { return nil }
     advance()
     return due

@@ -2,20 +2,20 @@
 ///
 /// A pure function like `Schedule`. Of the trace it has every `step`-th notification, beginning with number `first`,
 /// for one of several senders of a load.
-public struct RecordedSchedule: Sendable {
+package struct RecordedSchedule: Sendable {
   private let replay: Replay
   private let first: Int
   private let step: Int
   /// Nanoseconds of the trace in a second.
   private let pace: Double
   /// Notifications in all.
-  public let count: Int
+  package let count: Int
 
   /// - Parameters:
   ///   - speed: more than 0; 2 is twice as fast as recorded.
   ///   - first: from 0.
   ///   - step: at least 1.
-  public init(_ replay: Replay, speed: Double, first: Int = 0, step: Int = 1) {
+  package init(_ replay: Replay, speed: Double, first: Int = 0, step: Int = 1) {
     precondition(speed > 0 && speed.isFinite && first >= 0 && step >= 1, "not a schedule")
     self.replay = replay
     self.first = first
@@ -26,7 +26,7 @@ public struct RecordedSchedule: Sendable {
 
   /// Seconds from the start until notification `index` (from 0) is due, at most thirty years; `nil` if it does not
   /// exist.
-  public func time(of index: Int) -> Double? {
+  package func time(of index: Int) -> Double? {
     guard index >= 0, index < count else { return nil }
     return min(1e9, Double(replay.time(of: first + index * step)) / pace)
   }
@@ -34,7 +34,7 @@ public struct RecordedSchedule: Sendable {
   /// How many are due at `time`: those with a due time not later than it.
   ///
   /// - Parameter known: the number known to be due; the search begins there.
-  public func count(at time: Double, known: Int = 0) -> Int {
+  package func count(at time: Double, known: Int = 0) -> Int {
     func isDue(_ index: Int) -> Bool { self.time(of: index).map { $0 <= time } ?? false }
     var low = max(0, min(known, count))
     var width = 1

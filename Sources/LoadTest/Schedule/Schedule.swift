@@ -85,7 +85,7 @@ public struct Schedule: Sendable, Equatable {
   public var count: Int { exactCount < Self.endless ? Int(exactCount.rounded(.up)) : .max }
 
   /// H(t): how many are due at `time`, with the fraction of the next one.
-  public func exactCount(at time: Double) -> Double {
+  package func exactCount(at time: Double) -> Double {
     guard let (stage, start) = stage({ $0.time <= time }) else { return 0 }
     return min(start.count + stage.count(at: min(stage.length, time - start.time)), exactCount)
   }
@@ -112,7 +112,7 @@ public struct Schedule: Sendable, Equatable {
 
   /// H⁻¹(k), also of fractions; `nil` when the schedule ends before. Where nothing is sent for a while, the end of that
   /// while.
-  public func time(ofExact count: Double) -> Double? {
+  package func time(ofExact count: Double) -> Double? {
     guard count < exactCount, let (stage, start) = stage({ $0.count <= count }) else { return nil }
     return start.time + min(stage.length, stage.time(of: count - start.count))
   }

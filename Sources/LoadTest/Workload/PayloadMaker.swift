@@ -1,7 +1,8 @@
 import Bytes
 import Measurement
+import Payload
 
-/// Writes payloads: of drawn sizes, or from a template.
+/// Writes payloads: of drawn sizes, from a template, or of drawn kinds.
 struct PayloadMaker: Sendable {
   private static let opening: StaticString = "{\"aps\":{\"alert\":\""
   private static let closing: StaticString = "\"}}"
@@ -21,6 +22,8 @@ struct PayloadMaker: Sendable {
     case sizes(WeightedChoice<ClosedRange<Int>>, filler: [UInt8])
     /// `length` is that of everything but the index, of which there are `indexes`.
     case template([Piece], length: Int, indexes: Int)
+    /// Numbers of pools are drawn.
+    case kinds(WeightedChoice<Int>, [PayloadPool])
   }
 
   private let source: Source
@@ -29,7 +32,7 @@ struct PayloadMaker: Sendable {
   /// Places in the filler at which a payload may begin, and after which it begins again.
   private static let places = 26
 
-  init(_ payload: WorkloadPlan.Payload, start: Int) throws(Workload.PlanError) {
+  init(_ payload: WorkloadPlan.Payload, seed: UInt64, start: Int) throws(Workload.PlanError) {
     switch payload {
     case .sizes(let mix):
       for range in mix.parts.map(\.value) {
@@ -62,6 +65,11 @@ struct PayloadMaker: Sendable {
         throw Workload.PlanError("the template makes payloads of more than \(Self.longest) bytes")
       }
       source = .template(pieces, length: length, indexes: indexes)
+    case .kinds(let mix):
+      let pools = mix.parts.map { PayloadPool($0.value, seed: seed) }
+      longestSize = pools.map(\.longest).max() ?? 0
+      let numbers = WorkloadPlan.Mix(mix.parts.enumerated().map { ($0.offset, $0.element.weight) })
+      source = .kinds(try WeightedChoice(numbers, "kinds of payloads"), pools)
     }
   }
 
@@ -74,7 +82,15 @@ struct PayloadMaker: Sendable {
       let width = UInt64(range.upperBound - range.lowerBound + 1)
       return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
     case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
+    case .kinds(let kinds, let pools): return pools[kinds.draw(random[.sizes])].length(of: random[.text])
     }
+  }
+
+  /// The priority that a payload's kind needs; `nil`: any will do.
+  @inline(__always)
+  func priority(_ random: NotificationRandom) -> UInt8? {
+    guard case .kinds(let kinds, let pools) = source else { return nil }
+    return pools[kinds.draw(random[.sizes])].priority
   }
 
   /// Writes a payload of `size + extra` bytes.
@@ -89,6 +105,9 @@ struct PayloadMaker: Sendable {
     case .template(let pieces, _, _):
       Self.write(pieces, number, random, into: &output)
       // Behind the JSON text, where white space may stand.
+      for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
+    case .kinds(let kinds, let pools):
+      pools[kinds.draw(random[.sizes])].write(random[.text], into: &output)
       for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
     }
   }

@@ -5,20 +5,20 @@ import Bytes
 ///
 /// It is given the records that `apnscope decode` writes, a line at a time (Documentation/records.md: `payload_length`
 /// of `notification` records). Memory does not grow with the trace.
-public struct PayloadSizes: Sendable {
+package struct PayloadSizes: Sendable {
   /// Most parts of the mix.
-  public static let maximumParts = 1_024
+  package static let maximumParts = 1_024
 
   private var counts = [Int](repeating: 0, count: PayloadMaker.longest + 1)
   /// Payloads in all.
-  public private(set) var count = 0
+  package private(set) var count = 0
   /// The part of them that is shorter or longer than those a workload can make; they count as the nearest size.
-  public private(set) var clamped = 0
+  package private(set) var clamped = 0
 
-  public init() {}
+  package init() {}
 
   /// Counts the payload of a notification; other records and empty lines are passed over.
-  public mutating func add(record line: RawSpan) throws(RecordError) {
+  package mutating func add(record line: RawSpan) throws(RecordError) {
     guard var members = try RecordMembers(line) else { return }
     var kind = RecordKind()
     var length: Int?
@@ -39,7 +39,7 @@ public struct PayloadSizes: Sendable {
   ///
   /// When there are too many different sizes, neighbours are combined into parts of about equal frequency; sizes within
   /// a part are drawn uniformly.
-  public var mix: WorkloadPlan.Mix<ClosedRange<Int>>? {
+  package var mix: WorkloadPlan.Mix<ClosedRange<Int>>? {
     guard count > 0 else { return nil }
     let sizes = counts.indices.filter { counts[$0] > 0 }
     let areAlone = sizes.count <= Self.maximumParts

@@ -18,7 +18,7 @@ extension Workload {
     @inline(__always)
     init(tokenLength: Int) { self.tokenLength = tokenLength }
 
-    /// `nil` for a notification that is malformed, and so has nothing of a usual one.
+    /// `nil` for a notification that has nothing of a usual one, or another payload.
     @inline(never)
     init?(_ fault: WorkloadPlan.Fault, tokenLength: Int) {
       self.tokenLength = tokenLength
@@ -28,7 +28,7 @@ extension Workload {
       case .missingToken: self.tokenLength = 0
       case .missingPayload: hasPayload = false
       case .oversize: extraPayload = Self.oversize
-      case .malformed: return nil
+      case .malformed, .payload: return nil
       }
     }
   }

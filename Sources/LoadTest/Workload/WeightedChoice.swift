@@ -42,8 +42,11 @@ struct FaultChoice: Sendable {
   private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
   /// Words up to this one have a fault; `nil`: none, which is checked first.
   private var lastEnd: UInt64?
+  /// Where the shares of each faulty payload end, behind those of the other faults.
+  private var payloads: [(end: UInt64, bank: Int)] = []
 
-  init(_ shares: [WorkloadPlan.Fault: Double]) throws(Workload.PlanError) {
+  /// - Parameter payloads: shares of faulty payloads, in the order of their banks.
+  init(_ shares: [WorkloadPlan.Fault: Double], payloads: [Double] = []) throws(Workload.PlanError) {
     var sum = 0.0
     for fault in WorkloadPlan.Fault.allCases {
       guard let share = shares[fault], share != 0 else { continue }
@@ -55,8 +58,19 @@ struct FaultChoice: Sendable {
       guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults add up to more than 1") }
       ends.append((UInt64(share: sum), fault))
     }
-    lastEnd = ends.last?.end
+    for (bank, share) in payloads.enumerated() where share != 0 {
+      guard (0...1).contains(share) else {
+        throw Workload.PlanError("the share of a faulty payload is not from 0 to 1")
+      }
+      sum += share
+      guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults are more than 1 together") }
+      self.payloads.append((UInt64(share: sum), bank))
+    }
+    lastEnd = self.payloads.last?.end ?? ends.last?.end
   }
+
+  /// Which faulty payload a word that drew the fault `payload` stands for.
+  func bank(of word: UInt64) -> Int { payloads.first { word <= $0.end }?.bank ?? 0 }
 
   @inline(__always)
   func draw(_ word: @autoclosure () -> UInt64) -> WorkloadPlan.Fault? {
@@ -67,7 +81,7 @@ struct FaultChoice: Sendable {
 
   @inline(never)
   private func fault(of word: UInt64) -> WorkloadPlan.Fault? {
-    ends.first { word <= $0.end }?.fault
+    ends.first { word <= $0.end }?.fault ?? .payload
   }
 }
 

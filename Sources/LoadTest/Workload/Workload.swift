@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import Measurement
+import Payload
 
 /// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
 ///
@@ -14,12 +15,14 @@ public final class Workload: Sendable {
     init(_ description: String) { self.description = description }
   }
 
-  public let plan: WorkloadPlan
+  package let plan: WorkloadPlan
   private let commands: WeightedChoice<UInt8>
   private let priorities: WeightedChoice<UInt8?>
   private let expirations: WeightedChoice<UInt32?>
   private let payloads: PayloadMaker
   private let faults: FaultChoice
+  /// In the order of the codes of `plan.payloadFaults`.
+  private let faultyPayloads: [PayloadBank]
   private let segment: UInt64
   private let segments: UInt64
   private let tokens: UInt64
@@ -32,7 +35,7 @@ public final class Workload: Sendable {
   /// - Parameters:
   ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
   ///   - replay: notifications to send instead of those of the plan; numbered like the stream.
-  public init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
+  package init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
     guard (1...65_535).contains(plan.tokenLength) else {
       throw PlanError("the length of tokens must be 1 to 65535 bytes")
     }
@@ -57,32 +60,46 @@ public final class Workload: Sendable {
     priorities = try WeightedChoice(plan.priorities, "priorities")
     expirations = try WeightedChoice(
       WorkloadPlan.Mix(plan.expirations.parts.map { ($0.value?.seconds(start: start), $0.weight) }), "expirations")
-    payloads = try PayloadMaker(plan.payload, start: start)
-    faults = try FaultChoice(plan.faults)
+    payloads = try PayloadMaker(plan.payload, seed: plan.seed, start: start)
+    let codes = plan.payloadFaults.keys.sorted()
+    var banks: [PayloadBank] = []
+    for code in codes {
+      guard let rule = PayloadBank.rule(ofCode: code) else {
+        throw PlanError("there is no rule '\(code)' that one notification's payload or frame can break")
+      }
+      banks.append(PayloadBank(breaking: rule, seed: plan.seed))
+    }
+    faultyPayloads = banks
+    faults = try FaultChoice(plan.faults, payloads: codes.map { plan.payloadFaults[$0] ?? 0 })
     tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
     drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
 
+  /// Codes of rules that `WorkloadPlan.payloadFaults` can name.
+  package static let faultyPayloadCodes = PayloadBank.codes
+
   /// The number in the stream of this run's notification `index` (from 0).
   @inline(__always)
-  public func number(of index: Int) -> UInt64 {
+  package func number(of index: Int) -> UInt64 {
     UInt64(truncatingIfNeeded: index) &* segments &+ segment
   }
 
   /// The identifier that notification `number` carries: 1 to 2³² − 2, then again from 1, because a gateway answers 0
   /// when it does not know, and the last one is kept for markers.
   @inline(__always)
-  public static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
+  package static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
 
   /// The fault of notification `number`; `nil` without one.
-  public func fault(of number: UInt64) -> WorkloadPlan.Fault? {
+  package func fault(of number: UInt64) -> WorkloadPlan.Fault? {
     if let replay { return replay.isMissingToken(Int(truncatingIfNeeded: number)) ? .missingToken : nil }
     return faults.draw(NotificationRandom(of: number, drawKey)[.fault])
   }
 
   /// Some have tokens of lengths that a gateway may refuse.
   var hasBadTokenSizes: Bool {
-    replay?.hasUnusualTokenSizes ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0)
+    replay?.hasUnusualTokenSizes
+      ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0
+        || plan.payloadFaults["token_length", default: 0] > 0)
   }
 
   /// All payloads but those that are bad on purpose are as short as every gateway takes them: 256 bytes in commands 0 and
@@ -90,19 +107,22 @@ public final class Workload: Sendable {
   var hasUsualPayloadSizes: Bool {
     guard replay == nil else { return false }
     let hasShortest = plan.commands.parts.contains { $0.value < 2 && $0.weight > 0 }
-    return payloads.longestSize <= (hasShortest ? 256 : 2_048)
+    let most = hasShortest ? 256 : 2_048
+    return payloads.longestSize <= most && faultyPayloads.allSatisfy { $0.longest <= most }
   }
 
   /// Writes notification `number`, and returns its fault.
   @discardableResult
-  public func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
+  package func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
     if replay != nil { return encodeRecorded(number, into: &output) }
     let random = NotificationRandom(of: number, drawKey)
     guard let fault = faults.draw(random[.fault]) else {
       encode(number, random, Variation(tokenLength: tokenLength), into: &output)
       return nil
     }
-    if let variation = Variation(fault, tokenLength: tokenLength) {
+    if fault == .payload {
+      encodeFaulty(number, random, into: &output)
+    } else if let variation = Variation(fault, tokenLength: tokenLength) {
       encode(number, random, variation, into: &output)
     } else {
       Self.encodeMalformed(number, into: &output)
@@ -115,6 +135,31 @@ public final class Workload: Sendable {
   private func encodeRecorded(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
     replay?.encode(Int(truncatingIfNeeded: number), identifier: Self.identifier(of: number), into: &output)
     return fault(of: number)
+  }
+
+  /// Apart, as few are.
+  @inline(never)
+  private func encodeFaulty(_ number: UInt64, _ random: NotificationRandom, into output: inout ByteWriter) {
+    let push = faultyPayloads[faults.bank(of: random[.fault])][random[.text]]
+    let command = push.command ?? commands.draw(random[.command])
+    let identifier = Self.identifier(of: number)
+    let expiration = push.expiration ?? expirations.draw(random[.expiration])
+    let variation = Variation(tokenLength: tokenLength)
+    func write(token output: inout ByteWriter) {
+      if let token = push.token { output.write(token.rawBytes) } else { writeToken(random, variation, into: &output) }
+    }
+    let length = push.token?.count ?? tokenLength
+    output.reserve(64 + length + push.payload.count)
+    guard command == 2 else {
+      return PushNotification.encodeUnframed(
+        numbers: command == 1 ? (identifier, expiration ?? 0) : nil, tokenLength: length,
+        payloadLength: push.payload.count, into: &output, token: { write(token: &$0) },
+        payload: { $0.write(push.payload.rawBytes) })
+    }
+    PushNotification.encodeFramed(
+      tokenLength: length, payloadLength: push.payload.count, identifier: identifier, expiration: expiration,
+      priority: push.hasPriority ? push.priority ?? priorities.draw(random[.priority]) : nil, into: &output,
+      token: { write(token: &$0) }, payload: { $0.write(push.payload.rawBytes) })
   }
 
   private func encode(
@@ -138,7 +183,8 @@ public final class Workload: Sendable {
     PushNotification.encodeFramed(
       tokenLength: variation.hasToken ? tokenLength : nil, payloadLength: variation.hasPayload ? payloadLength : nil,
       identifier: identifier, expiration: expirations.draw(random[.expiration]),
-      priority: priorities.draw(random[.priority]), into: &output, token: { writeToken(random, variation, into: &$0) },
+      priority: payloads.priority(random) ?? priorities.draw(random[.priority]), into: &output,
+      token: { writeToken(random, variation, into: &$0) },
       payload: { payloads.write(number, size, extra: variation.extraPayload, random, into: &$0) })
   }
 

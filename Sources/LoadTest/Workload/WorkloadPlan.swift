@@ -1,7 +1,10 @@
+import Payload
+
 /// The description of the workload, which determines every notification.
 public struct WorkloadPlan: Sendable, Equatable, Codable {
   /// A choice among values, each as often as its weight says.
   public struct Mix<Value: Sendable & Equatable & Codable>: Sendable, Equatable, Codable {
+    /// A value and its weight, relative to the others'.
     public struct Part: Sendable, Equatable, Codable {
       public var value: Value
       public var weight: Double
@@ -19,6 +22,8 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     /// Text in which `{index}` stands for the notification's number, `{random:N}` for N (0 to 4,096) letters, and `{time}`
     /// for the start of the run in UNIX seconds. Other braces are themselves.
     case template(String)
+    /// Realistic payloads of these kinds: alerts plain and localized, categories, in several languages.
+    case kinds(Mix<PayloadKind>)
   }
 
   /// The faults of notifications.
@@ -33,6 +38,13 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     case oversize
     /// A frame whose items do not fit it.
     case malformed
+    /// A payload, or a frame, that breaks a rule: `payloadFaults` says which.
+    case payload
+
+    /// Those that need nothing but a share: all but `payload`.
+    public static let allCases: [Fault] = [
+      .invalidToken, .tokenSize, .missingToken, .missingPayload, .oversize, .malformed,
+    ]
   }
 
   /// When a gateway may drop a notification. `nil` where there is one: the item is left out.
@@ -66,6 +78,8 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
   public var expirations = Mix<Expiration?>(0x7fff_ffff)
   /// The share of notifications that have each fault.
   public var faults: [Fault: Double] = [:]
+  /// The share of notifications whose payload breaks each rule, by its code; one of those is of the fault `payload`.
+  public var payloadFaults: [String: Double] = [:]
   /// This run sends every `segments`-th notification of the stream, beginning with number `segment` (from 0).
   public var segment = 0
   public var segments = 1

@@ -1,0 +1,119 @@
+import APNSProtocol
+import Bytes
+import Measurement
+import Payload
+
+/// How the gateway judges payloads; how the real one did is not documented.
+public struct PayloadScrutiny: Sendable {
+  /// Year that the gateway stands for; `nil`: only rules that hold in any year.
+  public var era: Int?
+  /// Notifications whose payload or frame has an error are refused with this status; `nil`: none is.
+  public var refusal: ErrorResponse.Status?
+  /// Distinct payloads whose judgement is kept on each event loop; when there are more, they are judged again.
+  public var maximumKept = 1 << 14
+
+  public init() {}
+}
+
+/// What one event loop's connections sent, by kind and by the rules that payloads and frames break.
+///
+/// Touched on its loop only.
+final class PayloadTally {
+  private let scrutiny: PayloadScrutiny
+  private var table: JudgementTable
+  private var sums = PayloadCounts()
+  /// Notifications whose payload needs no judgement.
+  private var plainAlerts = 0
+
+  init(_ scrutiny: PayloadScrutiny) {
+    self.scrutiny = scrutiny
+    table = JudgementTable(limit: scrutiny.maximumKept)
+  }
+
+  /// Judges a notification, and counts it; returns the status that it is refused with.
+  ///
+  /// - Parameter now: UNIX time in ms.
+  @inline(__always)
+  func refusalStatus(
+    of notification: borrowing PushNotification, topic: PayloadTopic, now: Int64
+  ) -> ErrorResponse.Status? {
+    let (command, priority) = (notification.layout.command.rawValue, notification.priority)
+    let payload = notification.payload
+    let second = now / 1_000
+    let mayBeFaulty = PushFrame.mayBeFaulty(
+      command: command, expiration: notification.expiration, sentAt: second, token: notification.token)
+    let hasFaultyFrame = mayBeFaulty && noteFrame(notification, second)
+    if PayloadJudge.isPlainAlert(payload, command: command, priority: priority, topic: topic) {
+      plainAlerts += 1
+      return hasFaultyFrame ? scrutiny.refusal : nil
+    }
+    let seed = JudgementTable.seed(era: scrutiny.era, topic: topic)
+    let digest = JudgementTable.digest(of: payload, command: command, priority: priority, seed: seed)
+    let index = table.index(of: digest) ?? add(digest, payload, topic, command, priority)
+    table.count(index)
+    guard let refusal = scrutiny.refusal else { return nil }
+    return hasFaultyFrame || table[index].rules.hasErrors ? refusal : nil
+  }
+
+  @inline(never)
+  private func add(
+    _ digest: UInt64, _ payload: RawSpan, _ topic: PayloadTopic, _ command: UInt8, _ priority: UInt8?
+  ) -> Int {
+    let environment = PayloadEnvironment(
+      era: scrutiny.era, topic: topic, frame: PushFrame(command: command, priority: priority))
+    var sums = sums
+    defer { self.sums = sums }
+    return table.add(digest, payload, in: environment) { sums.add($0) }
+  }
+
+  /// Counts what the frame alone breaks; `true` when an error is among it.
+  @inline(never)
+  private func noteFrame(_ notification: borrowing PushNotification, _ second: Int64) -> Bool {
+    let command = notification.layout.command.rawValue
+    var rules = PayloadJudge.rules(
+      ofFrame: PushFrame(command: command, expiration: notification.expiration, sentAt: second), era: scrutiny.era)
+    rules.formUnion(PayloadJudge.rules(ofToken: notification.token, era: scrutiny.era))
+    for rule in rules { sums.lint[rule.code, default: 0] += 1 }
+    return rules.hasErrors
+  }
+
+  /// Counts a notification that the protocol's rules refused, so that it was not judged.
+  func note(refused status: ErrorResponse.Status) {
+    let rule: PayloadRule
+    switch status {
+    case .missingPayload: rule = .payloadEmpty
+    case .invalidPayloadSize: rule = .payloadTooLarge
+    case .missingDeviceToken, .invalidTokenSize: rule = .tokenLength
+    default: return
+    }
+    sums.lint[rule.code, default: 0] += 1
+  }
+
+  /// What was counted so far.
+  var counts: PayloadCounts {
+    var counts = sums
+    table.eachKept { counts.add($0) }
+    if plainAlerts > 0 { counts.kinds[PayloadKind.alert.rawValue, default: 0] += plainAlerts }
+    return counts
+  }
+}
+
+/// Notifications by kind, and by code of the rules that they break.
+struct PayloadCounts: Sendable {
+  var kinds: [String: Int] = [:]
+  var lint: [String: Int] = [:]
+
+  mutating func add(_ entry: JudgementTable.Entry) {
+    guard entry.count > 0 else { return }
+    kinds[entry.kind.rawValue, default: 0] += entry.count
+    for rule in entry.rules { lint[rule.code, default: 0] += entry.count }
+  }
+
+  static func += (sum: inout PayloadCounts, other: PayloadCounts) {
+    sum.kinds.merge(other.kinds, uniquingKeysWith: +)
+    sum.lint.merge(other.lint, uniquingKeysWith: +)
+  }
+
+  /// In the ledger's form.
+  var ledger: Ledger.Payloads { Ledger.Payloads(kinds: kinds, lint: lint) }
+}

@@ -1,0 +1,60 @@
+import Measurement
+import Testing
+
+@testable import GatewaySimulator
+
+@Suite("Tallies of event loops")
+struct TallyTests {
+  /// Every counter has a number of its own.
+  private static func tally(_ factor: Int) -> Tally {
+    var tally = Tally()
+    (tally.connections, tally.open, tally.handshakes, tally.resumed) = (factor, 2 * factor, 3 * factor, 4 * factor)
+    (tally.handshakeFailures, tally.refused, tally.received) = (5 * factor, 6 * factor, 7 * factor)
+    (tally.accepted, tally.discarded, tally.malformed) = (8 * factor, 9 * factor, 10 * factor)
+    (tally.incomplete, tally.bytes, tally.errorResponsesIncomplete) = (11 * factor, 12 * factor, 13 * factor)
+    (tally.offline, tally.uninstalled, tally.feedbackConnections) = (14 * factor, 15 * factor, 16 * factor)
+    (tally.feedbackOpen, tally.feedbackHandshakeFailures) = (17 * factor, 18 * factor)
+    (tally.feedbackCompleted, tally.tuplesSent, tally.feedbackLost) = (19 * factor, 20 * factor, 21 * factor)
+    (tally.rejected, tally.errorResponses) = ([8: 22 * factor, 7: 23 * factor], [8: 24 * factor])
+    return tally
+  }
+
+  private static func numbers(_ tally: Tally) -> [Int] {
+    Mirror(reflecting: tally).children.flatMap { child -> [Int] in
+      if let counts = child.value as? [UInt8: Int] { return counts.sorted { $0.key < $1.key }.map(\.value) }
+      return (child.value as? Int).map { [$0] } ?? []
+    }
+  }
+
+  @Test("Every number is added")
+  func sums() {
+    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...24) && Self.numbers(Self.tally(1)).count == 24)
+    #expect(Self.numbers(Tally()).allSatisfy { $0 == 0 })
+    var sum = Self.tally(1)
+    sum += Self.tally(2)
+    #expect(Self.numbers(sum) == Self.numbers(Self.tally(3)))
+  }
+
+  @Test("The ledger's figures are those of the tally")
+  func ledger() {
+    let gateway = Self.tally(1).gateway
+    #expect([gateway.connections, gateway.handshakes, gateway.resumed, gateway.handshakeFailures] == [1, 3, 4, 5])
+    #expect([gateway.refused, gateway.received, gateway.accepted, gateway.discarded] == [6, 7, 8, 9])
+    #expect([gateway.malformed, gateway.incomplete, gateway.bytes] == [10, 11, 12])
+    #expect(gateway.rejected == ["8": 22, "7": 23] && gateway.errorResponses == ["8": 24])
+    #expect(gateway.errorResponsesIncomplete == 13)
+  }
+
+  @Test("Connections are listed up to a limit, and counted beyond", arguments: [0, 1, 3])
+  func list(maximum: Int) {
+    let list = ConnectionList(maximum: maximum)
+    var made = 0
+    func connection() -> Ledger.Connection {
+      made += 1
+      return Ledger.Connection(client: "\(made)", topic: nil, opened: "", closed: "", end: .local)
+    }
+    for _ in 0..<3 { list.add(connection()) }
+    #expect(list.all.connections.map(\.client) == Array(["1", "2", "3"].prefix(maximum)))
+    #expect(list.all.omitted == 3 - maximum && made == maximum)
+  }
+}
