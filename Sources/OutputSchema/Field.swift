@@ -46,7 +46,7 @@ public struct Field: Sendable, Equatable {
   public let window: Window?
   public let presence: Presence
 
-  public init(
+  package init(
     _ name: String, _ shape: Shape, _ text: String, unit: Unit? = nil, of window: Window? = nil,
     when condition: String? = nil, since version: String? = nil, until last: String? = nil
   ) {

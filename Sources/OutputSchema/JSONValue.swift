@@ -1,5 +1,6 @@
 /// A JSON value as it is written: members keep their order, numbers their digits.
 public enum JSONValue: Sendable, Hashable {
+  /// A member of an object.
   public struct Member: Sendable, Hashable {
     public var name: String
     public var value: JSONValue

@@ -9,6 +9,7 @@ extension Schema {
 
   /// A difference between an output and its schema.
   public struct Problem: Sendable, Equatable, CustomStringConvertible {
+    /// The kinds of differences.
     public enum Kind: Sendable, Equatable {
       /// It is not JSON.
       case syntax(String)
@@ -26,7 +27,7 @@ extension Schema {
     public let path: String
     public let kind: Kind
 
-    public init(_ path: String, _ kind: Kind) { (self.path, self.kind) = (path, kind) }
+    package init(_ path: String, _ kind: Kind) { (self.path, self.kind) = (path, kind) }
 
     public var description: String {
       switch kind {
@@ -59,6 +60,7 @@ extension Schema {
     return check.problems
   }
 
+  /// The problems of a text; none if it obeys the schema.
   public func check(_ text: String, age: Age = .current) -> [Problem] { check(Array(text.utf8), age: age) }
 }
 

@@ -4,7 +4,7 @@ extension Schema {
   /// - Parameters:
   ///   - program: its name and version, for the foot of the page.
   ///   - date: as mdoc has it: "November 3, 2026".
-  public func manual(program: String, date: String) -> String {
+  package func manual(program: String, date: String) -> String {
     var lines = [
       ".\\\" Made by apnscope schema \(name) --format man.", ".Dd \(date)", ".Dt APNSCOPE-\(name.uppercased()) 5",
       ".Os \(program)", ".Sh NAME", ".Nm apnscope-\(name)",

@@ -23,13 +23,13 @@ public struct Schema: Sendable, Equatable {
   /// A valid output, as short as it can be; JSON but for settings.
   public let example: String
 
-  public init(_ name: String, title: String, form: Form, text: [String], root: Shape, example: String) {
+  package init(_ name: String, title: String, form: Form, text: [String], root: Shape, example: String) {
     (self.name, self.title, self.form) = (name, title, form)
     (self.text, self.root, self.example) = (text, root, example)
   }
 
   /// Every output that is described, in the order of the pages.
   public static let all: [Schema] = [
-    .records, .events, .result, .ledger, .capacity, .inspection, .comparison, .plan,
+    .records, .events, .judgements, .renderings, .result, .ledger, .capacity, .inspection, .comparison, .plan,
   ]
 }

@@ -40,7 +40,7 @@ public indirect enum Shape: Sendable, Equatable {
     public let name: String
     public let text: String
 
-    public init(_ name: String, _ text: String) { (self.name, self.text) = (name, text) }
+    package init(_ name: String, _ text: String) { (self.name, self.text) = (name, text) }
   }
 
   /// One kind of object of a choice.
@@ -49,27 +49,28 @@ public indirect enum Shape: Sendable, Equatable {
     public let text: String
     public let fields: [Field]
 
-    public init(_ name: String, _ text: String, _ fields: [Field]) {
+    package init(_ name: String, _ text: String, _ fields: [Field]) {
       (self.name, self.text, self.fields) = (name, text, fields)
     }
   }
 
+  /// A shape with a name, which others refer to.
   public struct Definition: Sendable, Equatable {
     public let name: String
     public let text: String
     public let shape: Shape
 
-    public init(_ name: String, _ text: String, _ shape: Shape) {
+    package init(_ name: String, _ text: String, _ shape: Shape) {
       (self.name, self.text, self.shape) = (name, text, shape)
     }
   }
 
-  public static let text = Shape.string(.any)
-  public static let time = Shape.string(.time)
-  public static let hexadecimal = Shape.string(.hexadecimal)
+  package static let text = Shape.string(.any)
+  package static let time = Shape.string(.time)
+  package static let hexadecimal = Shape.string(.hexadecimal)
 
   /// An enumeration with the meaning of each value.
-  public static func values(_ values: KeyValuePairs<String, String>) -> Shape {
+  package static func values(_ values: KeyValuePairs<String, String>) -> Shape {
     .enumeration(values.map { Value($0.key, $0.value) })
   }
 }

@@ -39,6 +39,8 @@ extension Schema {
         when: "any have a time"),
       Field("payload_lengths", .distribution, "Lengths of payloads, in bytes.", when: "there are any"),
       Field(
+        "payloads", .object(payloads), "Payloads by kind, and the rules that they break.", when: "they were judged"),
+      Field(
         "notifications_per_segment", .distribution, "Notifications that ended in one TCP segment.",
         when: "there are segments"),
       Field(
@@ -52,6 +54,10 @@ extension Schema {
       Field(
         "repeatedly_rejected_tokens", .array(.object(token)), "Tokens that were rejected twice or more, up to 20."),
       Field("findings", .array(.object(finding)), "Findings worth a look, losses of notifications first."),
+      Field(
+        "counts", .object(counts),
+        "Values from which `apnscope merge` computes the distributions and findings of a whole.",
+        when: "reading has ended", since: "0.2"),
     ]),
     example: #"""
       {
@@ -63,6 +69,7 @@ extension Schema {
       """#)
 
   private static let file: [Field] = [
+    Field("file", .integer, "Its number in other fields, from 1.", when: "there are several"),
     Field("source", .text, "The input as it was named."),
     Field("format", .captureFormat, "Format of the file."),
     Field("link_types", .array(.text), "Link types of the packets by their registered names."),
@@ -84,10 +91,14 @@ extension Schema {
     Field("gaps", .integer, "Gaps."),
     Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
     Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
+    Field(
+      "dropped_packets", .integer, "Packets that the capturing program did not get or could not write.",
+      when: "there are any"),
   ]
 
   private static let connection: [Field] = [
     Field("connection", .integer, "Its number, from 1."),
+    Field("file", .integer, "The file of its first packet.", when: "there are several"),
     Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
@@ -144,7 +155,9 @@ extension Schema {
   private static let error: [Field] = [
     Field("connection", .integer, "Its connection, from 1."),
     Field("time", .time, "Capture time of its last packet.", when: "packets have times"),
-    Field("packet", .integer, "The packet that holds its last byte, from 1.", when: "the input has packets"),
+    Field("file", .integer, "The file of that packet.", when: "there are several"),
+    Field(
+      "packet", .integer, "The packet that holds its last byte, from 1, in its file.", when: "the input has packets"),
     Field("status", .integer, "The status code."),
     Field("status_name", .statusName, "Meaning of the status code."),
     Field("identifier", .integer, "The identifier that it names."),
@@ -157,6 +170,67 @@ extension Schema {
       when: "both times are known"),
   ]
 
+  private static let counts: [Field] = [
+    Field("shard", .text, "The part of the recording, as `2/4`.", when: "`--shard` was given"),
+    Field("payload_lengths", .values, "Lengths of payloads, in bytes."),
+    Field("notifications_per_segment", .values, "Notifications that ended in one TCP segment."),
+    Field("sent_per_second", .values, "Notifications by second since 1970."),
+    Field("opens_per_second", .values, "Opened connections by second since 1970."),
+    Field("lifetimes_s", .array(.number), "Lifetimes of connections in ascending order.", unit: .seconds),
+    Field("rejected_tokens", .array(.object(token)), "All rejected tokens, up to `--max-remembered`."),
+    Field("unread", .object(unread), "Connections without readable APNs traffic."),
+    Field("read_feedback_connections", .integer, "Connections to a feedback service that could be read."),
+    Field("late_packets", .integer, "Packets whose time is before that of an earlier one."),
+    Field("longest_delay_ns", .integer, "How far before, at most."),
+  ]
+
+  private static let unread: [Field] = [
+    Field("connections", .integer, "All connections."),
+    Field("encrypted", .integer, "Those that could not be decrypted."),
+    Field("without_secret", .integer, "The part of `encrypted` that lacks only the secret."),
+    Field("partly_encrypted", .integer, "Those that were decrypted in part."),
+    Field("empty", .integer, "Those that carried no data, on ports of no known service."),
+    Field("protocols", .array(.object(portProtocol)), "Other connections by server port and protocol."),
+    Field("further", .integer, "Connections that are not in `protocols`, which is limited."),
+  ]
+
+  private static let portProtocol: [Field] = [
+    Field("port", .integer, "The server's port."),
+    Field("protocol", .otherProtocol, "The protocol.", when: "it was recognised"),
+    Field("is_known_port", .boolean, "Whether the port is that of a gateway or feedback service."),
+    Field("count", .integer, "Connections."),
+  ]
+
+  private static let payloads: [Field] = [
+    Field(
+      "kinds",
+      .array(
+        .object([
+          Field("kind", .payloadKind, "What the pushes are for."), Field("count", .integer, "Notifications."),
+        ])), "Notifications by kind, the most frequent first."),
+    Field("findings", .array(.object(payloadFinding)), "Rules that payloads or their frames break, errors first."),
+  ]
+
+  private static let payloadFinding: [Field] = [
+    Field("code", .payloadRule, "Code of the rule."),
+    Field("severity", .payloadSeverity, "How much it matters."),
+    Field("count", .integer, "Notifications that break it."),
+    Field("first_file", .integer, "The file of that packet.", when: "there are several"),
+    Field("first_packet", .integer, "The first packet that shows it, in its file.", when: "the input has packets"),
+    Field("text", .text, "The rule in words."),
+    Field(
+      "example",
+      .object([
+        Field("connection", .integer, "Its connection, from 1."),
+        Field(
+          "text", .text,
+          "The beginning of the payload, of the token in hexadecimal, or the expiration: what the rule is about."),
+        Field("line", .integer, "Line of the payload, from 1.", when: "the rule has a place in the payload"),
+        Field("column", .integer, "Character of the line, from 1.", when: "the rule has a place in the payload"),
+        Field("message", .text, "The rule in words, with what is particular to the example."),
+      ]), "The first one."),
+  ]
+
   private static let token: [Field] = [
     Field("token_prefix", .hexadecimal, "The first eight bytes."),
     Field("rejections", .integer, "How often it was rejected."),
@@ -165,12 +239,25 @@ extension Schema {
   private static let finding: [Field] = [
     Field("kind", .findingKind, "Kind of the finding."),
     Field("count", .integer, "How often it occurs."),
-    Field("first_packet", .integer, "The first packet that shows it.", when: "one is known"),
+    Field("first_file", .integer, "The file of that packet.", when: "there are several"),
+    Field("first_packet", .integer, "The first packet that shows it, in its file.", when: "one is known"),
     Field("text", .text, "The finding in words."),
   ]
 }
 
 extension Shape {
+  static let values = named(
+    Definition(
+      "values", "How often each value occurred.",
+      .object([
+        Field("values", .array(.integer), "The values, in ascending order."),
+        Field("counts", .array(.integer), "How often each occurred."),
+        Field("sum", .integer, "Sum of all values.", when: "the values are not times"),
+        Field(
+          "max", .integer, "The largest; `values` has it as the limit if it is above this.",
+          when: "the values are not times"),
+      ])))
+
   static let distribution = named(
     Definition(
       "distribution", "Where the values of a sample lie; percentiles are values that occurred.",

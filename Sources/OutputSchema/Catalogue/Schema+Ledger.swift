@@ -17,6 +17,15 @@ extension Schema {
       Field("started", .time, "When the simulator began to listen."),
       Field("ended", .time, "When the books were closed."),
       Field("gateway", .object(gateway), "Frames that the gateway received and its answers.", of: .run),
+      Field(
+        "payloads",
+        .object([
+          Field("kinds", .map(key: .payloadKind, value: .integer), "Notifications by what they are for."),
+          Field(
+            "lint", .map(key: .text, value: .integer),
+            "Notifications by the rules that their payload or frame breaks: codes, as in `lint` of records."),
+        ]), "Notifications that the gateway looked at, judged.", of: .run,
+        when: "payloads are judged (not with `--no-lint`)"),
       Field("devices", .object(devices), "Accepted notifications by their delivery.", of: .run),
       Field("feedback", .object(feedback), "Connections to the feedback service and its tuples.", of: .run),
       Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),

@@ -52,11 +52,16 @@ extension Schema {
     Field("command", .text, "Commands, one or a mix.", when: made),
     Field("tokens", .integer, "Different device tokens.", when: made),
     Field("token_length", .integer, "Length of a device token.", unit: .bytes, when: made),
-    Field("payload", .text, "Sizes of payloads in bytes: a size, a range or a mix.", when: "without a template"),
+    Field(
+      "payload", .text, "Sizes of payloads in bytes: a size, a range or a mix.",
+      when: "without a template or kinds"),
     Field("payload_template", .text, "Template that payloads are made from.", when: "it was given"),
+    Field("payload_kind", .text, "Kinds of payloads, one or a mix.", when: "it was given"),
     Field("priority", .text, "Priorities, one or a mix; `none`: the item is left out.", when: made),
     Field("expiration", .text, "Expirations, one or a mix: UNIX seconds, `+60s`, or `none`.", when: made),
-    Field("faults", .text, "Shares of notifications with each fault, as `oversize=0.01`.", when: "there are any"),
+    Field(
+      "faults", .text, "Shares of notifications with each fault, as `oversize=0.01,payload=badge_type:0.01`.",
+      when: "there are any"),
     Field("segment", .text, "The part of the stream that is sent, as `2/4`."),
     Field("replay", .text, "File of the records that are replayed.", when: "it was given"),
     Field("speed", .text, "How many times as fast as recorded, or `max`.", when: "records are replayed"),

@@ -13,7 +13,8 @@ extension Schema {
       """,
       """
       `connection` counts from 1 in the order of the connections' first packets; a new SYN on a used 4-tuple is a new \
-      connection. `packet` counts from 1, as Wireshark's frame number does. `offset` and `length` are bytes in that \
+      connection. `packet` counts from 1, as Wireshark's frame number does; where there are several files, in each of \
+      them, and `file` says in which, from 1 in the order of the `capture` records. `offset` and `length` are bytes in that \
       direction's application stream, which is the plaintext under TLS. `time` and `packet` are those of the packet \
       that holds the record's last byte.
       """,
@@ -58,6 +59,10 @@ extension Schema {
         .init("gap", "Bytes that the capture does not hold, or that belong to a record it does not hold whole.", gap),
         .init("malformed", "Bytes that cannot be parsed as a record.", malformed),
         .init("connection", "A connection as a whole, written when it has ended.", connection),
+        .init(
+          "capture_loss",
+          "Packets that the capturing program did not get or could not write; after the records of the file.",
+          captureLoss),
         .init("summary", "Totals over everything that was read; the last record.", summary),
       ]),
     example: #"""
@@ -78,8 +83,11 @@ extension Schema {
       "selection", .array(.text),
       "The selection of the following records, as options of the command, each with one value.",
       when: "options select records"),
+    Field("file", .integer, "Its number, from 1, in the order in which files are read.", when: "there are several"),
   ]
 
+  private static let file = Field(
+    "file", .integer, "The file of that packet, from 1 in the order of `capture` records.", when: "there are several")
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
   private static let index = Field("index", .integer, "Its number on the connection, from 0.")
   private static let time = Field(
@@ -91,7 +99,7 @@ extension Schema {
   private static let length = Field("length", .integer, "How long it is in the stream.", unit: .bytes)
 
   private static let notification: [Field] = [
-    connectionNumber, index, time, packet, offset,
+    file, connectionNumber, index, time, packet, offset,
     length,
     Field(
       "fate", .fate, "Its fate at the end of its connection.",
@@ -107,6 +115,11 @@ extension Schema {
       when: "it is valid JSON"),
     Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
     Field(
+      "kind", .payloadKind, "What the push is for.", when: "payloads are judged (not with `--no-lint`)"),
+    Field(
+      "lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted.",
+      when: "payloads are judged and it breaks one"),
+    Field(
       "items", .array(.tuple([.integer, .hexadecimal])),
       "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
       when: "the frame has such items"),
@@ -117,7 +130,7 @@ extension Schema {
   ]
 
   private static let errorResponse: [Field] = [
-    connectionNumber, time, packet, offset,
+    file, connectionNumber, time, packet, offset,
     Field("command", .integer, "The command byte: 8; servers other than APNs gateways send other values."),
     Field("status", .integer, "The status code."),
     Field("status_name", .statusName, "Meaning of the status code."),
@@ -150,7 +163,7 @@ extension Schema {
   ]
 
   private static let feedback: [Field] = [
-    connectionNumber, index, time, packet, offset,
+    file, connectionNumber, index, time, packet, offset,
     length,
     Field("timestamp", .integer, "When the device was found to have lost the app.", unit: .unixSeconds),
     Field("token", .hexadecimal, "The device token."),
@@ -159,18 +172,22 @@ extension Schema {
   private static let direction = Field("direction", .direction, "Which way the bytes went.")
 
   private static let gap: [Field] = [
-    connectionNumber, direction, time, packet, offset,
+    file, connectionNumber, direction, time, packet, offset,
     length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
   ]
 
   private static let malformed: [Field] = [
-    connectionNumber, direction, time, packet, offset, length,
+    file, connectionNumber, direction, time, packet, offset, length,
     Field("problem", .text, "The error, in words."),
     Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
   ]
 
   private static let connection: [Field] = [
+    Field("file", .integer, "The file of its first packet, from 1.", when: "there are several"),
     connectionNumber,
+    Field(
+      "flow", .text, "Both ends, and when it was opened: the same key in every part of a recording.",
+      when: "a part was read (`--shard`)"),
     Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
@@ -217,6 +234,19 @@ extension Schema {
       when: "there was one"),
   ]
 
+  private static let captureLoss: [Field] = [
+    Field("file", .integer, "The file with the statistics, from 1.", when: "there are several"),
+    Field("interface", .text, "Name of the interface.", when: "the capture reports it"),
+    Field("dropped", .integer, "Packets that were dropped; of the files of a ring, since the capture began."),
+    Field(
+      "interface_dropped", .integer, "The part of `dropped` that the interface dropped.", when: "the capture reports it"
+    ),
+    Field(
+      "os_dropped", .integer, "The part of `dropped` that the operating system or the capturing program dropped.",
+      when: "the capture reports it"),
+    Field("received", .integer, "Packets that the interface received.", when: "the capture reports it"),
+  ]
+
   private static let summary: [Field] = [
     Field("packets", .integer, "Packets in all inputs."),
     Field("connections", .integer, "Connections in all inputs."),
@@ -226,5 +256,8 @@ extension Schema {
     Field("gaps", .integer, "`gap` records."),
     Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
     Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
+    Field(
+      "dropped_packets", .integer, "Packets that the capturing program did not get or could not write.",
+      when: "there are any"),
   ]
 }

@@ -28,7 +28,7 @@ extension Shape {
   ])
 
   static let otherProtocol = values([
-    "http1": "HTTP/1.", "http2": "HTTP/2.", "ssh": "SSH.",
+    "http1": "HTTP/1.", "http2": "HTTP/2, by its first bytes or as negotiated in TLS (ALPN).", "ssh": "SSH.",
     "tls": "TLS of which nothing could be read, on a port of neither service.",
   ])
 

@@ -1,6 +1,7 @@
 extension Shape {
   /// The findings of an inspection.
   static let findingKind = values([
+    "capture_loss": "Packets were lost while the capture was written.",
     "nothing_read": "No APNs traffic was found.",
     "undecrypted_connection": "A TLS connection could not be decrypted.",
     "partly_decrypted": "A TLS connection could be decrypted in part.",
@@ -15,6 +16,8 @@ extension Shape {
     "ambiguous_zero": "An error response names identifier 0, which may mean a notification or none.",
     "ambiguous_identifier": "An error response names an identifier that was used more than once.",
     "token_failed_again": "A token was rejected that had been rejected before.",
+    "token_not_of_gateway":
+      "A token was rejected with status 8: of the other environment, of another app, or removed.",
     "several_responses": "An error response came after the first of its connection.",
     "acknowledgement": "A response has status 0, which no APNs gateway sends.",
     "foreign_command": "A response has another command than 8, which no APNs gateway sends.",
@@ -28,10 +31,11 @@ extension Shape {
     "unbatched": "Nearly every notification is alone in a TCP segment.",
     "payload_over_4096": "A payload is over 4,096 bytes, which any gateway rejects.",
     "payload_over_2048": "A payload is over 2,048 bytes, which is too long except for VoIP.",
-    "not_an_object": "A payload is not a JSON object.", "unusual_token_length": "A token is not 32 bytes long.",
+    "unusual_token_length": "A token is not 32 bytes long.",
     "known_bad": "A frame has no token: clients send one to learn what was accepted.",
     "strange_expiration": "An expiration is before 2001 or at the end of time.",
     "unknown_items": "A frame has items that the protocol does not know.",
     "feedback_without_time": "A feedback tuple has the time 0.",
+    "out_of_order": "Packets are earlier than ones before them in their file.",
   ])
 }

@@ -3,7 +3,7 @@ import Measurement
 /// The resources of a campaign, predicted from measurements: connections, hosts, time, network, and the cost of errors.
 public struct CampaignPlan: Sendable, Equatable, Encodable {
   /// The share of a connection's or core's capacity to plan with; the rest is headroom.
-  public static let headroom = 0.7
+  package static let headroom = 0.7
 
   /// A campaign at one share of errors.
   ///
@@ -128,7 +128,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   }
 
   /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.
-  public func shareText(_ one: Case) -> String {
+  package func shareText(_ one: Case) -> String {
     guard let bound = errorShareBelow, one.errorShare == errorShare else { return Unit.share.text(one.errorShare) }
     return "< " + Unit.share.text(bound)
   }

@@ -142,14 +142,14 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   // MARK: connections
 
   /// Bursts that differ in nothing but their connections, the check apart.
-  public static func scaling(_ trials: [CapacityTrial]) -> (fit: [CapacityTrial], check: CapacityTrial?) {
+  package static func scaling(_ trials: [CapacityTrial]) -> (fit: [CapacityTrial], check: CapacityTrial?) {
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.faultShare == 0 }
     let fit = free.filter { $0.purpose == .connections && $0.acceptedPerS > 0 }
     return (fit, free.last { $0.purpose == .check && $0.acceptedPerS > 0 })
   }
 
   /// The law over connections; `nil` with fewer than three numbers of them.
-  public static func scalabilityFit(_ trials: [CapacityTrial]) -> ScalabilityFit? {
+  package static func scalabilityFit(_ trials: [CapacityTrial]) -> ScalabilityFit? {
     try? ScalabilityFit(scaling(trials).fit.map { ScalabilityFit.Point(Double($0.connections), $0.acceptedPerS) })
   }
 
@@ -174,7 +174,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
 
   /// The law of one connection, from measurements with and without intentional errors; `nil` without a trial with
   /// errors.
-  public static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
+  package static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
     // The first with errors on purpose and the one without that was made beside it, or else any of the same kind.
     guard let withErrors = free.first(where: { $0.purpose == .errors && $0.faultShare > 0 }) ?? free.first else {
@@ -234,7 +234,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
 
   // MARK: batches
 
-  public static func batchPoints(_ trials: [CapacityTrial]) -> [BatchCost.Point] {
+  package static func batchPoints(_ trials: [CapacityTrial]) -> [BatchCost.Point] {
     trials.filter { $0.purpose == .batch && $0.verdict == .measured }.compactMap { trial in
       guard let size = trial.perWriteMean, let cost = trial.cpuPerNotificationUs, size >= 1, cost > 0 else {
         return nil

@@ -3,9 +3,12 @@ import Measurement
 
 extension CapacityDocument {
   /// The report: the answer first, then its evidence, then every trial.
+  public var page: Page { page(footer: "") }
+
+  /// The report, with a line at its end.
   ///
   /// - Parameter footer: how it was made.
-  public func page(footer: Prose = "") -> Page {
+  package func page(footer: Prose = "") -> Page {
     let analysis = CapacityAnalysis(self)
     var sections = [answer(analysis), search]
     if let section = connectionsSection(analysis) { sections.append(section) }

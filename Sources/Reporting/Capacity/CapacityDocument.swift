@@ -19,6 +19,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     case interrupted
   }
 
+  /// The settings of the search. Names end in their unit.
   public struct Settings: Sendable, Equatable, Codable {
     public var precision = 0.03
     public var trialS = 10.0

@@ -1,6 +1,6 @@
 /// An axis of a chart: its name, unit and scale.
-public struct Axis: Sendable, Equatable {
-  public enum Layout: Sendable, Equatable {
+package struct Axis: Sendable, Equatable {
+  package enum Layout: Sendable, Equatable {
     case linear
     /// Values that are not above 0 are left out.
     case logarithmic
@@ -10,15 +10,15 @@ public struct Axis: Sendable, Equatable {
     case categories([String])
   }
 
-  public var label: String
-  public var unit: Unit
-  public var layout: Layout
+  package var label: String
+  package var unit: Unit
+  package var layout: Layout
   /// Ends of the axis; `nil`: from the data.
-  public var bounds: ClosedRange<Double>?
+  package var bounds: ClosedRange<Double>?
   /// Whether a linear axis begins at 0 though the data do not; a y axis should.
-  public var includesZero: Bool
+  package var includesZero: Bool
 
-  public init(
+  package init(
     _ label: String, unit: Unit = .plain, layout: Layout = .linear, bounds: ClosedRange<Double>? = nil,
     includesZero: Bool = true
   ) {
@@ -30,16 +30,16 @@ public struct Axis: Sendable, Equatable {
   }
 
   /// Seconds since the start of a run.
-  public static func time(_ label: String = "time since start", bounds: ClosedRange<Double>? = nil) -> Axis {
+  package static func time(_ label: String = "time since start", bounds: ClosedRange<Double>? = nil) -> Axis {
     Axis(label, unit: .seconds, bounds: bounds, includesZero: false)
   }
 
   /// Percentiles, so that the tail has room.
-  public static func percentile(_ label: String = "percentile") -> Axis {
+  package static func percentile(_ label: String = "percentile") -> Axis {
     Axis(label, unit: .share, layout: .percentile, includesZero: false)
   }
 
-  public static func categories(_ names: [String], label: String = "") -> Axis {
+  package static func categories(_ names: [String], label: String = "") -> Axis {
     Axis(label, layout: .categories(names), includesZero: false)
   }
 

@@ -3,24 +3,24 @@
 /// It is a value; `svg` draws it. Values that are not finite are left out, as a break in a line. Series of any length are
 /// thinned to the pixels, and keep the smallest and largest value of each. All text is escaped. A chart without anything
 /// to draw says "no data". Colours come from variables with a light and a dark value.
-public struct Chart: Sendable, Equatable {
+package struct Chart: Sendable, Equatable {
   /// What the picture shows, for those who do not see it; a page prints it above.
-  public var title: String
-  public var x: Axis
-  public var y: Axis
-  public var marks: [Mark]
+  package var title: String
+  package var x: Axis
+  package var y: Axis
+  package var marks: [Mark]
   /// Shaded parts of the x axis, as the phases of a run.
-  public var regions: [Region]
+  package var regions: [Region]
   /// Things that happened at one place of the x axis; ticks along the upper edge.
-  public var events: [Event]
+  package var events: [Event]
   /// Lines across, as a limit or a knee.
-  public var rules: [Rule]
+  package var rules: [Rule]
   /// Rows with spans instead of marks; `y` then counts for nothing.
-  public var strip: Strip?
+  package var strip: Strip?
   /// Of the plot itself, in pixels at full width (720).
-  public var height: Int
+  package var height: Int
 
-  public init(
+  package init(
     title: String, x: Axis, y: Axis, marks: [Mark], regions: [Region] = [], events: [Event] = [], rules: [Rule] = [],
     height: Int = 200
   ) {
@@ -35,26 +35,26 @@ public struct Chart: Sendable, Equatable {
   }
 
   /// Rows of spans over time, coloured by state. Its height follows from the number of rows.
-  public init(title: String, x: Axis, strip: Strip, regions: [Region] = [], events: [Event] = []) {
+  package init(title: String, x: Axis, strip: Strip, regions: [Region] = [], events: [Event] = []) {
     self.init(title: title, x: x, y: Axis(""), marks: [], regions: regions, events: events)
     self.strip = strip
   }
 
   /// Whether there is nothing to draw.
-  public var isEmpty: Bool {
+  package var isEmpty: Bool {
     if let strip { return strip.rows.allSatisfy { $0.spans.isEmpty } }
     return marks.allSatisfy { !$0.points.contains { $0.x.isFinite && $0.y.isFinite } }
   }
 
   /// A part of the x axis that is shaded and named.
-  public struct Region: Sendable, Equatable {
-    public var from: Double
-    public var to: Double
-    public var label: String
+  package struct Region: Sendable, Equatable {
+    package var from: Double
+    package var to: Double
+    package var label: String
     /// `nil`: every other one is.
-    public var isShaded: Bool?
+    package var isShaded: Bool?
 
-    public init(from: Double, to: Double, label: String, isShaded: Bool? = nil) {
+    package init(from: Double, to: Double, label: String, isShaded: Bool? = nil) {
       self.from = from
       self.to = to
       self.label = label
@@ -63,13 +63,13 @@ public struct Chart: Sendable, Equatable {
   }
 
   /// Something that happened at one place of the x axis, or several times near it.
-  public struct Event: Sendable, Equatable {
-    public var x: Double
-    public var count: Int
+  package struct Event: Sendable, Equatable {
+    package var x: Double
+    package var count: Int
     /// Its plural name: `errors`.
-    public var label: String
+    package var label: String
 
-    public init(x: Double, count: Int = 1, label: String) {
+    package init(x: Double, count: Int = 1, label: String) {
       self.x = x
       self.count = count
       self.label = label
@@ -77,7 +77,7 @@ public struct Chart: Sendable, Equatable {
   }
 
   /// A dashed line across the plot with a word at it.
-  public enum Rule: Sendable, Equatable {
+  package enum Rule: Sendable, Equatable {
     case horizontal(Double, String)
     case vertical(Double, String)
   }

@@ -3,7 +3,7 @@ extension Chart {
   ///
   /// Light and dark by `prefers-color-scheme`. On narrow screens the text of a chart is drawn larger, because all of it
   /// shrinks with the picture, and labels that would then touch are left out.
-  public static let style = """
+  package static let style = """
     .apns-chart{--ink:#1f2328;--soft:#59636e;--grid:#e4e7eb;--axis:#9aa4af;--shade:#59636e;--ground:#fff;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#8b949e;font:10.5px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
     @media (prefers-color-scheme:dark){.apns-chart{--ink:#e6edf3;--soft:#9da7b3;--grid:#2a3038;--axis:#59636e;--shade:#9da7b3;--ground:#0d1117;--c1:#4aa3df;--c2:#f0b429;--c3:#2fbf95;--c4:#f47b3a;--c5:#d98bb5;--c6:#8fd0f5;--c7:#f0e442;--c8:#7d8590}}
     .apns-chart text{fill:var(--soft)}.apns-chart .k{fill:var(--ink)}.apns-chart .o{paint-order:stroke;stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}.apns-chart .e{text-anchor:end}.apns-chart .m{text-anchor:middle}
@@ -22,10 +22,10 @@ extension Chart {
     }.joined()
 
   /// The chart as a standalone file, with its style.
-  public var svg: String { drawn(isFile: true) }
+  package var svg: String { drawn(isFile: true) }
 
   /// The picture as a part of a page that has `Chart.style`.
-  public var inlineSVG: String { drawn(isFile: false) }
+  package var inlineSVG: String { drawn(isFile: false) }
 
   private func drawn(isFile: Bool) -> String {
     var drawing = Drawing(self)

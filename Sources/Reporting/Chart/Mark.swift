@@ -1,8 +1,8 @@
 import Measurement
 
 /// One series of a chart and how it is drawn.
-public struct Mark: Sendable, Equatable {
-  public enum Shape: Sendable, Equatable {
+package struct Mark: Sendable, Equatable {
+  package enum Shape: Sendable, Equatable {
     case line
     /// A line that keeps its value until the next point.
     case steps
@@ -16,50 +16,50 @@ public struct Mark: Sendable, Equatable {
     case points
   }
 
-  public var shape: Shape
+  package var shape: Shape
   /// For the legend, which shows when there are two marks with names.
-  public var name: String
-  public var points: [Point]
-  public var color: Color
-  public var isDashed = false
+  package var name: String
+  package var points: [Point]
+  package var color: Color
+  package var isDashed = false
 
-  public init(_ shape: Shape, name: String = "", points: [Point], color: Color = .blue) {
+  package init(_ shape: Shape, name: String = "", points: [Point], color: Color = .blue) {
     self.shape = shape
     self.name = name
     self.points = points
     self.color = color
   }
 
-  public static func line(_ name: String = "", _ points: [Point], color: Color = .blue, isDashed: Bool = false) -> Mark
+  package static func line(_ name: String = "", _ points: [Point], color: Color = .blue, isDashed: Bool = false) -> Mark
   {
     var mark = Mark(.line, name: name, points: points, color: color)
     mark.isDashed = isDashed
     return mark
   }
 
-  public static func steps(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
+  package static func steps(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
     Mark(.steps, name: name, points: points, color: color)
   }
 
-  public static func area(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
+  package static func area(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
     Mark(.area, name: name, points: points, color: color)
   }
 
-  public static func band(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
+  package static func band(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
     Mark(.band, name: name, points: points, color: color)
   }
 
-  public static func bars(_ name: String = "", _ points: [Point], width: Double = 0.7, color: Color = .blue) -> Mark {
+  package static func bars(_ name: String = "", _ points: [Point], width: Double = 0.7, color: Color = .blue) -> Mark {
     Mark(.bars(width: width), name: name, points: points, color: color)
   }
 
-  public static func points(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
+  package static func points(_ name: String = "", _ points: [Point], color: Color = .blue) -> Mark {
     Mark(.points, name: name, points: points, color: color)
   }
 
   /// The percentile curve of a histogram, for a chart over `Axis.percentile()`; y is in the histogram's unit as measured:
   /// microseconds for all times, else counts or bytes.
-  public static func percentiles(_ name: String = "", of histogram: LatencyHistogram, color: Color = .blue) -> Mark {
+  package static func percentiles(_ name: String = "", of histogram: LatencyHistogram, color: Color = .blue) -> Mark {
     let total = Double(histogram.count)
     var below = 0.0
     var points: [Point] = []
@@ -76,15 +76,15 @@ public struct Mark: Sendable, Equatable {
 }
 
 /// A place in a chart, with an interval when it is an estimate.
-public struct Point: Sendable, Equatable {
-  public var x: Double
-  public var y: Double
-  public var low: Double?
-  public var high: Double?
+package struct Point: Sendable, Equatable {
+  package var x: Double
+  package var y: Double
+  package var low: Double?
+  package var high: Double?
   /// For its tooltip, in front of the values.
-  public var note: String?
+  package var note: String?
 
-  public init(_ x: Double, _ y: Double, low: Double? = nil, high: Double? = nil, note: String? = nil) {
+  package init(_ x: Double, _ y: Double, low: Double? = nil, high: Double? = nil, note: String? = nil) {
     self.x = x
     self.y = y
     self.low = low
@@ -94,37 +94,37 @@ public struct Point: Sendable, Equatable {
 }
 
 /// Colours that people who do not see all of them can tell apart, after Okabe and Ito ("Color Universal Design", 2008).
-public enum Color: Int, Sendable, CaseIterable {
+package enum Color: Int, Sendable, CaseIterable {
   case blue = 1
   case orange, green, vermillion, purple, sky, yellow, grey
 
   /// The n-th of a row of series, from 0.
-  public static func number(_ index: Int) -> Color { allCases[((index % 7) + 7) % 7] }
+  package static func number(_ index: Int) -> Color { allCases[((index % 7) + 7) % 7] }
 }
 
 /// Rows with spans of time, coloured by what state each was in.
-public struct Strip: Sendable, Equatable {
-  public struct State: Sendable, Equatable {
-    public var name: String
-    public var color: Color
+package struct Strip: Sendable, Equatable {
+  package struct State: Sendable, Equatable {
+    package var name: String
+    package var color: Color
     /// Paler than the others: the state that is as it should be.
-    public var isQuiet: Bool
+    package var isQuiet: Bool
 
-    public init(_ name: String, color: Color, isQuiet: Bool = false) {
+    package init(_ name: String, color: Color, isQuiet: Bool = false) {
       self.name = name
       self.color = color
       self.isQuiet = isQuiet
     }
   }
 
-  public struct Span: Sendable, Equatable {
-    public var from: Double
-    public var to: Double
+  package struct Span: Sendable, Equatable {
+    package var from: Double
+    package var to: Double
     /// An index of `states`; a span of any other is left out.
-    public var state: Int
-    public var note: String?
+    package var state: Int
+    package var note: String?
 
-    public init(from: Double, to: Double, state: Int, note: String? = nil) {
+    package init(from: Double, to: Double, state: Int, note: String? = nil) {
       self.from = from
       self.to = to
       self.state = state
@@ -132,23 +132,23 @@ public struct Strip: Sendable, Equatable {
     }
   }
 
-  public struct Row: Sendable, Equatable {
-    public var label: String
-    public var spans: [Span]
+  package struct Row: Sendable, Equatable {
+    package var label: String
+    package var spans: [Span]
 
-    public init(label: String, spans: [Span]) {
+    package init(label: String, spans: [Span]) {
       self.label = label
       self.spans = spans
     }
   }
 
   /// Where spans share a pixel the one with the later state is seen: put the important ones last.
-  public var states: [State]
-  public var rows: [Row]
+  package var states: [State]
+  package var rows: [Row]
   /// The name of a row: `connection`.
-  public var rowName: String
+  package var rowName: String
 
-  public init(states: [State], rows: [Row], rowName: String = "") {
+  package init(states: [State], rows: [Row], rowName: String = "") {
     self.states = states
     self.rows = rows
     self.rowName = rowName

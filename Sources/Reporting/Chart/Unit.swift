@@ -1,5 +1,5 @@
 /// What numbers are of, and how they are written.
-public enum Unit: Sendable, Equatable {
+package enum Unit: Sendable, Equatable {
   /// A number as it is: a ratio, cores.
   case plain
   /// Things, written with k, M and G on axes and in full in text.
@@ -15,7 +15,7 @@ public enum Unit: Sendable, Equatable {
   case share
 
   /// A value in full: `12,345/s`, `1.25 ms`, `64.0 KiB`. NaN is "–".
-  public func text(_ value: Double) -> String {
+  package func text(_ value: Double) -> String {
     guard value.isFinite else { return "–" }
     switch self {
     case .plain: return significant(value, 4)

@@ -27,12 +27,14 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case missing
   }
 
+  /// The values of a figure on one side.
   public struct Side: Sendable, Equatable, Encodable {
     public var median: Double?
     /// Of the runs that have one, in their order.
     public var values: [Double]
   }
 
+  /// A figure on both sides.
   public struct Row: Sendable, Equatable, Encodable {
     public var figure: String
     public var a: Side
@@ -45,7 +47,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var pHolm: Double?
     public var judgement: Judgement
 
-    public var unit: Unit { RunFigure.named(figure)?.unit ?? .plain }
+    package var unit: Unit { RunFigure.named(figure)?.unit ?? .plain }
 
     private enum CodingKeys: String, CodingKey { case figure, a, b, ratio, p, pHolm, judgement }
   }
@@ -72,11 +74,11 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The figures judged by default.
   public static let mainFigures = ["accepted_per_s", "send_lag_p99", "rejected_rate", "cpu_per_notification"]
   /// Differences with a smaller corrected p count.
-  public static let significance = 0.05
+  package static let significance = 0.05
   /// Runs of each side below which nothing is judged: with 4 a side no corrected p of four figures is below 0.114.
-  public static let fewestRuns = 5
+  package static let fewestRuns = 5
   /// The larger median has to exceed the smaller by this factor. 0 differs from every other value.
-  public static let floor = 1.15
+  package static let floor = 1.15
 
   /// - Parameter figures: the names of the figures to judge.
   public init(_ a: [RunResult.Part], _ b: [RunResult.Part], judging figures: [String] = mainFigures) {

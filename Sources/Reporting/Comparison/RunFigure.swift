@@ -1,17 +1,17 @@
 import Measurement
 
 /// A number that runs are compared and followed by.
-public struct RunFigure: Sendable {
-  public enum Better: String, Sendable, Codable { case higher, lower, neither }
+package struct RunFigure: Sendable {
+  package enum Better: String, Sendable, Codable { case higher, lower, neither }
 
-  public let name: String
-  public let unit: Unit
+  package let name: String
+  package let unit: Unit
   /// Which way is an improvement.
-  public let better: Better
+  package let better: Better
   /// `nil` when the run has nothing that it could be of, as an error latency without errors.
-  public let value: @Sendable (RunResult) -> Double?
+  package let value: @Sendable (RunResult) -> Double?
 
-  public init(
+  package init(
     _ name: String, _ unit: Unit, _ better: Better, _ value: @escaping @Sendable (RunResult) -> Double?
   ) {
     self.name = name
@@ -21,10 +21,10 @@ public struct RunFigure: Sendable {
   }
 
   /// The figure of this name.
-  public static func named(_ name: String) -> RunFigure? { all.first { $0.name == name } }
+  package static func named(_ name: String) -> RunFigure? { all.first { $0.name == name } }
 
   /// Those that say most, in the order in which they are shown.
-  public static let all: [RunFigure] = {
+  package static let all: [RunFigure] = {
     func quantile(
       _ name: String, _ share: Double, _ unit: Unit, _ histogram: @escaping @Sendable (RunResult) -> LatencyHistogram
     ) -> RunFigure {

@@ -1,36 +1,36 @@
 import Measurement
 
 /// A figure over runs.
-public struct HistoryChart: Sendable {
-  public let figure: String
-  public let unit: Unit
+package struct HistoryChart: Sendable {
+  package let figure: String
+  package let unit: Unit
   /// Runs that have it.
-  public let runs: [(run: RunHistory.Run, value: Double)]
+  package let runs: [(run: RunHistory.Run, value: Double)]
 
   /// - Parameter figure: one of `RunHistory.figureNames`.
-  public init(_ figure: String, _ runs: [RunHistory.Run]) {
+  package init(_ figure: String, _ runs: [RunHistory.Run]) {
     self.figure = figure
     unit = RunFigure.named(figure)?.unit ?? .perSecond
     self.runs = runs.compactMap { run in run.figures[figure].map { (run, $0) } }
   }
 
   /// Those whose figures are computed in the same way; of a mixture those that this apnscope's are.
-  public var comparable: [(run: RunHistory.Run, value: Double)] {
+  package var comparable: [(run: RunHistory.Run, value: Double)] {
     isMixed ? runs.filter { !$0.run.hasOldMeasure } : runs
   }
 
   private var isMixed: Bool { RunHistory.mixesMeasures(runs.map(\.run)) }
 
   /// Of those that are comparable.
-  public var median: Double? { Reporting.median(comparable.map(\.value)) }
+  package var median: Double? { Reporting.median(comparable.map(\.value)) }
 
   /// `nil` of a run that is not comparable.
-  public func ratioToMedian(_ run: RunHistory.Run, _ value: Double) -> Double? {
+  package func ratioToMedian(_ run: RunHistory.Run, _ value: Double) -> Double? {
     isMixed && run.hasOldMeasure ? nil : median.flatMap { ratio(value, to: $0) }
   }
 
   /// One character a run, from the smallest to the largest value; `nil` of none.
-  public var sparkline: String? {
+  package var sparkline: String? {
     let values = runs.map(\.value)
     guard let low = values.min(), let high = values.max() else { return nil }
     let signs = Array("▁▂▃▄▅▆▇█")
@@ -41,7 +41,7 @@ public struct HistoryChart: Sendable {
       })
   }
 
-  public var chart: Chart {
+  package var chart: Chart {
     // A run that was made by another version is worth a look.
     var changes: [Chart.Event] = []
     for (before, after) in zip(runs, runs.dropFirst()) {
@@ -63,7 +63,7 @@ public struct HistoryChart: Sendable {
   }
 
   /// The chart with the runs below it.
-  public func page(of file: String) -> Page {
+  package func page(of file: String) -> Page {
     var table = Table([
       .init("run", .right), .init("started"), .init("kind"), .init("apnscope"), .init("host"),
       .init(figure, .right), .init("to the median", .right),

@@ -2,6 +2,7 @@ import GRDB
 
 /// Why a history cannot be used, with its file's name.
 public struct HistoryError: Error, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
     case cannotOpen
     /// It is a file of something else.

@@ -35,7 +35,7 @@ public final class RunHistory: Sendable {
     /// How its figures were computed, as in `RunResult.measuredBy`.
     public var measuredBy: Int?
 
-    public init(
+    package init(
       number: Int, kind: String, started: String, apnscope: String, host: String, command: String,
       figures: [String: Double], wasInterrupted: Bool = false, measuredBy: Int? = RunResult.currentMeasure
     ) {
@@ -51,16 +51,16 @@ public final class RunHistory: Sendable {
     }
 
     /// A load whose figures are not computed as those of this apnscope are.
-    public var hasOldMeasure: Bool { kind == "load" && measuredBy != RunResult.currentMeasure }
+    package var hasOldMeasure: Bool { kind == "load" && measuredBy != RunResult.currentMeasure }
 
     /// The kind, with remarks needed to interpret its figures.
-    public var kindAndState: String {
+    package var kindAndState: String {
       kind + (wasInterrupted ? ", interrupted" : "") + (hasOldMeasure ? ", old measure" : "")
     }
   }
 
   /// The names of figures that a history has columns for.
-  public static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"]
+  package static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"]
 
   /// Opens a history to append to, and creates it if missing.
   public init(appendingTo path: String) throws(HistoryError) {
@@ -199,11 +199,11 @@ public final class RunHistory: Sendable {
   // MARK: reading
 
   /// Whether figures of the same name are computed in different ways.
-  public static func mixesMeasures(_ runs: [Run]) -> Bool {
+  package static func mixesMeasures(_ runs: [Run]) -> Bool {
     runs.contains(where: \.hasOldMeasure) && runs.contains { $0.kind == "load" && !$0.hasOldMeasure }
   }
 
-  public static let noteOnMeasures =
+  package static let noteOnMeasures =
     "old measure: their figures are computed differently; compare them only with each other"
 
   /// The last runs, the oldest of them first.

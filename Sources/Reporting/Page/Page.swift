@@ -5,12 +5,12 @@
 public struct Page: Sendable, Equatable {
   public var title: String
   /// One line below the title.
-  public var subtitle: Prose
-  public var sections: [Section]
+  package var subtitle: Prose
+  package var sections: [Section]
   /// At the end, in small letters: how the page was made.
-  public var footer: Prose
+  package var footer: Prose
 
-  public init(title: String, subtitle: Prose = "", sections: [Section], footer: Prose = "") {
+  package init(title: String, subtitle: Prose = "", sections: [Section], footer: Prose = "") {
     self.title = title
     self.subtitle = subtitle
     self.sections = sections
@@ -18,23 +18,23 @@ public struct Page: Sendable, Equatable {
   }
 
   /// All charts in order, as `markdown` numbers them from 1.
-  public var charts: [Chart] {
+  package var charts: [Chart] {
     sections.flatMap(\.blocks).compactMap { if case .chart(let chart, _) = $0 { chart } else { nil } }
   }
 }
 
 /// A part of a page, with an entry in its table of contents.
-public struct Section: Sendable, Equatable {
-  public var title: String
-  public var blocks: [Block]
+package struct Section: Sendable, Equatable {
+  package var title: String
+  package var blocks: [Block]
 
-  public init(_ title: String, _ blocks: [Block]) {
+  package init(_ title: String, _ blocks: [Block]) {
     self.title = title
     self.blocks = blocks
   }
 }
 
-public enum Block: Sendable, Equatable {
+package enum Block: Sendable, Equatable {
   /// Inside a section.
   case heading(String)
   case paragraph(Prose)
@@ -48,21 +48,21 @@ public enum Block: Sendable, Equatable {
   case callout(Tone, Prose)
   case preformatted(String)
 
-  public static func chart(_ chart: Chart) -> Block { .chart(chart, caption: "") }
+  package static func chart(_ chart: Chart) -> Block { .chart(chart, caption: "") }
 }
 
 /// How something is to be taken; shown by colour and by a sign or word.
-public enum Tone: Sendable, Equatable { case neutral, good, bad, warning }
+package enum Tone: Sendable, Equatable { case neutral, good, bad, warning }
 
 /// A number in large letters.
-public struct Figure: Sendable, Equatable {
-  public var name: String
-  public var value: String
+package struct Figure: Sendable, Equatable {
+  package var name: String
+  package var value: String
   /// A note in small letters: an interval, the requested value.
-  public var note: String
-  public var tone: Tone
+  package var note: String
+  package var tone: Tone
 
-  public init(_ name: String, _ value: String, note: String = "", tone: Tone = .neutral) {
+  package init(_ name: String, _ value: String, note: String = "", tone: Tone = .neutral) {
     self.name = name
     self.value = value
     self.note = note
@@ -71,80 +71,80 @@ public struct Figure: Sendable, Equatable {
 }
 
 /// A name and its value.
-public struct Value: Sendable, Equatable {
-  public var name: String
-  public var text: Prose
+package struct Value: Sendable, Equatable {
+  package var name: String
+  package var text: Prose
 
-  public init(_ name: String, _ text: Prose) {
+  package init(_ name: String, _ text: Prose) {
     self.name = name
     self.text = text
   }
 }
 
-public struct Table: Sendable, Equatable {
-  public enum Alignment: Sendable { case left, right }
+package struct Table: Sendable, Equatable {
+  package enum Alignment: Sendable { case left, right }
 
-  public struct Column: Sendable, Equatable {
-    public var name: String
-    public var alignment: Alignment
+  package struct Column: Sendable, Equatable {
+    package var name: String
+    package var alignment: Alignment
 
-    public init(_ name: String, _ alignment: Alignment = .left) {
+    package init(_ name: String, _ alignment: Alignment = .left) {
       self.name = name
       self.alignment = alignment
     }
   }
 
-  public struct Row: Sendable, Equatable {
-    public var cells: [Prose]
-    public var tone: Tone
+  package struct Row: Sendable, Equatable {
+    package var cells: [Prose]
+    package var tone: Tone
 
-    public init(_ cells: [Prose], tone: Tone = .neutral) {
+    package init(_ cells: [Prose], tone: Tone = .neutral) {
       self.cells = cells
       self.tone = tone
     }
   }
 
-  public var columns: [Column]
-  public var rows: [Row]
+  package var columns: [Column]
+  package var rows: [Row]
 
-  public init(_ columns: [Column], _ rows: [Row] = []) {
+  package init(_ columns: [Column], _ rows: [Row] = []) {
     self.columns = columns
     self.rows = rows
   }
 
   /// The first column is text, the others are numbers.
-  public static func numbers(_ names: [String], _ rows: [[String]]) -> Table {
+  package static func numbers(_ names: [String], _ rows: [[String]]) -> Table {
     Table(
       names.enumerated().map { Column($1, $0 == 0 ? .left : .right) }, rows.map { Row($0.map { Prose($0) }) })
   }
 
-  public mutating func add(_ cells: Prose..., tone: Tone = .neutral) { rows.append(Row(cells, tone: tone)) }
+  package mutating func add(_ cells: Prose..., tone: Tone = .neutral) { rows.append(Row(cells, tone: tone)) }
 }
 
 /// Text with some of it strong or code.
-public struct Prose: Sendable, Equatable, ExpressibleByStringInterpolation {
-  public enum Style: Sendable { case plain, strong, code }
+package struct Prose: Sendable, Equatable, ExpressibleByStringInterpolation {
+  package enum Style: Sendable { case plain, strong, code }
 
-  public struct Run: Sendable, Equatable {
-    public var text: String
-    public var style: Style
+  package struct Run: Sendable, Equatable {
+    package var text: String
+    package var style: Style
   }
 
-  public private(set) var runs: [Run]
+  package private(set) var runs: [Run]
 
-  public init(_ text: String, _ style: Style = .plain) { runs = text.isEmpty ? [] : [Run(text: text, style: style)] }
-  public init(stringLiteral text: String) { self.init(text) }
+  package init(_ text: String, _ style: Style = .plain) { runs = text.isEmpty ? [] : [Run(text: text, style: style)] }
+  package init(stringLiteral text: String) { self.init(text) }
 
-  public static func strong(_ text: String) -> Prose { Prose(text, .strong) }
-  public static func code(_ text: String) -> Prose { Prose(text, .code) }
+  package static func strong(_ text: String) -> Prose { Prose(text, .strong) }
+  package static func code(_ text: String) -> Prose { Prose(text, .code) }
 
-  public static func + (a: Prose, b: Prose) -> Prose {
+  package static func + (a: Prose, b: Prose) -> Prose {
     var sum = a
     sum.runs += b.runs
     return sum
   }
 
-  public var isEmpty: Bool { runs.isEmpty }
+  package var isEmpty: Bool { runs.isEmpty }
   /// Without styles.
-  public var text: String { runs.map(\.text).joined() }
+  package var text: String { runs.map(\.text).joined() }
 }

@@ -3,7 +3,7 @@ import Measurement
 extension RunReport {
   /// The agreement of a result with the books of its gateways, as invariants: one if they agree, otherwise one for each
   /// line that differs.
-  public static func agreement(of result: RunResult, with ledger: Ledger) -> [RunResult.Verdict.Invariant] {
+  package static func agreement(of result: RunResult, with ledger: Ledger) -> [RunResult.Verdict.Invariant] {
     let lines = Agreement(result, ledger).lines
     let name = "the gateways' ledgers agree"
     let differences = lines.filter { !$0.holds }

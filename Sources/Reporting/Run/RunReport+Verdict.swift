@@ -142,7 +142,7 @@ extension RunReport {
   }
 
   /// With the unit that its name says; in words when there was nothing to measure.
-  public static func value(of threshold: RunResult.Verdict.Threshold) -> String {
+  package static func value(of threshold: RunResult.Verdict.Threshold) -> String {
     guard let value = threshold.value else { return "there was none" }
     let name = threshold.expression.prefix { $0 != "<" && $0 != ">" }.filter { $0 != " " }
     let isPercentile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }

@@ -103,7 +103,7 @@ public struct RunReport: Sendable {
 }
 
 /// A command line as it could be typed again.
-public func commandLine(_ words: [String]) -> String {
+package func commandLine(_ words: [String]) -> String {
   words.map { word in
     let isPlain =
       !word.isEmpty && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_./=:,%+@".contains($0)) }

@@ -2,6 +2,7 @@
 ///
 /// F is paid once for a write (the system call, the TLS record, the wake-up), V for each notification.
 public struct BatchCost: Sendable, Equatable {
+  /// A measured cost at one size of writes.
   public struct Point: Sendable, Equatable {
     /// Notifications of a write, on average.
     public var batch: Double
@@ -17,6 +18,7 @@ public struct BatchCost: Sendable, Equatable {
     }
   }
 
+  /// Why no law can be fitted.
   public enum Problem: Error, Sendable, Equatable {
     /// Two unknowns need two different sizes at least.
     case tooFewPoints
@@ -34,7 +36,7 @@ public struct BatchCost: Sendable, Equatable {
   public let rSquared: Double
 
   /// With less, points differ by more than their batches explain, and F and V say nothing.
-  public static let leastRSquared = 0.9
+  package static let leastRSquared = 0.9
 
   /// F and V are worth showing: their errors are known, and they explain most of what differs.
   public var isTelling: Bool { perWriteHalfWidth != nil && rSquared >= Self.leastRSquared }
@@ -84,6 +86,7 @@ public struct BatchCost: Sendable, Equatable {
       })
   }
 
+  /// The cost of one notification among `batch`, in the unit of the points; `nil` below 1.
   public func cost(batch: Double) -> Double? { batch >= 1 ? perWrite / batch + perNotification : nil }
 
   /// The factor of a single term that fits best.

@@ -11,9 +11,9 @@
 /// to second, with and without noise on top; in at least 92 % when it stalls for 0.1 to 1 s at least three times in the
 /// run. Rarer events cannot be covered by an interval within the run. The price is width: of independent values it is 3
 /// times as wide as it need be in 16 s, 1.9 times in 60 s, and 1.4 times in 600 s.
-public struct BatchMeans: Sendable, Equatable {
+package struct BatchMeans: Sendable, Equatable {
   /// Why the interval is missing.
-  public enum Problem: Error, Sendable, Equatable {
+  package enum Problem: Error, Sendable, Equatable {
     /// Shorter than `shortestS`, or fewer than 20 values.
     case tooShort
     /// The series goes one way: neighbouring twentieths of it are nearly the same.
@@ -23,18 +23,18 @@ public struct BatchMeans: Sendable, Equatable {
   }
 
   /// The shortest length with an interval, in seconds.
-  public static let shortestS = 16.0
+  package static let shortestS = 16.0
   /// At this length, in seconds, the interval is twice as wide as that of its batches.
   private static let allowanceS = 20.0
   private static let batches = [10, 5]
   private static let twentieths = 20
 
-  public let mean: Double
+  package let mean: Double
   /// The true mean is within this distance of `mean` with 95 % confidence.
-  public let halfWidth: Double
+  package let halfWidth: Double
 
   /// - Parameter secondsEach: how long each value is of.
-  public init(_ values: [Double], secondsEach: Double) throws(Problem) {
+  package init(_ values: [Double], secondsEach: Double) throws(Problem) {
     guard values.allSatisfy(\.isFinite), secondsEach.isFinite else { throw .notANumber }
     let length = Double(values.count) * secondsEach
     // A sum of tenths may be slightly less than the whole.

@@ -2,13 +2,13 @@
 ///
 /// The "rule of three" (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", 1983), for events
 /// that come independently of each other.
-public enum EventShare: Sendable, Equatable {
+package enum EventShare: Sendable, Equatable {
   case measured(Double)
   case lessThan(Double)
   /// Nothing was tried.
   case unknown
 
-  public init(events: Int, of tries: Int) {
+  package init(events: Int, of tries: Int) {
     guard tries > 0, events >= 0 else {
       self = .unknown
       return
@@ -17,7 +17,7 @@ public enum EventShare: Sendable, Equatable {
   }
 
   /// A second of a series: its number of tries and events.
-  public typealias Second = (events: Double, tries: Double)
+  package typealias Second = (events: Double, tries: Double)
 
   /// Where the share lies with 95 % confidence; `nil` when nothing was tried, or when the seconds do not tell whether
   /// events come alone or in bursts: fewer than 20, or other events than these.
@@ -27,7 +27,7 @@ public enum EventShare: Sendable, Equatable {
   /// that come alone. Simulated series of 20 to 300 s, nominally 95 %: it holds the true share in at least 94 %, with 5
   /// to 300 events alone, in bursts of 5 or 50, or with a frequency that is correlated from second to second (AR(1), φ
   /// 0.8); without the ratio it is 14 to 98 %.
-  public static func interval(events: Int, of tries: Int, seconds: [Second]) -> ClosedRange<Double>? {
+  package static func interval(events: Int, of tries: Int, seconds: [Second]) -> ClosedRange<Double>? {
     guard tries > 0, (0...tries).contains(events), seconds.count >= 20 else { return nil }
     guard events > 0 else { return interval(events: 0, of: Double(tries)) }
     let seen = seconds.reduce(0) { $0 + $1.events }

@@ -45,6 +45,7 @@ public struct GoodputLaw: Sendable, Equatable {
     return work > 0 ? min(together, cores.count / work) : together
   }
 
+  /// The cores of the generator and what it spends on them, in seconds of processor time.
   public struct Cores: Sendable, Equatable {
     /// K.
     public var count: Double

@@ -3,15 +3,15 @@
 /// It asks nothing of the distribution, and one wild run cannot decide it. Up to 40 values p is exact, ties included: it
 /// counts all ways to deal the ranks to both sides. Above, p is that of the normal distribution, corrected for ties and
 /// continuity.
-public struct MannWhitney: Sendable, Equatable {
-  public enum Problem: Error, Sendable, Equatable {
+package struct MannWhitney: Sendable, Equatable {
+  package enum Problem: Error, Sendable, Equatable {
     /// A side has no values.
     case empty
     case notANumber
   }
 
   /// Values in all up to which p is exact.
-  public static let exactLimit = 40
+  package static let exactLimit = 40
 
   /// The smallest p of samples of these sizes: all values of one side above all of the other.
   static func smallest(_ first: Int, _ second: Int) -> Double {
@@ -22,11 +22,11 @@ public struct MannWhitney: Sendable, Equatable {
   }
 
   /// Pairs of one value of each side in which the first's is the larger; equal ones count a half.
-  public let u: Double
-  public let p: Double
-  public let isExact: Bool
+  package let u: Double
+  package let p: Double
+  package let isExact: Bool
 
-  public init(_ first: [Double], _ second: [Double]) throws(Problem) {
+  package init(_ first: [Double], _ second: [Double]) throws(Problem) {
     guard !first.isEmpty, !second.isEmpty else { throw .empty }
     guard !(first + second).contains(where: \.isNaN) else { throw .notANumber }
     let ranked = Ranks(first + second)

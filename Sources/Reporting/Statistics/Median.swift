@@ -1,5 +1,5 @@
 /// The median, the mean of the middle two for an even number; `nil` for no values, or if one is NaN.
-public func median(_ values: [Double]) -> Double? {
+package func median(_ values: [Double]) -> Double? {
   guard !values.isEmpty, !values.contains(where: \.isNaN) else { return nil }
   let sorted = values.sorted()
   let half = sorted.count / 2
@@ -8,7 +8,7 @@ public func median(_ values: [Double]) -> Double? {
 }
 
 /// The ratio of a value to `base`; `nil` if it is not a number.
-public func ratio(_ value: Double, to base: Double) -> Double? {
+package func ratio(_ value: Double, to base: Double) -> Double? {
   let ratio = value / base
   return ratio.isFinite ? ratio : nil
 }

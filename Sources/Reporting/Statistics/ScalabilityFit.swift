@@ -5,6 +5,7 @@
 /// from the fit of the law's linear form N/X; α and β are held at 0 when they would be negative. (Gunther, "Guerrilla
 /// Capacity Planning", chapters 4 to 6.)
 public struct ScalabilityFit: Sendable, Equatable {
+  /// A measured throughput at a number of connections.
   public struct Point: Sendable, Equatable, Codable {
     public var count: Double
     public var throughput: Double
@@ -15,6 +16,7 @@ public struct ScalabilityFit: Sendable, Equatable {
     }
   }
 
+  /// Why no law can be fitted.
   public enum Problem: Error, Sendable, Equatable {
     /// Three unknowns need measurements at three different N at least.
     case tooFewPoints
@@ -25,7 +27,7 @@ public struct ScalabilityFit: Sendable, Equatable {
   }
 
   /// With fewer points a law that fits them says little about the gateway.
-  public static let fewPoints = 6
+  package static let fewPoints = 6
 
   public let gamma: Double
   public let alpha: Double

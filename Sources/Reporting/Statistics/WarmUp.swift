@@ -4,7 +4,7 @@
 /// The series is cut into means of 5 values; of those left when the first d are dropped, the squared standard error
 /// Σ(Z − Z̄)²/(m − d)² is smallest at the end of the warm-up. (White, "An effective truncation heuristic for bias
 /// reduction in simulation output", 1997; White, Cobb and Spratt, 2000.)
-public enum WarmUp: Sendable, Equatable {
+package enum WarmUp: Sendable, Equatable {
   /// Steady from this value on, counted from 0.
   case settled(at: Int)
   /// The minimum is in the second half: the rest is too short to be called steady.
@@ -13,9 +13,9 @@ public enum WarmUp: Sendable, Equatable {
   case tooShort
 
   /// Values that are taken together.
-  public static let group = 5
+  package static let group = 5
 
-  public init(_ values: [Double]) {
+  package init(_ values: [Double]) {
     let count = values.count / Self.group
     guard count >= 10, values.allSatisfy(\.isFinite) else {
       self = .tooShort
@@ -48,7 +48,7 @@ public enum WarmUp: Sendable, Equatable {
 
 extension WarmUp {
   /// Seconds below which short times do not tell a warm-up from chance.
-  public static let shortestS = 10.0
+  package static let shortestS = 10.0
 
   /// The same of rates in short times of equal length, as those of 100 ms, of which MSER-5 alone leaves some out in 30
   /// to 50 % of series that are steady from the first on.
@@ -58,7 +58,7 @@ extension WarmUp {
   /// a warm-up. A series never settles only when its halves differ so, or when it drifts. Of simulated steady series of
   /// 10 to 60 s with AR(1) φ 0 to 0.8 from value to value, or stalls, at most 7 % have a warm-up then; of those that
   /// begin at half their rate and reach it in 2 to 5 s, two thirds have one in 10 s and nine of ten in 30 s.
-  public init(rates: [Double], secondsEach: Double) {
+  package init(rates: [Double], secondsEach: Double) {
     guard Double(rates.count) * secondsEach >= Self.shortestS - 1e-6 else {
       self = .tooShort
       return

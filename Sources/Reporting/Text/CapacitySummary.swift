@@ -1,10 +1,10 @@
 import Measurement
 
 /// A capacity document on one screen.
-public struct CapacitySummary: Sendable {
-  public let text: String
+package struct CapacitySummary: Sendable {
+  package let text: String
 
-  public init(_ document: CapacityDocument) {
+  package init(_ document: CapacityDocument) {
     let analysis = CapacityAnalysis(document)
     var lines = [document.conclusion]
     if let plan = analysis.plan {
@@ -70,7 +70,7 @@ public struct CapacitySummary: Sendable {
   }
 
   /// A trial in one line, for standard error.
-  public static func line(_ trial: CapacityTrial) -> String {
+  package static func line(_ trial: CapacityTrial) -> String {
     var what = trial.offeredPerS.map { Unit.perSecond.text($0.rounded()) } ?? "all it takes"
     switch trial.purpose {
     case .connections, .check: what = counted(trial.connections, "connection")

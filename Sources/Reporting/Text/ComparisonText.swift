@@ -1,8 +1,8 @@
 /// A comparison on a terminal.
-public struct ComparisonText: Sendable {
-  public let text: String
+package struct ComparisonText: Sendable {
+  package let text: String
 
-  public init(_ comparison: Comparison) {
+  package init(_ comparison: Comparison) {
     var lines = [
       "A  \(Self.runs(comparison.a))",
       "B  \(Self.runs(comparison.b))",

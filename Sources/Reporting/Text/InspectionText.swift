@@ -2,13 +2,13 @@ import Bytes
 import Measurement
 
 /// An inspection's report as one screen of text.
-public struct InspectionText: Sendable {
+package struct InspectionText: Sendable {
   private let report: InspectionReport
   private let rows: Int
-  public private(set) var text = ""
+  package private(set) var text = ""
 
   /// - Parameter rows: how many connections, error responses and tokens it lists.
-  public init(_ report: InspectionReport, rows: Int) {
+  package init(_ report: InspectionReport, rows: Int) {
     self.report = report
     self.rows = rows
     files()
@@ -18,6 +18,7 @@ public struct InspectionText: Sendable {
     errors()
     sending()
     tokens()
+    payloads()
     findings()
   }
 
@@ -25,7 +26,8 @@ public struct InspectionText: Sendable {
 
   private mutating func files() {
     for file in report.files {
-      var line = "\(ControlCharacters.escaped(file.source))  \(file.format)"
+      var line = file.file.map { "\($0): " } ?? ""
+      line += "\(ControlCharacters.escaped(file.source))  \(file.format)"
       if !file.linkTypes.isEmpty {
         let more = file.linkTypes.count > 8 ? " and \(file.linkTypes.count - 8) more" : ""
         line += " (\(file.linkTypes.prefix(8).joined(separator: ", "))\(more))"
@@ -44,6 +46,7 @@ public struct InspectionText: Sendable {
       )
     }
     var losses = report.gapsByReason.sorted.map { "\($0.count) \($0.name)" }
+    if let dropped = report.summary.droppedPackets { losses.insert("\(grouped(dropped)) packets not captured", at: 0) }
     if report.malformed > 0 { losses.append("\(report.malformed) malformed") }
     if report.missingBytes > 0 { losses.append("\(grouped(report.missingBytes)) B missing") }
     let none = report.summary.hasRead || report.selection != nil ? "none" : "unknown, because nothing was read"
@@ -146,7 +149,7 @@ public struct InspectionText: Sendable {
     for row in report.errors.prefix(rows) {
       table.add([
         row.time.map { String($0.dropFirst(11).prefix(12)) } ?? "-", "\(row.connection)",
-        row.packet.map(String.init) ?? "-", "\(row.status) \(row.statusName)", "\(row.identifier)",
+        packet(row.packet, of: row.file), "\(row.status) \(row.statusName)", "\(row.identifier)",
         row.notification.map { "#\($0)" } ?? "nothing seen", row.accepted.map(String.init) ?? "-",
         row.discarded.map(String.init) ?? "-", row.latencyMs.map { fixed($0, 1) + " ms" } ?? "-",
       ])
@@ -184,12 +187,42 @@ public struct InspectionText: Sendable {
     for row in report.repeatedlyRejectedTokens.prefix(rows) { add("  \(row.tokenPrefix)…  \(row.rejections) times") }
   }
 
+  private mutating func payloads() {
+    guard let payloads = report.payloads, !payloads.kinds.isEmpty else { return }
+    add("")
+    let kinds = payloads.kinds.map { "\(grouped($0.count)) \($0.kind)" }
+    add("payloads       \(kinds.joined(separator: ", "))")
+    guard !payloads.findings.isEmpty else { return }
+    var table = TextTable(["first packet", "count", "severity", "code", "example"], right: [0, 1])
+    for row in payloads.findings {
+      table.add([
+        packet(row.firstPacket, of: row.firstFile), grouped(row.count), row.severity, row.code,
+        row.example.map { Self.shown($0) } ?? "-",
+      ])
+    }
+    text += table.text(indent: 2)
+  }
+
+  /// An example on one line, no longer than a table can have it.
+  private static func shown(_ example: InspectionReport.PayloadExample) -> String {
+    let text = ControlCharacters.escaped(example.text)
+    let short = text.count > 60 ? "\(text.prefix(60))…" : text
+    guard let line = example.line, let column = example.column else { return short }
+    return "\(line):\(column) \(short)"
+  }
+
   private mutating func findings() {
     add("")
     add("findings       \(report.findings.isEmpty ? "none" : "")")
     var table = TextTable(["first packet", "finding"], right: [0])
-    for row in report.findings { table.add([row.firstPacket.map(String.init) ?? "-", row.text]) }
+    for row in report.findings { table.add([packet(row.firstPacket, of: row.firstFile), row.text]) }
     if !table.isEmpty { text += table.text(indent: 2) }
+  }
+
+  /// `12`, or `2:12` for packet 12 of the second of several files.
+  private func packet(_ packet: Int?, of file: Int?) -> String {
+    let number = packet.map(String.init) ?? "-"
+    return file.map { "\($0):\(number)" } ?? number
   }
 
   private mutating func add(_ line: String) {

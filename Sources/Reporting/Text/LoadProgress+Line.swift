@@ -2,7 +2,7 @@ import Measurement
 
 extension LoadProgress {
   /// Elapsed time, phase, requested, written and accepted rates, errors, connections, send lag, processor time.
-  public var line: String {
+  package var line: String {
     func rate(_ value: Double) -> String { "\(grouped(Int(nearest: value.rounded())))/s" }
     var parts = ["\(Int(nearest: elapsed.rounded())) s", phase.rawValue]
     if let asked = askedPerSecond { parts.append("asked \(rate(asked))") }

@@ -1,10 +1,10 @@
 import Measurement
 
 /// The result of a load on one screen.
-public struct LoadSummary: Sendable {
-  public let text: String
+package struct LoadSummary: Sendable {
+  package let text: String
 
-  public init(_ result: RunResult) {
+  package init(_ result: RunResult) {
     let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
     var lines = [
       result.measuredS > 0

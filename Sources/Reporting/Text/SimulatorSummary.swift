@@ -1,18 +1,27 @@
 import Measurement
 
 /// The books as a few lines of text.
-public struct SimulatorSummary: Sendable {
-  public let text: String
+package struct SimulatorSummary: Sendable {
+  package let text: String
 
-  public init(_ ledger: Ledger) {
+  package init(_ ledger: Ledger) {
     let gateway = ledger.gateway
     let rejected = gateway.rejected.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }
     let (devices, feedback) = (ledger.devices, ledger.feedback)
+    var payloads = ""
+    if let judged = ledger.payloads, !judged.kinds.isEmpty {
+      func list(_ counts: [String: Int]) -> String {
+        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(grouped($0.value)) \($0.key)" }
+          .joined(separator: ", ")
+      }
+      payloads =
+        "payloads       \(list(judged.kinds)); rules broken: \(judged.lint.isEmpty ? "none" : list(judged.lint))\n"
+    }
     text = """
       notifications  \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(gateway.rejected.values.reduce(0, +))) rejected + \(grouped(gateway.discarded)) discarded
       rejected       \(rejected.isEmpty ? "-" : rejected.joined(separator: ", "))\(gateway.malformed > 0 ? ", \(grouped(gateway.malformed)) of them malformed" : "")
-      devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled
+      \(payloads)devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled
       connections    \(grouped(gateway.connections)), \(grouped(gateway.resumed)) resumed, \(grouped(gateway.handshakeFailures)) failed handshakes, \(grouped(gateway.refused)) refused, \(grouped(gateway.incomplete)) ended inside a frame
       feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")
       """

@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 
 extension TracePage {
@@ -61,7 +62,40 @@ extension TracePage {
             y: Axis("notifications", unit: .count), marks: [Self.histogram(report.payloads)],
             rules: limits.filter { largest > $0.0 }.map { .vertical(Double($0.0), grouped($0.0)) }, height: 150)))
     }
-    return Section("Payloads", blocks + [.table(table)])
+    return Section("Payloads", blocks + [.table(table)] + kinds + lint)
+  }
+
+  /// What payloads are for.
+  private var kinds: [Block] {
+    guard let kinds = inspection.payloads?.kinds, !kinds.isEmpty else { return [] }
+    let total = kinds.reduce(0) { $0 + $1.count }
+    var table = Table([.init("kind"), .init("notifications", .right), .init("share", .right)])
+    for row in kinds {
+      table.add(
+        .code(row.kind), Prose(grouped(row.count)), Prose(Unit.share.text(Double(row.count) / Double(max(1, total)))))
+    }
+    return [.heading("Kinds"), .table(table)]
+  }
+
+  /// What is wrong with payloads, by rule.
+  private var lint: [Block] {
+    guard let findings = inspection.payloads?.findings, !findings.isEmpty else { return [] }
+    var table = Table([
+      .init("rule"), .init("severity"), .init("notifications", .right), .init("first packet", .right), .init("what"),
+      .init("example"),
+    ])
+    for row in findings {
+      let place = row.example.flatMap { example in
+        example.line.flatMap { line in example.column.map { " (line \(line), column \($0))" } }
+      }
+      table.add(
+        .code(row.code), Prose(row.severity), Prose(grouped(row.count)),
+        Prose(Self.packet(row.firstPacket, of: row.firstFile)),
+        Prose(row.text),
+        row.example.map { Prose(ControlCharacters.escaped(Self.short($0.text, 80)) + (place ?? "")) } ?? "–",
+        tone: row.severity == "error" ? .bad : row.severity == "warning" ? .warning : .neutral)
+    }
+    return [.heading("Rules that payloads break"), .table(table)]
   }
 
   var tokens: Section {

@@ -48,7 +48,7 @@ extension TracePage {
       let discarded = row.discarded ?? 0
       let isLost = discarded > 0 && (row.sentAgain ?? 0) < discarded
       table.add(
-        Prose(seconds(error.timeS)), Prose(row.packet.map(grouped) ?? "–"), Prose("\(row.connection)"),
+        Prose(seconds(error.timeS)), Prose(TracePage.packet(row.packet, of: row.file)), Prose("\(row.connection)"),
         Prose("\(row.status) \(row.statusName)"), Prose("\(row.identifier)"),
         Prose(row.notification.map { "#\(grouped($0))" } ?? "nothing seen"), Prose(row.accepted.map(grouped) ?? "–"),
         Prose(row.discarded.map(grouped) ?? "–"), Prose(discarded == 0 ? "–" : row.sentAgain.map(grouped) ?? "–"),

@@ -123,16 +123,24 @@ public struct TracePage: Sendable {
     if !inspection.findings.isEmpty {
       var table = Table([.init("finding"), .init("first packet", .right)])
       for finding in inspection.findings {
-        table.add(Prose(finding.text), Prose(finding.firstPacket.map(grouped) ?? "–"), tone: finding.kind.tone)
+        table.add(
+          Prose(finding.text), Prose(Self.packet(finding.firstPacket, of: finding.firstFile)), tone: finding.kind.tone)
       }
       blocks += [.heading("Findings"), .table(table)]
     }
     return Section("At a glance", blocks)
   }
 
+  /// `12`, or `2:12` for packet 12 of the second of several files.
+  static func packet(_ packet: Int?, of file: Int?) -> String {
+    let number = packet.map(grouped) ?? "–"
+    return file.map { "\($0):\(number)" } ?? number
+  }
+
   /// Everything was read, and the fate of each notification is known.
   private var isProven: Bool {
-    summary.notifications > 0 && inspection.fates.unknown == 0 && summary.undecryptedConnections == 0
+    summary.notifications > 0 && summary.droppedPackets == nil && inspection.fates.unknown == 0
+      && summary.undecryptedConnections == 0
       && inspection.missingBytes == 0 && inspection.malformed == 0 && inspection.gapsByReason.isEmpty
       && report.warnings.isEmpty
   }

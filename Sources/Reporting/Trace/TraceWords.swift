@@ -68,8 +68,8 @@ extension CapturedGap {
 extension FindingKind {
   var tone: Tone {
     switch self {
-    case .neverResent, .payloadOver4096: .bad
-    case .resent, .knownBad: .neutral
+    case .captureLoss, .neverResent, .payloadOver4096: .bad
+    case .resent, .knownBad, .outOfOrder: .neutral
     default: .warning
     }
   }
