@@ -6,14 +6,15 @@ import PackageDescription
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
 /// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
-/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (APNSProtocol, Measurement,
-/// OutputSchema), ground (Bytes, TLSFoundation).
+/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (APNSProtocol, Payload,
+/// Measurement, OutputSchema), ground (Bytes, TLSFoundation).
 let package = Package(
   name: "apnscope",
   products: [
     .executable(name: "apnscope", targets: ["apnscope"]),
     .library(name: "Bytes", targets: ["Bytes"]),
     .library(name: "APNSProtocol", targets: ["APNSProtocol"]),
+    .library(name: "Payload", targets: ["Payload"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
     .library(name: "Dissection", targets: ["Dissection"]),
@@ -38,6 +39,7 @@ let package = Package(
   targets: [
     .target(name: "Bytes", swiftSettings: settings),
     .target(name: "APNSProtocol", dependencies: ["Bytes"], swiftSettings: settings),
+    .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -54,7 +56,9 @@ let package = Package(
 
     .target(
       name: "Dissection",
-      dependencies: ["Bytes", "APNSProtocol", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation"],
+      dependencies: [
+        "Bytes", "APNSProtocol", "Payload", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation",
+      ],
       swiftSettings: settings),
 
     .target(
@@ -81,7 +85,7 @@ let package = Package(
     .target(
       name: "GatewaySimulator",
       dependencies: [
-        "Bytes", "APNSProtocol", "Measurement", "TLSTransport",
+        "Bytes", "APNSProtocol", "Payload", "Measurement", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HeapModule", package: "swift-collections"),
       ],
@@ -90,7 +94,7 @@ let package = Package(
     .target(
       name: "LoadTest",
       dependencies: [
-        "Bytes", "APNSProtocol", "Measurement", "TLSTransport",
+        "Bytes", "APNSProtocol", "Payload", "Measurement", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "DequeModule", package: "swift-collections"),
       ],
@@ -105,8 +109,8 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "APNSProtocol", "Measurement", "OutputSchema", "Bytes",
-        "CBuild",
+        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "APNSProtocol", "Payload", "Measurement", "OutputSchema",
+        "Bytes", "CBuild",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "TOMLKit", package: "TOMLKit"),
@@ -130,8 +134,8 @@ let package = Package(
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
-        "Bytes", "APNSProtocol", "Measurement", "OutputSchema", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "MetricsEndpoint", "Dissection", "LoadTest", "GatewaySimulator", "Reporting", "TestSupport",
+        "Bytes", "APNSProtocol", "Payload", "Measurement", "OutputSchema", "PacketCapture", "TLSDecryption",
+        "TLSTransport", "MetricsEndpoint", "Dissection", "LoadTest", "GatewaySimulator", "Reporting", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),
 
@@ -142,6 +146,9 @@ let package = Package(
       name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes", "TestSupport"],
       resources: [.copy("Vectors")], swiftSettings: settings),
     .testTarget(
+      name: "PayloadTests", dependencies: ["Payload", "Bytes", "TestSupport"], resources: [.copy("Vectors")],
+      swiftSettings: settings),
+    .testTarget(
       name: "PacketCaptureTests", dependencies: ["PacketCapture", "Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(name: "TLSFoundationTests", dependencies: ["TLSFoundation", "COpenSSL"], swiftSettings: settings),
     .testTarget(
@@ -150,7 +157,8 @@ let package = Package(
     .testTarget(
       name: "DissectionTests",
       dependencies: [
-        "Dissection", "PacketCapture", "TLSDecryption", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+        "Dissection", "Payload", "PacketCapture", "TLSDecryption", "APNSProtocol", "Measurement", "Bytes",
+        "TestSupport",
       ],
       exclude: ["Truth"], swiftSettings: settings),
     .testTarget(
@@ -177,11 +185,12 @@ let package = Package(
     .testTarget(
       name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], exclude: ["Results"],
       swiftSettings: settings),
-    .testTarget(name: "OutputSchemaTests", dependencies: ["OutputSchema"], swiftSettings: settings),
+    .testTarget(name: "OutputSchemaTests", dependencies: ["OutputSchema", "Payload"], swiftSettings: settings),
     .testTarget(
       name: "LoadTestTests",
       dependencies: [
-        "LoadTest", "GatewaySimulator", "TLSTransport", "APNSProtocol", "Measurement", "Bytes", "TestSupport",
+        "LoadTest", "GatewaySimulator", "TLSTransport", "APNSProtocol", "Payload", "Measurement", "Bytes",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),

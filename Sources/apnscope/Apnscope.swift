@@ -16,6 +16,8 @@ struct Apnscope: AsyncParsableCommand {
       Choose a command by the question:
         What went wrong?         inspect summarizes a recording on one screen;
                                  decode writes it as structured records.
+        Is my payload correct?   lint names what is wrong with it and where;
+                                 render shows what a user would have seen.
         Is my provider correct?  simulate runs a gateway and a feedback service
                                  with faults on demand; identity makes their
                                  certificates.
@@ -42,8 +44,8 @@ struct Apnscope: AsyncParsableCommand {
       """,
     version: Environment.build(version, commit),
     subcommands: [
-      Decode.self, Inspect.self, Simulate.self, Load.self, Merge.self, Compare.self, Capacity.self, Report.self,
-      History.self, IdentityCommand.self, SchemaCommand.self,
+      Decode.self, Inspect.self, Lint.self, Render.self, Simulate.self, Load.self, Merge.self, Compare.self,
+      Capacity.self, Report.self, History.self, IdentityCommand.self, SchemaCommand.self,
     ])
 
   static func main() async {

@@ -27,6 +27,9 @@ struct Decode: ParsableCommand {
       records are written at once and without fates; "fate" records with the fates of ranges of notifications follow, at \
       the latest when the connection ends.
 
+      Payloads are judged: "kind" is what a push is for, "lint" the rules that its payload or frame breaks ('apnscope \
+      lint' explains a single payload). --no-lint omits both.
+
       Options select records: --from 10:00 --to 10:05, --token 3b1d, --fate discarded, --type error_response. Values of a \
       repeated option are alternatives; different options must all match. A record without the field in question does \
       not match. Records are selected after sessions are followed, so that fates are those of the whole recording. \
@@ -40,18 +43,30 @@ struct Decode: ParsableCommand {
       Times are UTC, byte strings hexadecimal, lengths and offsets in bytes; "packet" is Wireshark's frame number. \
       Control characters and bidirectional marks are written as \\u009b, also in CSV.
 
+      Captures given together, and those of a folder, are one recording: they are read in the order of the times of their \
+      first packets, files that overlap in time are merged, and connections continue from file to file. Records then give \
+      the "file" they are from, by the number in its capture record. --separate reads the files as unrelated.
+
+      --interface reads a network interface through dumpcap (or tcpdump), so that apnscope itself needs no privileges. \
+      Records appear within half a second of their packets; error responses when their connection ends. Ctrl-C ends the \
+      capture; what it dropped is in a capture_loss record.
+
       Examples:
         apnscope decode --format table capture.pcap
+        apnscope decode ring/ > records.jsonl
         apnscope decode capture.pcap | jq -c 'select(.type == "error_response")'
         apnscope decode --fate discarded capture.pcap | jq -r .token
         apnscope decode --token 3b1d --format table capture.pcap
         apnscope decode --keys sslkeys.log capture.pcap > records.jsonl
         apnscope decode --format csv --output records/ capture.pcapng.zst
+        apnscope decode --interface eth0 --filter 'tcp port 2195' --format table
+        apnscope decode -i eth0 --keep ring/ --metrics 127.0.0.1:9100 > r.jsonl
         apnscope decode --format csv --fields time,token,fate capture.pcap
         tcpdump -i any -U -w - tcp port 2195 | apnscope decode --format table -
 
       Exit codes: 0 done (damage is in the records); 64 usage; 65 not a capture, a key that cannot be used, or --strict \
-      found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
+      found damage or nothing; 66 cannot open a file or interface; 69 no program to capture with, or the address of \
+      --metrics cannot be used; 74 cannot read or write, or the capture ended by itself; 130 interrupted.
       """)
 
   /// Options of the output, declared before those of the input so that --help shows them before the limits.
@@ -73,6 +88,12 @@ struct Decode: ParsableCommand {
         "Write the secrets that were used to this file: a key log of these connections only, readable by the owner only. Share it with a capture instead of the server's key.",
         valueName: "file"), completion: .file())
     var exportKeys: String?
+
+    @Option(
+      help: ArgumentHelp(
+        "Serve the counts to Prometheus at http://HOST:PORT/metrics while reading; port 0 picks a free one.",
+        valueName: "host:port"), transform: ListeningAddress.parse)
+    var metrics: ListeningAddress?
 
     @Flag(
       inversion: .prefixedNo, exclusivity: .chooseLast,
@@ -97,7 +118,10 @@ struct Decode: ParsableCommand {
   @OptionGroup(title: "Output") var records: RecordOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
+  @OptionGroup(title: "Live capture") var live: LiveOptions
   @OptionGroup(title: "Input") var selection: SelectionOptions
+  @OptionGroup(title: "Payloads") var payloads: PayloadOptions
+  @OptionGroup(title: "Context of payloads") var context: PayloadContextOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
@@ -107,6 +131,8 @@ struct Decode: ParsableCommand {
   private var strict: Bool { records.strict }
   private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
+  private var judging: PayloadJudging? { payloads.judging(context) }
+
   private var isDirectory: Bool {
     guard let output else { return false }
     var status = stat()
@@ -114,6 +140,7 @@ struct Decode: ParsableCommand {
   }
 
   func validate() throws {
+    try live.check(recordings.inputs)
     if isDirectory && format == .table {
       throw ValidationError("--output names a directory; a table is written to one file.")
     }
@@ -149,43 +176,53 @@ struct Decode: ParsableCommand {
   }
 
   func run() throws {
+    if live.listInterfaces { return try CaptureProgram.listInterfaces() }
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
-    let firstPass = try FirstPass(recordings.inputs, decoding, which.selection, fates: records.fates)
+    let firstPass = try FirstPass(
+      recordings.inputs, isLive: live.interface != nil, decoding, which.selection, fates: records.fates)
     let fates = firstPass.notation
     if let selection = try fieldSelection {
+      let judging = selection.needsVerdicts ? judging : nil
       switch format {
       case .jsonl where isDirectory:
         let writer = try RecordFilesWriter {
-          JSONSomeFieldsWriter(selection, fates: fates, output: try outputs.open(name(of: $0)))
+          JSONSomeFieldsWriter(selection, fates: fates, judging: judging, output: try outputs.open(name(of: $0)))
         }
         try decode(into: writer, firstPass, outputs, onUse)
       case .csv where isDirectory:
         let writer = try RecordFilesWriter {
-          SomeColumnsWriter(selection, of: $0, fates: fates, output: try outputs.open(name(of: $0)))
+          SomeColumnsWriter(selection, of: $0, fates: fates, judging: judging, output: try outputs.open(name(of: $0)))
         }
         try decode(into: writer, firstPass, outputs, onUse)
       case .jsonl:
-        let writer = JSONSomeFieldsWriter(selection, fates: fates, output: try outputs.open())
+        let writer = JSONSomeFieldsWriter(selection, fates: fates, judging: judging, output: try outputs.open())
         try decode(into: writer, firstPass, outputs, onUse)
       case .csv, .table:
         let writer = SomeColumnsWriter(
-          selection, isTabbed: format == .table, fates: fates, output: try outputs.open())
+          selection, isTabbed: format == .table, fates: fates, judging: judging, output: try outputs.open())
         try decode(into: writer, firstPass, outputs, onUse)
       }
       return
     }
     switch format {
     case .jsonl where isDirectory:
-      let writer = try RecordFilesWriter { JSONLinesWriter(fates: fates, output: try outputs.open(name(of: $0))) }
+      let writer = try RecordFilesWriter {
+        JSONLinesWriter(fates: fates, judging: judging, output: try outputs.open(name(of: $0)))
+      }
       try decode(into: writer, firstPass, outputs, onUse)
-    case .jsonl: try decode(into: JSONLinesWriter(fates: fates, output: try outputs.open()), firstPass, outputs, onUse)
-    case .table: try decode(into: TableWriter(fates: fates, output: try outputs.open()), firstPass, outputs, onUse)
+    case .jsonl:
+      let writer = JSONLinesWriter(fates: fates, judging: judging, output: try outputs.open())
+      try decode(into: writer, firstPass, outputs, onUse)
+    case .table:
+      try decode(
+        into: TableWriter(fates: fates, judging: judging, output: try outputs.open()), firstPass, outputs, onUse)
     case .csv where isDirectory:
-      let writer = try CSVWriter(fates: fates) { try outputs.open(name(of: $0)) }
+      let writer = try CSVWriter(fates: fates, judging: judging) { try outputs.open(name(of: $0)) }
       try decode(into: writer, firstPass, outputs, onUse)
-    case .csv: try decode(into: CSVWriter(fates: fates, output: try outputs.open()), firstPass, outputs, onUse)
+    case .csv:
+      try decode(into: CSVWriter(fates: fates, judging: judging, output: try outputs.open()), firstPass, outputs, onUse)
     }
   }
 
@@ -209,7 +246,11 @@ struct Decode: ParsableCommand {
   private func read<Sink: RecordSink>(
     into sink: Sink, _ firstPass: FirstPass, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
   ) throws -> (hasRead: Bool, code: ExitCode) {
-    var reading = try RecordingReader(recordings.inputs, decoding, into: sink, secrets: firstPass.secrets, onUse: onUse)
+    let metrics = try records.metrics.map { try DecodeMetrics($0) }
+    defer { metrics?.stop() }
+    var reading = try RecordingReader(
+      recordings.inputs, decoding, live: live, into: sink, secrets: firstPass.secrets, onUse: onUse,
+      onProgress: metrics.map { metrics in { _, summary in metrics.update(summary) } })
     if reading.hasRead { reading.sink.pause() }
     firstPass.complain(after: reading.summary, isCut: isCut(reading.sink))
     return (reading.hasRead, firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))

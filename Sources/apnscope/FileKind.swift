@@ -61,6 +61,8 @@ enum FileKind: Equatable {
     case .result("load"): "is a result of 'apnscope load', which 'apnscope report', 'compare' and 'merge' read"
     case .result("simulate"):
       "is a ledger of 'apnscope simulate', for 'apnscope report --ledger' with a result of 'apnscope load'"
+    case .result("inspect"):
+      "is an inspection of 'apnscope inspect --format json', which 'apnscope merge' reads"
     case .result("capacity"): "is a result of 'apnscope capacity', which 'apnscope report' reads"
     case .result(let command): "is a result of '\(command)'"
     }

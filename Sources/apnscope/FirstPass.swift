@@ -9,16 +9,26 @@ struct FirstPass {
   let notation: FateNotation
   /// The facts for the selection of the second pass.
   let facts: RecordingFacts
-  /// The secrets that the options name, for the second pass.
-  let secrets: Secrets
+  /// The secrets that the options name, for the second pass; `nil` if there is one pass.
+  let secrets: Secrets?
   /// Ctrl-C ended the copying of standard input; the copied part is read.
   let isCut: Bool
   private let summary: SummaryRecord?
 
   /// Reads the inputs of `decode`, if they can be read twice.
   ///
-  /// - Parameter fates: `true`: standard input is first copied to a file; `false`: fates are not written.
-  init(_ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection, fates: Bool?) throws {
+  /// - Parameters:
+  ///   - isLive: an interface is read instead, in one pass.
+  ///   - fates: `true`: standard input is first copied to a file; `false`: fates are not written.
+  init(
+    _ inputs: [String], isLive: Bool = false, _ options: DecodingOptions, _ selection: RecordSelection, fates: Bool?
+  ) throws {
+    if isLive {
+      try Self.refuse(selection, fates: fates)
+      notation = fates == false ? .omitted : .ranges
+      (facts, secrets, summary, isCut) = (RecordingFacts(for: selection), nil, nil, false)
+      return
+    }
     isCut = try fates == true && RepeatableInput.require(inputs, for: "--fates")
     let isRepeatable = inputs.allSatisfy(RepeatableInput.isRepeatable)
     if selection.needsFacts && !isRepeatable {
@@ -26,7 +36,8 @@ struct FirstPass {
         "--fate, --status and --topic depend on facts that are known only when connections have ended; add --fates, which waits for the end of standard input."
       )
     }
-    secrets = try options.secrets.read(options.limits)
+    let secrets = try options.secrets.read(options.limits)
+    self.secrets = secrets
     guard isRepeatable, fates != false || selection.needsFacts else {
       notation = fates == false ? .omitted : .ranges
       (facts, summary) = (RecordingFacts(for: selection), nil)
@@ -36,10 +47,29 @@ struct FirstPass {
     notation = fates == false ? .omitted : .each(facts.fates)
   }
 
+  /// What is known only at the end of a recording cannot be known of an interface.
+  private static func refuse(_ selection: RecordSelection, fates: Bool?) throws {
+    if fates == true { throw ValidationError("--fates waits for the end of the input, and --interface has none.") }
+    if selection.needsFacts {
+      throw ValidationError(
+        "--fate, --status and --topic depend on facts that are known only when connections have ended; --interface cannot be read twice."
+      )
+    }
+  }
+
   /// Reads the inputs if the selection needs it; standard input is then first copied to a file.
-  init(_ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection) throws {
+  init(
+    _ inputs: [String], isLive: Bool = false, _ options: DecodingOptions, _ selection: RecordSelection
+  ) throws {
+    if isLive {
+      try Self.refuse(selection, fates: nil)
+      notation = .omitted
+      (facts, secrets, summary, isCut) = (RecordingFacts(for: selection), nil, nil, false)
+      return
+    }
     isCut = try selection.needsFacts && RepeatableInput.require(inputs, for: "The selection")
-    secrets = try options.secrets.read(options.limits)
+    let secrets = try options.secrets.read(options.limits)
+    self.secrets = secrets
     notation = .omitted
     if selection.needsFacts {
       (facts, summary) = try Self.read(inputs, options, selection, secrets)

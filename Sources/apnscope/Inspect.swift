@@ -23,9 +23,19 @@ struct Inspect: ParsableCommand {
       Counts and fates are those of the records that 'decode' writes. A resent notification is recognised by its token \
       and payload.
 
+      Captures given together, and those of a folder, are one recording, as for 'decode'; --separate reads them as \
+      unrelated. --interface reads a network interface; with --every the summary so far is written again and again.
+
+      'apnscope merge' joins the JSON documents of several recordings, or of the parts that --shard made of one.
+
+      Payloads are judged: what they are for, and which rules they break, each with the first packet and an example.
+
       Examples:
         apnscope inspect capture.pcap
+        apnscope inspect ring/
         apnscope inspect --keys sslkeys.log capture.pcap
+        apnscope inspect --interface eth0 --filter 'tcp port 2195' --every 10s
+        apnscope inspect --shard 1/4 --format json ring/ > part-1.json
         apnscope inspect --rows 100 --filter 'host 10.0.0.5' capture.pcap
         apnscope inspect --from 10:00 --to 10:05 --status 8 capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
@@ -36,7 +46,8 @@ struct Inspect: ParsableCommand {
       matches nothing.
 
       Exit codes: 0 done (damage is among the findings); 64 usage; 65 not a capture, a key that cannot be used, or \
-      --strict found damage or nothing; 66 cannot open a file; 74 cannot read or write; 130 interrupted.
+      --strict found damage or nothing; 66 cannot open a file or interface; 69 no program to \
+      capture with; 74 cannot read or write, or the capture ended by itself; 130 interrupted.
       """)
 
   /// Options of the output, declared before those of the input so that --help shows them before the limits.
@@ -53,6 +64,12 @@ struct Inspect: ParsableCommand {
     )
     var sort = InspectionReport.Order.start
 
+    @Option(
+      help: ArgumentHelp(
+        "Write a summary of everything so far at this interval, as 10s, and a last one at the end.",
+        valueName: "time"), transform: TimeSpan.parse)
+    var every: TimeSpan?
+
     @Flag(help: "Exit with 65 when anything is missing, malformed or not decrypted, or nothing was read.")
     var strict = false
   }
@@ -60,7 +77,10 @@ struct Inspect: ParsableCommand {
   @OptionGroup(title: "Display") var view: ViewOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
+  @OptionGroup(title: "Live capture") var live: LiveOptions
   @OptionGroup(title: "Input") var selection: SelectionOptions
+  @OptionGroup(title: "Payloads") var payloads: PayloadOptions
+  @OptionGroup(title: "Context of payloads") var context: PayloadContextOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits of the summary") var tallies: TallyLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
@@ -70,28 +90,52 @@ struct Inspect: ParsableCommand {
   private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
   func validate() throws {
+    try live.check(recordings.inputs)
+    if let every = view.every, every.duration < .milliseconds(100) {
+      throw ValidationError("--every takes at least 100ms, not \(every.defaultValueDescription).")
+    }
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
     try refuseConflicts(reading: recordings.inputs + secrets.files, writing: [FilesInUse.standardOutput])
   }
 
+  private func text(of report: InspectionReport) throws -> String {
+    switch format {
+    case .text: InspectionText(report, rows: rows).text + (view.every == nil ? "" : "\n")
+    case .json: try InspectionDocument(report).jsonDocument() + "\n"
+    }
+  }
+
   func run() throws {
+    if live.listInterfaces { return try CaptureProgram.listInterfaces() }
     Interrupt.watch()
-    let result = try InspectedRecording(
-      recordings.inputs, decoding, which.selection, into: Inspection(limits: tallies.limits), strict: view.strict)
-    var inspection = result.sink
-    var report = inspection.finish()
-    report.sort(by: view.sort)
+    var limits = tallies.limits
+    limits.judging = payloads.judging(context)
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()
-    // Nothing to show when no input could be read.
-    if !report.files.isEmpty {
-      let text: String
-      switch format {
-      case .text: text = InspectionText(report, rows: rows).text
-      case .json: text = try InspectionDocument(report).jsonDocument() + "\n"
-      }
-      _ = write(Array(text.utf8).rawBytes)
+    var last = ContinuousClock.now
+    func show(_ report: InspectionReport) -> Bool {
+      var report = report
+      report.sort(by: view.sort)
+      // Every number in it can be written as JSON.
+      guard let text = try? text(of: report) else { return true }
+      return write(Array(text.utf8).rawBytes)
     }
+    let onProgress = view.every.map { every in
+      { (sink: Inspection, summary: SummaryRecord) in
+        let now = ContinuousClock.now
+        guard last.duration(to: now) >= every.duration else { return }
+        last = now
+        // Without a reader there is nothing to go on for.
+        if !show(sink.report(after: summary)) { Interrupt.request() }
+      }
+    }
+    let result = try InspectedRecording(
+      recordings.inputs, decoding, live: live, which.selection, into: Inspection(limits: limits),
+      strict: view.strict, onProgress: onProgress)
+    var inspection = result.sink
+    let report = inspection.finish(withCounts: true, shard: selection.shard?.shard)
+    // Nothing to show when no input could be read.
+    if !report.files.isEmpty { _ = show(report) }
     try outputs.check()
     if result.code != .success { throw result.code }
   }

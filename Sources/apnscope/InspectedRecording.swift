@@ -7,18 +7,26 @@ struct InspectedRecording<Sink: RecordSink> {
   /// The exit status.
   let code: ExitCode
 
+  /// - Parameter onProgress: as of `RecordingReader`, with a copy of the sink.
   init(
-    _ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection, into empty: Sink, strict: Bool
+    _ inputs: [String], _ options: DecodingOptions, live: LiveOptions? = nil, _ selection: RecordSelection,
+    into empty: Sink, strict: Bool, onProgress: ((Sink, SummaryRecord) -> Void)? = nil
   ) throws {
     guard !selection.isEmpty else {
-      let reading = try RecordingReader(inputs, options, into: empty)
+      let reading = try RecordingReader(
+        inputs, options, live: live, into: empty,
+        onProgress: onProgress.map { body in { sink, summary in body(sink, summary) } })
       (sink, code) = (reading.sink, reading.exitCode(strict: strict))
       return
     }
-    let firstPass = try FirstPass(inputs, options, selection)
+    let firstPass = try FirstPass(inputs, isLive: live?.interface != nil, options, selection)
     let selected = SelectedRecords(
       empty, selection, facts: firstPass.facts, countsSelected: true, maximumRanges: options.limits.maxFateRanges)
-    let reading = try RecordingReader(inputs, options, into: selected, secrets: firstPass.secrets)
+    let reading = try RecordingReader(
+      inputs, options, live: live, into: selected, secrets: firstPass.secrets,
+      onProgress: onProgress.map { body in
+        { selected, _ in if let sink = selected.sink as? Sink { body(sink, selected.summary) } }
+      })
     firstPass.complain(after: reading.summary, isCut: reading.sink.isCut)
     sink = reading.sink.sink as? Sink ?? empty
     code = firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict)

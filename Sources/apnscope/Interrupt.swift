@@ -12,6 +12,9 @@ enum Interrupt {
   /// Answers whether Ctrl-C was pressed, and takes that as dealt with: the next one counts as the first.
   static func take() -> Bool { flag.exchange(false, ordering: .relaxed) }
 
+  /// Ends the reading as Ctrl-C does.
+  static func request() { flag.store(true, ordering: .relaxed) }
+
   /// The thread that reads, and may wait for a pipe.
   private static let reader = Atomic<pthread_t>(0)
 

@@ -7,6 +7,8 @@ struct OptionGrammar {
     case flag
     /// Takes a value, `isRepeating` more than once.
     case option(isRepeating: Bool)
+    /// Takes a value or none.
+    case flagWithValue
   }
 
   /// By long name.
@@ -16,7 +18,12 @@ struct OptionGrammar {
   init(of command: any ParsableArguments.Type) throws {
     let description = try JSONDecoder().decode(Description.self, from: Data(command._dumpHelp().utf8))
     for argument in description.command.arguments ?? [] where argument.kind != "positional" {
-      let form = argument.kind == "flag" ? Form.flag : .option(isRepeating: argument.isRepeating)
+      // Only options whose value can be left out are declared with this strategy.
+      let form =
+        argument.kind == "flag"
+        ? Form.flag
+        : argument.parsingStrategy == "scanningForValue"
+          ? .flagWithValue : .option(isRepeating: argument.isRepeating)
       for name in argument.names ?? [] where name.kind == "long" { forms[name.name] = form }
     }
   }
@@ -35,6 +42,7 @@ struct OptionGrammar {
     struct Argument: Decodable {
       var kind: String
       var isRepeating: Bool
+      var parsingStrategy: String?
       var names: [Name]?
     }
 

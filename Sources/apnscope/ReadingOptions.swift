@@ -19,20 +19,46 @@ struct PortMeaning: ExpressibleByArgument {
   }
 }
 
+/// How late packets may be: a time, or `all`.
+struct ReorderWindow: Quantity {
+  static let notation = "a time, e.g. 500ms or 2s, or all"
+
+  var nanoseconds: Int64
+
+  init?(argument: String) {
+    if argument == "all" {
+      nanoseconds = .max
+      return
+    }
+    guard let span = TimeSpan(argument: argument) else { return nil }
+    nanoseconds = Int64((span.duration / .nanoseconds(1)).rounded())
+  }
+}
+
+/// A part of a recording as typed: 2/4.
+struct ShardArgument: Quantity {
+  static let notation = "a part of a whole, e.g. 2/4"
+
+  var shard: Shard
+
+  init?(argument: String) {
+    let parts = argument.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+    guard parts.count == 2, let number = parts[0], let count = parts[1], count <= 65_536,
+      let shard = Shard(number: number, of: count)
+    else { return nil }
+    self.shard = shard
+  }
+}
+
 extension DumpContents: ExpressibleByArgument {}
 
 /// The recordings of a command that reads nothing else.
 struct RecordingsArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "Recordings: pcap, pcapng or snoop (also gzip or zstd), a raw or hex dump of one direction, or - for standard input.",
+      "Recordings: pcap, pcapng or snoop (also gzip or zstd), folders of them, a raw or hex dump of one direction, or - for standard input.",
       valueName: "input"), completion: .file())
-  var inputs: [String]
-
-  func validate() throws {
-    if inputs.isEmpty { throw ValidationError("No input. Give a recording, or - for standard input.") }
-    if inputs.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input (-) can be read only once.") }
-  }
+  var inputs: [String] = []
 }
 
 /// Options for decoding recordings, common to all commands.
@@ -50,6 +76,8 @@ struct DecodingOptions {
     var options = DissectionOptions()
     for meaning in selection.ports { options.ports[meaning.port] = meaning.service }
     options.dumpContents = selection.stream
+    options.capture.shard = selection.shard?.shard
+    options.capture.reorderWindow = selection.reorderWindow?.nanoseconds
     limits.apply(to: &options)
     return options
   }
@@ -75,6 +103,24 @@ struct SelectionOptions: ParsableArguments {
       "Contents of a raw or hex dump: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
   )
   var stream: DumpContents?
+
+  @Option(
+    help: ArgumentHelp(
+      "Put packets in the order of their times if they are late by no more than this, e.g. 500ms or 2s, or all of a recording. 'inspect' names the window that a recording needs. Default: the order of the file.",
+      valueName: "time|all"), transform: ReorderWindow.parse)
+  var reorderWindow: ReorderWindow?
+
+  @Option(
+    help: ArgumentHelp(
+      "Read part i of n, to share a recording between machines: each part has all packets between some pairs of hosts, and the parts add up to the whole. Raw dumps are not divided.",
+      valueName: "i/n"), transform: ShardArgument.parse)
+  var shard: ShardArgument?
+
+  @Flag(
+    help:
+      "Read captures given together as unrelated. Default: they are one recording, in the order of their times; files that overlap are merged."
+  )
+  var separate = false
 }
 
 /// The limits on memory and waiting that input can cause.
@@ -102,6 +148,16 @@ struct LimitOptions: ParsableArguments {
 
   @Option(help: ArgumentHelp("IP datagrams waiting for fragments at a time.", valueName: "count"))
   var maxFragmentedDatagrams = Self.usual.capture.maximumFragmentedDatagrams
+
+  @Option(
+    help: ArgumentHelp(
+      "Files of a recording that overlap in time and are merged; further ones are read after them.",
+      valueName: "count"))
+  var maxMergedFiles = Self.usual.capture.maximumMergedFiles
+
+  @Option(
+    "Bytes of packets that wait for their turn with --reorder-window; above, the earliest is read.", valueName: "bytes")
+  var maxReorderBytes = ByteCount(Self.usual.capture.maximumReorderBytes)
 
   @Option("Bytes of one direction buffered behind a gap; above, the missing bytes count as lost.", valueName: "bytes")
   var maxBufferedBytes = ByteCount(Self.usual.capture.reassembly.maximumBufferedBytes)
@@ -201,6 +257,8 @@ struct LimitOptions: ParsableArguments {
       Limit("max-block-length", \.maxBlockLength.bytes, \.capture.maximumBlockLength),
       Limit("max-hex-dump-length", \.maxHexDumpLength.bytes, \.capture.maximumHexDumpLength),
       Limit("max-fragmented-datagrams", \.maxFragmentedDatagrams, \.capture.maximumFragmentedDatagrams),
+      Limit("max-merged-files", \.maxMergedFiles, \.capture.maximumMergedFiles),
+      Limit("max-reorder-bytes", \.maxReorderBytes.bytes, \.capture.maximumReorderBytes),
       Limit("max-buffered-bytes", \.maxBufferedBytes.bytes, \.capture.reassembly.maximumBufferedBytes),
       Limit("max-total-buffered-bytes", \.maxTotalBufferedBytes.bytes, \.capture.reassembly.maximumTotalBufferedBytes),
       Limit("max-connections", \.maxConnections, \.capture.reassembly.maximumConnections),

@@ -9,23 +9,27 @@ struct RecordingReader<Sink: RecordSink> {
   var sink: Sink
   let summary: SummaryRecord
   /// Something was wrong with a file as a file.
-  private(set) var hasWarnings = false
+  let hasWarnings: Bool
   /// An input could be read, at least its beginning; else the sink has taken nothing.
   let hasRead: Bool
   /// The first failure's code, when an input could not be read.
-  private(set) var failure: ExitCode?
+  let failure: ExitCode?
+  private let isLive: Bool
 
   /// Reads until the inputs end, Ctrl-C is pressed, or the sink wants no more.
   ///
-  /// An input that cannot be read is complained about, and the others are read all the same.
+  /// Inputs that cannot be read are reported; the others are read.
   ///
   /// - Parameters:
+  ///   - live: the interface that is read instead, if one is given.
   ///   - secrets: those that the options name, if they have been read already.
   ///   - isQuiet: a second pass follows, which reports problems of the inputs.
   ///   - onUse: takes the secrets that opened something, as lines of a key log.
+  ///   - onProgress: is called after every batch of packets, and five times a second while none come.
   init(
-    _ inputs: [String], _ options: DecodingOptions, into sink: Sink, secrets known: Secrets? = nil,
-    isQuiet: Bool = false, onUse: ((String) -> Void)? = nil
+    _ inputs: [String], _ options: DecodingOptions, live liveOptions: LiveOptions? = nil, into sink: Sink,
+    secrets known: Secrets? = nil, isQuiet: Bool = false, onUse: ((String) -> Void)? = nil,
+    onProgress: ((inout Sink, SummaryRecord) -> Void)? = nil
   ) throws {
     let filter: PacketFilter?
     do {
@@ -34,34 +38,83 @@ struct RecordingReader<Sink: RecordSink> {
       throw ValidationError(error.message)
     }
     let dissectionOptions = options.dissectionOptions
+    let interface = liveOptions?.interface
+    // Created before the key logs are read, so that no line is missed.
+    let follower = interface.map { _ in
+      KeyLogFollower(
+        options.secrets.keys, maximumLength: options.limits.maxSecretsLength.bytes,
+        maximumLines: options.limits.maxKeyLogLines)
+    }
     let secrets = try known?.unused() ?? options.secrets.read(options.limits)
-    secrets.onUse = onUse
-    var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter, secrets: secrets)
-    for path in inputs where dissection.sink.isOpen && !Interrupt.isRequested {
-      let name = path == "-" ? "standard input" : path
-      var progress = Progress()
-      defer { progress.end() }
-      do {
-        let input = try CaptureInput.open(RepeatableInput.path(of: path), options: dissectionOptions.capture)
-        let outcome = try dissection.read(input, source: ArgumentBytes.named(path)) { state in
-          progress.show(state)
-          return !Interrupt.isRequested
-        }
-        progress.end()
-        for warning in outcome.warnings where !isQuiet { complain("\(name): \(warning)") }
-        hasWarnings = hasWarnings || !outcome.warnings.isEmpty
-      } catch let error as CaptureError {
-        progress.end()
-        // Ctrl-C before the first byte of a pipe came looks like an empty input.
-        if Interrupt.isRequested { break }
-        failure = failure ?? ExitStatus.code(for: error)
-        if isQuiet { continue }
-        let other = error.kind == .notACapture ? FileKind(ofFile: path, beginning: error.beginning) : nil
-        complain("\(name): \(other?.advice ?? error.message)")
+    let live = try interface.map {
+      try LiveCapture(
+        $0, filter: options.filter, ring: liveOptions?.ring, maximumBlockLength: options.limits.maxBlockLength.bytes)
+    }
+    isLive = live != nil
+    if onUse != nil || live != nil {
+      secrets.onUse = { lines in
+        onUse?(lines)
+        live?.use(secrets: lines)
       }
     }
+    var opened = OpenedInputs(
+      live.map { [$0.path] } ?? inputs, live: live, separately: options.selection.separate, isQuiet: isQuiet,
+      options: dissectionOptions.capture)
+    var dissection = Dissection(into: sink, options: dissectionOptions, filter: filter, secrets: secrets)
+    dissection.numbersFiles = opened.files > 1
+    dissection.onProgress = onProgress
+    if let follower, !options.secrets.keys.isEmpty { dissection.moreSecrets = follower.next }
+    var hasWarnings = false
+    func note(_ outcome: CaptureOutcome, _ path: String) {
+      for warning in outcome.warnings where !isQuiet { complain("\(OpenedInputs.name(of: path)): \(warning)") }
+      hasWarnings = hasWarnings || !outcome.warnings.isEmpty
+      if let failure = outcome.failure { opened.fail(failure, path) }
+    }
+    // Ctrl-C while an input was opened ends its reading: what came by then is read.
+    for item in opened.items
+    where dissection.sink.isOpen && (live != nil || !dissection.hasBegun || !Interrupt.isRequested) {
+      var progress = Progress()
+      defer { progress.end() }
+      func proceed(_ state: DissectionProgress) -> Bool {
+        progress.show(state)
+        return live?.proceed() ?? !Interrupt.isRequested
+      }
+      switch item {
+      case .recording(let recording):
+        let paths = recording.files.map(\.path)
+        do {
+          let outcomes = try dissection.read(
+            recording,
+            sources: interface.map { [$0] } ?? paths.map { ArgumentBytes.named(RepeatableInput.name(of: $0)) },
+            proceed: proceed)
+          progress.end()
+          for (path, outcome) in zip(paths, outcomes) { note(outcome, path) }
+        } catch let error as CaptureError {
+          progress.end()
+          opened.fail(error, paths[0])
+        }
+      case .dump(let dump):
+        guard let input = dump.take() else { break }
+        do {
+          let outcome = try dissection.read(
+            input, source: ArgumentBytes.named(RepeatableInput.name(of: dump.path)), proceed: proceed)
+          progress.end()
+          note(outcome, dump.path)
+        } catch let error as CaptureError {
+          progress.end()
+          opened.fail(error, dump.path)
+        }
+      }
+    }
+    if let live {
+      let (failure, loss) = live.end(isWanted: dissection.sink.isOpen, hasRead: dissection.summary.packets > 0)
+      if let loss { dissection.receive(loss) }
+      if let failure { opened.fail(failure) }
+    }
+    self.hasWarnings = hasWarnings
+    failure = opened.failure
     hasRead = dissection.hasBegun
-    // There is nothing to sum up when nothing could be read.
+    // Without an input that could be read there is no summary.
     if hasRead { dissection.finish() }
     summary = dissection.summary
     self.sink = dissection.sink
@@ -69,7 +122,8 @@ struct RecordingReader<Sink: RecordSink> {
 
   /// The exit status, after all output was written.
   func exitCode(strict: Bool) -> ExitCode {
-    if Interrupt.isRequested { return ExitStatus.interrupted }
+    // Ctrl-C is how a live capture ends, and no excuse for what failed before.
+    if Interrupt.isRequested { return isLive ? failure ?? ExitStatus.interrupted : ExitStatus.interrupted }
     if let failure { return failure }
     guard strict else { return .success }
     if !summary.hasRead { complain("no notifications or feedback found") }

@@ -8,6 +8,9 @@ enum RepeatableInput {
   /// The path to open it by.
   static func path(of input: String) -> String { input == "-" && isKept ? StandardInput.path : input }
 
+  /// The input that is opened by a path.
+  static func name(of path: String) -> String { isKept && path == StandardInput.path ? "-" : path }
+
   private static let kept = Atomic<Bool>(false)
   private static var isKept: Bool { kept.load(ordering: .relaxed) }
 

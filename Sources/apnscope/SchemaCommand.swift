@@ -6,12 +6,14 @@ import OutputSchema
 
 struct SchemaCommand: ParsableCommand {
   enum Kind: String, CaseIterable, ExpressibleByArgument {
-    case records, events, result, ledger, capacity, inspection, comparison, plan
+    case records, events, judgements, renderings, result, ledger, capacity, inspection, comparison, plan
 
     var schema: Schema {
       switch self {
       case .records: .records
       case .events: .events
+      case .judgements: .judgements
+      case .renderings: .renderings
       case .result: .result
       case .ledger: .ledger
       case .capacity: .capacity
@@ -37,6 +39,8 @@ struct SchemaCommand: ParsableCommand {
       The outputs:
         records      records of decode; the schema describes one line
         events       events of simulate --log; the schema describes one line
+        judgements   output of lint --format json; the schema describes one line
+        renderings   output of render --format json; the schema describes one line
         result       results of load and merge
         ledger       ledger of simulate --ledger
         capacity     result of capacity

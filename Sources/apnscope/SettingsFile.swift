@@ -89,6 +89,9 @@ struct SettingsFile {
       let uses =
         switch form {
         case .flag: try flag(name, value)
+        case .flagWithValue where value.string == nil: try flag(name, value)
+        // In two words: an attached value is lost when an option follows.
+        case .flagWithValue: ["--\(name)", try text(name, value)]
         case .option(let isRepeating): try uses(of: name, value, isRepeating: isRepeating)
         }
       if !overridden.contains(name) { arguments += uses }

@@ -76,15 +76,13 @@ struct EffectivePlan {
     switch workload.payload {
     case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
     case .template(let template): text("payload_template", template)
+    case .kinds(let kinds): text("payload_kind", Self.mix(kinds) { $0.rawValue })
     }
     text("priority", Self.mix(workload.priorities) { $0.map { "\($0)" } ?? "none" })
     text("expiration", Self.mix(workload.expirations, Self.text))
-    if !workload.faults.isEmpty {
-      text(
-        "faults",
-        workload.faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue)=\($0.value)" }
-          .joined(separator: ","))
-    }
+    let faults = workload.faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue)=\($0.value)" }
+    let payloads = workload.payloadFaults.sorted { $0.key < $1.key }.map { "payload=\($0.key):\($0.value)" }
+    if !faults.isEmpty || !payloads.isEmpty { text("faults", (faults + payloads).joined(separator: ",")) }
   }
 
   private mutating func addReplay(_ replay: ReplayOptions) {

@@ -143,6 +143,29 @@ struct MixArgument: Quantity {
   }
 }
 
+/// Shares of notifications with faults, as typed: `missing-token=1e-4,payload=badge_type:1%`.
+struct FaultsArgument: Quantity {
+  static let notation = "shares, e.g. missing-token=1e-4,oversize=1%,payload=json_trailing_comma:1%"
+
+  /// All but payloads; the share is `nil` where none was typed.
+  var faults: [(value: String, weight: Double?)] = []
+  var payloads: [(code: String, share: Double)] = []
+
+  init?(argument: String) {
+    for part in argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+      guard part.hasPrefix("payload=") else {
+        guard let mix = MixArgument(argument: part) else { return nil }
+        faults += mix.parts
+        continue
+      }
+      let pair = part.dropFirst("payload=".count).split(separator: ":", maxSplits: 1).map(String.init)
+      guard pair.count == 2, let share = Double(pair[1]) ?? Share(argument: pair[1])?.value, share >= 0, share.isFinite
+      else { return nil }
+      payloads.append((pair[0], share))
+    }
+  }
+}
+
 /// A share of a stream, as typed: 2/4.
 struct SegmentArgument: Quantity {
   static let notation = "a part, e.g. 2/4 for the second of four, of up to \(most)"

@@ -1,11 +1,12 @@
 import ArgumentParser
 import CommandFiles
+import Dissection
 import Measurement
 import Reporting
 
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Merge the results of a load that several machines shared.",
+    abstract: "Merge the results of a load that several machines shared, or inspections.",
     usage: "apnscope merge [<options>] <file> ...",
     discussion: """
       Each file is a result of 'apnscope load --output' of one segment of the same stream (--segment 1/4, 2/4 …), all run at \
@@ -25,6 +26,11 @@ struct Merge: ParsableCommand {
       Segments whose measured phases overlap by less than nine tenths of the shortest did not run together (or the clocks \
       of their machines differ): their counts are added, but there are no rates, because no second had their sum.
 
+      Documents of 'apnscope inspect --format json' are joined as well: those of several recordings, or of the parts that \
+      --shard made of one. Counts, distributions and findings are those of the whole; findings about resends are exact \
+      within each document, and a shard has all packets between two hosts. Connections are numbered anew. A part that is \
+      missing causes exit code 70.
+
       Warnings, also part of the result, report this, and plans that differ in more than the segment.
 
       Examples:
@@ -32,15 +38,16 @@ struct Merge: ParsableCommand {
         apnscope merge results/ --ledger sim.json --output merged.json
         apnscope merge segment-*.json --threshold 'accepted_per_s>100k'
         cat segment-*.json | apnscope merge - --format json
+        apnscope merge part-1.json part-2.json part-3.json part-4.json
 
-      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load, has another schema, or is \
+      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load or an inspection, has another schema, or is \
       the same as another; 66 cannot open a file; 69 one of the runs failed; 70 a part is missing, the books do not \
       balance, or those of the gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
       """)
 
   @Argument(
     help: ArgumentHelp(
-      "Results of 'apnscope load', folders of them, or - for standard input.", valueName: "file"),
+      "Results of 'apnscope load', or inspections; folders of them, or - for standard input.", valueName: "file"),
     completion: .file(extensions: ["json"]))
   var results: [String]
 
@@ -85,6 +92,7 @@ struct Merge: ParsableCommand {
 
   func run() throws {
     let inputs = try MergeInputs(results, leavingOut: ledger + [output].compactMap { $0 }, atMost: maxResults.value)
+    if !inputs.inspections.isEmpty { return try merge(inputs.inspections, unreadable: inputs.unreadable) }
     let books = try Ledger.merging(ledger.map { try ResultDocument.readLedger($0) })
     var merged: RunResult
     do {
@@ -108,5 +116,29 @@ struct Merge: ParsableCommand {
     if !broken.isEmpty { throw ExitStatus.brokenBooks }
     if merged.verdict.outcome == .failed { throw ExitStatus.unavailable }
     if merged.verdict.thresholds.contains(where: { !$0.passed }) { throw ExitStatus.thresholdFailed }
+  }
+
+  private func merge(_ inspections: [InspectionReport.Part], unreadable: [String]) throws {
+    for (name, isGiven) in [("ledger", !ledger.isEmpty), ("threshold", !threshold.isEmpty)] where isGiven {
+      complain("--\(name) is for results of a load, and \(inspections[0].name) is an inspection")
+      throw ExitCode(64)
+    }
+    let merged: InspectionReport
+    let missing: [String]
+    do {
+      (merged, missing) = try InspectionReport.merging(inspections)
+    } catch {
+      complain("\(error)")
+      throw ExitStatus.damaged
+    }
+    let file = try output.map { try WholeDocument($0) }
+    let standard = try TextOutput()
+    let document = try InspectionDocument(merged).jsonDocument()
+    file?.write(document)
+    standard.say(format == .json ? document : InspectionText(merged, rows: 12).text)
+    try file?.check()
+    try standard.check()
+    for text in missing { complain(text) }
+    if !(missing + unreadable).isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
   }
 }

@@ -1,15 +1,18 @@
 import ArgumentParser
 import Bytes
 import CommandFiles
+import Dissection
 import FoundationEssentials
 import Measurement
 import Reporting
 
-/// The results that `merge` is given: files, folders, and documents one after another on standard input.
+/// The results of loads, or the inspections, that `merge` is given: files, folders, and documents one after another on
+/// standard input.
 ///
 /// For a killed run, `FILE.part` replaces `FILE`. Reports skipped files with reasons.
 struct MergeInputs {
   private(set) var parts: [RunResult.Part] = []
+  private(set) var inspections: [InspectionReport.Part] = []
   /// Documents that should have been results and cannot be read, each with its name and the reason.
   private(set) var unreadable: [String] = []
   /// The names of the documents read, by content: a document counts once.
@@ -32,7 +35,11 @@ struct MergeInputs {
         try add(file: argument, isNamed: true)
       }
     }
-    guard parts.isEmpty else { return }
+    if !parts.isEmpty, let inspection = inspections.first {
+      complain("\(inspection.name): is an inspection, and \(parts[0].name) a result of 'load': they cannot be merged")
+      throw ExitStatus.damaged
+    }
+    guard parts.isEmpty, inspections.isEmpty else { return }
     complain("no results to merge")
     throw ExitStatus.damaged
   }
@@ -104,25 +111,33 @@ struct MergeInputs {
       }
       miss("\(name) \(reason)")
     case .document(kind: RunResult().kind): try addResult(data, name)
+    case .document(kind: InspectionDocument.kind):
+      try note(data, name)
+      inspections.append(.init(name, try ResultDocument.inspection(in: data, name)))
     case .document, .foreign:
       // This reports the reason.
       if isNamed { _ = try ResultDocument.result(in: data, name) }
-      complain("\(name): not a result of 'load'; skipped")
+      complain("\(name): not a result of 'load' or an inspection; skipped")
     }
   }
 
   private mutating func addResult(_ data: Data, _ name: String) throws {
+    try note(data, name)
+    parts.append(.init(name, try ResultDocument.result(in: data, name)))
+  }
+
+  /// Throws for a document that was read already, and for one too many.
+  private mutating func note(_ data: Data, _ name: String) throws {
     let digest = ContentDigest(Array(data).rawBytes).value
     if let other = names[digest] {
       complain("\(name): is the same result as \(other)")
       throw ExitStatus.damaged
     }
     names[digest] = name
-    guard parts.count < most else {
+    guard parts.count + inspections.count < most else {
       complain("more than \(grouped(most)) results; raise --max-results")
       throw ExitStatus.damaged
     }
-    parts.append(.init(name, try ResultDocument.result(in: data, name)))
   }
 
   private mutating func miss(_ what: String) {

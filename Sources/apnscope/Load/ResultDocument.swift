@@ -65,6 +65,13 @@ enum ResultDocument {
     try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
   }
 
+  /// The same for an inspection.
+  static func inspection(in data: Data, _ name: String) throws -> InspectionReport {
+    let document: InspectionDocument = try decode(
+      data, name, kind: InspectionDocument.kind, schema: InspectionDocument.schema, oldest: InspectionDocument.schema)
+    return document.report
+  }
+
   /// What bytes are, as far as the beginning of a document tells.
   enum Content {
     case document(kind: String)

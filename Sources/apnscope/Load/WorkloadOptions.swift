@@ -1,5 +1,6 @@
 import ArgumentParser
 import LoadTest
+import Payload
 
 struct WorkloadOptions: ParsableArguments {
   @Option(
@@ -39,6 +40,12 @@ struct WorkloadOptions: ParsableArguments {
   var payloadTemplate: String?
 
   @Option(
+    help: ArgumentHelp(
+      "Realistic payloads of these kinds: \(Self.kinds.joined(separator: ", ")); or a mix, e.g. alert=8,background=2. Alerts are plain and localized, in several languages; silent pushes have priority 5.",
+      valueName: "mix"), transform: MixArgument.parse)
+  var payloadKind: MixArgument?
+
+  @Option(
     help: ArgumentHelp("Priorities: 10, 5 or none, or a mix, e.g. 10=9,5=1. Default: 10.", valueName: "mix"),
     transform: MixArgument.parse)
   var priority: MixArgument?
@@ -52,9 +59,9 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Shares of notifications with a fault: \(WorkloadPlan.Fault.allCases.map(\.rawValue).joined(separator: ", ")), as missing-token=1e-4,oversize=1%.",
-      valueName: "shares"), transform: MixArgument.parse)
-  var faults: MixArgument?
+      "Shares of notifications with a fault: \(Self.faultNames.joined(separator: ", ")), as missing-token=1e-4,oversize=1%; and with a payload or frame that breaks a rule of 'apnscope lint', as payload=json_trailing_comma:1%.",
+      valueName: "shares"), transform: FaultsArgument.parse)
+  var faults: FaultsArgument?
 
   @Option(
     help: ArgumentHelp(
@@ -64,15 +71,15 @@ struct WorkloadOptions: ParsableArguments {
 
   /// What describes made notifications.
   static let described = [
-    "seed", "command", "tokens", "token-length", "payload", "payload-from", "payload-template", "priority",
-    "expiration", "faults",
+    "seed", "command", "tokens", "token-length", "payload", "payload-from", "payload-template", "payload-kind",
+    "priority", "expiration", "faults",
   ]
 
   /// Those of them that are given.
   var given: [String] {
     let areGiven = [
       seed != nil, command != nil, tokens != nil, tokenLength != nil, payload != nil, payloadFrom != nil,
-      payloadTemplate != nil, priority != nil, expiration != nil, faults != nil,
+      payloadTemplate != nil, payloadKind != nil, priority != nil, expiration != nil, faults != nil,
     ]
     return zip(Self.described, areGiven).filter(\.1).map(\.0)
   }
@@ -80,7 +87,7 @@ struct WorkloadOptions: ParsableArguments {
   func validate() throws {
     let given = [
       payload.map { _ in "--payload" }, payloadFrom.map { _ in "--payload-from" },
-      payloadTemplate.map { _ in "--payload-template" },
+      payloadTemplate.map { _ in "--payload-template" }, payloadKind.map { _ in "--payload-kind" },
     ].compactMap { $0 }
     if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
   }
@@ -99,6 +106,10 @@ struct WorkloadOptions: ParsableArguments {
     }
     if let payloadFrom, let mix = try PayloadSizes(contentsOf: payloadFrom).mix { plan.workload.payload = .sizes(mix) }
     if let payloadTemplate { plan.workload.payload = .template(payloadTemplate) }
+    if let payloadKind {
+      let names = "kinds (\(Self.kinds.joined(separator: ", ")))"
+      plan.workload.payload = .kinds(try read(payloadKind, "payload-kind", names) { PayloadKind(rawValue: $0) })
+    }
     if let priority {
       plan.workload.priorities = try read(priority, "priority", "numbers from 0 to 255, or none") { text -> UInt8?? in
         text == "none" ? .some(nil) : UInt8(text).map { .some($0) }
@@ -109,7 +120,10 @@ struct WorkloadOptions: ParsableArguments {
         expiration, "expiration", "UNIX seconds, +1h for an hour after the start of the run (up to +100d), or none",
         Self.expiration)
     }
-    if let faults { plan.workload.faults = try shares(faults) }
+    if let faults {
+      plan.workload.faults = try shares(faults.faults)
+      plan.workload.payloadFaults = try payloadShares(faults.payloads)
+    }
     if let segment { (plan.workload.segment, plan.workload.segments) = (segment.number - 1, segment.count) }
   }
 
@@ -130,11 +144,31 @@ struct WorkloadOptions: ParsableArguments {
     return rest == 0 ? .some(.after(seconds: UInt32(clamping: seconds))) : nil
   }
 
-  private func shares(_ argument: MixArgument) throws -> [WorkloadPlan.Fault: Double] {
+  private static let kinds = PayloadKind.allCases.map(\.rawValue)
+  private static let faultNames = WorkloadPlan.Fault.allCases.map(\.rawValue)
+
+  private func payloadShares(_ payloads: [(code: String, share: Double)]) throws -> [String: Double] {
+    var shares: [String: Double] = [:]
+    for (code, share) in payloads {
+      guard Workload.faultyPayloadCodes.contains(code) else {
+        let hint =
+          nearest(code, of: Workload.faultyPayloadCodes).map { "Did you mean '\($0)'?" }
+          ?? "Available: \(Workload.faultyPayloadCodes.joined(separator: ", "))."
+        throw ValidationError("--faults: unknown rule '\(code)', or not one that a single notification breaks. \(hint)")
+      }
+      shares[code] = share
+    }
+    return shares
+  }
+
+  private func shares(_ parts: [(value: String, weight: Double?)]) throws -> [WorkloadPlan.Fault: Double] {
     var shares: [WorkloadPlan.Fault: Double] = [:]
-    for (name, share) in argument.parts {
-      guard let fault = WorkloadPlan.Fault(rawValue: name) else {
-        let names = WorkloadPlan.Fault.allCases.map(\.rawValue)
+    for (name, share) in parts {
+      guard let fault = WorkloadPlan.Fault(rawValue: name), fault != .payload else {
+        if name == "payload" {
+          throw ValidationError("--faults: payload takes a rule and its share, as payload=json_trailing_comma:1%.")
+        }
+        let names = Self.faultNames
         let hint =
           nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
         throw ValidationError("--faults: unknown fault '\(name)'. \(hint)")

@@ -1,12 +1,13 @@
 import ArgumentParser
 import CommandFiles
+import Dissection
 import Measurement
 import Reporting
 
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Create a report of a result or a trace: one HTML page, and the same as Markdown.",
-    usage: "apnscope report [<options>] <file> --output <folder>",
+    usage: "apnscope report [<options>] <file> ... --output <folder>",
     discussion: """
       Writes into a folder: report.html, a self-contained page without scripts, light or dark like the reader's system, for \
       screens, phones and paper; report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
@@ -23,9 +24,10 @@ struct Report: ParsableCommand {
       batches with their checks, and every trial.
 
       A trace shows: findings, the senders and their traffic over time, connections over time, every error response with the \
-      notifications discarded after it and whether they were resent, reconnects by cause, batching, payload sizes, device \
-      tokens, commands, priorities and expirations, feedback, and missing data. The file is a capture or dump, decoded as \
-      by 'apnscope inspect' and with the same options; or records of 'apnscope decode --format jsonl', which give the same \
+      notifications discarded after it and whether they were resent, reconnects by cause, batching, payload sizes, \
+      kinds and faults of payloads, device tokens, commands, priorities and expirations, feedback, and missing data. The \
+      file is a capture or dump, decoded as by 'apnscope inspect' and with the same options, and several captures, or a \
+      folder of them, are one recording; or records of 'apnscope decode --format jsonl', which give the same \
       page and need no keys. Its kind is recognised by content, not by name. Unreadable lines of records are reported by \
       number and skipped. Memory does not grow with the file; it is not copied into the folder. '-' is standard input; \
       input from a pipe is spooled to an unnamed file in the folder, or its parent.
@@ -46,7 +48,8 @@ struct Report: ParsableCommand {
         apnscope report capacity.json --output capacity/
         apnscope report run.json --baseline nightly/run.json --output candidate/
         apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
-        apnscope report monday.jsonl --rows 200 --output monday/
+        apnscope report ring/ --output monday/
+      apnscope report monday.jsonl --rows 200 --output monday/
         apnscope decode monday.pcapng | apnscope report - --output monday/
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is of another kind or \
@@ -56,10 +59,14 @@ struct Report: ParsableCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "A result of 'apnscope load', 'merge' or 'capacity', records of 'decode', or a recording; - is standard input.",
+      "A result of 'apnscope load', 'merge' or 'capacity', records of 'decode', or recordings; - is standard input.",
       valueName: "file"),
     completion: .file())
-  var input: String
+  var inputs: [String]
+
+  private var input: String { inputs[0] }
+  /// Only captures may be several.
+  private var areSeveral: Bool { inputs.count > 1 || Paths.isDirectory(input) }
 
   @Option(
     help: ArgumentHelp("The gateway's ledger of the same run ('apnscope simulate --ledger').", valueName: "file"),
@@ -82,24 +89,37 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
 
   @OptionGroup(title: "Input") var selection: SelectionOptions
+  @OptionGroup(title: "Payloads") var payloads: PayloadOptions
+  @OptionGroup(title: "Context of payloads") var context: PayloadContextOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
+  private var traceLimits: TraceInspection.Limits {
+    var limits = trace.limits(tallies)
+    limits.inspection.judging = payloads.judging(context)
+    return limits
+  }
+
   func validate() throws {
+    if inputs.isEmpty { throw ValidationError("No input. Name a result, records or recordings.") }
+    if inputs.count > 1, inputs.contains("-") { throw ValidationError("Standard input (-) is read alone.") }
     if output.isEmpty { throw ValidationError("--output takes the name of a folder.") }
   }
 
-  /// - Parameter path: of the input.
-  private func checkFiles(_ path: String) throws {
+  private func checkFiles(_ paths: [String]) throws {
     try refuseConflicts(
-      reading: [path] + [ledger, baseline].compactMap { $0 } + decoding.secrets.files,
+      reading: paths + [ledger, baseline].compactMap { $0 } + decoding.secrets.files,
       writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
   }
 
   func run() throws {
     let path = try inputPath()
+    if areSeveral {
+      try checkFiles(inputs)
+      return try reportRecordings()
+    }
     guard Interrupt.take() else { return try report(path) }
     // The rest of the input is missing; its other warnings are a consequence.
     if try ReportInput.isEmpty(path) { throw ExitStatus.interrupted }
@@ -112,7 +132,7 @@ struct Report: ParsableCommand {
   ///
   /// Ctrl-C ends reading a pipe: the bytes read by then are the input.
   private func inputPath() throws -> String {
-    guard input == "-" else { return input }
+    guard inputs == ["-"] else { return input }
     if !StandardInput.isWholeFile {
       Interrupt.watch()
       try StandardInput.keep(in: OutputFolder.existing(output)) { Interrupt.isRequested }
@@ -121,7 +141,7 @@ struct Report: ParsableCommand {
   }
 
   private func report(_ path: String) throws {
-    try checkFiles(path)
+    try checkFiles([path])
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline need a result of 'apnscope load'; \(input) is not one.")
@@ -137,9 +157,25 @@ struct Report: ParsableCommand {
         "\(input): is a ledger of 'apnscope simulate'; give it with the result of the load: apnscope report run.json --ledger \(input) --output \(output)"
       )
       throw ExitStatus.damaged
-    case .records: try reportTrace(try TraceReading(records: path, trace, tallies, which.selection, decoding.limits))
-    case .recording: try reportTrace(try TraceReading(recording: path, trace, tallies, which.selection, decoding))
+    case .records:
+      try reportTrace(try TraceReading(records: path, traceLimits, trace, which.selection, decoding.limits))
+    case .recording:
+      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, which.selection, decoding))
     }
+  }
+
+  private func reportRecordings() throws {
+    if ledger != nil || baseline != nil {
+      throw ValidationError("--ledger and --baseline are for results of a load.")
+    }
+    for path in inputs where !Paths.isDirectory(path) {
+      let kind = try ReportInput.kind(of: path)
+      guard kind == .recording else {
+        complain("\(path): is \(kind.rawValue); only recordings can be reported on together")
+        throw ExitStatus.damaged
+      }
+    }
+    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, which.selection, decoding))
   }
 
   private func reportTrace(_ reading: TraceReading) throws {

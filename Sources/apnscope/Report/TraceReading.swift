@@ -54,14 +54,14 @@ struct TraceReading {
   /// The exit status.
   let code: ExitCode
 
-  /// Decodes a recording, as `inspect` does. Throws an exit code when nothing of it could be read.
+  /// Decodes recordings, as `inspect` does. Throws an exit code when nothing of it could be read.
   init(
-    recording path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ selection: RecordSelection,
-    _ decoding: DecodingOptions
+    recordings paths: [String], _ traceLimits: TraceInspection.Limits, _ options: TraceOptions,
+    _ selection: RecordSelection, _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
     let reading = try InspectedRecording(
-      [path], decoding, selection, into: TraceInspection(limits: options.limits(tallies)), strict: options.strict)
+      paths, decoding, selection, into: TraceInspection(limits: traceLimits), strict: options.strict)
     code = reading.code
     var inspection = reading.sink
     var report = inspection.finish()
@@ -72,13 +72,13 @@ struct TraceReading {
 
   /// Reads the records of `apnscope decode`. Invalid lines are reported and skipped.
   init(
-    records path: String, _ options: TraceOptions, _ tallies: TallyLimitOptions, _ selection: RecordSelection,
+    records path: String, _ traceLimits: TraceInspection.Limits, _ options: TraceOptions, _ selection: RecordSelection,
     _ limits: LimitOptions
   ) throws {
     Interrupt.watch()
     var readerLimits = RecordReader.Limits()
     readerLimits.connections = limits.maxConnections
-    readerLimits.remembered = tallies.maxRemembered
+    readerLimits.remembered = traceLimits.inspection.remembered
     readerLimits.fateRanges = limits.maxFateRanges
     var facts = RecordingFacts(for: selection, maximumRanges: limits.maxFateRanges)
     if selection.needsFacts {
@@ -104,7 +104,7 @@ struct TraceReading {
       }
       pass.reader.finish(into: &sink)
     }
-    var sink = TraceInspection(limits: options.limits(tallies))
+    var sink = TraceInspection(limits: traceLimits)
     if selection.isEmpty && !pass.reader.isSelection {
       try read(into: &sink)
     } else {

@@ -56,6 +56,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Where") var listening: ListeningOptions
   @OptionGroup(title: "TLS") var tls: ServerTLSOptions
   @OptionGroup(title: "Accepted notifications") var rules: RuleOptions
+  @OptionGroup(title: "Payloads") var payloads: ScrutinyOptions
   @OptionGroup(title: "Rejections and responses") var answers: AnswerOptions
   @OptionGroup(title: "Treatment of connections") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
@@ -106,6 +107,7 @@ struct Simulate: AsyncParsableCommand {
     listening.apply(to: &options)
     try tls.apply(to: &options)
     rules.apply(to: &options)
+    payloads.apply(to: &options)
     try answers.apply(to: &options)
     treatment.apply(to: &options)
     try devices.apply(to: &options)

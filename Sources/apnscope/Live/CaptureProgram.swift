@@ -1,0 +1,124 @@
+import Bytes
+import Glibc
+import PacketCapture
+
+/// A program that captures from an interface and writes to a pipe: `dumpcap`, which needs no privileges of this process,
+/// else `tcpdump`.
+enum CaptureProgram: String, CaseIterable {
+  case dumpcap, tcpdump
+
+  static let missing = "neither dumpcap nor tcpdump is installed; one of them is needed to capture"
+
+  /// Memory of the kernel for packets that wait for the program, in MiB: the usual 2 MiB lose packets of a burst.
+  private static let buffer = 32
+
+  private func arguments(_ interface: String, _ filter: String?) -> [String] {
+    switch self {
+    case .dumpcap:
+      [rawValue, "-q", "-p", "-B", "\(Self.buffer)", "-i", interface] + (filter.map { ["-f", $0] } ?? []) + ["-w", "-"]
+    case .tcpdump:
+      [rawValue, "-p", "-n", "-U", "--immediate-mode", "-B", "\(Self.buffer << 10)", "-i", interface, "-w", "-"]
+        + (filter.map { ["--", $0] } ?? [])
+    }
+  }
+
+  /// Starts to capture; `nil` when it is not installed.
+  func capture(_ interface: String, filter: String?, output: Int32, errors: Int32) throws -> pid_t? {
+    try Self.start(arguments(interface, filter), output: output, errors: errors)
+  }
+
+  /// Lists the network interfaces on standard output.
+  static func listInterfaces() throws {
+    for program in allCases {
+      guard let process = try start([program.rawValue, "-D"], output: STDOUT_FILENO, errors: STDERR_FILENO) else {
+        continue
+      }
+      if Self.wait(for: process) == 0 { return }
+      throw ExitStatus.unavailable
+    }
+    complain(missing)
+    throw ExitStatus.unavailable
+  }
+
+  /// What it says of packets that were dropped, in the lines that it wrote to standard error.
+  func loss(_ interface: String, _ lines: [String]) -> CaptureLoss? {
+    // dumpcap writes its counts into the capture.
+    guard self == .tcpdump else { return nil }
+    func count(_ words: String) -> Int? {
+      lines.lazy.compactMap { line in line.contains(words) ? Int(line.prefix { $0.isNumber }) : nil }.first
+    }
+    return CaptureLoss(
+      interface: interface, interfaceDropped: count("dropped by interface"),
+      systemDropped: count("dropped by kernel"), received: count("received by filter"))
+  }
+
+  /// The reason it gives for its end.
+  func reason(_ lines: [String]) -> String {
+    let noise = ["Capturing on", "File:", "Packets", "tcpdump: listening", "tcpdump: verbose", "tcpdump: data link"]
+    let said = lines.filter { line in
+      !noise.contains { line.hasPrefix($0) } && line.first?.isNumber != true
+    }.map { line in line.hasPrefix("\(rawValue): ") ? String(line.dropFirst(rawValue.count + 2)) : line }
+    return said.joined(separator: " ")
+  }
+
+  // MARK: processes
+
+  /// Starts a program in its own process group, so that Ctrl-C does not reach it directly; `nil` when it is not
+  /// installed.
+  private static func start(_ arguments: [String], output: Int32, errors: Int32) throws -> pid_t? {
+    var actions = unsafe posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    unsafe posix_spawnattr_init(&attributes)
+    defer {
+      unsafe posix_spawn_file_actions_destroy(&actions)
+      unsafe posix_spawnattr_destroy(&attributes)
+    }
+    unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    unsafe posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
+    var signals = sigset_t()
+    unsafe sigemptyset(&signals)
+    unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+    unsafe sigaddset(&signals, SIGINT)
+    unsafe sigaddset(&signals, SIGTERM)
+    unsafe sigaddset(&signals, SIGPIPE)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+    unsafe posix_spawnattr_setpgroup(&attributes, 0)
+    let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+    unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+    var process = pid_t()
+    var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    defer { for index in unsafe words.indices { unsafe free(words[index]) } }
+    // Safe: the words end with nil, and live through the call.
+    let code = unsafe posix_spawnp(&process, arguments[0], &actions, &attributes, &words, environ)
+    if code == 0 { return process }
+    guard code == ENOENT else {
+      complain("\(arguments[0]): \(SystemError.text(code))")
+      throw ExitStatus.unavailable
+    }
+    return nil
+  }
+
+  /// Its exit status; 128 and the signal that ended it.
+  static func wait(for process: pid_t) -> Int32 {
+    var status: Int32 = 0
+    while unsafe waitpid(process, &status, 0) < 0 && errno == EINTR {}
+    return exitStatus(status)
+  }
+
+  /// The same when it ends in time; else `nil`.
+  static func wait(for process: pid_t, atMost time: Duration) -> Int32? {
+    let end = ContinuousClock.now + time
+    while true {
+      var status: Int32 = 0
+      if unsafe waitpid(process, &status, WNOHANG) > 0 { return exitStatus(status) }
+      if ContinuousClock.now >= end { return nil }
+      usleep(5_000)
+    }
+  }
+
+  private static func exitStatus(_ status: Int32) -> Int32 {
+    status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+  }
+}

@@ -1,0 +1,96 @@
+import Bytes
+import Dispatch
+import Glibc
+import PacketCapture
+import Synchronization
+
+/// Passes a capture on from one pipe to another, and writes it to a ring of files.
+///
+/// `@unchecked Sendable` is valid because `ring` belongs to the relay's thread; everything else is constant or locked.
+final class CaptureRelay: @unchecked Sendable {
+  private struct State {
+    var secrets: [UInt8] = []
+    var hasFailed = false
+  }
+
+  /// What is passed on.
+  let output: Int32
+  private let input: Int32
+  private let next: Int32
+  private var ring: CaptureRing?
+  private let state = Mutex(State())
+  private let finishing = DispatchSemaphore(value: 0)
+  private let finished = DispatchSemaphore(value: 0)
+
+  /// Takes over `input`.
+  init(_ input: Int32, to ring: CaptureRing, _ ends: (read: Int32, write: Int32)) {
+    self.input = input
+    self.ring = ring
+    (output, next) = ends
+    DispatchQueue(label: "apnscope.relay", qos: .userInitiated).async { self.run() }
+  }
+
+  /// Takes lines of a key log to be written into the files.
+  func add(secrets lines: String) { state.withLock { $0.secrets += Array(lines.utf8) } }
+
+  /// Waits until all that came is in files; `false` after a failure, which has been reported.
+  func finish() -> Bool {
+    finishing.signal()
+    finished.wait()
+    return state.withLock { !$0.hasFailed }
+  }
+
+  // MARK: the relay's thread
+
+  private func run() {
+    var buffer = [UInt8](repeating: 0, count: 1 << 18)
+    while true {
+      // Safe: at most the array's length is written.
+      let count = unsafe read(input, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0, pass(buffer.rawBytes.extracting(0..<count)) else { break }
+      addSecrets()
+      keep { try $0.take(buffer.rawBytes.extracting(0..<count)) }
+    }
+    close(input)
+    close(next)
+    finishing.wait()
+    addSecrets()
+    keep { try $0.end() }
+    finished.signal()
+  }
+
+  /// `false` when nobody reads any more.
+  private func pass(_ bytes: RawSpan) -> Bool {
+    var offset = 0
+    while offset < bytes.byteCount {
+      let rest = bytes.extracting(offset..<bytes.byteCount)
+      let count = unsafe rest.withUnsafeBytes { unsafe write(next, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { return false }
+      offset += count
+    }
+    return true
+  }
+
+  private func addSecrets() {
+    let lines = state.withLock { state in
+      defer { state.secrets = [] }
+      return state.secrets
+    }
+    if !lines.isEmpty { keep { try $0.add(secrets: lines) } }
+  }
+
+  /// After a failure nothing more is kept; decoding goes on.
+  private func keep(_ body: (inout CaptureRing) throws -> Void) {
+    guard var ring = ring.take() else { return }
+    do {
+      try body(&ring)
+      self.ring = ring
+    } catch {
+      ring.close()
+      complain("\(error); packets are no longer kept (--keep), but still decoded")
+      state.withLock { $0.hasFailed = true }
+    }
+  }
+}

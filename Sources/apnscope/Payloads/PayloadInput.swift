@@ -1,0 +1,139 @@
+import APNSProtocol
+import ArgumentParser
+import Bytes
+import CommandFiles
+import Payload
+
+/// How payloads are read from a file.
+struct PayloadInputOptions: ParsableArguments {
+  enum Form: String, CaseIterable, ExpressibleByArgument {
+    case auto, payload, lines
+  }
+
+  @Option(
+    help:
+      "Contents of the file: payload (a single one, on any number of lines), lines (a payload or a record of 'apnscope decode' on each line), or auto (detected)."
+  )
+  var input = Form.auto
+
+  @Option("Longest file to read.", valueName: "bytes")
+  var maxInputLength = ByteCount(256 << 20)
+
+  func validate() throws {
+    guard 1...1 << 30 ~= maxInputLength.bytes else {
+      throw ValidationError("--max-input-length takes 1 to 1073741824 bytes, not \(maxInputLength.bytes).")
+    }
+  }
+}
+
+/// The payloads of a file: one that fills it, or one a line; a line may also be a record of a notification, and other
+/// records are passed over.
+struct PayloadInput {
+  /// A payload, and what its record tells of it.
+  struct Item {
+    var payload: [UInt8]
+    /// The line that it stands in, from 1; `nil` where it fills the file.
+    var line: Int?
+    var frame: PushFrame?
+    /// The payload was taken out of a record, so that its places are none of the file.
+    var isRecorded = false
+  }
+
+  /// What messages call the file.
+  let name: String
+  private let bytes: [UInt8]
+  private let isOne: Bool
+
+  init(_ path: String, _ options: PayloadInputOptions) throws(FileFailure) {
+    name = path == "-" ? "standard input" : path
+    do {
+      bytes = try WholeFile.read(path == "-" ? StandardInput.path : path, maximumLength: options.maxInputLength.bytes)
+    } catch {
+      switch error {
+      case .cannotOpen: throw FileFailure(.cannotOpen, name, "\(error)")
+      case .readFailed: throw FileFailure(.readFailed, name, "\(error)")
+      case .longerThan: throw FileFailure(.unusable, name, "\(error) (--max-input-length)")
+      }
+    }
+    switch options.input {
+    case .payload: isOne = true
+    case .lines: isOne = false
+    case .auto: isOne = !Self.looksLikeLines(bytes)
+    }
+  }
+
+  /// Two lines or more, and each begins an object, or the first one is a whole object; or a single record.
+  private static func looksLikeLines(_ bytes: [UInt8]) -> Bool {
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1_000).filter { !isBlank($0) }
+    guard let first = lines.first, first.first == UInt8(ascii: "{") else { return false }
+    let isObject = JSONText.scan(Array(first).rawBytes) != .invalid
+    if lines.count > 1, JSONText.scan(bytes.rawBytes) != .invalid { return false }
+    if lines.count == 1 { return isObject && first.starts(with: Array("{\"type\":\"".utf8)) }
+    return isObject || lines.allSatisfy { $0.first == UInt8(ascii: "{") && $0.count > 1 }
+  }
+
+  private static func isBlank(_ line: ArraySlice<UInt8>) -> Bool { line.allSatisfy { RecordMembers.isSpace($0) } }
+
+  /// Calls `body` with each payload, until it returns `false`. Throws at a record that cannot be used.
+  func eachItem(_ body: (Item) throws -> Bool) throws {
+    if isOne {
+      _ = try body(Item(payload: bytes))
+      return
+    }
+    var (start, number) = (0, 0)
+    while start < bytes.count {
+      let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+      var line = bytes[start..<end]
+      if line.last == 0x0d { line.removeLast() }
+      start = end + 1
+      number += 1
+      guard !Self.isBlank(line) else { continue }
+      let item: Item?
+      do {
+        item = try Self.item(Array(line), number)
+      } catch let error as RecordError {
+        throw FileFailure(.unusable, "\(name):\(number)", "\(error)")
+      }
+      if let item, try !body(item) { return }
+    }
+  }
+
+  /// `nil`: a record of something else.
+  private static func item(_ line: [UInt8], _ number: Int) throws -> Item? {
+    guard line.starts(with: Array("{\"type\":\"".utf8)), JSONText.scan(line.rawBytes) != .invalid,
+      let type = type(line.rawBytes)
+    else { return Item(payload: line, line: number) }
+    guard type == "notification" else { return recordTypes.contains(type) ? nil : Item(payload: line, line: number) }
+    guard var members = try RecordMembers(line.rawBytes) else { return nil }
+    var record = RecordedNotification()
+    record.padsInside = true
+    while let member = members.next() { try record.read(member, of: members) }
+    var output = ByteWriter(capacity: line.count)
+    var scratch = ByteWriter(capacity: 256)
+    _ = try record.encode(line.rawBytes, into: &output, scratch: &scratch)
+    let layout: PushNotification.Layout
+    do {
+      layout = try PushNotification.Layout(parsing: output.bytes)
+    } catch {
+      throw RecordError("its fields make no notification: \(error)")
+    }
+    let frame = PushFrame(
+      command: layout.command.rawValue, priority: layout.priority, expiration: layout.expiration,
+      sentAt: record.time.map { $0 / 1_000_000_000 }, token: Array(copying: output.bytes.extracting(layout.token.range))
+    )
+    return Item(
+      payload: Array(copying: output.bytes.extracting(layout.payload.range)), line: number, frame: frame,
+      isRecorded: true)
+  }
+
+  private static let recordTypes: Set<String> = [
+    "capture", "error_response", "feedback", "gap", "malformed", "connection", "summary",
+  ]
+
+  private static func type(_ line: RawSpan) -> String? {
+    guard var members = try? RecordMembers(line), let first = members.next(), members.isName("type", of: first) else {
+      return nil
+    }
+    return RecordText.unescaped(line.extracting(first.value))
+  }
+}

@@ -1,0 +1,59 @@
+import ArgumentParser
+import Dissection
+import Payload
+
+/// How the payloads of recordings are judged.
+struct PayloadOptions: ParsableArguments {
+  @Flag(help: "Do not judge payloads: write neither their kinds nor the rules that they break.")
+  var noLint = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Number of distinct payloads whose judgement is kept; further ones are judged again.", valueName: "count"))
+  var maxJudgedPayloads = PayloadJudging().maximumKept
+
+  func validate() throws {
+    guard 1...1 << 24 ~= maxJudgedPayloads else {
+      throw ValidationError("--max-judged-payloads takes a number from 1 to 16777216, not \(maxJudgedPayloads).")
+    }
+  }
+
+  /// `nil`: not at all.
+  func judging(_ context: PayloadContextOptions) -> PayloadJudging? {
+    guard !noLint else { return nil }
+    var judging = PayloadJudging()
+    judging.era = context.era
+    judging.topic = context.topic
+    judging.maximumKept = maxJudgedPayloads
+    return judging
+  }
+}
+
+/// Facts about payloads that they do not contain.
+struct PayloadContextOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Year of sending, 2009 to 2021. It decides the limit of payloads (256, 2,048 or 4,096 bytes) and which keys are known. Default: the recording's own time; without one, only rules that hold in any year.",
+      valueName: "year"))
+  var era: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Topic of payloads where no certificate names one. Topics that end in .voip or begin with 'pass.' follow other rules.",
+      valueName: "name"))
+  var payloadTopic: String?
+
+  @Flag(help: "The app is a Newsstand app; from 2013 on payloads do not show it.")
+  var newsstand = false
+
+  func validate() throws {
+    if let era, !(2009...2021).contains(era) {
+      throw ValidationError("--era takes a year from 2009 to 2021, not \(era).")
+    }
+    if newsstand, let payloadTopic, PayloadTopic(name: payloadTopic) != .app {
+      throw ValidationError("--newsstand is for an app, and the topic \(payloadTopic) is of another kind.")
+    }
+  }
+
+  var topic: PayloadTopic { newsstand ? .newsstand : PayloadTopic(name: payloadTopic) }
+}
