@@ -14,6 +14,9 @@ static const uint8_t error_response[6] = {8, 8, 0, 0, 0, 5};
 
 static uint64_t frames, client_bytes;
 
+// Whether no payload comes twice: eight letters of each are drawn. Else there are 180 lengths of 26 texts each.
+static int payloads_differ;
+
 // Adds one frame to the unsent bytes.
 static void make_frame(struct frames *f) {
   static const char opening[] = "{\"aps\":{\"alert\":\"", closing[] = "\"}}";
@@ -32,6 +35,9 @@ static void make_frame(struct frames *f) {
   while (p < end) {
     *p = (uint8_t)('a' + (uint32_t)(p - payload + identifier) % 26);
     p++;
+  }
+  if (payloads_differ) {
+    for (int i = 0; i < 8; i++) payload[strlen(opening) + (size_t)i] = (uint8_t)('a' + random32() % 26);
   }
   p = put(p, closing, strlen(closing));
   p = put32(put16(put8(p, 3), 4), identifier);

@@ -1,7 +1,8 @@
 // Writes a large capture that is the same every time: providers on many connections push command-2 frames to port
 // 2195. Frames are cut into TCP segments anywhere, every second segment is acknowledged, and each connection ends with
 // an error response and FINs.
-// usage: genbig OUT.pcap BYTES CONNECTIONS; prints "packets frames client-bytes".
+// usage: genbig OUT.pcap BYTES CONNECTIONS [differ]; with `differ` no payload comes twice.
+// Prints "packets frames client-bytes".
 #include "packets.h"
 #include "frames.h"
 
@@ -11,9 +12,10 @@ struct connection {
 };
 
 int main(int argc, char **argv) {
-  int count = argc == 4 ? atoi(argv[3]) : 0;
+  payloads_differ = argc == 5 && strcmp(argv[4], "differ") == 0;
+  int count = argc == 4 || payloads_differ ? atoi(argv[3]) : 0;
   if (count < 1) {
-    fprintf(stderr, "usage: genbig OUT.pcap BYTES CONNECTIONS\n");
+    fprintf(stderr, "usage: genbig OUT.pcap BYTES CONNECTIONS [differ]\n");
     return 64;
   }
   uint64_t wanted = strtoull(argv[2], NULL, 10);

@@ -17,11 +17,14 @@ struct DecodeCommandTests {
 
   // MARK: what cannot be read
 
-  @Test("A missing file, a directory: cannot open", arguments: [("missing.pcap", "No such file"), (".", "directory")])
-  func cannotOpen(input: String, problem: String) throws {
+  @Test(
+    "A missing file cannot be opened; a folder without a capture is none",
+    arguments: [("missing.pcap", "No such file", 66), (".", "no file in this folder is a packet capture", 65)]
+      as [(String, String, Int32)])
+  func cannotOpen(input: String, problem: String, code: Int32) throws {
     try Command.inFolder { command in
       let outcome = try command.run("decode", input)
-      #expect(outcome.status == 66)
+      #expect(outcome.status == code)
       #expect(outcome.errors.hasPrefix("apnscope: \(input): "))
       #expect(outcome.errors.contains(problem))
       #expect(outcome.errors.split(separator: "\n").count == 1)
@@ -49,7 +52,7 @@ struct DecodeCommandTests {
       #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"error_response""#) } == 4)
       #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"feedback""#) } == 20)
       // Connections are numbered on through all inputs, and one summary ends them all.
-      #expect(outcome.lines.contains { $0.hasPrefix(#"{"type":"feedback","connection":2,"#) })
+      #expect(outcome.lines.contains { $0.hasPrefix(#"{"type":"feedback","file":2,"connection":2,"#) })
       #expect(outcome.lines.count { $0.hasPrefix(#"{"type":"summary""#) } == 1)
     }
   }

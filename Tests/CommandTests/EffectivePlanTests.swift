@@ -19,7 +19,7 @@ struct EffectivePlanTests {
         "--ciphers", "ALL", "--tls13-suites", "TLS_AES_128_GCM_SHA256", "--rate", "1/s", "--faults", "oversize=0.1",
         "--lifetime", "1s", "--connection-count", "1", "--count", "1", "--threshold", "unknown<=0",
       ],
-      ["--rate-per-connection", "1/s", "--payload-template", "{}"], ["--stage", "1s:1/s"],
+      ["--rate-per-connection", "1/s", "--payload-template", "{}"], ["--stage", "1s:1/s", "--payload-kind", "alert"],
       ["--replay", Command.traces.appending(path: "plain-error.pcap.jsonl").path],
     ] { named.formUnion(try names(arguments)) }
     // What is done with a plan and its result; and sizes from a file, which are written as --payload.

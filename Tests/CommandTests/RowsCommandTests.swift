@@ -44,7 +44,8 @@ struct RowsCommandTests {
       let outcome = try command.run("decode", "--output", "records/", "plain-error.pcap")
       #expect(outcome.status == 0 && outcome.output == "")
       let types = [
-        "capture", "notification", "error_response", "fate", "feedback", "gap", "malformed", "connection", "summary",
+        "capture", "notification", "error_response", "fate", "feedback", "gap", "malformed", "capture_loss",
+        "connection", "summary",
       ]
       let names = try FileManager.default.contentsOfDirectory(atPath: command.folder.appending(path: "records").path)
       #expect(names.sorted() == types.map { "\($0).jsonl" }.sorted())

@@ -13,7 +13,8 @@ struct SchemaCommandTests {
   @Test(
     "The pages in Documentation are what the command prints",
     arguments: [
-      ("records.md", "records events"), ("results.md", "result ledger capacity inspection comparison plan"),
+      ("records.md", "records events judgements renderings"),
+      ("results.md", "result ledger capacity inspection comparison plan"),
     ])
   func pages(name: String, kinds: String) throws {
     try Command.inFolder { command in

@@ -18,7 +18,7 @@ struct SimulateSettingsTests {
     "--identity": #""ids""#, "--ciphers": #""ECDHE+AESGCM""#, "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
-    "--token-length": #""32..64""#,
+    "--token-length": #""32..64""#, "year": "2015",
   ]
 
   /// Names of options, and what stands for their value, from the help.
@@ -29,7 +29,7 @@ struct SimulateSettingsTests {
   }
 
   /// Options that take the place of others, and are set on their own.
-  private static let alternatives = ["identity", "plain", "no-feedback", "devices-file"]
+  private static let alternatives = ["identity", "plain", "no-feedback", "devices-file", "no-lint"]
 
   @Test("Every option of the help can be set in it, with _ for - and in tables") func everyOption() throws {
     try SimulatorProcess.inFolder { command in

@@ -69,7 +69,7 @@ struct TypedQuantityTests {
       (["--gateway", "localhost:65536"], "from 1 to 65535"), (["--gateway", ""], "HOST or HOST:PORT"),
       (["--gateway", "2195"], "did you mean localhost:2195?"), (["--gateway", ":2195"], "HOST or HOST:PORT"),
       (["--gateway", "https://localhost:2195/x"], "did you mean localhost:2195?"), (["--gateway", "[::1"], "HOST or"),
-      (["--faults", "missing-token="], "weights, e.g."),
+      (["--faults", "missing-token="], "shares, e.g."), (["--faults", "payload=badge_type"], "shares, e.g."),
     ])
   func refused(arguments: [String], text: String) {
     do {

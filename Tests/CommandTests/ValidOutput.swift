@@ -43,7 +43,7 @@ extension Outcome {
   private static let wholeStatuses: Set<Int32> = [0, 65, 69, 70, 99]
 
   private static func schema(of arguments: [String]) -> Schema? {
-    let leavesOut = ["--help", "-h", "--output", "--print-plan", "--dry-run"]
+    let leavesOut = ["--help", "-h", "--output", "--print-plan", "--dry-run", "--every"]
     guard let name = arguments.first, !arguments.contains(where: leavesOut.contains) else { return nil }
     let format = zip(arguments, arguments.dropFirst()).first { $0.0 == "--format" }?.1
     switch (name, format) {
@@ -52,6 +52,8 @@ extension Outcome {
     case ("compare", "json"): return .comparison
     case ("load", "json"): return .result
     case ("capacity", "json"): return .capacity
+    case ("lint", "json"): return .judgements
+    case ("render", "json"): return .renderings
     default: return nil
     }
   }

@@ -14,6 +14,7 @@ let package = Package(
         "CFuzzing",
         .product(name: "Bytes", package: "apnscope"),
         .product(name: "APNSProtocol", package: "apnscope"),
+        .product(name: "Payload", package: "apnscope"),
         .product(name: "PacketCapture", package: "apnscope"),
         .product(name: "TLSDecryption", package: "apnscope"),
         .product(name: "Dissection", package: "apnscope"),

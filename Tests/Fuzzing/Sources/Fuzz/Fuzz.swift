@@ -6,11 +6,12 @@ import Glibc
 @main
 enum Fuzz {
   static let targets: [String: @Sendable (RawSpan) -> Void] = [
-    "frame": fuzzFrames, "feedback": fuzzFeedback, "responses": fuzzResponses, "json": fuzzJSON,
+    "frame": fuzzFrames, "feedback": fuzzFeedback, "responses": fuzzResponses, "json": fuzzJSON, "payload": fuzzPayload,
     "gateway": fuzzGateway,
     "packet": fuzzPackets, "segments": fuzzSegments, "stream": fuzzStream,
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
-    "tls": fuzzTLS, "keylog": fuzzKeyLog, "selection": fuzzSelection,
+    "recording": fuzzRecording, "blocks": fuzzBlocks, "tls": fuzzTLS, "keylog": fuzzKeyLog,
+    "selection": fuzzSelection,
   ]
 
   /// What the callback, a C function, calls. Set once before libFuzzer starts.

@@ -1,6 +1,5 @@
-import APNSProtocol
-import Bytes
-
+@testable import APNSProtocol
+@testable import Bytes
 @testable import Dissection
 @testable import PacketCapture
 

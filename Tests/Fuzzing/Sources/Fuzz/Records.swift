@@ -1,5 +1,5 @@
-import APNSProtocol
-import Bytes
+@testable import APNSProtocol
+@testable import Bytes
 
 /// Frames one after the other, with usual and with narrow limits.
 @Sendable func fuzzFrames(_ bytes: RawSpan) {

@@ -3,6 +3,7 @@ import Bytes
 import Dissection
 import Glibc
 import PacketCapture
+import Payload
 
 /// Longest seed: libFuzzer is fast with short inputs.
 private let longest = 16_384
@@ -36,6 +37,7 @@ func writeSeeds(from paths: [String], to directory: String) {
     if format == .pcap || format == .pcapng || format == .snoop {
       save(format == .pcapng ? "pcapng" : "pcap", contents)
       save(format == .pcapng ? "pcapng" : "pcap", contents + [0])
+      if format != .snoop { save("blocks", [100] + contents) }
       if let linkType = packets.first?.linkType, let choice = linkTypeChoice(linkType) {
         for narrow in [UInt8(0), 0x40] {
           var script = [choice | narrow]
@@ -59,6 +61,18 @@ func writeSeeds(from paths: [String], to directory: String) {
       save("gateway", script + stream)
       save("gateway", script + stream + [9, 9, 9])
     }
+    // Two files, and all of one of them late.
+    for choice: UInt8 in [1, 5, 7, 0x15, 0x2d] {
+      var script = [choice, 0x40, 1, 0x44, 1]
+      for (index, frame) in frames.prefix(20).enumerated() {
+        for piece in stride(from: 0, to: frame.count, by: 40) {
+          script += [0x20 | UInt8(index & 1), UInt8(truncatingIfNeeded: index % 3 == 2 ? -9 : 6)]
+          script += frame[piece..<min(piece + 40, frame.count)]
+          script += [UInt8](repeating: 0, count: max(0, piece + 40 - frame.count))
+        }
+      }
+      save("recording", script + [0x14, 5, 8, 8, 0, 0, 0, 1])
+    }
     save("dump", [0] + stream)
     save("dump", [1] + Array(stream.map { hex($0) }.joined().utf8))
     for choice in [UInt8(8), 0, 4, 9] {
@@ -71,7 +85,13 @@ func writeSeeds(from paths: [String], to directory: String) {
       var position = 0
       if let notification = try? PushNotification(parsing: frame.rawBytes, at: &position) {
         save("json", Array(copying: notification.payload))
+        for choice in [UInt8(0), 0x1b, 0x7f] { save("payload", [choice] + Array(copying: notification.payload)) }
       }
+    }
+  }
+  for rule in PayloadRule.allCases {
+    for number in 0..<3 {
+      save("payload", [UInt8(number * 37)] + FaultyPush(breaking: rule, number: UInt64(number)).payload)
     }
   }
   for text in ["{}", "[1,-0.5e+7,true,false,null]", "\"a\\u00e9\\n\"", " {\"a\" : [ {} ] } "] {

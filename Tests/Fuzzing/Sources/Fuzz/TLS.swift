@@ -140,7 +140,7 @@ struct TLSRun {
     stream.finish(at: CapturePoint(time: Int64(packet), packet: packet)) { add($0, $1, $2, $3) }
     check()
     law(client.hasEnded && server.hasEnded, "a direction does not end")
-    law(!stream.client.isWaiting && !stream.server.isWaiting, "something still waits")
+    law(!stream.client.input.isWaiting && !stream.server.input.isWaiting, "something still waits")
     let summary = stream.summary
     law(summary.plaintextBytes == client.byteCount + server.byteCount, "the summary has other plaintext")
     law(summary.wireBytes == client.wireBytes + server.wireBytes, "the summary has other bytes")
@@ -169,14 +169,17 @@ struct TLSRun {
 
   /// What the stream keeps is bounded.
   private mutating func check() {
-    hasWaited = hasWaited || stream.client.isWaiting || stream.server.isWaiting
-    for half in [stream.client, stream.server] {
-      law(half.isWaiting || half.held.isEmpty, "something is held and nothing waited for")
-      law(!half.isWaiting || half.heldBytes <= limits.maximumHeldBytes, "\(half.heldBytes) bytes held")
-      law(half.partial.count < 1 << 15 + 2, "\(half.partial.count) bytes of a record kept")
-      law(half.tail.count <= 64, "a tail of \(half.tail.count)")
+    hasWaited = hasWaited || stream.client.input.isWaiting || stream.server.input.isWaiting
+    for direction in [stream.client, stream.server] {
+      let (input, records) = (direction.input, direction.records)
+      law(input.isWaiting || input.heldPieces == 0, "something is held and nothing waited for")
+      law(!input.isWaiting || input.heldBytes <= limits.maximumHeldBytes, "\(input.heldBytes) bytes held")
+      if case .aligned(let partial) = records.state {
+        law(partial.count < 1 << 15 + 2, "\(partial.count) bytes of a record kept")
+      }
+      if case .inside(_, let tail) = records.state { law(tail.bytes.count <= 64, "a tail of \(tail.bytes.count)") }
       // One record may try all keys once more.
-      law(half.attempts <= limits.maximumAttempts + 1 << 14, "\(half.attempts) attempts")
+      law(direction.keys.attempts <= limits.maximumAttempts + 1 << 14, "\(direction.keys.attempts) attempts")
     }
   }
 }
