@@ -60,7 +60,13 @@ struct Command {
   }
 
   func run(_ arguments: String..., input: String = "/dev/null") throws -> Outcome {
-    try run(Self.path, arguments, input: input)
+    try run(arguments, input: input)
+  }
+
+  func run(_ arguments: [String], input: String = "/dev/null") throws -> Outcome {
+    let outcome = try run(Self.path, arguments, input: input)
+    outcome.expectValidOutput(of: arguments)
+    return outcome
   }
 
   /// A line for the shell, in which `$apnscope` is the command.
@@ -68,32 +74,12 @@ struct Command {
     try run("/bin/bash", ["-c", line], input: "/dev/null")
   }
 
-  private func run(_ executable: String, _ arguments: [String], input: String) throws -> Outcome {
-    let process = try prepared(arguments, executable: executable)
-    process.standardInput = FileHandle(forReadingAtPath: input)
-    try process.start()
-    process.waitUntilExit()
-    let outcome = try outcome(of: process)
-    if executable == Self.path { outcome.expectValidOutput(of: arguments) }
-    return outcome
-  }
-
   /// Output goes to files, so that no pipe fills up.
-  func prepared(_ arguments: [String], executable: String = path) throws -> Process {
-    let process = Process()
-    process.executableURL = URL(filePath: executable)
-    process.arguments = arguments
-    process.currentDirectoryURL = folder
-    process.environment = ProcessInfo.processInfo.environment.merging(["apnscope": Self.path]) { $1 }
-    for name in [".output", ".errors"] { try write([], name) }
-    process.standardOutput = FileHandle(forWritingAtPath: folder.appending(path: ".output").path)
-    process.standardError = FileHandle(forWritingAtPath: folder.appending(path: ".errors").path)
-    return process
-  }
-
-  func outcome(of process: Process) throws -> Outcome {
-    Outcome(
-      status: process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus,
-      output: try read(".output"), errors: try read(".errors"))
+  private func run(_ executable: String, _ arguments: [String], input: String) throws -> Outcome {
+    let ending = try ChildProcess(
+      executable, arguments, in: folder, environment: ["apnscope": Self.path], input: .file(URL(filePath: input)),
+      output: folder.appending(path: ".output"), errors: folder.appending(path: ".errors")
+    ).end()
+    return Outcome(status: ending.status, output: try read(".output"), errors: try read(".errors"))
   }
 }

@@ -62,10 +62,7 @@ struct HostileNameTests {
         ["decode"], ["decode", "--format", "csv"], ["decode", "--format", "table"], ["inspect"],
         ["inspect", "--format", "json"],
       ] {
-        let process = try command.prepared(arguments + [Self.name])
-        try process.start()
-        process.waitUntilExit()
-        let outcome = try command.outcome(of: process)
+        let outcome = try command.run(arguments + [Self.name])
         #expect(outcome.status == 0)
         expectNoControls(outcome.output)
         // Foundation has a shorter way to write a line feed.

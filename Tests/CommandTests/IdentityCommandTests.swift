@@ -205,10 +205,7 @@ struct IdentityCommandTests {
     ])
   func usage(arguments: [String]) throws {
     try Command.inFolder { command in
-      let process = try command.prepared(arguments)
-      try process.start()
-      process.waitUntilExit()
-      let outcome = try command.outcome(of: process)
+      let outcome = try command.run(arguments)
       #expect(outcome.status == 64)
       #expect(outcome.output == "")
       #expect(outcome.errors.contains("Usage: apnscope identity"))

@@ -4,11 +4,9 @@ import Testing
 
 /// A process that a test has started and that ends with it: by itself, or killed at its deadline.
 final class RunningProcess {
-  let process: Process
+  private let process: ChildProcess
   private let files: (output: URL, errors: URL)
-  private let ended = DispatchSemaphore(value: 0)
-  /// Of the command; `nil` when it is another program.
-  private let arguments: [String]?
+  private let line: [String]
 
   /// Output goes to files of this name in the folder, so that no pipe fills up.
   ///
@@ -18,24 +16,13 @@ final class RunningProcess {
     input: URL? = nil, pipe: Pipe? = nil
   ) throws {
     files = (folder.appending(path: "\(name).output"), folder.appending(path: "\(name).errors"))
-    self.arguments = executable == Command.path ? arguments : nil
-    process = Process()
-    // A test may run on a thread that blocks signals, which a process inherits; env gives them back.
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["--default-signal=HUP,INT,TERM,USR1,USR2,ALRM", executable] + arguments
-    process.currentDirectoryURL = folder
-    process.environment = ProcessInfo.processInfo.environment.merging(["apnscope": Command.path]) { $1 }
-    for file in [files.output, files.errors] { try Data().write(to: file) }
-    process.standardInput = try pipe ?? input.map { try FileHandle(forReadingFrom: $0) } ?? FileHandle.nullDevice
-    process.standardOutput = try FileHandle(forWritingTo: files.output)
-    process.standardError = try FileHandle(forWritingTo: files.errors)
-    process.terminationHandler = { [ended] _ in ended.signal() }
-    try process.start()
+    line = [executable] + arguments
+    process = try ChildProcess(
+      executable, arguments, in: folder, environment: ["apnscope": Command.path],
+      input: pipe.map { .pipe($0) } ?? input.map { .file($0) } ?? .nothing, output: files.output, errors: files.errors)
   }
 
-  deinit { if process.isRunning { send(SIGKILL) } }
-
-  var identifier: Int32 { process.processIdentifier }
+  var identifier: Int32 { process.identifier }
   var isRunning: Bool { process.isRunning }
   var output: String { (try? String(contentsOf: files.output, encoding: .utf8)) ?? "" }
   var errors: String { (try? String(contentsOf: files.errors, encoding: .utf8)) ?? "" }
@@ -58,20 +45,18 @@ final class RunningProcess {
     return isReading
   }
 
-  func send(_ signal: Int32) { if process.isRunning { kill(identifier, signal) } }
+  func send(_ signal: Int32) { process.send(signal) }
 
   /// Waits for its end, and kills it when that takes longer. The bound is against a hang, and no claim.
   func end(within seconds: Int = 240) throws -> Outcome {
-    guard ended.wait(timeout: .now() + .seconds(seconds)) == .success else {
-      send(SIGKILL)
-      throw TimeoutError("\(process.arguments?.joined(separator: " ") ?? "") runs longer than \(seconds) s: \(errors)")
+    let ending: ChildProcess.Ending
+    do {
+      ending = try process.end(within: seconds)
+    } catch ChildProcess.Failure.late {
+      throw TimeoutError("\(line.joined(separator: " ")) runs longer than \(seconds) s: \(errors)")
     }
-    // Who asks again gets the same answer.
-    ended.signal()
-    let outcome = Outcome(
-      status: process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus,
-      output: output, errors: errors)
-    if let arguments { outcome.expectValidOutput(of: arguments) }
+    let outcome = Outcome(status: ending.status, output: output, errors: errors)
+    if line[0] == Command.path { outcome.expectValidOutput(of: Array(line.dropFirst())) }
     return outcome
   }
 }

@@ -409,14 +409,6 @@ extension Outcome {
 }
 
 extension Command {
-  fileprivate func run(_ arguments: [String]) throws -> Outcome {
-    let process = try prepared(arguments)
-    process.standardInput = FileHandle.nullDevice
-    try process.start()
-    process.waitUntilExit()
-    return try outcome(of: process)
-  }
-
   /// Copies a trace's key log into the folder, under another name than the project's.
   fileprivate func keyLog(of trace: String) throws -> String {
     let name = "secrets-of-\(trace).log"

@@ -18,11 +18,7 @@ struct UsageTests {
     ])
   func usage(arguments: [String]) throws {
     try Command.inFolder { command in
-      let process = try command.prepared(arguments)
-      process.standardInput = FileHandle.nullDevice
-      try process.start()
-      process.waitUntilExit()
-      let outcome = try command.outcome(of: process)
+      let outcome = try command.run(arguments)
       #expect(outcome.status == 64)
       #expect(outcome.output == "")
       #expect(outcome.errors.contains("Usage:") || outcome.errors.contains("--help"))

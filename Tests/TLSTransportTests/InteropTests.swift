@@ -15,24 +15,15 @@ struct InteropTests {
 
   /// `openssl` running, with its standard input open and its output in a file.
   final class Program {
-    let process = Process()
+    let process: ChildProcess
     private let input = Pipe()
     private let output: URL
 
     init(_ arguments: [String]) throws {
       output = TestFolder.url.appending(path: UUID().uuidString)
-      try Data().write(to: output)
-      process.executableURL = URL(filePath: try #require(ExternalTool.path(of: "openssl")))
-      process.arguments = arguments
-      process.standardInput = input
-      let handle = try FileHandle(forWritingTo: output)
-      process.standardOutput = handle
-      process.standardError = handle
-      try process.start()
+      process = try ChildProcess(
+        "openssl", arguments, input: .pipe(input), output: output, errors: output)
     }
-
-    /// It may block every other signal, as the thread that started it does.
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
     var text: String { (try? String(contentsOf: output, encoding: .isoLatin1)) ?? "" }
 

@@ -17,19 +17,9 @@ struct OpenSSLCommand {
   @discardableResult
   func run(_ arguments: [String]) throws -> Answer {
     let output = folder.appending(path: ".openssl-\(UUID().uuidString)")
-    try Data().write(to: output)
     defer { try? FileManager.default.removeItem(at: output) }
-    let process = Process()
-    process.executableURL = URL(filePath: try path())
-    process.arguments = arguments
-    process.currentDirectoryURL = folder
-    process.standardInput = FileHandle.nullDevice
-    let handle = try FileHandle(forWritingTo: output)
-    process.standardOutput = handle
-    process.standardError = handle
-    try process.start()
-    process.waitUntilExit()
-    return Answer(status: process.terminationStatus, text: try String(contentsOf: output, encoding: .utf8))
+    let ending = try ChildProcess(try path(), arguments, in: folder, output: output, errors: output).end()
+    return Answer(status: ending.status, text: try String(contentsOf: output, encoding: .utf8))
   }
 
   private func path() throws -> String {

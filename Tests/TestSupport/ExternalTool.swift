@@ -19,16 +19,8 @@ public enum ExternalTool {
       // Files, not pipes: a pipe that nobody empties would stop the program.
       let (source, target) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
       try Data(input).write(to: source)
-      try Data().write(to: target)
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: path)
-      process.arguments = arguments
-      process.standardInput = try FileHandle(forReadingFrom: source)
-      process.standardOutput = try FileHandle(forWritingTo: target)
-      process.standardError = FileHandle.nullDevice
-      try process.start()
-      process.waitUntilExit()
-      guard statuses.contains(process.terminationStatus) else { throw Failure.status(name, process.terminationStatus) }
+      let status = try ChildProcess(path, arguments, input: .file(source), output: target).end().status
+      guard statuses.contains(status) else { throw Failure.status(name, status) }
       return [UInt8](try Data(contentsOf: target))
     }
   }
