@@ -139,8 +139,9 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),
 
+    .target(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
-      name: "TestSupport", dependencies: ["Bytes", "COpenSSL"], path: "Tests/TestSupport", swiftSettings: settings),
+      name: "TestSupport", dependencies: ["Bytes", "COpenSSL", "CSpawn"], path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(name: "BytesTests", dependencies: ["Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes", "TestSupport"],

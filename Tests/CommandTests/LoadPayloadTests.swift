@@ -49,7 +49,7 @@ struct LoadPayloadTests {
     }
   }
 
-  @Test("What is no record is said with file and line")
+  @Test("A line that is no record is named with file and line")
   func refused() throws {
     try Command.inFolder { command in
       let good = #"{"type":"notification","payload_length":100}"# + "\n"

@@ -42,7 +42,7 @@ struct RecordingCommandTests {
     }
   }
 
-  @Test("A folder is its captures; what is none is named once, and folders in it are not entered")
+  @Test("A folder is its captures; other files are named once, and folders in it are not entered")
   func folder() throws {
     try Command.inFolder { command in
       try ring(command)
@@ -58,7 +58,7 @@ struct RecordingCommandTests {
     }
   }
 
-  @Test("inspect and report tell of a ring what they tell of one file")
+  @Test("inspect and report say the same of a ring as of one file")
   func inspects() throws {
     try Command.inFolder { command in
       try ring(command)

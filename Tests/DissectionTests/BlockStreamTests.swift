@@ -77,7 +77,7 @@ struct BlockStreamTests {
     }
   }
 
-  @Test("What is no capture, and lengths that cannot be, end it")
+  @Test("Bytes of other formats and impossible lengths end it")
   func damage() throws {
     #expect(throws: CaptureError.self) { _ = try blocks([UInt8](repeating: 0x20, count: 100), inPiecesOf: 10) }
     var bytes = try contents("plain-error.pcapng")

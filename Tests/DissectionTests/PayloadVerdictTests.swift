@@ -39,7 +39,7 @@ struct PayloadVerdictTests {
       RecordPlace(connection: connection, time: time, packet: packet, offset: 0, length: frame.count))
   }
 
-  @Test("Years begin and end at midnight of 1 January, and before 2009 there is none")
+  @Test("Years begin and end at midnight of 1 January, and the first era is 2009")
   func years() {
     #expect(july(2015) == 1_435_708_800 && july(2012) == 1_341_100_800)
     for (second, year) in [

@@ -95,7 +95,7 @@ struct RecordSelectionTests {
     #expect(try #require(RecordSelection.TokenPrefix(prefix)).begins(token.rawBytes) == fits)
   }
 
-  @Test("What is not hexadecimal is no token", arguments: ["", "xy", "0x12", " 1"]) func noToken(text: String) {
+  @Test("A token that is not hexadecimal is refused", arguments: ["", "xy", "0x12", " 1"]) func noToken(text: String) {
     #expect(RecordSelection.TokenPrefix(text) == nil)
   }
 

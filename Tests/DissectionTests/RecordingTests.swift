@@ -223,7 +223,7 @@ struct RecordingTests {
     #expect(try dissect(path).connections.allSatisfy { $0.flow == nil })
   }
 
-  @Test("A part that there cannot be is none")
+  @Test("A part number out of range is refused")
   func noPart() {
     for (number, count) in [(0, 4), (5, 4), (1, 0), (-1, -1)] { #expect(Shard(number: number, of: count) == nil) }
   }

@@ -43,7 +43,7 @@ struct RenderingTests {
     #expect(sound.notes == [.backgroundUnsure, .nothingShown, .soundIgnored, .threadIgnored])
   }
 
-  @Test("A subtitle needs a text above it, and a text that comes out empty is none")
+  @Test("A subtitle needs a text above it, and an empty text does not count as one")
   func subtitle() {
     let alone = shown(#"{"aps":{"alert":{"subtitle":"s"},"badge":1}}"#)
     #expect(alone.subtitle == nil && alone.notes == [.subtitleIgnored])

@@ -1,3 +1,4 @@
+import CSpawn
 import Foundation
 import Glibc
 import Synchronization
@@ -55,8 +56,7 @@ public final class ChildProcess: Sendable {
     } else {
       posix_spawn_file_actions_addopen(&actions, 2, errors?.path ?? "/dev/null", flags, 0o600)
     }
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-    if let folder { posix_spawn_file_actions_addchdir_np(&actions, folder.path) }
+    apnscope_add_folder_and_close(&actions, folder?.path)
 
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)

@@ -26,7 +26,7 @@ package struct JSONFault: Error, Sendable, Equatable {
     self.offset = offset
   }
 
-  /// What is wrong at `offset`, where no valid token stands or one that was not expected.
+  /// The fault at `offset`, where no valid token stands or one that was not expected.
   @inline(never)
   static func found(
     in text: RawSpan, at offset: Int, _ expected: JSONText.Expectation, _ inObject: Bool
@@ -34,7 +34,7 @@ package struct JSONFault: Error, Sendable, Equatable {
     let byte = text.byte(at: offset)
     switch byte {
     case UInt8(ascii: "}"), UInt8(ascii: "]"):
-      // Behind a comma a key is due in an object, and a value in an array.
+      // After a comma a key is due in an object, and a value in an array.
       let comma = lastByteBefore(offset, in: text)
       let isTrailing = expected == .key || expected == .value && !inObject
       if isTrailing, let comma, text.byte(at: comma) == UInt8(ascii: ",") {
@@ -80,7 +80,7 @@ package struct JSONFault: Error, Sendable, Equatable {
     return JSONLexer.endOfScalar(text, from: offset) != nil
   }
 
-  /// What is wrong in a string whose contents begin at `start` and that has no valid end.
+  /// The fault in a string whose contents begin at `start` and that has no valid end.
   private static func inString(_ text: RawSpan, from start: Int) -> JSONFault {
     var offset = start
     while offset < text.byteCount {
@@ -109,7 +109,7 @@ package struct JSONFault: Error, Sendable, Equatable {
     return JSONFault(.other, at: start)
   }
 
-  /// What is wrong in a number or literal that begins at `start`: it is cut where more of it would make it valid.
+  /// The fault in a number or literal that begins at `start`: it is cut where more of it would make it valid.
   private static func inScalar(_ text: RawSpan, from start: Int) -> JSONFault {
     let left = text.extracting(start..<text.byteCount)
     for literal: StaticString in ["true", "false", "null"] where left.byteCount < literal.utf8CodeUnitCount {

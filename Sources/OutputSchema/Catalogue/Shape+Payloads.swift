@@ -3,7 +3,7 @@ extension Shape {
   static let payloadKind = values([
     "alert": "It shows an alert.", "alert_background": "It shows an alert and wakes the app.",
     "background": "It wakes the app and shows no alert.", "badge_only": "It sets the badge, perhaps with a sound.",
-    "empty": "There is nothing that the system acts on.",
+    "empty": "The system acts on no part of it.",
     "invalid": "There is no payload, it is no JSON object, or its aps is no dictionary.",
     "mutable": "It calls for the app's extension, and has nothing that would be shown.",
     "newsstand": "It wakes a Newsstand app and shows no alert.", "sound_only": "It plays a sound.",
