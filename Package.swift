@@ -141,7 +141,8 @@ let package = Package(
 
     .target(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
-      name: "TestSupport", dependencies: ["Bytes", "COpenSSL", "CSpawn"], path: "Tests/TestSupport", swiftSettings: settings),
+      name: "TestSupport", dependencies: ["Bytes", "COpenSSL", "CSpawn"], path: "Tests/TestSupport",
+      swiftSettings: settings),
     .testTarget(name: "BytesTests", dependencies: ["Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes", "TestSupport"],

@@ -1,6 +1,7 @@
-import Bytes
 import Foundation
-import Payload
+
+@testable import Bytes
+@testable import Payload
 
 /// Keeps its memory from one payload to the next, as everybody does who judges many.
 nonisolated(unsafe) private var judge = PayloadJudge()
