@@ -34,16 +34,28 @@ enum Descriptors {
     return Int(clamping: limit.rlim_cur)
   }
 
+  /// Files of /proc are open for a moment: the list that is read here, and those in which libdispatch sees what its threads
+  /// do.
+  private static func isMomentary(_ descriptor: Int) -> Bool {
+    var target = [CChar](repeating: 0, count: 6)
+    let length = unsafe readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+    // It was closed since then, or is one of those.
+    return length < 0 || target == "/proc/".utf8.map { CChar(bitPattern: $0) }
+  }
+
   /// How many more may be opened now; 0 when not even the list of those that are open can be.
   private static var available: Int {
-    guard let folder = unsafe opendir("/proc/self/fd") else {
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name), let folder = unsafe opendir("/proc/self/fd") else {
       // Without /proc the number is unknown; assume a few.
       return errno == EMFILE || errno == ENFILE ? 0 : limit - 16
     }
     defer { unsafe closedir(folder) }
-    // Not ".", "..", and the folder's own.
-    var open = -3
-    while unsafe readdir(folder) != nil { open += 1 }
-    return limit - max(0, open)
+    var open = 0
+    while let entry = unsafe readdir(folder) {
+      // Safe: the name ends with NUL; the entry may be shorter than its type, so it is never copied.
+      let bytes = unsafe UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
+      if let descriptor = unsafe Int(String(cString: bytes)), !isMomentary(descriptor) { open += 1 }
+    }
+    return limit - open
   }
 }
