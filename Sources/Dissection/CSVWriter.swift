@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 
 /// Writes records as CSV: all types into one file with every column, or each type into a separate file.
-public final class CSVWriter: RecordSink {
+public final class CSVWriter: RecordSerializer {
   private static let flushThreshold = 1 << 17
 
   /// One file's writer; a class, because the non-copyable writer has to live in a dictionary.
@@ -24,8 +24,8 @@ public final class CSVWriter: RecordSink {
   }
 
   private let tables: [RecordType: Table]
-  private var fates: FateLookup
-  private var verdicts: PayloadVerdicts?
+  var fates: FateLookup
+  var verdicts: PayloadVerdicts?
 
   /// Every type into one file.
   ///
@@ -54,51 +54,10 @@ public final class CSVWriter: RecordSink {
   /// Hands what is buffered to the output.
   public func flush() { for table in tables.values { table.flush() } }
 
-  public func pause() { flush() }
-
-  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
-
-  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
-
-  public func receive(_ record: CaptureRecord) { write(.capture) { record.write(to: &$0) } }
-  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let fate = fates.fate(of: index, on: place.connection)
-    let verdict = verdicts?.verdict(layout, frame, place)
-    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict)
-    guard let table = tables[.notification] else { return }
+  @inline(__always)
+  func put<Record: WritableRecord & ~Escapable>(_ record: borrowing Record) {
+    guard let table = tables[Record.type] else { return }
     record.write(to: &table.fields)
-    if table.fields.output.count >= Self.flushThreshold { table.flush() }
-  }
-  public func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
-  ) {
-    let fate = fates.fate(of: index, on: place.connection)
-    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate)
-    guard let table = tables[.notification] else { return }
-    record.write(to: &table.fields)
-    if table.fields.output.count >= Self.flushThreshold { table.flush() }
-  }
-  public func receive(_ record: ErrorResponseRecord) { write(.errorResponse) { record.write(to: &$0) } }
-  public func receive(_ record: FateRecord) {
-    if fates.writes(record) { write(.fate) { record.write(to: &$0) } }
-  }
-  public func receive(_ record: borrowing FeedbackRecord) {
-    guard let table = tables[.feedback] else { return }
-    record.write(to: &table.fields)
-    if table.fields.output.count >= Self.flushThreshold { table.flush() }
-  }
-  public func receive(_ record: GapRecord) { write(.gap) { record.write(to: &$0) } }
-  public func receive(_ record: MalformedRecord) { write(.malformed) { record.write(to: &$0) } }
-  public func receive(_ record: CaptureLossRecord) { write(.captureLoss) { record.write(to: &$0) } }
-  public func receive(_ record: ConnectionRecord) {
-    ended(connection: record.connection)
-    write(.connection) { record.write(to: &$0) }
-  }
-  public func receive(_ record: SummaryRecord) { write(.summary) { record.write(to: &$0) } }
-
-  private func write(_ type: RecordType, _ body: (inout CSVFieldWriter) -> Void) {
-    guard let table = tables[type] else { return }
-    body(&table.fields)
     if table.fields.output.count >= Self.flushThreshold { table.flush() }
   }
 

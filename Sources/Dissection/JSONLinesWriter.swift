@@ -6,12 +6,12 @@ import PacketCapture
 public typealias RecordOutput = (RawSpan) -> Bool
 
 /// Writes records as JSON Lines.
-public final class JSONLinesWriter: RecordSink {
+public final class JSONLinesWriter: RecordSerializer {
   private static let flushThreshold = 1 << 17
   private var fields = JSONFieldWriter(capacity: flushThreshold + 1 << 16)
   private let output: RecordOutput
-  private var fates: FateLookup
-  private var verdicts: PayloadVerdicts?
+  var fates: FateLookup
+  var verdicts: PayloadVerdicts?
   /// The output took everything so far.
   public private(set) var isOpen = true
 
@@ -22,45 +22,9 @@ public final class JSONLinesWriter: RecordSink {
     verdicts = judging.map { PayloadVerdicts($0) }
   }
 
-  public func pause() { flush() }
-
-  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
-
-  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
-
-  public func receive(_ record: CaptureRecord) { write { record.write(to: &$0) } }
-  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let fate = fates.fate(of: index, on: place.connection)
-    let verdict = verdicts?.verdict(layout, frame, place)
-    let record = NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict)
+  @inline(__always)
+  func put(_ record: borrowing some WritableRecord & ~Escapable) {
     record.write(to: &fields)
-    if fields.output.count >= Self.flushThreshold { flush() }
-  }
-  public func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
-  ) {
-    let fate = fates.fate(of: index, on: place.connection)
-    let record = NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate)
-    record.write(to: &fields)
-    if fields.output.count >= Self.flushThreshold { flush() }
-  }
-  public func receive(_ record: ErrorResponseRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: FateRecord) { if fates.writes(record) { write { record.write(to: &$0) } } }
-  public func receive(_ record: borrowing FeedbackRecord) {
-    record.write(to: &fields)
-    if fields.output.count >= Self.flushThreshold { flush() }
-  }
-  public func receive(_ record: GapRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: MalformedRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: CaptureLossRecord) { write { record.write(to: &$0) } }
-  public func receive(_ record: ConnectionRecord) {
-    ended(connection: record.connection)
-    write { record.write(to: &$0) }
-  }
-  public func receive(_ record: SummaryRecord) { write { record.write(to: &$0) } }
-
-  private func write(_ body: (inout JSONFieldWriter) -> Void) {
-    body(&fields)
     if fields.output.count >= Self.flushThreshold { flush() }
   }
 

@@ -5,7 +5,9 @@ import Payload
 
 /// The fields of each record in the order of the record contract. A field that was absent on the wire is not written.
 
-extension CaptureRecord {
+extension CaptureRecord: WritableRecord {
+  static var type: RecordType { .capture }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("capture")
     output.field("schema", Self.schema)
@@ -18,7 +20,9 @@ extension CaptureRecord {
   }
 }
 
-extension NotificationRecord {
+extension NotificationRecord: WritableRecord {
+  static var type: RecordType { .notification }
+
   @inline(__always)
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("notification")
@@ -82,7 +86,9 @@ extension PayloadKind {
   }
 }
 
-extension ErrorResponseRecord {
+extension ErrorResponseRecord: WritableRecord {
+  static var type: RecordType { .errorResponse }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("error_response")
     output.field("file", fileOf: place.packet)
@@ -116,7 +122,9 @@ extension ProviderSession.Fate {
   }
 }
 
-extension FateRecord {
+extension FateRecord: WritableRecord {
+  static var type: RecordType { .fate }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("fate")
     output.field("connection", connection)
@@ -127,7 +135,9 @@ extension FateRecord {
   }
 }
 
-extension FeedbackRecord {
+extension FeedbackRecord: WritableRecord {
+  static var type: RecordType { .feedback }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("feedback")
     output.field("file", fileOf: place.packet)
@@ -143,7 +153,9 @@ extension FeedbackRecord {
   }
 }
 
-extension GapRecord {
+extension GapRecord: WritableRecord {
+  static var type: RecordType { .gap }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("gap")
     output.field("file", fileOf: place.packet)
@@ -158,7 +170,9 @@ extension GapRecord {
   }
 }
 
-extension MalformedRecord {
+extension MalformedRecord: WritableRecord {
+  static var type: RecordType { .malformed }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("malformed")
     output.field("file", fileOf: place.packet)
@@ -174,7 +188,9 @@ extension MalformedRecord {
   }
 }
 
-extension ConnectionRecord {
+extension ConnectionRecord: WritableRecord {
+  static var type: RecordType { .connection }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("connection")
     output.field("file", optional: file)
@@ -214,7 +230,9 @@ extension ConnectionRecord {
   }
 }
 
-extension CaptureLossRecord {
+extension CaptureLossRecord: WritableRecord {
+  static var type: RecordType { .captureLoss }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("capture_loss")
     output.field("file", optional: file)
@@ -227,7 +245,9 @@ extension CaptureLossRecord {
   }
 }
 
-extension SummaryRecord {
+extension SummaryRecord: WritableRecord {
+  static var type: RecordType { .summary }
+
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("summary")
     output.field("packets", packets)

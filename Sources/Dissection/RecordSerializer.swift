@@ -1,0 +1,50 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// A record that is written field by field.
+protocol WritableRecord: ~Escapable {
+  static var type: RecordType { get }
+  func write(to output: inout some FieldWriter & ~Copyable)
+}
+
+/// A sink that writes every record with its fields: how fates and judgements get into records is the same in all formats.
+protocol RecordSerializer: RecordSink, AnyObject {
+  var fates: FateLookup { get set }
+  var verdicts: PayloadVerdicts? { get set }
+
+  func put(_ record: borrowing some WritableRecord & ~Escapable)
+  /// Passes everything written to the output.
+  func flush()
+}
+
+extension RecordSerializer {
+  public func pause() { flush() }
+
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+
+  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let fate = fates.fate(of: index, on: place.connection)
+    let verdict = verdicts?.verdict(layout, frame, place)
+    put(NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict))
+  }
+  public func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let fate = fates.fate(of: index, on: place.connection)
+    put(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
+  }
+  public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
+    put(record)
+  }
+  public func receive(_ record: FateRecord) { if fates.writes(record) { put(record) } }
+  public func receive(_ record: CaptureRecord) { put(record) }
+  public func receive(_ record: ErrorResponseRecord) { put(record) }
+  public func receive(_ record: borrowing FeedbackRecord) { put(record) }
+  public func receive(_ record: GapRecord) { put(record) }
+  public func receive(_ record: MalformedRecord) { put(record) }
+  public func receive(_ record: CaptureLossRecord) { put(record) }
+  public func receive(_ record: SummaryRecord) { put(record) }
+}
