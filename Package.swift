@@ -180,8 +180,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "TLSFoundation", "APNSProtocol", "Measurement", "Bytes", "COpenSSL",
-        "TestSupport",
+        "GatewaySimulator", "TLSTransport", "TLSFoundation", "APNSProtocol", "Payload", "Measurement", "Bytes",
+        "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

@@ -213,15 +213,18 @@ struct EventLogTests {
       async let reading = FileHandle(fileDescriptor: reader, closeOnDealloc: true).readToEnd() ?? Data()
       log.close()
       let received = try await reading
-      var (written, dropped) = (0, 0)
+      var (written, dropped, bytes) = (0, 0, 0)
       for line in received.split(separator: UInt8(ascii: "\n")) {
         let object = try object(String(decoding: line, as: UTF8.self))
         if object["event"] as? String == "dropped" {
           dropped += try #require(object["count"] as? Int)
         } else {
           written += 1
+          bytes += line.count + 1
         }
       }
+      // What the pipe holds was written before anybody read.
+      #expect(bytes <= 200_000 + 65_536)
       #expect(dropped > 0 && dropped == log.droppedLines)
       #expect(written + dropped == count)
       #expect(log.failure == nil)

@@ -266,6 +266,22 @@ struct FeedbackListTests {
     #expect(completed.withLock { $0 } == 5 && list.pendingBytes == 0 && list.waiting == 5)
   }
 
+  @Test(
+    "Failures that wait are written in transactions of a limited size, or one call's at a time",
+    arguments: [
+      (1, [[3], [4], [5], [1], [1]]), (7, [[3, 4], [5, 1, 1]]), (8, [[3, 4], [5, 1, 1]]), (12, [[3, 4, 5], [1, 1]]),
+      (14, [[3, 4, 5, 1, 1]]),
+    ] as [(Int, [[Int]])])
+  func transactions(limit: Int, expected: [[Int]]) {
+    var state = FeedbackList.State(lastSequence: 0, waiting: [:])
+    state.pending = [3, 4, 5, 1, 1].map { count in
+      FeedbackList.Batch(failures: (0..<count).map { Failure(topic: "a", token: token($0), time: 0) }) { _ in }
+    }
+    var taken: [[Int]] = []
+    while !state.pending.isEmpty, taken.count < 10 { taken.append(state.takePending(limit).map(\.failures.count)) }
+    #expect(taken == expected)
+  }
+
   @Test("A full file refuses failures, tells so, and takes them again when there is room")
   func full() async throws {
     try await inTemporaryFolder { folder in

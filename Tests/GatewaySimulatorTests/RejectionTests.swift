@@ -177,13 +177,15 @@ struct AnswerTests {
 
   @Test("No response, just the end", arguments: [false, true], Behavior.Response.Ending.allCases)
   func ending(tls: Bool, ending: Behavior.Response.Ending) async throws {
-    let (answer, ledger) = try await Simulation.run(tls: tls) {
-      $0.behavior.rejections = [.init(.every(2))]
-      $0.behavior.response.ending = ending
-    } body: { simulation in
-      let client = try simulation.client()
-      try client.send(frames(1...3))
-      return Result { try client.receiveAll() }.mapError { $0 as? ClientError ?? .late }
+    let ((answer, ledger), lines) = try await withEventLog { log in
+      try await Simulation.run(tls: tls, log: log) {
+        $0.behavior.rejections = [.init(.every(2))]
+        $0.behavior.response.ending = ending
+      } body: { simulation in
+        let client = try simulation.client()
+        try client.send(frames(1...3))
+        return Result { try client.receiveAll() }.mapError { $0 as? ClientError ?? .late }
+      }
     }
     switch ending {
     case .response: #expect(answer == .success(response(.invalidToken, 2)))
@@ -194,6 +196,11 @@ struct AnswerTests {
     #expect(ledger.gateway.errorResponses == (ending == .response ? ["8": 1] : [:]))
     #expect(ledger.connections.map(\.end) == [.rejected])
     #expect(ledger.gateway.discarded == 1)
+    let events = lines.filter { $0.contains("response\"") }
+    #expect(events.count == 1)
+    let event = try #require(events.first)
+    #expect(event.contains(ending == .response ? #""event":"error_response""# : #""event":"no_response""#))
+    #expect(event.contains(#""status":8,"identifier":2,"notification":1,"accepted":1"#) && !event.contains("reason"))
   }
 
   @Test("A RST in answer to a frame that came in two pieces", arguments: [false, true])

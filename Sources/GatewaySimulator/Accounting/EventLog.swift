@@ -268,9 +268,8 @@ private final class Output: Sendable {
   }
 
   private func fail(_ reason: String) {
-    state.withLock { state in
-      state.failure = state.failure ?? "\(path): \(reason)"
-    }
+    // The first is the last: nothing is written afterwards.
+    state.withLock { $0.failure = "\(path): \(reason)" }
   }
 }
 

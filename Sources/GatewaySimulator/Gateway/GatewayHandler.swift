@@ -82,7 +82,6 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelActive(context: ChannelHandlerContext) {
-    client = context.remoteAddress?.text ?? client
     if shared.options.tls == nil { begin(topic: shared.options.plainTopic, nil) }
     context.fireChannelActive()
   }
