@@ -240,7 +240,7 @@ public struct ProviderSession: Sendable {
 
 extension ErrorResponse.Status {
   /// The notification that the response names was accepted, not rejected.
-  fileprivate var acceptsNamed: Bool { self == .noError || self == .shutdown }
+  package var acceptsNamed: Bool { self == .noError || self == .shutdown }
 }
 
 /// The rejected notifications of one connection, by number.

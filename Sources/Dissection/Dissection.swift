@@ -9,6 +9,10 @@ public struct DissectionProgress: Sendable {
   /// `nil` for pipes.
   public var size: Int?
   public var packets: Int
+
+  package init(bytesRead: Int, size: Int?, packets: Int) {
+    (self.bytesRead, self.size, self.packets) = (bytesRead, size, packets)
+  }
 }
 
 /// Reads recordings one after the other into one sink. Connections are numbered across all of them; packets are numbered

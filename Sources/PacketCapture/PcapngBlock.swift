@@ -3,26 +3,27 @@ import Bytes
 /// Makes pcapng blocks, with integers in little-endian order.
 package enum PcapngBlock {
   static let sectionType: UInt32 = 0x0a0d_0d0a
+  static let simpleType: UInt32 = 3
 
   /// A section header without options; the section's length is not given.
   static func section() -> [UInt8] {
     var body: [UInt8] = []
-    body.append(little: 0x1a2b_3c4d as UInt32)
-    body.append(little: 1 as UInt16)
-    body.append(little: 0 as UInt16)
-    body.append(little: UInt64.max)
+    body.append(0x1a2b_3c4d as UInt32)
+    body.append(1 as UInt16)
+    body.append(0 as UInt16)
+    body.append(UInt64.max)
     return block(sectionType, body)
   }
 
   /// - Parameter digits: of a second's fraction in the times of its packets.
   static func interface(linkType: UInt16, snapLength: UInt32, digits: Int) -> [UInt8] {
     var body: [UInt8] = []
-    body.append(little: linkType)
-    body.append(little: 0 as UInt16)
-    body.append(little: snapLength)
+    body.append(linkType)
+    body.append(0 as UInt16)
+    body.append(snapLength)
     // if_tsresol: option 9 with one byte, then the end of options.
-    body.append(little: 9 as UInt16)
-    body.append(little: 1 as UInt16)
+    body.append(9 as UInt16)
+    body.append(1 as UInt16)
     body += [UInt8(truncatingIfNeeded: digits), 0, 0, 0, 0, 0, 0, 0]
     return block(1, body)
   }
@@ -32,42 +33,86 @@ package enum PcapngBlock {
   /// - Parameters:
   ///   - time: in the units of its interface.
   ///   - length: on the wire; `bytes` may be fewer.
-  static func packet(time: UInt64, length: UInt32, _ bytes: RawSpan) -> [UInt8] {
+  static func packet(time: UInt64, length: UInt32, _ bytes: RawSpan, comment: String? = nil) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(20 + bytes.byteCount)
-    body.append(little: 0 as UInt32)
-    body.append(little: UInt32(truncatingIfNeeded: time >> 32))
-    body.append(little: UInt32(truncatingIfNeeded: time))
-    body.append(little: UInt32(truncatingIfNeeded: bytes.byteCount))
-    body.append(little: length)
+    body.append(0 as UInt32)
+    body.append(UInt32(truncatingIfNeeded: time >> 32))
+    body.append(UInt32(truncatingIfNeeded: time))
+    body.append(UInt32(truncatingIfNeeded: bytes.byteCount))
+    body.append(length)
     body.append(copying: bytes)
+    if let comment { body.append(comment: comment) }
     return block(6, body)
+  }
+
+  /// An enhanced or obsolete packet block with one more comment, after the options that it has.
+  ///
+  /// - Parameter captured: bytes of the packet in it.
+  static func packet(_ original: RawSpan, captured: Int, bigEndian: Bool, comment: String) -> [UInt8] {
+    let end = Int(original.uint32(at: 4, bigEndian: bigEndian)) - 4
+    var offset = min(28 + (captured + 3) & ~3, end)
+    // code u16, length u16, value, to four bytes; code 0 ends them
+    while offset + 4 <= end, original.uint16(at: offset) != 0 {
+      let next = offset + 4 + (Int(original.uint16(at: offset + 2, bigEndian: bigEndian)) + 3) & ~3
+      guard next <= end else { break }
+      offset = next
+    }
+    var body = Array(copying: original.extracting(8..<offset))
+    body.append(comment: comment, bigEndian: bigEndian)
+    return block(original.uint32(at: 0, bigEndian: bigEndian), body, bigEndian: bigEndian)
+  }
+
+  /// A simple packet block, which can have no comment, as an enhanced one of the first interface without a time.
+  static func packet(simple bytes: RawSpan, length: UInt32, bigEndian: Bool, comment: String) -> [UInt8] {
+    var body: [UInt8] = []
+    for value in [0, 0, 0, UInt32(truncatingIfNeeded: bytes.byteCount), length] {
+      body.append(value, bigEndian: bigEndian)
+    }
+    body.append(copying: bytes)
+    body.append(comment: comment, bigEndian: bigEndian)
+    return block(6, body, bigEndian: bigEndian)
   }
 
   /// Lines of a key log.
   package static func secrets(_ keyLog: [UInt8]) -> [UInt8] {
     var body: [UInt8] = []
-    body.append(little: DecryptionSecrets.tlsKeyLog)
-    body.append(little: UInt32(truncatingIfNeeded: keyLog.count))
+    body.append(DecryptionSecrets.tlsKeyLog)
+    body.append(UInt32(truncatingIfNeeded: keyLog.count))
     return block(10, body + keyLog)
   }
 
-  private static func block(_ type: UInt32, _ body: [UInt8]) -> [UInt8] {
+  private static func block(_ type: UInt32, _ body: [UInt8], bigEndian: Bool = false) -> [UInt8] {
     let padding = (4 - body.count % 4) % 4
     let length = UInt32(truncatingIfNeeded: 12 + body.count + padding)
     var block: [UInt8] = []
     block.reserveCapacity(Int(length))
-    block.append(little: type)
-    block.append(little: length)
+    block.append(type, bigEndian: bigEndian)
+    block.append(length, bigEndian: bigEndian)
     block += body
     block += [UInt8](repeating: 0, count: padding)
-    block.append(little: length)
+    block.append(length, bigEndian: bigEndian)
     return block
   }
 }
 
 extension [UInt8] {
-  fileprivate mutating func append(little value: some FixedWidthInteger) {
-    for shift in stride(from: 0, to: value.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
+  fileprivate mutating func append<Integer: FixedWidthInteger>(_ value: Integer, bigEndian: Bool = false) {
+    let value = bigEndian ? value.byteSwapped : value
+    for shift in stride(from: 0, to: Integer.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
+  }
+
+  /// opt_comment: option 1 with a text, cut to what an option holds; then the end of options.
+  fileprivate mutating func append(comment: String, bigEndian: Bool = false) {
+    var text = Array(comment.utf8.prefix(Int(UInt16.max)))
+    // No part of a character.
+    if let next = comment.utf8.dropFirst(text.count).first, next & 0xc0 == 0x80 {
+      while let last = text.popLast(), last & 0xc0 == 0x80 {}
+    }
+    append(contentsOf: repeatElement(0, count: (4 - count % 4) % 4))
+    append(1 as UInt16, bigEndian: bigEndian)
+    append(UInt16(clamping: text.count), bigEndian: bigEndian)
+    append(contentsOf: text)
+    append(contentsOf: repeatElement(0, count: (4 - count % 4) % 4 + 4))
   }
 }

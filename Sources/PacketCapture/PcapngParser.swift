@@ -34,7 +34,8 @@ struct PcapngParser: CaptureParser {
   private static let longestName = 256
 
   private let options: CaptureOptions
-  private var bigEndian = false
+  /// The byte order of the current section.
+  private(set) var bigEndian = false
   private var interfaces: [Interface] = []
   private var number = 0
   private var secretsLength = 0

@@ -75,6 +75,18 @@ struct RejectionTests {
     #expect(ledger.gateway.accepted == 3)
   }
 
+  @Test("An empty topic, or one of over 255 bytes, is refused at the first notification", arguments: [0, 1, 255, 256])
+  func topicLength(length: Int) async throws {
+    let (answer, ledger) = try await Simulation.run {
+      $0.plainTopic = String(repeating: "a", count: length)
+    } body: { simulation in
+      try simulation.client().exchange(frames(1...2))
+    }
+    let isRefused = length == 0 || length > 255
+    #expect(answer == (isRefused ? response(.invalidTopicSize, 1) : []))
+    #expect(ledger.gateway.accepted == (isRefused ? 0 : 2))
+  }
+
   @Test("Rules of the protocol come first, and are no turn of the n-th")
   func rulesFirst() async throws {
     let (answers, _) = try await Simulation.run {

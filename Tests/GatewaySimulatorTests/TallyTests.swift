@@ -35,6 +35,18 @@ struct TallyTests {
     #expect(Self.numbers(sum) == Self.numbers(Self.tally(3)))
   }
 
+  @Test("Counts of payloads are added where payloads are judged")
+  func payloads() {
+    var part = Tally()
+    part.payloads = PayloadCounts(kinds: ["alert": 2], lint: ["aps_empty": 1])
+    var sum = Tally()
+    sum += Tally()
+    #expect(sum.payloads == nil)
+    for _ in 0..<3 { sum += part }
+    sum += Tally()
+    #expect(sum.payloads?.kinds == ["alert": 6] && sum.payloads?.lint == ["aps_empty": 3])
+  }
+
   @Test("The ledger's figures are those of the tally")
   func ledger() {
     let gateway = Self.tally(1).gateway

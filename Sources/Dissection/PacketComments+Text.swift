@@ -1,0 +1,59 @@
+import APNSProtocol
+
+extension PacketComments {
+  func text(of note: Note, on connection: Int) -> String {
+    switch note {
+    case .rejected(let index):
+      guard let response = response(naming: index, on: connection) else { return "#\(index) refused" }
+      return Self.status(response) + ": #\(index) refused" + loss(response)
+    case .response(let number):
+      let response = responses[number]
+      guard let named = response.named else {
+        let identifier = response.response.identifier
+        return "error response \(Self.status(response)) names no notification seen (identifier \(identifier))"
+      }
+      let verb = response.response.status.acceptsNamed ? "accepted" : "refused"
+      return "error response \(Self.status(response)): #\(named) \(verb)" + loss(response)
+    case .discarded(let range): return text(ofDiscarded: lost[range], on: connection)
+    case .again(let range, let first):
+      let verb = range.count == 1 ? "repeats" : "repeat discarded ones, first"
+      return "\(Self.text(range)) \(verb) #\(first.index) of connection \(first.connection) (packet \(first.packet))"
+        + (range.count == 1 ? ", which was discarded" : "")
+    case .malformed(let text): return text
+    }
+  }
+
+  /// As `8 invalid token`.
+  private static func status(_ response: Response) -> String {
+    "\(response.response.status.rawValue) \(response.response.status)"
+  }
+
+  private static func text(_ range: ClosedRange<Int>) -> String {
+    range.count == 1 ? "#\(range.lowerBound)" : "#\(range.lowerBound) to #\(range.upperBound)"
+  }
+
+  private func loss(_ response: Response) -> String {
+    guard response.discarded > 0 else { return "" }
+    let discarded = ", \(response.discarded) after it discarded"
+    // Above the limit some that were sent again are not known.
+    guard omitted == 0 else { return discarded }
+    let never = response.neverAgain
+    if never > 0 { return discarded + ", \(never) of them never sent again" }
+    return discarded + (response.sentAgain == response.discarded ? ", all sent again" : "")
+  }
+
+  private func text(ofDiscarded part: ArraySlice<Lost>, on connection: Int) -> String {
+    guard let first = part.first, let last = part.last else { return "" }
+    var text = Self.text(first.place.index...last.place.index) + " discarded"
+    if let response = lastResponse(on: connection), let named = response.named {
+      text += " after #\(named) (\(Self.status(response)))"
+    }
+    guard omitted == 0 else { return text }
+    let packets = part.compactMap(\.again)
+    let never = part.count { $0.isRecognisable && $0.again == nil }
+    guard let earliest = packets.min() else { return never > 0 ? text + ", never sent again" : text }
+    let place = Set(packets).count == 1 ? "in packet \(earliest)" : "from packet \(earliest) on"
+    if packets.count == part.count { return text + ", sent again \(place)" }
+    return text + ", \(packets.count) sent again \(place)" + (never > 0 ? ", \(never) never" : "")
+  }
+}

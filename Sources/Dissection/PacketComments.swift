@@ -1,0 +1,193 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// Comments at the packets of a recording: notifications that were refused, discarded, malformed or sent again, error
+/// responses, and malformed bytes. It is the sink of a second pass, which knows the fates.
+///
+/// A discarded notification is recognised by its token and payload when it is sent again.
+package final class PacketComments: RecordSink {
+  /// Notifications and other records that got a comment.
+  package private(set) var count = 0
+  /// Those that got none because of the limit.
+  package private(set) var omitted = 0
+  /// Some fates were not kept by the first pass.
+  private var fates: FateLookup
+  private let limit: Int
+
+  /// One notification, as `#index of connection` at a packet.
+  struct Place {
+    var connection: Int
+    var index: Int
+    var packet: Int
+  }
+
+  enum Note {
+    case rejected(Int)
+    /// Consecutive discarded notifications, by their places among `lost`.
+    case discarded(Range<Int>)
+    /// Consecutive notifications that repeat discarded ones, and the first that is repeated.
+    case again(ClosedRange<Int>, of: Place)
+    case malformed(String)
+    /// By its place among `responses`.
+    case response(Int)
+  }
+
+  struct Lost {
+    var place: Place
+    /// It can be recognised when it is sent again: a malformed or known-bad one cannot.
+    var isRecognisable: Bool
+    /// The first packet in which it is sent again.
+    var again: Int?
+  }
+
+  struct Response {
+    var response: ErrorResponse
+    /// What it names.
+    var named: Int?
+    /// Notifications that it discarded, those of them that were sent again, and those that could have been and were not.
+    var discarded = 0
+    var sentAgain = 0
+    var neverAgain = 0
+  }
+
+  private struct NotificationKey: Hashable {
+    var connection: Int
+    var index: Int
+  }
+
+  private var notes: [Int: [(connection: Int, note: Note)]] = [:]
+  private(set) var lost: [Lost] = []
+  /// Discarded notifications that were not sent again yet, by the digest of token and payload.
+  private var waiting: [UInt64: [Int]] = [:]
+  private(set) var responses: [Response] = []
+  /// The responses that name a notification; and of each connection the one that names the last.
+  private var naming: [NotificationKey: Int] = [:]
+  private var lastNaming: [Int: Int] = [:]
+
+  /// - Parameter limit: comments are made for so many records.
+  package init(fates: FateIndex, limit: Int) {
+    self.fates = FateLookup(.each(fates))
+    self.limit = limit
+  }
+
+  package var isOpen: Bool { true }
+
+  // MARK: records
+
+  package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let notification = PushNotification(layout: layout, frame: frame)
+    receive(SentNotification(token: notification.token, payload: notification.payload), at: place, index: index)
+  }
+
+  package func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    if hasRoom() { add(.malformed("#\(index) is malformed: \(problem)"), at: place) }
+    receive(.unrecognisable, at: place, index: index)
+  }
+
+  private func receive(_ sent: SentNotification, at place: RecordPlace, index: Int) {
+    let its = Place(connection: place.connection, index: index, packet: place.packet)
+    if !waiting.isEmpty, !sent.isKnownBad { noteAgain(sent, its, place) }
+    switch fates.fate(of: index, on: place.connection) {
+    case .rejected where hasRoom():
+      add(.rejected(index), at: place)
+    case .discarded where hasRoom():
+      lost.append(Lost(place: its, isRecognisable: !sent.isKnownBad))
+      if !sent.isKnownBad { waiting[sent.digest, default: []].append(lost.count - 1) }
+      if case .discarded(let range)? = latest(at: place), lost[range.upperBound - 1].place.index == index - 1 {
+        replaceLatest(at: place, with: .discarded(range.lowerBound..<lost.count))
+      } else {
+        add(.discarded(lost.count - 1..<lost.count), at: place)
+      }
+    default: break
+    }
+  }
+
+  private func noteAgain(_ sent: SentNotification, _ its: Place, _ place: RecordPlace) {
+    guard let numbers = waiting[sent.digest], let number = numbers.first else { return }
+    waiting[sent.digest] = numbers.count > 1 ? Array(numbers.dropFirst()) : nil
+    lost[number].again = its.packet
+    guard hasRoom() else { return }
+    let original = lost[number].place
+    if case .again(let range, let first)? = latest(at: place), range.upperBound == its.index - 1 {
+      replaceLatest(at: place, with: .again(range.lowerBound...its.index, of: first))
+    } else {
+      add(.again(its.index...its.index, of: original), at: place)
+    }
+  }
+
+  package func receive(_ record: ErrorResponseRecord) {
+    guard hasRoom() else { return }
+    let number = responses.count
+    responses.append(Response(response: record.response, named: record.notification))
+    add(.response(number), at: record.place)
+    guard let named = record.notification else { return }
+    let connection = record.place.connection
+    naming[NotificationKey(connection: connection, index: named)] = number
+    // A later response that names a later notification proves that those between were accepted.
+    guard record.response.status != .noError, named >= lastNaming[connection].flatMap({ responses[$0].named }) ?? 0
+    else { return }
+    lastNaming[connection].map { responses[$0].discarded = 0 }
+    responses[number].discarded = record.discarded ?? 0
+    lastNaming[connection] = number
+  }
+
+  package func receive(_ record: MalformedRecord) {
+    if hasRoom() { add(.malformed("\(record.place.length) bytes are malformed: \(record.problem)"), at: record.place) }
+  }
+
+  private func hasRoom() -> Bool {
+    guard count < limit else {
+      omitted += 1
+      return false
+    }
+    count += 1
+    return true
+  }
+
+  private func latest(at place: RecordPlace) -> Note? {
+    notes[place.packet]?.last { $0.connection == place.connection }?.note
+  }
+
+  private func replaceLatest(at place: RecordPlace, with note: Note) {
+    guard let index = notes[place.packet]?.lastIndex(where: { $0.connection == place.connection }) else { return }
+    notes[place.packet]?[index].note = note
+  }
+
+  private func add(_ note: Note, at place: RecordPlace) {
+    notes[place.packet, default: []].append((place.connection, note))
+  }
+
+  package func receive(_ record: CaptureRecord) {}
+  package func receive(_ record: borrowing FeedbackRecord) {}
+  package func receive(_ record: GapRecord) {}
+  package func receive(_ record: ConnectionRecord) {}
+  package func receive(_ record: SummaryRecord) {
+    for one in lost {
+      guard let number = lastNaming[one.place.connection] else { continue }
+      if one.again != nil {
+        responses[number].sentAgain += 1
+      } else if one.isRecognisable {
+        responses[number].neverAgain += 1
+      }
+    }
+  }
+
+  // MARK: comments
+
+  /// The comment at a packet, a line for each note.
+  package func comment(at packet: Int) -> String? {
+    notes[packet].map { notes in
+      notes.map { text(of: $0.note, on: $0.connection) }.joined(separator: "\n")
+    }
+  }
+
+  /// The response that a notification was refused by; that which discarded those of a connection.
+  func response(naming index: Int, on connection: Int) -> Response? {
+    naming[NotificationKey(connection: connection, index: index)].map { responses[$0] }
+  }
+
+  func lastResponse(on connection: Int) -> Response? { lastNaming[connection].map { responses[$0] } }
+}

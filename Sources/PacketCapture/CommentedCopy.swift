@@ -1,0 +1,174 @@
+import Bytes
+
+/// A copy of a capture as pcapng, with comments at packets.
+///
+/// Blocks of a pcapng file are copied as they are. Exceptions: packets with a comment; section headers that state the
+/// section's length, which then becomes unknown; and a simple packet block with a comment becomes an enhanced one. Packets
+/// of pcap and snoop files become packets of one interface, with times in nanoseconds.
+package struct CommentedCopy {
+  /// Packets copied, and comments written.
+  package private(set) var packets = 0
+  package private(set) var comments = 0
+  /// Problems of the file. Everything before the damage is copied.
+  package private(set) var warnings: [String] = []
+  private let write: (RawSpan) -> Bool
+  private let comment: (Int) -> String?
+
+  /// Copies a file.
+  ///
+  /// - Parameters:
+  ///   - comment: the comment at a packet, by its number from 1.
+  ///   - write: takes the copy piece by piece; `false` ends it.
+  ///   - proceed: asked after every block of the file, with the bytes read, the size if it is known, and the packets;
+  ///     `false` ends the copy.
+  /// - Throws: when the file cannot be read or is no packet capture.
+  package init(
+    of path: String, options: CaptureOptions, comment: @escaping (Int) -> String?,
+    to write: @escaping (RawSpan) -> Bool, proceed: (_ bytesRead: Int, _ size: Int?, _ packets: Int) -> Bool
+  ) throws(CaptureError) {
+    self.comment = comment
+    self.write = write
+    var input = try InputFile.opening(path)
+    _ = try input.fill(atLeast: 24)
+    guard try CaptureFile.recognises(input.window, options: options) else {
+      throw CaptureError(.notACapture, "is not a packet capture")
+    }
+    if var pcap = try PcapParser(header: input.window, options: options) {
+      input.consume(PcapParser.headerLength)
+      if begin(pcap.linkType) { try convert(&input, &pcap, proceed) }
+    } else if var snoop = try SnoopParser(header: input.window, options: options) {
+      input.consume(SnoopParser.headerLength)
+      if begin(snoop.linkType) { try convert(&input, &snoop, proceed) }
+    } else {
+      var pcapng = PcapngParser(options: options)
+      try copy(&input, &pcapng, proceed)
+      warnings += pcapng.warnings
+    }
+    if let warning = input.warning { warnings.append(warning) }
+  }
+
+  private mutating func text(at packet: Packet) -> String? {
+    packets += 1
+    guard let text = comment(packet.number) else { return nil }
+    comments += 1
+    return text
+  }
+
+  // MARK: pcap and snoop
+
+  private func begin(_ linkType: LinkType) -> Bool {
+    let interface = PcapngBlock.interface(linkType: linkType.rawValue, snapLength: 0, digits: 9)
+    return write(PcapngBlock.section().rawBytes) && write(interface.rawBytes)
+  }
+
+  private mutating func convert(
+    _ input: inout InputFile, _ parser: inout some CaptureParser, _ proceed: (Int, Int?, Int) -> Bool
+  ) throws(CaptureError) {
+    while true {
+      var offset = 0
+      switch try next(input.window, &offset, input.position, &parser) {
+      case .packet(let packet, let range):
+        let text = text(at: packet)
+        let block = PcapngBlock.packet(
+          time: UInt64(bitPattern: packet.time.nanoseconds), length: UInt32(clamping: packet.originalLength),
+          input.window.extracting(range), comment: text)
+        guard write(block.rawBytes) else { return }
+      case .other: break
+      case .needs(let count):
+        guard proceed(input.bytesRead, input.size, packets), try fill(&input, count) else { return }
+      case .skip(let count):
+        guard try input.skip(count) else { return }
+      case nil: return
+      }
+      input.consume(offset)
+    }
+  }
+
+  // MARK: pcapng
+
+  private mutating func copy(
+    _ input: inout InputFile, _ parser: inout PcapngParser, _ proceed: (Int, Int?, Int) -> Bool
+  ) throws(CaptureError) {
+    while true {
+      var offset = 0
+      let step = try next(input.window, &offset, input.position, &parser)
+      guard put(step, input.window.extracting(0..<offset), parser.bigEndian) else { return }
+      switch step {
+      case .packet, .other: break
+      case .needs(let count):
+        guard proceed(input.bytesRead, input.size, packets), try fill(&input, count) else { return }
+      case .skip(let count):
+        guard try pass(&input, count) else { return }
+      case nil: return
+      }
+      input.consume(offset)
+    }
+  }
+
+  private mutating func put(_ step: CaptureStep?, _ block: RawSpan, _ bigEndian: Bool) -> Bool {
+    switch step {
+    case .packet(let packet, let range):
+      guard let text = text(at: packet) else { return write(block) }
+      return write(commented(block, packet, range, bigEndian, text).rawBytes)
+    case .other: return write(block: block)
+    default: return true
+    }
+  }
+
+  private func commented(
+    _ block: RawSpan, _ packet: Packet, _ range: Range<Int>, _ bigEndian: Bool, _ text: String
+  ) -> [UInt8] {
+    if block.uint32(at: 0, bigEndian: bigEndian) == PcapngBlock.simpleType {
+      return PcapngBlock.packet(
+        simple: block.extracting(range), length: UInt32(clamping: packet.originalLength), bigEndian: bigEndian,
+        comment: text)
+    }
+    return PcapngBlock.packet(block, captured: range.count, bigEndian: bigEndian, comment: text)
+  }
+
+  /// Comments make a section longer than its header says: the length becomes unknown.
+  private func write(block: RawSpan) -> Bool {
+    guard block.uint32(at: 0) == PcapngBlock.sectionType, block.uint64(at: 16) != .max else { return write(block) }
+    var header = Array(copying: block)
+    for place in 16..<24 { header[place] = 0xff }
+    return write(header.rawBytes)
+  }
+
+  /// Copies bytes that are not held as a whole.
+  private mutating func pass(_ input: inout InputFile, _ length: Int) throws(CaptureError) -> Bool {
+    var left = length
+    while left > 0 {
+      guard try fill(&input, 1) else { return false }
+      let step = min(left, input.count)
+      guard write(input.window.extracting(0..<step)) else { return false }
+      input.consume(step)
+      left -= step
+    }
+    return true
+  }
+
+  // MARK: damage
+
+  /// The next record; `nil` where the file is damaged.
+  private mutating func next(
+    _ window: RawSpan, _ offset: inout Int, _ position: Int, _ parser: inout some CaptureParser
+  ) throws(CaptureError) -> CaptureStep? {
+    do throws(CaptureError) {
+      return try parser.next(in: window, at: &offset, position: position)
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      warnings.append(error.message)
+      return nil
+    }
+  }
+
+  private mutating func fill(_ input: inout InputFile, _ count: Int) throws(CaptureError) -> Bool {
+    let rest = input.count
+    if try input.fill(atLeast: count) { return true }
+    if rest > 0, input.warning == nil {
+      warnings.append(
+        "the file ends in the middle of a record, after packet \(packets); all complete records are copied")
+    }
+    return false
+  }
+}

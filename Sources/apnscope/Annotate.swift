@@ -1,0 +1,107 @@
+import ArgumentParser
+import Bytes
+import CommandFiles
+import Dissection
+import PacketCapture
+
+struct Annotate: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Write a copy of a capture with comments at packets, for Wireshark.",
+    discussion: """
+      Reads a packet capture as 'decode' does, and writes it again as pcapng with a packet comment wherever there is \
+      something to say: at notifications that were refused, discarded, malformed, or that repeat discarded ones, at error \
+      responses, and at malformed bytes. For example:
+
+        8 invalid token: #7 refused, 26 after it discarded, 20 of them never sent again
+
+      #7 is the notification with index 7 of its connection in the records of 'decode'. A notification is sent again when \
+      one with its token and payload follows, on any connection of the capture.
+
+      Everything else is copied as it is: packets, interfaces, secrets, names, comments. Times and lengths do not change. \
+      Wireshark shows the comments in the packet details, and finds them with the filter 'pkt_comment'.
+
+      Examples:
+        apnscope annotate capture.pcap --output annotated.pcapng
+        apnscope annotate --keys sslkeys.log capture.pcapng.zst --output a.pcapng
+        tshark -r annotated.pcapng -Y pkt_comment -T fields -e frame.number -e frame.comment
+
+      Exit codes: 0 done; 64 usage; 65 not a capture, or a key that cannot be used; 66 cannot open a file; 74 cannot read \
+      or write; 130 interrupted, and nothing is written.
+      """)
+
+  /// Options of the output, declared before those of the input so that --help shows them before the limits.
+  struct CommentOptions: ParsableArguments {
+    @Option(
+      help: ArgumentHelp("The pcapng file to write. It is replaced as a whole.", valueName: "file"),
+      completion: .file())
+    var output: String
+
+    @Option(
+      help: ArgumentHelp(
+        "Notifications, responses and malformed stretches that get comments; further ones get none, and comments then do not say what was never sent again.",
+        valueName: "count"))
+    var maxComments = 1_000_000
+
+    func validate() throws {
+      guard maxComments > 0 else {
+        throw ValidationError("--max-comments takes a number of at least 1, not \(maxComments).")
+      }
+    }
+  }
+
+  @OptionGroup(title: "Output") var comments: CommentOptions
+  @Argument(
+    help: ArgumentHelp(
+      "A packet capture: pcap, pcapng or snoop (also gzip or zstd), or - for standard input.", valueName: "input"),
+    completion: .file())
+  var input: String
+  @OptionGroup(title: "Input") var selection: SelectionOptions
+  @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Limits") var limits: LimitOptions
+
+  func validate() throws {
+    if Paths.isDirectory(input) { throw ValidationError("A folder has no copy; give one capture.") }
+    try refuseConflicts(reading: [input] + secrets.files, writing: [("--output", comments.output)])
+  }
+
+  func run() throws {
+    Interrupt.watch()
+    let output = try ReplacedFile(comments.output)
+    let decoding = DecodingOptions(selection: selection, secrets: secrets, limits: limits)
+    if try RepeatableInput.require([input], for: "annotate") { throw ExitStatus.interrupted }
+    let secrets = try self.secrets.read(limits)
+    let fates = try RecordingReader(
+      [input], decoding, into: FateIndex(maximumRanges: limits.maxFateRanges), secrets: secrets, isQuiet: true)
+    let reading = try RecordingReader(
+      [input], decoding, into: PacketComments(fates: fates.sink, limit: comments.maxComments), secrets: secrets)
+    if let failure = reading.failure { throw failure }
+    if Interrupt.isRequested { throw ExitStatus.interrupted }
+    try write(reading.sink, to: output, isComplete: fates.sink.connectionsNotKept == 0)
+  }
+
+  private func write(_ notes: PacketComments, to output: ReplacedFile, isComplete: Bool) throws {
+    let options = DecodingOptions(selection: selection, secrets: secrets, limits: limits).dissectionOptions.capture
+    var progress = Progress()
+    defer { progress.end() }
+    let copy: CommentedCopy
+    do {
+      copy = try CommentedCopy(of: RepeatableInput.path(of: input), options: options) {
+        notes.comment(at: $0)
+      } to: {
+        output.write($0)
+      } proceed: { bytesRead, size, packets in
+        progress.show(DissectionProgress(bytesRead: bytesRead, size: size, packets: packets))
+        return !Interrupt.isRequested
+      }
+    } catch let error as CaptureError {
+      complain("\(OpenedInputs.name(of: input)): \(error.message)")
+      throw ExitStatus.code(for: error)
+    }
+    progress.end()
+    if Interrupt.isRequested { throw ExitStatus.interrupted }
+    try output.finish()
+    if notes.omitted > 0 { complain("\(notes.omitted) further records have no comments (--max-comments)") }
+    if !isComplete { complain("some fates are not known, so comments are missing (--max-fate-ranges)") }
+    complain("\(copy.comments) of \(copy.packets) packets have comments")
+  }
+}
