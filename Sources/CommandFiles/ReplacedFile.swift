@@ -7,6 +7,8 @@ package final class ReplacedFile {
   private let path: String
   private let part: String
   private let file: OutputFile
+  /// Pieces that are written together.
+  private var buffer = ByteWriter(capacity: 1 << 20)
   private var isComplete = false
 
   /// Throws when there can be no file of this name.
@@ -21,11 +23,20 @@ package final class ReplacedFile {
 
   deinit { if !isComplete { _ = unsafe unlink(part) } }
 
-  /// Writes all of it; `false` when nothing more can be written.
-  package func write(_ bytes: RawSpan) -> Bool { file.write(bytes) }
+  /// `false` when nothing more can be written.
+  package func write(_ bytes: RawSpan) -> Bool {
+    buffer.write(bytes)
+    return buffer.count < 1 << 20 || flush()
+  }
+
+  private func flush() -> Bool {
+    defer { buffer.removeAll() }
+    return file.write(buffer.bytes)
+  }
 
   /// Puts the file in its place. Throws when something could not be written.
   package func finish() throws(FileFailure) {
+    _ = flush()
     if let failure = file.failure { throw FileFailure(writing: part, code: failure) }
     guard unsafe rename(part, path) == 0 else { throw FileFailure(.writeFailed, path, code: errno) }
     isComplete = true
