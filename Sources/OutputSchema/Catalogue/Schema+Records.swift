@@ -47,7 +47,7 @@ extension Schema {
     root: .choice(
       by: "type",
       [
-        .init("capture", "An input that was opened. It comes before the records that are read from it.", capture),
+        .init("capture", "An input that was opened. It comes before the records that are read from it.", captureFields),
         .init("notification", "A notification in the stream from provider to gateway.", notification),
         .init(
           "error_response",
@@ -63,7 +63,7 @@ extension Schema {
           "capture_loss",
           "Packets that the capturing program did not get or could not write; after the records of the file.",
           captureLoss),
-        .init("summary", "Totals over everything that was read; the last record.", summary),
+        .init("summary", "Totals over everything that was read; the last record.", recordingTotals),
       ]),
     example: #"""
       {"type":"capture","schema":1,"source":"a.pcap","format":"pcapng","link_types":["EN10MB"]}
@@ -74,7 +74,7 @@ extension Schema {
       "feedback_tuples":0,"gaps":0,"malformed":0,"undecrypted_connections":0}
       """#)
 
-  private static let capture: [Field] = [
+  static let captureFields: [Field] = [
     Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
     Field("source", .text, "The input as it was named on the command line; `-` is standard input."),
     Field("format", .captureFormat, "Format of the file."),
@@ -247,7 +247,7 @@ extension Schema {
     Field("received", .integer, "Packets that the interface received.", when: "the capture reports it"),
   ]
 
-  private static let summary: [Field] = [
+  static let recordingTotals: [Field] = [
     Field("packets", .integer, "Packets in all inputs."),
     Field("connections", .integer, "Connections in all inputs."),
     Field("notifications", .integer, "Notifications that were decoded."),
