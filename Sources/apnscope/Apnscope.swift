@@ -15,7 +15,8 @@ struct Apnscope: AsyncParsableCommand {
 
       Choose a command by the question:
         What went wrong?         inspect summarizes a recording on one screen;
-                                 decode writes it as structured records.
+                                 decode writes it as structured records;
+                                 follow tells what became of each notification.
         Is my payload correct?   lint names what is wrong with it and where;
                                  render shows what a user would have seen.
         Is my provider correct?  simulate runs a gateway and a feedback service
@@ -44,7 +45,8 @@ struct Apnscope: AsyncParsableCommand {
       """,
     version: Environment.build(version, commit),
     subcommands: [
-      Decode.self, Follow.self, Inspect.self, Lint.self, Render.self, Simulate.self, Load.self, Merge.self, Compare.self,
+      Decode.self, Follow.self, Inspect.self, Lint.self, Render.self, Simulate.self, Load.self, Merge.self,
+      Compare.self,
       Capacity.self, Report.self, History.self, IdentityCommand.self, SchemaCommand.self,
     ])
 

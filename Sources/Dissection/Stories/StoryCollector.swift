@@ -58,7 +58,9 @@ package final class StoryCollector: RecordSink {
 
   package func receive(_ record: CaptureRecord) {
     var record = record
-    record.selection += options.selection.options + StoryOutcome.allCases.filter(options.outcomes.contains)
+    record.selection +=
+      options.selection.options
+      + StoryOutcome.allCases.filter(options.outcomes.contains)
       .map { "--outcome=\($0.name)" }
     output.receive(record)
   }

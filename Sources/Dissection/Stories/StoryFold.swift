@@ -63,7 +63,8 @@ struct StoryFold {
       lastAccepted = lastTime
       if sent == 1 { acceptedFirst = true }
       // It counts only when no other is accepted.
-      hasPassed = row.flags.contains(.hasExpiration) && row.expiration != 0 && lastTime.isKnown
+      hasPassed =
+        row.flags.contains(.hasExpiration) && row.expiration != 0 && lastTime.isKnown
         && lastTime.nanoseconds > Int64(row.expiration) * 1_000_000_000
     case .rejected: hasRejected = true
     case .unknown: hasUnknown = true

@@ -49,7 +49,9 @@ struct StoryRow: BitwiseCopyable {
   var status: UInt8 = 0
   var flags: Flags = []
 
-  init(_ kind: Kind, connection: Int, index: Int) { (self.kind, self.connection, self.index) = (kind, connection, index) }
+  init(_ kind: Kind, connection: Int, index: Int) {
+    (self.kind, self.connection, self.index) = (kind, connection, index)
+  }
 
   var place: SendingPlace { SendingPlace(time: time, connection: connection, index: index) }
 }

@@ -93,7 +93,8 @@ package final class StoryTableWriter: StorySink {
       .map { "\(summary[$0]) \($0.name.replacing("_", with: " "))" }
     text.write(
       text: "\(summary.stories) notifications, sent \(summary.sendings) times"
-        + (outcomes.isEmpty ? "" : ": \(outcomes.joined(separator: ", "))") + "; \(summary.tokens) tokens\n")
+        + (outcomes.isEmpty ? "" : ": \(outcomes.joined(separator: ", "))")
+        + (summary.tokens > 0 ? "; \(summary.tokens) tokens\n" : "\n"))
   }
 
   // MARK: cells

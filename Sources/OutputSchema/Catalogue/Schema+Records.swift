@@ -86,7 +86,7 @@ extension Schema {
     Field("file", .integer, "Its number, from 1, in the order in which files are read.", when: "there are several"),
   ]
 
-  private static let file = Field(
+  static let file = Field(
     "file", .integer, "The file of that packet, from 1 in the order of `capture` records.", when: "there are several")
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
   private static let index = Field("index", .integer, "Its number on the connection, from 0.")

@@ -68,7 +68,8 @@ extension Schema {
       when: "it is valid JSON"),
     Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
     Field(
-      "malformed_items", .boolean, "True: the items do not fit its frames; token and payload are those before the error.",
+      "malformed_items", .boolean,
+      "True: the items do not fit its frames; token and payload are those before the error.",
       when: "it is so"),
     Field("sent", .integer, "How often it was sent."),
     Field("first_sent", .time, "Time of the first sending.", when: "packets have times"),
@@ -83,7 +84,7 @@ extension Schema {
   ]
 
   private static let sending: [Field] = [
-    Field("file", .integer, "The file of that packet, from 1 in the order of `capture` records.", when: "there are several"),
+    file,
     Field("connection", .integer, "Its connection, from 1, as in the records of `decode`."),
     Field("index", .integer, "Its number on the connection, from 0."),
     Field("time", .time, "Capture time of the packet that holds its last byte.", when: "packets have times"),
