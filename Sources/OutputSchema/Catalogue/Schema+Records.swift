@@ -86,7 +86,7 @@ extension Schema {
     Field("file", .integer, "Its number, from 1, in the order in which files are read.", when: "there are several"),
   ]
 
-  static let file = Field(
+  static let packetFile = Field(
     "file", .integer, "The file of that packet, from 1 in the order of `capture` records.", when: "there are several")
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
   private static let index = Field("index", .integer, "Its number on the connection, from 0.")
@@ -99,7 +99,7 @@ extension Schema {
   private static let length = Field("length", .integer, "How long it is in the stream.", unit: .bytes)
 
   private static let notification: [Field] = [
-    file, connectionNumber, index, time, packet, offset,
+    packetFile, connectionNumber, index, time, packet, offset,
     length,
     Field(
       "fate", .fate, "Its fate at the end of its connection.",
@@ -130,7 +130,7 @@ extension Schema {
   ]
 
   private static let errorResponse: [Field] = [
-    file, connectionNumber, time, packet, offset,
+    packetFile, connectionNumber, time, packet, offset,
     Field("command", .integer, "The command byte: 8; servers other than APNs gateways send other values."),
     Field("status", .integer, "The status code."),
     Field("status_name", .statusName, "Meaning of the status code."),
@@ -163,7 +163,7 @@ extension Schema {
   ]
 
   private static let feedback: [Field] = [
-    file, connectionNumber, index, time, packet, offset,
+    packetFile, connectionNumber, index, time, packet, offset,
     length,
     Field("timestamp", .integer, "When the device was found to have lost the app.", unit: .unixSeconds),
     Field("token", .hexadecimal, "The device token."),
@@ -172,12 +172,12 @@ extension Schema {
   private static let direction = Field("direction", .direction, "Which way the bytes went.")
 
   private static let gap: [Field] = [
-    file, connectionNumber, direction, time, packet, offset,
+    packetFile, connectionNumber, direction, time, packet, offset,
     length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
   ]
 
   private static let malformed: [Field] = [
-    file, connectionNumber, direction, time, packet, offset, length,
+    packetFile, connectionNumber, direction, time, packet, offset, length,
     Field("problem", .text, "The error, in words."),
     Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
   ]

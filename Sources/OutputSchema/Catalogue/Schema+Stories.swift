@@ -84,7 +84,7 @@ extension Schema {
   ]
 
   private static let sending: [Field] = [
-    file,
+    packetFile,
     Field("connection", .integer, "Its connection, from 1, as in the records of `decode`."),
     Field("index", .integer, "Its number on the connection, from 0."),
     Field("time", .time, "Capture time of the packet that holds its last byte.", when: "packets have times"),
