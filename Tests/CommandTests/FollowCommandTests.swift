@@ -71,7 +71,7 @@ struct FollowCommandTests {
       let outcome = try command.run("follow", "--format", "table", "--to", "00:32:58.42", "plain-error.pcap")
       #expect(outcome.status == 0)
       #expect(outcome.lines.count { $0.contains("  token           ") } == 1)
-      #expect(outcome.lines.contains { $0.contains("rejected (8 invalid token)  connection 1 #7  packet 24  id 8") })
+      #expect(outcome.lines.contains { $0.contains("rejected (8 invalid token)  connection 1 #7  packet 18  id 8") })
       #expect(outcome.lines.contains { $0.hasPrefix("selected: --to=") })
       #expect(outcome.lines.last?.contains("7 accepted") == true)
     }

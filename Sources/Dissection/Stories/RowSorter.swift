@@ -83,8 +83,13 @@ private struct RunWriter<Row: BitwiseCopyable> {
   mutating func append(_ rows: [Row]) throws(UnnamedFile.Failure) {
     let file = if let file = self.file { file } else { try UnnamedFile(in: folder) }
     self.file = file
-    // Bytes between fields may be anything: they are read back as the same type.
-    try unsafe file.append(rows.span.bytes)
+    var failure: UnnamedFile.Failure?
+    // Safe: the memory lives through the call. Bytes between rows and fields may be anything: they are read back as the
+    // same type. (`Span.bytes` has no bytes behind the fields of a single row.)
+    unsafe rows.withUnsafeBytes { memory in
+      do throws(UnnamedFile.Failure) { try unsafe file.append(RawSpan(_unsafeBytes: memory)) } catch { failure = error }
+    }
+    if let failure { throw failure }
     count += rows.count
   }
 

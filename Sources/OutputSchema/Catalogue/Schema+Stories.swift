@@ -27,7 +27,7 @@ extension Schema {
       """
       A selection (`--from`, `--token` and so on) is of sendings: a story is written, with all of its sendings, when one \
       of them is selected, and a token when one of its sendings or feedback tuples is. The summary counts what was \
-      written.
+      written after `sent`, and all of the recording before that.
       """,
       """
       CSV (`--format csv`) has the same fields as columns. Each of `sendings` is connection, index and fate joined by \

@@ -91,7 +91,7 @@ struct Incident {
       let token = [UInt8](repeating: 0, count: 3) + [UInt8(device)] + [UInt8](repeating: 7, count: 28)
       // Some are the same as others, on purpose.
       let text = random.happens(oneIn: 8) ? "again" : "number \(number)"
-      let past = UInt32(firstSecond) + UInt32(random.number(-5...5))
+      let past = UInt32(Int(firstSecond) + random.number(-5...5))
       return Content(
         token: token, payload: Array(#"{"aps":{"alert":"\#(text)"}}"#.utf8),
         expiration: text == "again" ? 0 : random.pick([0, past, 1_900_000_000]))

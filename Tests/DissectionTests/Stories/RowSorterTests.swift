@@ -6,9 +6,10 @@ import Testing
 
 @testable import Dissection
 
+/// Its size is not a multiple of its alignment.
 private struct Row: BitwiseCopyable, Equatable {
-  var key: UInt32
   var number: Int
+  var key: UInt32
 }
 
 private enum KeyOrder: RowOrder {
@@ -23,7 +24,7 @@ struct RowSorterTests {
   func order(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let count = random.pick([0, 1, 2, 50, 3_000])
-    let rows = (0..<count).map { Row(key: UInt32(random.number(0...count)), number: $0) }
+    let rows = (0..<count).map { Row(number: $0, key: UInt32(random.number(0...count))) }
     let stride = MemoryLayout<Row>.stride
     // Two rows a run make more runs than are merged at a time.
     let memory = random.pick([0, 2 * stride * 40, 2 * stride * count + stride])
@@ -38,9 +39,9 @@ struct RowSorterTests {
 
   @Test("A folder that is not there fails when memory is full, and names itself") func missingFolder() throws {
     let sorter = RowSorter<KeyOrder>(memory: 0, folder: "/no/such/folder")
-    try sorter.append(Row(key: 1, number: 1))
-    try sorter.append(Row(key: 2, number: 2))
-    let failure = #expect(throws: UnnamedFile.Failure.self) { try sorter.append(Row(key: 3, number: 3)) }
+    try sorter.append(Row(number: 1, key: 1))
+    try sorter.append(Row(number: 2, key: 2))
+    let failure = #expect(throws: UnnamedFile.Failure.self) { try sorter.append(Row(number: 3, key: 3)) }
     #expect(failure?.description == "/no/such/folder: No such file or directory")
   }
 
