@@ -45,7 +45,7 @@ struct Apnscope: AsyncParsableCommand {
       """,
     version: Environment.build(version, commit),
     subcommands: [
-      Decode.self, Follow.self, Inspect.self, Lint.self, Render.self, Simulate.self, Load.self, Merge.self,
+      Decode.self, Inspect.self, Follow.self, Lint.self, Render.self, Simulate.self, Load.self, Merge.self,
       Compare.self,
       Capacity.self, Report.self, History.self, IdentityCommand.self, SchemaCommand.self,
     ])

@@ -47,8 +47,8 @@ struct Follow: ParsableCommand {
         apnscope follow --outcome lost ring/ | jq -r .token
         apnscope follow --from 10:00 --to 10:05 --fate discarded capture.pcap
         apnscope follow capture.pcap | jq 'select(.recovered_ms > 60000)'
-        apnscope follow --type token capture.pcap | jq 'select(.sent_after_listed > 0)'
-        apnscope follow --keys sslkeys.log --format csv --output stories.csv capture.pcap
+        apnscope follow --type token a.pcap | jq 'select(.sent_after_listed > 0)'
+        apnscope follow --keys sslkeys.log --format csv capture.pcap > a.csv
 
       Exit codes: 0 done (damage is counted in the summary); 64 usage; 65 not a capture, a key that cannot be used, or \
       --strict found damage or nothing; 66 cannot open a file or interface; 69 no program to capture with; 74 cannot read \

@@ -127,4 +127,34 @@ struct FollowCommandTests {
       #expect(closed.status == 0)
     }
   }
+
+  @Test("Sendings on connections of several files have the number of theirs") func files() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap", as: "a.pcap")
+      try command.trace("loss-reorder.pcap.gz", as: "b.pcap.gz")
+      let outcome = try command.run("follow", "b.pcap.gz", "a.pcap")
+      #expect(outcome.status == 0)
+      let sendings = try stories(outcome).flatMap { $0["sendings"] as? [[String: Any]] ?? [] }
+      #expect(sendings.count { $0["file"] as? Int == 1 } == 66 && sendings.count { $0["file"] as? Int == 2 } == 300)
+      #expect(sendings.contains { $0["file"] as? Int == 2 && $0["packet"] as? Int == 289 })
+      #expect(try stories(outcome, "capture").compactMap { $0["source"] as? String } == ["a.pcap", "b.pcap.gz"])
+    }
+  }
+
+  @Test("Ctrl-C tells the stories of what was read") func interrupt() throws {
+    try Command.inFolder { command in
+      let capture = try Data(contentsOf: Command.traces.appending(path: "plain-error.pcap"))
+      let pipe = Pipe()
+      let process = try RunningProcess(Command.path, ["follow", "-"], in: command.folder, pipe: pipe)
+      try pipe.fileHandleForWriting.write(contentsOf: capture.prefix(capture.count / 4))
+      #expect(waitUntil { process.waitsForInput })
+      process.send(SIGINT)
+      let outcome = try process.end()
+      try pipe.fileHandleForWriting.close()
+      #expect(outcome.status == 130)
+      // Sixteen notifications stand in the first quarter.
+      #expect(try stories(outcome).count == 16)
+      #expect(outcome.lines.last?.contains(#""sent":16"#) == true)
+    }
+  }
 }
