@@ -58,6 +58,7 @@ let package = Package(
       name: "Dissection",
       dependencies: [
         "Bytes", "APNSProtocol", "Payload", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation",
+        .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
 

@@ -17,19 +17,10 @@ package enum StandardInput {
   /// names it.
   ///
   /// - Parameters:
-  ///   - folder: where the file is; with a slash at its end.
+  ///   - folder: where the file is.
   ///   - isInterrupted: ends reading the pipe; called before each read. The bytes read by then are the input.
   package static func keep(in folder: String, until isInterrupted: () -> Bool) throws(FileFailure) {
-    let name = "\(folder).standard-input-XXXXXX"
-    var template = Array(name.utf8CString)
-    // Safe: the template ends with its zero, and no longer one is written.
-    let file = unsafe template.withUnsafeMutableBufferPointer { letters in
-      guard let start = letters.baseAddress else { return Int32(-1) }
-      let file = unsafe mkstemp(start)
-      if file >= 0 { _ = unsafe unlink(start) }
-      return file
-    }
-    guard file >= 0 else { throw FileFailure(.writeFailed, folder, code: errno) }
+    guard let file = UnnamedFile.open(in: folder) else { throw FileFailure(.writeFailed, folder, code: errno) }
     defer { close(file) }
     var block = [UInt8](repeating: 0, count: 1 << 18)
     while !isInterrupted() {

@@ -100,6 +100,11 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     output.write(milliseconds: nanoseconds)
   }
 
+  mutating func field(_ name: StaticString, seconds nanoseconds: Int64) {
+    cell(name)
+    output.write(seconds: nanoseconds)
+  }
+
   mutating func field(_ name: StaticString, _ text: String) {
     cell(name)
     quoted(Array(text.utf8).rawBytes)
@@ -171,6 +176,19 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
 
   mutating func endObject() { prefix = "" }
 
+  /// A cell of several words follows, each with `item`.
+  mutating func beginList(_ name: StaticString) { cell(name) }
+
+  /// Numbers joined by colons, and a word.
+  mutating func item(_ first: Int, _ second: Int, _ word: StaticString, isFirst: Bool) {
+    if !isFirst { output.write(" ") }
+    output.write(decimal: first)
+    output.write(":")
+    output.write(decimal: second)
+    output.write(":")
+    output.write(word)
+  }
+
   private mutating func quoted(_ text: RawSpan) {
     if separator != UInt8(ascii: ",") { return output.write(escapingControlsOf: text) }
     var needsQuotes = false
@@ -202,4 +220,7 @@ extension ByteWriter {
     write(UInt8(ascii: "."))
     write(decimal: UInt32(rest / 1_000), width: 3)
   }
+
+  /// Seconds with three decimals.
+  mutating func write(seconds nanoseconds: Int64) { write(milliseconds: nanoseconds / 1_000) }
 }

@@ -10,6 +10,7 @@ protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, _ value: Int)
   mutating func field(_ name: StaticString, _ value: Bool)
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
+  mutating func field(_ name: StaticString, seconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, _ text: String)
   /// A text that needs no escaping.
   mutating func field(_ name: StaticString, word: StaticString)

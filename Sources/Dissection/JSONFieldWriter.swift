@@ -44,6 +44,11 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
     output.write(milliseconds: nanoseconds)
   }
 
+  mutating func field(_ name: StaticString, seconds nanoseconds: Int64) {
+    key(name)
+    output.write(seconds: nanoseconds)
+  }
+
   mutating func field(_ name: StaticString, _ text: String) {
     key(name)
     output.write(jsonString: text)
@@ -129,6 +134,24 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
 
   mutating func endObject() {
     output.write(UInt8(ascii: "}"))
+    isFirst = false
+  }
+
+  /// A list of objects follows, each between `beginItem()` and `endObject()`, and `endList()`.
+  mutating func beginList(_ name: StaticString) {
+    key(name)
+    output.write(UInt8(ascii: "["))
+    isFirst = true
+  }
+
+  mutating func beginItem() {
+    if !isFirst { output.write(UInt8(ascii: ",")) }
+    output.write(UInt8(ascii: "{"))
+    isFirst = true
+  }
+
+  mutating func endList() {
+    output.write(UInt8(ascii: "]"))
     isFirst = false
   }
 

@@ -12,7 +12,6 @@ import PacketCapture
 public final class TableWriter: RecordSink {
   /// Rows held back; half of them are written when there are more.
   static let maximumRows = 16_384
-  private static let previewLength = 72
 
   /// The rows held back, one after the other.
   private var text = ByteWriter(capacity: 1 << 20)
@@ -80,9 +79,9 @@ public final class TableWriter: RecordSink {
     latest = .min
     begin(.none)
     let number = record.file.map { "\($0): " } ?? ""
-    text.write(text: "\(number)\(Self.printable(record.source)) (\(record.format.rawValue)\(types))\n")
+    text.write(text: "\(number)\(TableText.printable(record.source)) (\(record.format.rawValue)\(types))\n")
     if !record.selection.isEmpty {
-      text.write(text: "selected: \(Self.printable(record.selection.joined(separator: " ")))\n")
+      text.write(text: "selected: \(TableText.printable(record.selection.joined(separator: " ")))\n")
     }
     text.write("time (UTC)                   conn    packet  record        details")
     end()
@@ -125,11 +124,11 @@ public final class TableWriter: RecordSink {
       text.write(decimal: Int(priority))
     }
     text.write("  token ")
-    write(short: record.notification.token)
+    text.write(short: record.notification.token)
     text.write("  ")
     text.write(decimal: layout.payload.length)
     text.write(" B ")
-    write(preview: record.notification.payload)
+    text.write(preview: record.notification.payload)
     if let problem = record.problem { text.write(text: "  malformed: \(problem)") }
     if let verdict = record.verdict { write(verdict) }
     end()
@@ -194,7 +193,7 @@ public final class TableWriter: RecordSink {
     let time = TimestampFormatter.text(Timestamp(nanoseconds: Int64(record.tuple.timestamp) * 1_000_000_000)).prefix(19)
     begin(record.place, "feedback")
     text.write(text: "#\(record.index)  \(time)  token ")
-    write(short: record.tuple.token)
+    text.write(short: record.tuple.token)
     end()
   }
 
@@ -208,7 +207,7 @@ public final class TableWriter: RecordSink {
     begin(record.place, "malformed")
     text.write(
       text: "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.problem)  ")
-    write(short: record.bytes.rawBytes)
+    text.write(short: record.bytes.rawBytes)
     end()
   }
 
@@ -236,7 +235,7 @@ public final class TableWriter: RecordSink {
   public func receive(_ record: CaptureLossRecord) {
     let place = RecordPlace(
       connection: 0, time: .none, packet: PacketNumber.joining(file: record.file ?? 0, packet: 0), offset: 0, length: 0)
-    let interface = record.loss.interface.map { "  at \(Self.printable($0))" } ?? ""
+    let interface = record.loss.interface.map { "  at \(TableText.printable($0))" } ?? ""
     line(place, "capture loss", "\(record.loss.dropped) packets dropped\(interface)")
   }
 
@@ -314,44 +313,6 @@ public final class TableWriter: RecordSink {
     }
     if digits < width { pad(to: text.count + width - digits) }
     text.write(decimal: number)
-  }
-
-  /// The first bytes and the length.
-  private func write(short bytes: RawSpan) {
-    if bytes.byteCount == 0 { return text.write("(empty)") }
-    text.write(hex: bytes.extracting(0..<min(8, bytes.byteCount)))
-    guard bytes.byteCount > 8 else { return }
-    text.write("… (")
-    text.write(decimal: bytes.byteCount)
-    text.write(" B)")
-  }
-
-  private func write(preview payload: RawSpan) {
-    let shown = payload.extracting(0..<min(payload.byteCount, Self.previewLength))
-    for offset in 0..<shown.byteCount where !(0x20..<0x7f).contains(shown.byte(at: offset)) {
-      return text.write(text: Self.preview(payload))
-    }
-    text.write(shown)
-    if payload.byteCount > Self.previewLength { text.write("…") }
-  }
-
-  private static func preview(_ payload: RawSpan) -> String {
-    let text = String(
-      decoding: Array(copying: payload.extracting(0..<min(payload.byteCount, 4 * previewLength))), as: UTF8.self)
-    let shown = printable(text)
-    return shown.count > previewLength ? shown.prefix(previewLength) + "…" : shown
-  }
-
-  /// Without what could steer a terminal: control characters of both sets and direction marks become a dot.
-  private static func printable(_ text: String) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map { scalar in
-          switch scalar.properties.generalCategory {
-          case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: "."
-          default: scalar
-          }
-        }))
   }
 
   static func decimal(_ value: Double, _ places: Int) -> String {

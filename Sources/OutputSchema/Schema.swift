@@ -30,6 +30,6 @@ public struct Schema: Sendable, Equatable {
 
   /// Every output that is described, in the order of the pages.
   public static let all: [Schema] = [
-    .records, .events, .judgements, .renderings, .result, .ledger, .capacity, .inspection, .comparison, .plan,
+    .records, .stories, .events, .judgements, .renderings, .result, .ledger, .capacity, .inspection, .comparison, .plan,
   ]
 }

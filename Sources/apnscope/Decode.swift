@@ -117,6 +117,7 @@ struct Decode: ParsableCommand {
 
   @OptionGroup(title: "Output") var records: RecordOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
+  @OptionGroup(title: "Selection") var types: RecordTypeOptions
   @OptionGroup var recordings: RecordingsArgument
   @OptionGroup(title: "Live capture") var live: LiveOptions
   @OptionGroup(title: "Input") var selection: SelectionOptions
@@ -138,6 +139,8 @@ struct Decode: ParsableCommand {
     var status = stat()
     return output.hasSuffix("/") || (unsafe stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR)
   }
+
+  private var chosen: RecordSelection { types.adding(to: which) }
 
   func validate() throws {
     try live.check(recordings.inputs)
@@ -181,7 +184,7 @@ struct Decode: ParsableCommand {
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
     let firstPass = try FirstPass(
-      recordings.inputs, isLive: live.interface != nil, decoding, which.selection, fates: records.fates)
+      recordings.inputs, isLive: live.interface != nil, decoding, chosen, fates: records.fates)
     let fates = firstPass.notation
     if let selection = try fieldSelection {
       let judging = selection.needsVerdicts ? judging : nil
@@ -230,11 +233,11 @@ struct Decode: ParsableCommand {
     into writer: some RecordSink, _ firstPass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
   ) throws {
     let result: (hasRead: Bool, code: ExitCode)
-    if which.selection.isEmpty && records.limit == nil {
+    if chosen.isEmpty && records.limit == nil {
       result = try read(into: writer, firstPass, onUse) { _ in false }
     } else {
       let selected = SelectedRecords(
-        writer, which.selection, facts: firstPass.facts, limit: records.limit ?? .max,
+        writer, chosen, facts: firstPass.facts, limit: records.limit ?? .max,
         maximumRanges: limits.maxFateRanges)
       result = try read(into: selected, firstPass, onUse, isCut: \.isCut)
     }

@@ -76,6 +76,7 @@ struct Inspect: ParsableCommand {
 
   @OptionGroup(title: "Display") var view: ViewOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
+  @OptionGroup(title: "Selection") var types: RecordTypeOptions
   @OptionGroup var recordings: RecordingsArgument
   @OptionGroup(title: "Live capture") var live: LiveOptions
   @OptionGroup(title: "Input") var selection: SelectionOptions
@@ -88,6 +89,8 @@ struct Inspect: ParsableCommand {
   private var format: Format { view.format }
   private var rows: Int { view.rows }
   private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
+
+  private var chosen: RecordSelection { types.adding(to: which) }
 
   func validate() throws {
     try live.check(recordings.inputs)
@@ -130,7 +133,7 @@ struct Inspect: ParsableCommand {
       }
     }
     let result = try InspectedRecording(
-      recordings.inputs, decoding, live: live, which.selection, into: Inspection(limits: limits),
+      recordings.inputs, decoding, live: live, chosen, into: Inspection(limits: limits),
       strict: view.strict, onProgress: onProgress)
     var inspection = result.sink
     let report = inspection.finish(withCounts: true, shard: selection.shard?.shard)

@@ -52,13 +52,6 @@ struct RecordSelectionOptions: ParsableArguments {
       valueName: "topic"))
   var topics: [String] = []
 
-  @Option(
-    name: .customLong("type"), parsing: .singleValue,
-    help: ArgumentHelp(
-      "Only records of this type: \(SelectedType.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "type")
-  )
-  var types: [SelectedType] = []
-
   func validate() throws {
     let (isEmpty, isTimeOfDay) =
       switch (from?.moment, to?.moment) {
@@ -82,12 +75,28 @@ struct RecordSelectionOptions: ParsableArguments {
     selection.statuses = Set(statuses)
     selection.fates = Set(fates)
     selection.topics = Set(topics)
-    selection.types = Set(types.map(\.type))
     return selection
   }
 }
 
 extension ProviderSession.Fate: ExpressibleByArgument {}
+
+/// The option that selects types of records, beside the others.
+struct RecordTypeOptions: ParsableArguments {
+  @Option(
+    name: .customLong("type"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Only records of this type: \(SelectedType.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "type")
+  )
+  var types: [SelectedType] = []
+
+  /// A selection with these types as well.
+  func adding(to which: RecordSelectionOptions) -> RecordSelection {
+    var selection = which.selection
+    selection.types = Set(types.map(\.type))
+    return selection
+  }
+}
 
 /// The types that can be selected; records of the others accompany them.
 enum SelectedType: String, CaseIterable, ExpressibleByArgument {

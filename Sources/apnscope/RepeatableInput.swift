@@ -26,7 +26,7 @@ enum RepeatableInput {
   /// copied part is the input, and the result is `true`.
   static func require(_ inputs: [String], for what: String) throws -> Bool {
     if inputs.contains("-") {
-      if !StandardInput.isWholeFile { try StandardInput.keep(in: folder) { Interrupt.isRequested } }
+      if !StandardInput.isWholeFile { try StandardInput.keep(in: TemporaryFiles.folder) { Interrupt.isRequested } }
       kept.store(true, ordering: .relaxed)
     }
     for input in inputs where !isRepeatable(input) {
@@ -34,10 +34,12 @@ enum RepeatableInput {
     }
     return Interrupt.take()
   }
+}
 
-  /// The folder of temporary files.
-  private static var folder: String {
+/// Where temporary files are.
+enum TemporaryFiles {
+  static var folder: String {
     let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? ""
-    return folder.isEmpty ? "/tmp/" : folder.hasSuffix("/") ? folder : folder + "/"
+    return folder.isEmpty ? "/tmp" : folder
   }
 }

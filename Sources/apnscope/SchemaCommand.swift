@@ -6,11 +6,12 @@ import OutputSchema
 
 struct SchemaCommand: ParsableCommand {
   enum Kind: String, CaseIterable, ExpressibleByArgument {
-    case records, events, judgements, renderings, result, ledger, capacity, inspection, comparison, plan
+    case records, stories, events, judgements, renderings, result, ledger, capacity, inspection, comparison, plan
 
     var schema: Schema {
       switch self {
       case .records: .records
+      case .stories: .stories
       case .events: .events
       case .judgements: .judgements
       case .renderings: .renderings
@@ -38,6 +39,7 @@ struct SchemaCommand: ParsableCommand {
 
       The outputs:
         records      records of decode; the schema describes one line
+        stories      records of follow; the schema describes one line
         events       events of simulate --log; the schema describes one line
         judgements   output of lint --format json; the schema describes one line
         renderings   output of render --format json; the schema describes one line

@@ -106,6 +106,10 @@ struct UsageTests {
     "--help mentions every option, and explains it",
     arguments: [
       ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
+      (
+        "follow",
+        readingOptions + ["--format", "--output", "--strict", "--outcome", "--type", "--repeat-after", "--max-memory"]
+      ),
       ("inspect", readingOptions + ["--format", "--rows", "--strict", "--max-listed", "--max-remembered"]),
       ("simulate", simulateOptions),
       ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),

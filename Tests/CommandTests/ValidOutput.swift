@@ -48,6 +48,7 @@ extension Outcome {
     let format = zip(arguments, arguments.dropFirst()).first { $0.0 == "--format" }?.1
     switch (name, format) {
     case ("decode", nil), ("decode", "jsonl"): return .records
+    case ("follow", nil), ("follow", "jsonl"): return .stories
     case ("inspect", "json"): return .inspection
     case ("compare", "json"): return .comparison
     case ("load", "json"): return .result

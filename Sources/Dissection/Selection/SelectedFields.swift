@@ -85,6 +85,9 @@ struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyabl
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
     if wants(name) { base.field(name, milliseconds: nanoseconds) }
   }
+  mutating func field(_ name: StaticString, seconds nanoseconds: Int64) {
+    if wants(name) { base.field(name, seconds: nanoseconds) }
+  }
   mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
   mutating func field(_ name: StaticString, word: StaticString) { if wants(name) { base.field(name, word: word) } }
   mutating func field(_ name: StaticString, hex bytes: RawSpan) { if wants(name) { base.field(name, hex: bytes) } }

@@ -40,12 +40,7 @@ public struct ReplayMaker: ~Copyable {
   ///   - directory: where the temporary file is.
   public init(limit: Int, directory: String) throws(FileError) {
     self.limit = limit
-    var path = Array("\(directory)/apnscope-replay-XXXXXX".utf8CString)
-    // Safe: the path ends with NUL, and only its last letters are changed.
-    let descriptor = unsafe mkstemp(&path)
-    guard descriptor >= 0 else { throw FileError(errno) }
-    _ = unsafe unlink(path)
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    guard let descriptor = UnnamedFile.open(in: directory) else { throw FileError(errno) }
     self.descriptor = descriptor
   }
 

@@ -47,7 +47,7 @@ extension Schema {
     root: .choice(
       by: "type",
       [
-        .init("capture", "An input that was opened. It comes before the records that are read from it.", capture),
+        .init("capture", "An input that was opened. It comes before the records that are read from it.", captureFields),
         .init("notification", "A notification in the stream from provider to gateway.", notification),
         .init(
           "error_response",
@@ -63,7 +63,7 @@ extension Schema {
           "capture_loss",
           "Packets that the capturing program did not get or could not write; after the records of the file.",
           captureLoss),
-        .init("summary", "Totals over everything that was read; the last record.", summary),
+        .init("summary", "Totals over everything that was read; the last record.", recordingTotals),
       ]),
     example: #"""
       {"type":"capture","schema":1,"source":"a.pcap","format":"pcapng","link_types":["EN10MB"]}
@@ -74,7 +74,7 @@ extension Schema {
       "feedback_tuples":0,"gaps":0,"malformed":0,"undecrypted_connections":0}
       """#)
 
-  private static let capture: [Field] = [
+  static let captureFields: [Field] = [
     Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
     Field("source", .text, "The input as it was named on the command line; `-` is standard input."),
     Field("format", .captureFormat, "Format of the file."),
@@ -86,7 +86,7 @@ extension Schema {
     Field("file", .integer, "Its number, from 1, in the order in which files are read.", when: "there are several"),
   ]
 
-  private static let file = Field(
+  static let packetFile = Field(
     "file", .integer, "The file of that packet, from 1 in the order of `capture` records.", when: "there are several")
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
   private static let index = Field("index", .integer, "Its number on the connection, from 0.")
@@ -99,7 +99,7 @@ extension Schema {
   private static let length = Field("length", .integer, "How long it is in the stream.", unit: .bytes)
 
   private static let notification: [Field] = [
-    file, connectionNumber, index, time, packet, offset,
+    packetFile, connectionNumber, index, time, packet, offset,
     length,
     Field(
       "fate", .fate, "Its fate at the end of its connection.",
@@ -130,7 +130,7 @@ extension Schema {
   ]
 
   private static let errorResponse: [Field] = [
-    file, connectionNumber, time, packet, offset,
+    packetFile, connectionNumber, time, packet, offset,
     Field("command", .integer, "The command byte: 8; servers other than APNs gateways send other values."),
     Field("status", .integer, "The status code."),
     Field("status_name", .statusName, "Meaning of the status code."),
@@ -163,7 +163,7 @@ extension Schema {
   ]
 
   private static let feedback: [Field] = [
-    file, connectionNumber, index, time, packet, offset,
+    packetFile, connectionNumber, index, time, packet, offset,
     length,
     Field("timestamp", .integer, "When the device was found to have lost the app.", unit: .unixSeconds),
     Field("token", .hexadecimal, "The device token."),
@@ -172,12 +172,12 @@ extension Schema {
   private static let direction = Field("direction", .direction, "Which way the bytes went.")
 
   private static let gap: [Field] = [
-    file, connectionNumber, direction, time, packet, offset,
+    packetFile, connectionNumber, direction, time, packet, offset,
     length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
   ]
 
   private static let malformed: [Field] = [
-    file, connectionNumber, direction, time, packet, offset, length,
+    packetFile, connectionNumber, direction, time, packet, offset, length,
     Field("problem", .text, "The error, in words."),
     Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
   ]
@@ -247,7 +247,7 @@ extension Schema {
     Field("received", .integer, "Packets that the interface received.", when: "the capture reports it"),
   ]
 
-  private static let summary: [Field] = [
+  static let recordingTotals: [Field] = [
     Field("packets", .integer, "Packets in all inputs."),
     Field("connections", .integer, "Connections in all inputs."),
     Field("notifications", .integer, "Notifications that were decoded."),

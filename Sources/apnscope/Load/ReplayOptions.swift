@@ -1,6 +1,5 @@
 import ArgumentParser
 import CommandFiles
-import Glibc
 import LoadTest
 import Measurement
 
@@ -82,9 +81,7 @@ struct ReplayOptions: ParsableArguments {
 
   private func records(of path: String) throws -> Replay {
     var lines = try RecordLines(path)
-    // Safe: the text is copied at once.
-    let directory = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
-    var maker = try ReplayMaker(limit: replayLimit.value, directory: directory)
+    var maker = try ReplayMaker(limit: replayLimit.value, directory: TemporaryFiles.folder)
     while try lines.next() {
       do {
         try maker.add(record: lines.text)

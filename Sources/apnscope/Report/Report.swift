@@ -85,6 +85,7 @@ struct Report: ParsableCommand {
   var trace: TraceOptions
 
   @OptionGroup(title: "Selection of a trace's records") var which: RecordSelectionOptions
+  @OptionGroup(title: "Selection of a trace's records") var types: RecordTypeOptions
 
   @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
 
@@ -101,6 +102,8 @@ struct Report: ParsableCommand {
     limits.inspection.judging = payloads.judging(context)
     return limits
   }
+
+  private var chosen: RecordSelection { types.adding(to: which) }
 
   func validate() throws {
     if inputs.isEmpty { throw ValidationError("No input. Name a result, records or recordings.") }
@@ -146,7 +149,7 @@ struct Report: ParsableCommand {
     if kind == .records || kind == .recording, ledger != nil || baseline != nil {
       throw ValidationError("--ledger and --baseline need a result of 'apnscope load'; \(input) is not one.")
     }
-    if kind != .records && kind != .recording, !which.selection.isEmpty {
+    if kind != .records && kind != .recording, !chosen.isEmpty {
       throw ValidationError("--from, --token and similar options select records of a trace; \(input) is not a trace.")
     }
     switch kind {
@@ -158,9 +161,9 @@ struct Report: ParsableCommand {
       )
       throw ExitStatus.damaged
     case .records:
-      try reportTrace(try TraceReading(records: path, traceLimits, trace, which.selection, decoding.limits))
+      try reportTrace(try TraceReading(records: path, traceLimits, trace, chosen, decoding.limits))
     case .recording:
-      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, which.selection, decoding))
+      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, chosen, decoding))
     }
   }
 
@@ -175,7 +178,7 @@ struct Report: ParsableCommand {
         throw ExitStatus.damaged
       }
     }
-    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, which.selection, decoding))
+    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, chosen, decoding))
   }
 
   private func reportTrace(_ reading: TraceReading) throws {

@@ -1,0 +1,91 @@
+import Bytes
+
+/// Keeps byte strings for later: the latest in memory, all others in an unnamed file.
+///
+/// A string that was kept lately is kept once.
+struct ContentStore: ~Copyable {
+  private struct Recent {
+    var key = ContentKey.zero
+    var place = -1
+  }
+
+  /// What is read from the file at a time.
+  private static let windowLength = 1 << 16
+
+  private let folder: String
+  private var file: UnnamedFile?
+  /// The strings that are not in the file yet, each after its length.
+  private var latest: ByteWriter
+  private let maximumLatest: Int
+  private var recent: [Recent]
+  private var window: [UInt8] = []
+  private var windowStart = 0
+
+  /// - Parameters:
+  ///   - memory: bytes to hold.
+  ///   - folder: where the file is, if there has to be one.
+  init(memory: Int, folder: String) {
+    self.folder = folder
+    maximumLatest = memory / 2
+    latest = ByteWriter(capacity: min(maximumLatest, 1 << 16))
+    // A power of two, so that a part of the key is the place.
+    var places = 1
+    while 2 * places * MemoryLayout<Recent>.stride <= memory / 4 { places *= 2 }
+    recent = Array(repeating: Recent(), count: min(places, 1 << 16))
+  }
+
+  private var written: Int { file?.count ?? 0 }
+
+  /// Keeps a string and returns its place.
+  ///
+  /// - Parameter key: stands for the string.
+  mutating func keep(_ bytes: RawSpan, key: ContentKey) throws(UnnamedFile.Failure) -> Int {
+    let slot = Int(truncatingIfNeeded: key.low) & (recent.count - 1)
+    if recent[slot].place >= 0, recent[slot].key == key { return recent[slot].place }
+    // Doubling takes as much again.
+    if latest.count + bytes.byteCount + 4 > maximumLatest / 2, latest.count > 0 { try writeOut() }
+    let place = written + latest.count
+    latest.write(bigEndian: UInt32(bytes.byteCount))
+    latest.write(bytes)
+    recent[slot] = Recent(key: key, place: place)
+    return place
+  }
+
+  private mutating func writeOut() throws(UnnamedFile.Failure) {
+    let file = if let file = self.file { file } else { try UnnamedFile(in: folder) }
+    self.file = file
+    try file.append(latest.bytes)
+    latest.removeAll()
+  }
+
+  /// The string at a place that `keep` returned.
+  mutating func string(at place: Int) throws(UnnamedFile.Failure) -> [UInt8] {
+    guard place < written else {
+      let start = place - written + 4
+      let length = Int(latest.bytes.uint32(at: start - 4))
+      return Array(copying: latest.bytes.extracting(start..<start + length))
+    }
+    let head = try stored(4, at: place)
+    let start = place + 4
+    return try stored(Int(head.rawBytes.uint32(at: 0)), at: start)
+  }
+
+  private mutating func stored(_ count: Int, at place: Int) throws(UnnamedFile.Failure) -> [UInt8] {
+    if place < windowStart || place + count > windowStart + window.count {
+      guard let file else { return [] }
+      let length = max(count, min(Self.windowLength, file.count - place))
+      window = Array(repeating: 0, count: length)
+      windowStart = place
+      var failure: UnnamedFile.Failure?
+      // Safe: the array lives through the call, and has as many bytes as are read.
+      unsafe window.withUnsafeMutableBytes { memory in
+        do throws(UnnamedFile.Failure) { try unsafe file.read(into: memory, at: place) } catch { failure = error }
+      }
+      if let failure {
+        window = []
+        throw failure
+      }
+    }
+    return Array(window[place - windowStart..<place - windowStart + count])
+  }
+}

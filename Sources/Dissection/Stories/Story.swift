@@ -1,0 +1,117 @@
+import APNSProtocol
+import PacketCapture
+
+/// What became of a notification, over all of its sendings.
+package enum StoryOutcome: UInt8, CaseIterable, Sendable, BitwiseCopyable {
+  case acceptedTwice, expired, recovered, accepted, open, rejected, lost
+
+  /// Its name in records and options.
+  package var name: String { word.description }
+
+  var word: StaticString {
+    switch self {
+    case .acceptedTwice: "accepted_twice"
+    case .expired: "expired"
+    case .recovered: "recovered"
+    case .accepted: "accepted"
+    case .open: "open"
+    case .rejected: "rejected"
+    case .lost: "lost"
+    }
+  }
+}
+
+/// A distinct notification of a recording: one token, payload and topic, however often it was sent.
+package struct StoryRecord: Sendable {
+  package var outcome: StoryOutcome
+  /// `nil`: its frames have none.
+  package var token: [UInt8]?
+  package var payload: [UInt8]?
+  /// `nil`: the recording does not show it.
+  package var topic: String?
+  /// The items do not fit its frames.
+  package var isMalformed: Bool
+  package var sent: Int
+  package var firstSent: Timestamp
+  package var lastSent: Timestamp
+  /// Nanoseconds from the first sending to the accepted one, of a recovered notification.
+  package var recoveredAfter: Int64?
+  /// Nanoseconds that the recording goes on after the last sending, of a lost notification.
+  package var observedFor: Int64?
+}
+
+/// One sending of a notification.
+package struct SendingRecord: Sendable {
+  package var connection: Int
+  package var index: Int
+  package var time: Timestamp
+  /// With the file's number, see `PacketNumber`.
+  package var packet: Int
+  package var fate: ProviderSession.Fate
+  /// Of the error response that rejects it.
+  package var status: UInt8?
+  package var identifier: UInt32?
+  package var expiration: UInt32?
+
+  init(_ row: StoryRow) {
+    (connection, index, packet) = (row.connection, row.index, row.packet)
+    time = Timestamp(nanoseconds: row.time)
+    fate = row.fate.fate
+    status = row.flags.contains(.hasStatus) ? row.status : nil
+    identifier = row.flags.contains(.hasIdentifier) ? row.identifier : nil
+    expiration = row.flags.contains(.hasExpiration) ? row.expiration : nil
+  }
+}
+
+/// What a recording shows of one token.
+package struct TokenRecord: Sendable {
+  package var token: [UInt8]
+  package var topic: String?
+  package var sent: Int
+  package var accepted: Int
+  package var rejected: Int
+  /// Of the last error response that rejects a notification to it.
+  package var status: UInt8?
+  /// When the feedback service listed it for the first time.
+  package var listed: Timestamp
+  /// When its app was found to be gone, as the earliest of its feedback tuples says, in UNIX seconds.
+  package var gone: UInt32?
+  /// Sendings after it was listed; `nil`: it was not.
+  package var sentAfterListed: Int?
+  /// Sendings after its app was gone; `nil`: no tuple has a time.
+  package var sentAfterGone: Int?
+  package var firstSeen: Timestamp
+  package var lastSeen: Timestamp
+}
+
+/// Totals over the stories that were told.
+package struct StorySummary: Sendable {
+  /// Of the whole recording.
+  package var recording = SummaryRecord()
+  /// Sendings of the stories.
+  package var sendings = 0
+  private var counts = [Int](repeating: 0, count: StoryOutcome.allCases.count)
+  package var tokens = 0
+
+  package var stories: Int { counts.reduce(0, +) }
+  package subscript(outcome: StoryOutcome) -> Int {
+    get { counts[Int(outcome.rawValue)] }
+    set { counts[Int(outcome.rawValue)] = newValue }
+  }
+}
+
+/// Takes the stories of a recording when all of it was read: each with its sendings, in the order of their first sendings;
+/// then tokens, and the summary.
+package protocol StorySink: AnyObject {
+  /// An input was opened, while reading goes on.
+  func receive(_ record: CaptureRecord)
+  func begin(_ story: StoryRecord)
+  func receive(_ sending: SendingRecord)
+  func endStory()
+  func receive(_ token: TokenRecord)
+  func receive(_ summary: StorySummary)
+  /// Hands what is buffered to the output.
+  func flush()
+  /// Whether records are still wanted.
+  var isOpen: Bool { get }
+}

@@ -1,0 +1,179 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// From rows to stories, when the recording was read.
+extension StoryCollector {
+  /// The sendings of stories, and what concerns tokens, by what they are about.
+  private struct Sorted {
+    var byContent: RowSorter<ContentOrder>
+    var byToken: RowSorter<TokenOrder>
+  }
+
+  /// Hands the stories to the sink: call it once, when all was read. Throws when a temporary file cannot be used.
+  package func tell() throws(UnnamedFile.Failure) {
+    if let failure { throw failure }
+    var summary = StorySummary()
+    summary.recording = self.summary
+    let sorted = try joined()
+    if options.tellsStories { try tellStories(sorted.byContent, &summary) }
+    if options.tellsTokens { try tellTokens(sorted.byToken, &summary) }
+    if output.isOpen { output.receive(summary) }
+    output.flush()
+  }
+
+  // MARK: by connection
+
+  /// What is known of a connection while its rows are gone through.
+  private struct Standing {
+    var connection: Int
+    var topic = ContentKey.zero
+    var topicPlace = -1
+    var isSelected = false
+    /// The latest range of fates.
+    var fate = FateCode.unknown
+    var lastOfFate = -1
+    /// The latest notification that responses name, and the status of the one that rejects it.
+    var named = -1
+    var status: UInt8?
+    var isNamed = false
+  }
+
+  /// Adds to each sending its fate and topic.
+  private func joined() throws(UnnamedFile.Failure) -> Sorted {
+    let result = Sorted(
+      byContent: RowSorter(memory: options.memory / 4, folder: options.folder),
+      byToken: RowSorter(memory: options.memory / 8, folder: options.folder))
+    guard var rows = try byConnection?.sorted() else { return result }
+    byConnection = nil
+    var standing = Standing(connection: 0)
+    while var row = try rows.next() {
+      if row.connection != standing.connection {
+        standing = Standing(connection: row.connection)
+        standing.isSelected = selection.takes(topics: [])
+        // A session that is resumed shows no certificate, and a connection without TLS has none.
+        if !hasSeveralTopics, let onlyTopic { (standing.topic, standing.topicPlace) = onlyTopic }
+      }
+      switch row.kind {
+      case .connection:
+        if row.topicPlace >= 0 { (standing.topic, standing.topicPlace) = (row.topic, row.topicPlace) }
+        standing.isSelected = row.flags.contains(.isSelected)
+      case .fate: (standing.fate, standing.lastOfFate) = (row.fate, row.last)
+      case .response:
+        if standing.named != row.index { (standing.named, standing.status, standing.isNamed) = (row.index, nil, false) }
+        if selection.takes(row.status) { standing.isNamed = true }
+        let status = ErrorResponse.Status(rawValue: row.status)
+        if status != .noError, status != .shutdown { standing.status = row.status }
+      case .feedback:
+        add(standing, to: &row, isSelected: standing.isSelected)
+        try result.byToken.append(row)
+      case .sending:
+        row.fate = row.index <= standing.lastOfFate ? standing.fate : .unknown
+        let isNamed = standing.named == row.index
+        if isNamed, row.fate == .rejected, let status = standing.status {
+          row.status = status
+          row.flags.insert(.hasStatus)
+        }
+        let isSelected = selection.takes(row.fate.fate, isNamed: isNamed && standing.isNamed)
+        add(standing, to: &row, isSelected: isSelected && standing.isSelected)
+        if options.tellsStories { try result.byContent.append(row) }
+        if options.tellsTokens, row.tokenPlace >= 0 { try result.byToken.append(row) }
+      }
+    }
+    return result
+  }
+
+  private func add(_ standing: Standing, to row: inout StoryRow, isSelected: Bool) {
+    (row.topic, row.topicPlace) = (standing.topic, standing.topicPlace)
+    if !isSelected { row.flags.remove(.isSelected) }
+  }
+
+  // MARK: stories
+
+  private func tellStories(
+    _ sorter: RowSorter<ContentOrder>, _ summary: inout StorySummary
+  ) throws(UnnamedFile.Failure) {
+    let stories = RowSorter<StoryOrder>(memory: options.memory / 8, folder: options.folder)
+    let sendings = RowSorter<ToldOrder>(memory: options.memory / 4, folder: options.folder)
+    var rows = try sorter.sorted()
+    var fold: StoryFold?
+    while let row = try rows.next() {
+      if var open = fold, open.takes(row, repeatAfter: options.repeatAfter) {
+        open.add(row)
+        fold = open
+      } else {
+        if let fold { try stories.append(fold.facts) }
+        fold = StoryFold(row)
+      }
+      if let fold { try sendings.append(ToldSending(story: fold.place, row: row)) }
+    }
+    if let fold { try stories.append(fold.facts) }
+    try write(stories, sendings, &summary)
+  }
+
+  private func write(
+    _ stories: RowSorter<StoryOrder>, _ sendings: RowSorter<ToldOrder>, _ summary: inout StorySummary
+  ) throws(UnnamedFile.Failure) {
+    var stories = try stories.sorted()
+    var sendings = try sendings.sorted()
+    while output.isOpen, let story = try stories.next() {
+      let isWanted =
+        story.isSelected && (options.outcomes.isEmpty || options.outcomes.contains(story.outcome))
+      if isWanted {
+        summary[story.outcome] += 1
+        summary.sendings += story.sent
+        output.begin(try record(of: story))
+      }
+      // Both are in the order of first sendings.
+      for _ in 0..<story.sent {
+        guard let sending = try sendings.next() else { break }
+        if isWanted { output.receive(SendingRecord(sending.row)) }
+      }
+      if isWanted { output.endStory() }
+    }
+  }
+
+  private func record(of story: StoryFacts) throws(UnnamedFile.Failure) -> StoryRecord {
+    let first = story.first
+    return StoryRecord(
+      outcome: story.outcome, token: try string(at: first.tokenPlace), payload: try string(at: first.payloadPlace),
+      topic: try string(at: first.topicPlace).map { String(decoding: $0, as: UTF8.self) },
+      isMalformed: first.flags.contains(.isMalformed), sent: story.sent,
+      firstSent: Timestamp(nanoseconds: first.time), lastSent: Timestamp(nanoseconds: story.lastTime),
+      recoveredAfter: story.recoveredAfter, observedFor: story.observedFor(until: end))
+  }
+
+  private func string(at place: Int) throws(UnnamedFile.Failure) -> [UInt8]? {
+    place < 0 ? nil : try contents.string(at: place)
+  }
+
+  // MARK: tokens
+
+  private func tellTokens(_ sorter: RowSorter<TokenOrder>, _ summary: inout StorySummary) throws(UnnamedFile.Failure) {
+    let tokens = RowSorter<TokenFactsOrder>(memory: options.memory / 8, folder: options.folder)
+    var rows = try sorter.sorted()
+    var facts: TokenFacts?
+    while let row = try rows.next() {
+      if facts?.takes(row) == true {
+        facts?.add(row)
+      } else {
+        if let facts, facts.isSelected { try tokens.append(facts) }
+        facts = TokenFacts(row)
+      }
+    }
+    if let facts, facts.isSelected { try tokens.append(facts) }
+    var sorted = try tokens.sorted()
+    while output.isOpen, let facts = try sorted.next() {
+      summary.tokens += 1
+      output.receive(
+        TokenRecord(
+          token: try string(at: facts.tokenPlace) ?? [],
+          topic: try string(at: facts.topicPlace).map { String(decoding: $0, as: UTF8.self) }, sent: facts.sent,
+          accepted: facts.accepted, rejected: facts.rejected, status: facts.status,
+          listed: Timestamp(nanoseconds: facts.listed), gone: facts.gone,
+          sentAfterListed: facts.isListed ? facts.sentAfterListed : nil,
+          sentAfterGone: facts.gone == nil ? nil : facts.sentAfterGone,
+          firstSeen: Timestamp(nanoseconds: facts.first.time), lastSeen: Timestamp(nanoseconds: facts.lastTime)))
+    }
+  }
+}

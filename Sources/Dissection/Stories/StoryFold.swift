@@ -1,0 +1,143 @@
+import PacketCapture
+
+/// What is known of a story when all of its sendings were seen, as it goes through memory and files.
+struct StoryFacts: BitwiseCopyable {
+  var first: StoryRow
+  var outcome: StoryOutcome
+  /// One of its sendings was selected.
+  var isSelected: Bool
+  var sent: Int
+  var lastTime: Int64
+  /// Of the accepted sending.
+  var acceptedTime: Int64
+
+  /// Nanoseconds from the first sending to the accepted one, of a recovered notification with times.
+  var recoveredAfter: Int64? {
+    guard outcome == .recovered else { return nil }
+    return Timestamp(nanoseconds: acceptedTime).nanoseconds(since: Timestamp(nanoseconds: first.time))
+  }
+
+  /// Nanoseconds from the last sending to the end of the recording, of a lost notification with times.
+  func observedFor(until end: Timestamp) -> Int64? {
+    guard outcome == .lost else { return nil }
+    return end.nanoseconds(since: Timestamp(nanoseconds: lastTime)).map { max(0, $0) }
+  }
+}
+
+/// Decides what became of a notification, whose sendings come in order of time.
+struct StoryFold {
+  private let first: StoryRow
+  private var sent = 0
+  private var accepted = 0
+  private var acceptedFirst = false
+  private var hasPassed = false
+  private var hasUnknown = false
+  private var hasRejected = false
+  private var isSelected = false
+  private var lastTime = Timestamp.none
+  private var lastAccepted = Timestamp.none
+
+  init(_ first: StoryRow) {
+    self.first = first
+    add(first)
+  }
+
+  var place: SendingPlace { first.place }
+
+  /// Whether a sending is of the same notification: its content is, and it is no repeat on purpose.
+  ///
+  /// - Parameter repeatAfter: nanoseconds after the accepted sending before it from which it is one.
+  func takes(_ row: StoryRow, repeatAfter: Int64) -> Bool {
+    guard row.content == first.content, row.topic == first.topic else { return false }
+    guard let pause = Timestamp(nanoseconds: row.time).nanoseconds(since: lastAccepted) else { return true }
+    return pause < repeatAfter
+  }
+
+  mutating func add(_ row: StoryRow) {
+    sent += 1
+    lastTime = Timestamp(nanoseconds: row.time)
+    if row.flags.contains(.isSelected) { isSelected = true }
+    switch row.fate {
+    case .accepted:
+      accepted += 1
+      lastAccepted = lastTime
+      if sent == 1 { acceptedFirst = true }
+      // It counts only when no other is accepted.
+      hasPassed =
+        row.flags.contains(.hasExpiration) && row.expiration != 0 && lastTime.isKnown
+        && lastTime.nanoseconds > Int64(row.expiration) * 1_000_000_000
+    case .rejected: hasRejected = true
+    case .unknown: hasUnknown = true
+    case .discarded: break
+    }
+  }
+
+  private var outcome: StoryOutcome {
+    if accepted > 1 { return .acceptedTwice }
+    if accepted == 1 { return hasPassed ? .expired : acceptedFirst ? .accepted : .recovered }
+    if hasUnknown { return .open }
+    return hasRejected ? .rejected : .lost
+  }
+
+  var facts: StoryFacts {
+    StoryFacts(
+      first: first, outcome: outcome, isSelected: isSelected, sent: sent, lastTime: lastTime.nanoseconds,
+      acceptedTime: lastAccepted.nanoseconds)
+  }
+}
+
+/// What is known of a token when all that concerns it was seen, as it goes through memory and files.
+struct TokenFacts: BitwiseCopyable {
+  var first: SendingPlace
+  var tokenPlace: Int
+  var topicPlace: Int
+  var isSelected = false
+  var sent = 0
+  var accepted = 0
+  var rejected = 0
+  var status: UInt8?
+  var listed = Timestamp.none.nanoseconds
+  var gone: UInt32?
+  var isListed = false
+  var sentAfterListed = 0
+  var sentAfterGone = 0
+  var lastTime: Int64
+
+  private let token: ContentKey
+  private let topic: ContentKey
+
+  init(_ row: StoryRow) {
+    first = row.place
+    (tokenPlace, topicPlace) = (row.tokenPlace, row.topicPlace)
+    (token, topic) = (row.token, row.topic)
+    lastTime = row.time
+    add(row)
+  }
+
+  func takes(_ row: StoryRow) -> Bool { row.token == token && row.topic == topic }
+
+  /// Feedback comes before sendings.
+  mutating func add(_ row: StoryRow) {
+    first = min(first, row.place)
+    lastTime = max(lastTime, row.time)
+    if row.flags.contains(.isSelected) { isSelected = true }
+    guard row.kind != .feedback else {
+      if !isListed || row.time < listed { listed = row.time }
+      isListed = true
+      if row.expiration != 0 { gone = min(gone ?? .max, row.expiration) }
+      return
+    }
+    sent += 1
+    switch row.fate {
+    case .accepted: accepted += 1
+    case .rejected:
+      rejected += 1
+      if row.flags.contains(.hasStatus) { status = row.status }
+    case .discarded, .unknown: break
+    }
+    let time = Timestamp(nanoseconds: row.time)
+    guard time.isKnown else { return }
+    if isListed, Timestamp(nanoseconds: listed).isKnown, row.time > listed { sentAfterListed += 1 }
+    if let gone, row.time > Int64(gone) * 1_000_000_000 { sentAfterGone += 1 }
+  }
+}

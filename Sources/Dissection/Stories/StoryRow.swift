@@ -1,0 +1,141 @@
+import APNSProtocol
+import PacketCapture
+
+/// What is kept of a record that stories are made of, as it goes through memory and files: a notification, or what later
+/// records say about notifications.
+struct StoryRow: BitwiseCopyable {
+  /// In the order in which rows of one place are needed.
+  enum Kind: UInt8, BitwiseCopyable {
+    /// A connection with its topic.
+    case connection
+    /// A fate: of the notifications from `index` to `last`.
+    case fate
+    /// An error response that names the notification.
+    case response
+    case feedback
+    case sending
+  }
+
+  struct Flags: OptionSet, BitwiseCopyable {
+    let rawValue: UInt8
+    static let hasIdentifier = Flags(rawValue: 1)
+    static let hasExpiration = Flags(rawValue: 2)
+    static let hasStatus = Flags(rawValue: 4)
+    /// The items do not fit the frame.
+    static let isMalformed = Flags(rawValue: 8)
+    /// It matches the selection, as far as that is known.
+    static let isSelected = Flags(rawValue: 16)
+  }
+
+  /// Token and payload.
+  var content = ContentKey.zero
+  var token = ContentKey.zero
+  var topic = ContentKey.zero
+  var time = Timestamp.none.nanoseconds
+  var index: Int
+  var packet = 0
+  /// The last notification of a range of fates.
+  var last = 0
+  /// Places in the `ContentStore`; -1: the notification has none.
+  var tokenPlace = -1
+  var payloadPlace = -1
+  var topicPlace = -1
+  var connection: Int
+  var identifier: UInt32 = 0
+  /// Of a feedback tuple: when the app was found to be gone.
+  var expiration: UInt32 = 0
+  var kind: Kind
+  var fate = FateCode.unknown
+  var status: UInt8 = 0
+  var flags: Flags = []
+
+  init(_ kind: Kind, connection: Int, index: Int) {
+    (self.kind, self.connection, self.index) = (kind, connection, index)
+  }
+
+  var place: SendingPlace { SendingPlace(time: time, connection: connection, index: index) }
+}
+
+/// `ProviderSession.Fate`, whose raw value is a text.
+enum FateCode: UInt8, BitwiseCopyable {
+  case accepted, rejected, discarded, unknown
+
+  init(_ fate: ProviderSession.Fate) {
+    self =
+      switch fate {
+      case .accepted: .accepted
+      case .rejected: .rejected
+      case .discarded: .discarded
+      case .unknown: .unknown
+      }
+  }
+
+  var fate: ProviderSession.Fate {
+    switch self {
+    case .accepted: .accepted
+    case .rejected: .rejected
+    case .discarded: .discarded
+    case .unknown: .unknown
+    }
+  }
+}
+
+/// The place of a sending among all: by time; of equal times, and where there are none, by connection.
+struct SendingPlace: BitwiseCopyable, Comparable {
+  var time: Int64
+  var connection: Int
+  var index: Int
+
+  @inline(__always)
+  static func < (a: SendingPlace, b: SendingPlace) -> Bool {
+    if a.time != b.time { return a.time < b.time }
+    return a.connection != b.connection ? a.connection < b.connection : a.index < b.index
+  }
+}
+
+/// As they are on their connections: what is known about a notification comes before it.
+enum ConnectionOrder: RowOrder {
+  static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
+    if a.connection != b.connection { return a.connection < b.connection }
+    return a.index != b.index ? a.index < b.index : a.kind.rawValue < b.kind.rawValue
+  }
+}
+
+/// Sendings of one content together, in order of time.
+enum ContentOrder: RowOrder {
+  static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
+    if a.content != b.content { return a.content < b.content }
+    return a.topic != b.topic ? a.topic < b.topic : a.place < b.place
+  }
+}
+
+/// What concerns one token together: feedback, then sendings, each in order of time.
+enum TokenOrder: RowOrder {
+  static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
+    if a.token != b.token { return a.token < b.token }
+    if a.topic != b.topic { return a.topic < b.topic }
+    return a.kind != b.kind ? a.kind.rawValue < b.kind.rawValue : a.place < b.place
+  }
+}
+
+/// A sending of a story.
+struct ToldSending: BitwiseCopyable {
+  /// The story's first sending.
+  var story: SendingPlace
+  var row: StoryRow
+}
+
+/// Sendings of one story together, stories by their first sendings.
+enum ToldOrder: RowOrder {
+  static func precedes(_ a: ToldSending, _ b: ToldSending) -> Bool {
+    a.story != b.story ? a.story < b.story : a.row.place < b.row.place
+  }
+}
+
+enum StoryOrder: RowOrder {
+  static func precedes(_ a: StoryFacts, _ b: StoryFacts) -> Bool { a.first.place < b.first.place }
+}
+
+enum TokenFactsOrder: RowOrder {
+  static func precedes(_ a: TokenFacts, _ b: TokenFacts) -> Bool { a.first < b.first }
+}

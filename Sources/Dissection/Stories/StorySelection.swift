@@ -1,0 +1,61 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// Which sendings are selected: a story or a token is when one of its records is.
+struct StorySelection {
+  private let selection: RecordSelection
+  /// The selected times; `nil`: they are relative to a time that is not known yet.
+  private var times: Range<Timestamp>?
+
+  init(_ selection: RecordSelection) {
+    self.selection = selection
+    noteStart(.none)
+  }
+
+  /// A connection was opened: the first time resolves those that are relative.
+  mutating func noteStart(_ time: Timestamp) {
+    guard times == nil else { return }
+    let (first, last) = (Timestamp(nanoseconds: .min), Timestamp(nanoseconds: .max))
+    let from = selection.from.map { $0.time(after: time) } ?? first
+    let to = selection.to.map { $0.time(after: time) } ?? last
+    if let from, let to { times = from..<max(from, to) }
+  }
+
+  private func isInTime(_ time: Timestamp) -> Bool {
+    if selection.from == nil && selection.to == nil { return true }
+    return time.isKnown && times?.contains(time) == true
+  }
+
+  private func takes(_ place: RecordPlace, _ token: RawSpan) -> Bool {
+    guard isInTime(place.time),
+      selection.connections.isEmpty || selection.connections.contains(where: { $0.contains(place.connection) })
+    else { return false }
+    if selection.tokens.isEmpty { return true }
+    for prefix in selection.tokens where prefix.begins(token) { return true }
+    return false
+  }
+
+  /// Whether a notification is selected by what it says itself.
+  func takes(_ place: RecordPlace, token: RawSpan, identifier: UInt32?) -> Bool {
+    guard takes(place, token) else { return false }
+    return selection.identifiers.isEmpty || identifier.map(selection.identifiers.contains) == true
+  }
+
+  /// The same of a feedback tuple, which has neither identifier nor fate nor status.
+  func takes(feedbackAt place: RecordPlace, token: RawSpan) -> Bool {
+    selection.identifiers.isEmpty && selection.fates.isEmpty && selection.statuses.isEmpty && takes(place, token)
+  }
+
+  func takes(_ status: UInt8) -> Bool { selection.statuses.contains(status) }
+
+  /// Whether a notification is selected by what later records say about it.
+  ///
+  /// - Parameter isNamed: a response with one of the statuses names it.
+  func takes(_ fate: ProviderSession.Fate, isNamed: Bool) -> Bool {
+    (selection.fates.isEmpty || selection.fates.contains(fate)) && (selection.statuses.isEmpty || isNamed)
+  }
+
+  /// Whether a connection is selected whose certificate names this topic.
+  func takes(topics: [String]) -> Bool { selection.topics.isEmpty || !selection.topics.isDisjoint(with: topics) }
+}

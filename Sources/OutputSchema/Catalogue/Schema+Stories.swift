@@ -1,0 +1,142 @@
+extension Schema {
+  public static let stories = Schema(
+    "stories", title: "Stories of notifications", form: .lines,
+    text: [
+      """
+      `apnscope follow` writes one JSON object a line, without white space: the `capture` records of the inputs, a `story` \
+      for each distinct notification, a `token` for each device token, and a `summary`. `type` comes first and \
+      determines which fields follow, in the order of these tables.
+      """,
+      """
+      A notification is one token, payload and topic, however often it was sent and with whatever identifiers. Its \
+      sendings are in order of time, and the outcome is decided in this order: two or more accepted: `accepted_twice`; \
+      one accepted: `expired` when its expiration, other than 0, had passed when that one was written, `recovered` when \
+      it was not the first, else `accepted`; none accepted: `open` when the fate of any is unknown, `rejected` when any \
+      was rejected, else `lost`. A sending 10 minutes or more (`--repeat-after`) after an accepted one before it is a \
+      repeat on purpose, and begins a story of its own.
+      """,
+      """
+      "Accepted" is what the protocol proves: an error response names a later notification. Nothing says that a device \
+      got one. Stories are in the order of their first sendings, tokens in the order in which they were first seen.
+      """,
+      """
+      A topic is the UID in the client certificate of the connection; a connection whose certificate the recording does not \
+      show is taken to be of the topic of the others, if these have only one. Frames without a token or payload, and those \
+      whose items do not fit, are stories as well, so that the sendings of all stories are all notifications.
+      """,
+      """
+      A selection (`--from`, `--token` and so on) is of sendings: a story is written, with all of its sendings, when one \
+      of them is selected, and a token when one of its sendings or feedback tuples is. The summary counts what was \
+      written after `sent`, and all of the recording before that.
+      """,
+      """
+      CSV (`--format csv`) has the same fields as columns. Each of `sendings` is connection, index and fate joined by \
+      colons, and spaces are between them.
+      """,
+    ],
+    root: .choice(
+      by: "type",
+      [
+        .init("capture", "An input that was opened.", captureFields),
+        .init("story", "A distinct notification, over all of its sendings.", story),
+        .init("token", "A device token, over all notifications to it and what feedback says of it.", token),
+        .init("summary", "Totals; the last record.", storySummary),
+      ]),
+    example: #"""
+      {"type":"capture","schema":1,"source":"a.pcap","format":"pcapng","link_types":["EN10MB"]}
+      {"type":"story","outcome":"recovered","token":"865ab0","payload_length":25,"payload":{"aps":{"alert":"hello"}},\#
+      "sent":2,"first_sent":"2015-09-16T01:02:03.123456789Z","last_sent":"2015-09-16T01:02:05.123456789Z",\#
+      "recovered_ms":2000.000,"sendings":[{"connection":1,"index":8,"time":"2015-09-16T01:02:03.123456789Z","packet":12,\#
+      "fate":"discarded","identifier":9},{"connection":2,"index":0,"time":"2015-09-16T01:02:05.123456789Z",\#
+      "packet":31,"fate":"accepted","identifier":10}]}
+      {"type":"token","token":"865ab0","sent":2,"accepted":1,"rejected":0,\#
+      "first_seen":"2015-09-16T01:02:03.123456789Z","last_seen":"2015-09-16T01:02:05.123456789Z"}
+      {"type":"summary","packets":40,"connections":2,"notifications":2,"error_responses":1,"feedback_tuples":0,"gaps":0,\#
+      "malformed":0,"undecrypted_connections":0,"sent":2,"stories":1,"accepted_twice":0,"expired":0,"recovered":1,\#
+      "accepted":0,"open":0,"rejected":0,"lost":0,"tokens":1}
+      """#)
+
+  private static let topic = Field("topic", .text, "The topic.", when: "the recording shows it")
+
+  private static let story: [Field] = [
+    Field("outcome", .storyOutcome, "What became of it."),
+    Field("token", .hexadecimal, "The device token.", when: "its frames have one"),
+    topic,
+    Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "its frames have one"),
+    Field(
+      "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
+      when: "it is valid JSON"),
+    Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
+    Field(
+      "malformed_items", .boolean,
+      "True: the items do not fit its frames; token and payload are those before the error.",
+      when: "it is so"),
+    Field("sent", .integer, "How often it was sent."),
+    Field("first_sent", .time, "Time of the first sending.", when: "packets have times"),
+    Field("last_sent", .time, "Time of the last sending.", when: "packets have times"),
+    Field(
+      "recovered_ms", .number, "From the first sending to the accepted one.", unit: .milliseconds,
+      when: "`outcome` is `recovered`, and packets have times"),
+    Field(
+      "observed_s", .number, "How long the recording goes on after the last sending.", unit: .seconds,
+      when: "`outcome` is `lost`, and packets have times"),
+    Field("sendings", .array(.object(sending)), "All of its sendings, in order of time."),
+  ]
+
+  private static let sending: [Field] = [
+    packetFile,
+    Field("connection", .integer, "Its connection, from 1, as in the records of `decode`."),
+    Field("index", .integer, "Its number on the connection, from 0."),
+    Field("time", .time, "Capture time of the packet that holds its last byte.", when: "packets have times"),
+    Field("packet", .integer, "That packet, from 1.", when: "the input has packets"),
+    Field("fate", .fate, "Its fate."),
+    Field("status", .integer, "Status code of the error response that rejects it.", when: "it was rejected"),
+    Field("identifier", .integer, "Its identifier.", when: "the frame has one"),
+    Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
+  ]
+
+  private static let token: [Field] = [
+    Field("token", .hexadecimal, "The device token."),
+    topic,
+    Field("sent", .integer, "Sendings to it."),
+    Field("accepted", .integer, "The part of `sent` that is proven accepted."),
+    Field("rejected", .integer, "The part of `sent` that error responses reject."),
+    Field("status", .integer, "Status code of the last error response that rejects one.", when: "`rejected` is not 0"),
+    Field(
+      "listed", .time, "When the feedback service listed it for the first time.",
+      when: "it did, and packets have times"),
+    Field(
+      "timestamp", .integer, "When its app was found to be gone, as the earliest of its feedback tuples says.",
+      unit: .unixSeconds, when: "feedback lists it, with a time"),
+    Field("sent_after_listed", .integer, "Sendings after `listed`.", when: "feedback lists it"),
+    Field("sent_after_gone", .integer, "Sendings after `timestamp`.", when: "`timestamp` is there"),
+    Field("first_seen", .time, "Time of the first sending or tuple.", when: "packets have times"),
+    Field("last_seen", .time, "Time of the last sending or tuple.", when: "packets have times"),
+  ]
+
+  private static let storySummary: [Field] =
+    recordingTotals + [
+      Field("sent", .integer, "Sendings of the stories."),
+      Field("stories", .integer, "`story` records: the sum of the following seven."),
+      Field("accepted_twice", .integer, "Stories with this outcome."),
+      Field("expired", .integer, "Stories with this outcome."),
+      Field("recovered", .integer, "Stories with this outcome."),
+      Field("accepted", .integer, "Stories with this outcome."),
+      Field("open", .integer, "Stories with this outcome."),
+      Field("rejected", .integer, "Stories with this outcome."),
+      Field("lost", .integer, "Stories with this outcome."),
+      Field("tokens", .integer, "`token` records."),
+    ]
+}
+
+extension Shape {
+  static let storyOutcome = values([
+    "accepted_twice": "Two or more sendings were accepted.",
+    "expired": "One was accepted, written after its expiration: the gateway delivers it only at once.",
+    "recovered": "One was accepted, after others that were not.",
+    "accepted": "The first sending was accepted, and no other.",
+    "open": "None is known to be accepted, and the fate of at least one is unknown.",
+    "rejected": "None was accepted, and at least one was rejected.",
+    "lost": "All sendings were discarded.",
+  ])
+}

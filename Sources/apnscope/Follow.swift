@@ -1,0 +1,181 @@
+import ArgumentParser
+import Bytes
+import CommandFiles
+import Dissection
+
+struct Follow: ParsableCommand {
+  enum Format: String, CaseIterable, ExpressibleByArgument {
+    case jsonl, csv, table
+  }
+
+  /// What is told.
+  enum Told: String, CaseIterable, ExpressibleByArgument {
+    case story, token
+  }
+
+  static let configuration = CommandConfiguration(
+    abstract: "Tell the story of every notification: lost, recovered, or accepted twice.",
+    discussion: """
+      Writes one record for each distinct notification of a recording - one token, payload and topic, however often it \
+      was sent and with whatever identifiers - with all of its sendings and what became of it over all of them. A record \
+      for each token follows, and a summary. Fates are those of 'decode'.
+
+      The outcomes, in the order in which they are decided:
+        accepted_twice  two or more sendings were accepted
+        expired         one was accepted, written after its expiration
+        recovered       one was accepted, after others that were not
+        accepted        the first one was accepted, no other was
+        open            none is known to be accepted, and the fate of one is unknown
+        rejected        none was accepted, and one was rejected
+        lost            all of them were discarded
+
+      "Accepted" is what the protocol proves: the gateway took the notification. Nothing in it says that a device got \
+      one. A sending 10 minutes or more (--repeat-after) after an accepted one is a repeat on purpose, and begins a story \
+      of its own. Connections without a certificate in the recording, as those of resumed sessions, are taken to be of \
+      the recording's topic if it shows only one.
+
+      Options select sendings, as those of 'decode' select notifications: --from 10:00 --to 10:05, --token 3b1d, --fate \
+      discarded, --status 8. A story is written, with all of its sendings, when one of them is selected; a token also \
+      when one of its feedback tuples is. --outcome selects stories by what became of them.
+
+      Records are written when all was read. Recordings, secrets and damage are treated as by 'decode', but every input \
+      is read once. What does not fit into --max-memory goes to unnamed files in TMPDIR, so that outcomes are exact at \
+      any size.
+
+      Examples:
+        apnscope follow --format table capture.pcap
+        apnscope follow --outcome lost ring/ | jq -r .token
+        apnscope follow --from 10:00 --to 10:05 --fate discarded capture.pcap
+        apnscope follow capture.pcap | jq 'select(.recovered_ms > 60000)'
+        apnscope follow --type token a.pcap | jq 'select(.sent_after_listed > 0)'
+        apnscope follow --keys sslkeys.log --format csv capture.pcap > a.csv
+
+      Exit codes: 0 done (damage is counted in the summary); 64 usage; 65 not a capture, a key that cannot be used, or \
+      --strict found damage or nothing; 66 cannot open a file or interface; 69 no program to capture with; 74 cannot read \
+      or write, or the capture ended by itself; 130 interrupted.
+      """)
+
+  /// Options of the output, declared before those of the input so that --help shows them before the limits.
+  struct StoryOptions: ParsableArguments {
+    @Option(
+      help:
+        "jsonl (one JSON object a line), csv (one table), or table (for people: with a line for each sending of what was not simply accepted, and only tokens that were rejected or listed by feedback)."
+    )
+    var format = Format.jsonl
+
+    @Option(
+      help: ArgumentHelp("File to write to. Default: standard output.", valueName: "file"), completion: .file())
+    var output: String?
+
+    @Option(
+      parsing: .singleValue,
+      help: ArgumentHelp(
+        "Only stories with this outcome, and no tokens: \(StoryOutcome.allCases.map(\.name).joined(separator: ", ")).",
+        valueName: "outcome"))
+    var outcome: [StoryOutcome] = []
+
+    @Option(
+      name: .customLong("type"), parsing: .singleValue,
+      help: ArgumentHelp(
+        "Only records of this type: \(Told.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "type"))
+    var types: [Told] = []
+
+    func tells(_ type: Told) -> Bool { types.isEmpty || types.contains(type) }
+
+    @Option(
+      help: ArgumentHelp(
+        "Time after an accepted sending from which another one of the same content is a repeat on purpose.",
+        valueName: "time"), transform: TimeSpan.parse)
+    var repeatAfter = TimeSpan(.seconds(600))
+
+    @Flag(help: "Exit with 65 when anything is missing, malformed or not decrypted, or nothing was read.")
+    var strict = false
+  }
+
+  /// The limits of what is kept of notifications.
+  struct StoryLimitOptions: ParsableArguments {
+    static let smallest = 1 << 16
+
+    @Option("Memory for what is kept of notifications; above, it goes to unnamed files in TMPDIR.", valueName: "bytes")
+    var maxMemory = ByteCount(StoryCollector.Options().memory)
+
+    func validate() throws {
+      guard Self.smallest...1 << 40 ~= maxMemory.bytes else {
+        throw ValidationError("--max-memory takes 64KiB to 1TiB, not \(maxMemory.defaultValueDescription).")
+      }
+    }
+  }
+
+  @OptionGroup(title: "Output") var stories: StoryOptions
+  @OptionGroup(title: "Selection") var which: RecordSelectionOptions
+  @OptionGroup var recordings: RecordingsArgument
+  @OptionGroup(title: "Live capture") var live: LiveOptions
+  @OptionGroup(title: "Input") var selection: SelectionOptions
+  @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Limits of the stories") var storyLimits: StoryLimitOptions
+  @OptionGroup(title: "Limits") var limits: LimitOptions
+
+  private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
+
+  func validate() throws {
+    try live.check(recordings.inputs)
+    if stories.repeatAfter.duration <= .zero { throw ValidationError("--repeat-after takes more than 0s.") }
+    if !stories.tells(.story), !stories.outcome.isEmpty {
+      throw ValidationError("--outcome is of stories, and --type token leaves them out.")
+    }
+    if let output = stories.output, Paths.isDirectory(output) {
+      throw ValidationError("--output names a directory; stories are written to one file.")
+    }
+    try refuseConflicts(
+      reading: recordings.inputs + secrets.files,
+      writing: [stories.output.map { ("--output", $0) } ?? FilesInUse.standardOutput])
+  }
+
+  private var options: StoryCollector.Options {
+    var options = StoryCollector.Options()
+    options.selection = which.selection
+    options.outcomes = Set(stories.outcome)
+    options.tellsStories = stories.tells(.story)
+    options.tellsTokens = stories.tells(.token) && stories.outcome.isEmpty
+    options.repeatAfter = Int64((stories.repeatAfter.duration / .nanoseconds(1)).rounded())
+    options.memory = storyLimits.maxMemory.bytes
+    options.folder = TemporaryFiles.folder
+    return options
+  }
+
+  func run() throws {
+    if live.listInterfaces { return try CaptureProgram.listInterfaces() }
+    Interrupt.watch()
+    let outputs = try Outputs(stories.output, isDirectory: false)
+    let output = try outputs.open()
+    let writer: any StorySink =
+      switch stories.format {
+      case .jsonl: JSONStoryWriter(output: output)
+      case .csv: CSVStoryWriter(output: output)
+      case .table: StoryTableWriter(output: output)
+      }
+    let reading = try RecordingReader(
+      recordings.inputs, decoding, live: live, into: StoryCollector(options, into: writer))
+    // When nothing could be read, the file stays as it was.
+    if reading.hasRead {
+      do {
+        try reading.sink.tell()
+      } catch {
+        throw FileFailure(.writeFailed, error.folder, error.problem)
+      }
+      try outputs.check()
+    }
+    let code = reading.exitCode(strict: stories.strict)
+    if code != .success { throw code }
+  }
+}
+
+extension StoryOutcome: ExpressibleByArgument {
+  package init?(argument: String) {
+    guard let outcome = StoryOutcome.allCases.first(where: { $0.name == argument }) else { return nil }
+    self = outcome
+  }
+
+  package static var allValueStrings: [String] { allCases.map(\.name) }
+  package var defaultValueDescription: String { name }
+}

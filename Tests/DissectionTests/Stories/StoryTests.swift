@@ -1,0 +1,109 @@
+import APNSProtocol
+import Foundation
+import PacketCapture
+import TestSupport
+import Testing
+
+@testable import Dissection
+
+/// Stories against incidents whose truth is known.
+@Suite("Stories")
+struct StoryTests {
+  @Test("Stories and tokens of an incident are the truth, in memory and through files", arguments: seeds(40, of: 300))
+  func incidents(seed: UInt64) throws {
+    let incident = Incident(seed: seed)
+    var options = StoryCollector.Options()
+    if seed.isMultiple(of: 3) { options.repeatAfter = 60_000_000_000 }
+    try withTemporaryFile(incident.capture.bytes) { path in
+      for memory in [options.memory, 1 << 12] {
+        options.memory = memory
+        let (book, hasSpilled) = try tell(path, options)
+        let truth = incident.stories(repeatAfter: options.repeatAfter)
+        #expect(book.stories == truth)
+        #expect(book.tokens.sorted { $0.token.lexicographicallyPrecedes($1.token) } == incident.tokens)
+        #expect(hasSpilled ? memory == 1 << 12 : memory > 1 << 12 || incident.sendings.count < 8)
+        let summary = try #require(book.summaries.first)
+        #expect(summary.sendings == summary.recording.notifications && summary.sendings == incident.sendings.count)
+        #expect(summary.stories == truth.count && summary.tokens == incident.tokens.count)
+        for outcome in StoryOutcome.allCases {
+          #expect(summary[outcome] == truth.count { $0.outcome == outcome.name })
+        }
+      }
+    }
+  }
+
+  @Test("Incidents have every outcome, loss, feedback and repeats") func generator() {
+    var outcomes: [String: Int] = [:]
+    var listed = 0
+    for seed in 1...40 as ClosedRange<UInt64> {
+      let incident = Incident(seed: seed)
+      for story in incident.stories(repeatAfter: 600_000_000_000) { outcomes[story.outcome, default: 0] += 1 }
+      listed += incident.tokens.count { $0.sentAfterListed ?? 0 > 0 }
+    }
+    #expect(Set(outcomes.keys) == Set(StoryOutcome.allCases.map(\.name)), "\(outcomes)")
+    #expect(outcomes.values.allSatisfy { $0 > 10 } && listed > 10, "\(outcomes) \(listed)")
+  }
+
+  @Test("A selection tells whole stories of which one sending matches", arguments: seeds(15, of: 100))
+  func selections(seed: UInt64) throws {
+    let incident = Incident(seed: seed)
+    let all = incident.stories(repeatAfter: 600_000_000_000)
+    var random = SeededGenerator(seed: seed)
+    let sending = random.pick(all.flatMap(\.sendings))
+    let token = random.pick(all).token
+    typealias Criterion = (change: (inout RecordSelection) -> Void, matches: (ToldStory, Incident.Sending) -> Bool)
+    let criteria: [Criterion] = [
+      ({ $0.from = .at(Timestamp(nanoseconds: sending.time)) }, { $1.time >= sending.time }),
+      ({ $0.to = .at(Timestamp(nanoseconds: sending.time)) }, { $1.time < sending.time }),
+      ({ $0.connections = [sending.connection...sending.connection] }, { $1.connection == sending.connection }),
+      ({ $0.identifiers = [sending.identifier] }, { $1.identifier == sending.identifier }),
+      ({ $0.fates = [sending.fate] }, { $1.fate == sending.fate }),
+      ({ $0.statuses = [8] }, { $1.status == 8 }),
+      (
+        {
+          $0.tokens = [RecordSelection.TokenPrefix("000000" + String(token[3], radix: 16).leftPadded)].compactMap { $0 }
+        },
+        { story, _ in story.token == token }
+      ),
+    ]
+    try withTemporaryFile(incident.capture.bytes) { path in
+      for count in 1...2 {
+        var chosen = criteria
+        chosen.shuffle(using: &random)
+        var options = StoryCollector.Options()
+        for criterion in chosen.prefix(count) { criterion.change(&options.selection) }
+        let expected = all.filter { story in
+          story.sendings.contains { sending in chosen.prefix(count).allSatisfy { $0.matches(story, sending) } }
+        }
+        let (book, _) = try tell(path, options)
+        #expect(book.stories == expected, "\(options.selection.options)")
+        #expect(book.captures.first?.selection == options.selection.options)
+        let tokens = Set(expected.map(\.token))
+        #expect(tokens.isSubset(of: book.tokens.map(\.token)), "\(options.selection.options)")
+        options.outcomes = [random.pick(StoryOutcome.allCases)]
+        let (some, _) = try tell(path, options)
+        #expect(some.stories == expected.filter { $0.outcome == options.outcomes.first?.name })
+      }
+    }
+  }
+
+  @Test("The sendings of all stories are all notifications of a trace", arguments: TraceTests.baselines)
+  func books(name: String) throws {
+    let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
+    let (book, _) = try tell(path)
+    let seen = try dissect(path)
+    let places = book.stories.flatMap(\.sendings).map { "\($0.connection) \($0.index) \($0.identifier)" }
+    #expect(places.sorted() == seen.notifications.map { "\($0.connection) \($0.index) \($0.identifier ?? 0)" }.sorted())
+    var fates = ProviderSession.Fates()
+    for record in seen.connections {
+      fates.accepted += record.fates.accepted
+      fates.rejected += record.fates.rejected
+    }
+    #expect(book.stories.flatMap(\.sendings).count { $0.fate == .accepted } == fates.accepted)
+    #expect(book.stories.flatMap(\.sendings).count { $0.fate == .rejected } == fates.rejected)
+  }
+}
+
+extension String {
+  fileprivate var leftPadded: String { count < 2 ? "0" + self : self }
+}

@@ -1,0 +1,160 @@
+import APNSProtocol
+import PacketCapture
+
+@testable import Dissection
+
+/// A story as a test knows it, or as it was told.
+struct ToldStory: Equatable {
+  var outcome: String
+  var token: [UInt8]
+  var payload: [UInt8]
+  var sendings: [Incident.Sending]
+  var recoveredAfter: Int64?
+  var observedFor: Int64?
+}
+
+/// A token as a test knows it, or as it was told.
+struct ToldToken: Equatable {
+  var token: [UInt8]
+  var sent = 0
+  var accepted = 0
+  var rejected = 0
+  var listed: Int64?
+  var timestamp: UInt32?
+  var sentAfterListed: Int?
+  var sentAfterGone: Int?
+}
+
+extension Incident {
+  /// The stories by the rule as it is written down, in the order of their first sendings.
+  func stories(repeatAfter: Int64) -> [ToldStory] {
+    var byContent: [[UInt8]: [(Content, Sending)]] = [:]
+    for (content, sending) in sendings {
+      byContent[content.token + content.payload, default: []].append((content, sending))
+    }
+    var told: [ToldStory] = []
+    for group in byContent.values {
+      let ordered = group.sorted { ($0.1.time, $0.1.connection, $0.1.index) < ($1.1.time, $1.1.connection, $1.1.index) }
+      var parts: [[(Content, Sending)]] = []
+      for item in ordered {
+        let accepted = parts.last?.last { $0.1.fate == .accepted }
+        if let accepted, item.1.time - accepted.1.time >= repeatAfter {
+          parts.append([item])
+        } else if parts.isEmpty {
+          parts = [[item]]
+        } else {
+          parts[parts.count - 1].append(item)
+        }
+      }
+      told += parts.map(story)
+    }
+    return told.sorted { a, b in
+      let (a, b) = (a.sendings[0], b.sendings[0])
+      return (a.time, a.connection, a.index) < (b.time, b.connection, b.index)
+    }
+  }
+
+  private func story(_ part: [(content: Content, sending: Sending)]) -> ToldStory {
+    let fates = part.map(\.sending.fate)
+    let accepted = part.indices.filter { fates[$0] == .accepted }
+    var story = ToldStory(
+      outcome: "lost", token: part[0].content.token, payload: part[0].content.payload, sendings: part.map(\.sending))
+    if accepted.count >= 2 {
+      story.outcome = "accepted_twice"
+    } else if let only = accepted.first {
+      let expiration = Int64(part[only].content.expiration)
+      if expiration != 0, part[only].sending.time > expiration * 1_000_000_000 {
+        story.outcome = "expired"
+      } else if only > 0 {
+        story.outcome = "recovered"
+        story.recoveredAfter = part[only].sending.time - part[0].sending.time
+      } else {
+        story.outcome = "accepted"
+      }
+    } else if fates.contains(.unknown) {
+      story.outcome = "open"
+    } else if fates.contains(.rejected) {
+      story.outcome = "rejected"
+    } else {
+      story.observedFor = part.last.map { end - $0.sending.time }
+    }
+    return story
+  }
+
+  /// The tokens, by token.
+  var tokens: [ToldToken] {
+    var tokens: [[UInt8]: ToldToken] = [:]
+    for (token, timestamp, time) in feedback {
+      var told = tokens[token] ?? ToldToken(token: token)
+      told.listed = min(told.listed ?? .max, time)
+      if timestamp > 0 { told.timestamp = min(told.timestamp ?? .max, timestamp) }
+      tokens[token] = told
+    }
+    for (content, sending) in sendings {
+      var told = tokens[content.token] ?? ToldToken(token: content.token)
+      told.sent += 1
+      if sending.fate == .accepted { told.accepted += 1 }
+      if sending.fate == .rejected { told.rejected += 1 }
+      if let listed = told.listed {
+        told.sentAfterListed = (told.sentAfterListed ?? 0) + (sending.time > listed ? 1 : 0)
+      }
+      if let gone = told.timestamp {
+        told.sentAfterGone = (told.sentAfterGone ?? 0) + (sending.time > Int64(gone) * 1_000_000_000 ? 1 : 0)
+      }
+      tokens[content.token] = told
+    }
+    for token in tokens.keys {
+      if tokens[token]?.listed != nil, tokens[token]?.sentAfterListed == nil { tokens[token]?.sentAfterListed = 0 }
+      if tokens[token]?.timestamp != nil, tokens[token]?.sentAfterGone == nil { tokens[token]?.sentAfterGone = 0 }
+    }
+    return tokens.values.sorted { $0.token.lexicographicallyPrecedes($1.token) }
+  }
+}
+
+/// Keeps what it is told.
+final class StoryBook: StorySink {
+  var captures: [CaptureRecord] = []
+  var stories: [ToldStory] = []
+  var tokens: [ToldToken] = []
+  var summaries: [StorySummary] = []
+  var isOpen: Bool { true }
+
+  func flush() {}
+  func receive(_ record: CaptureRecord) { captures.append(record) }
+  func begin(_ story: StoryRecord) {
+    stories.append(
+      ToldStory(
+        outcome: story.outcome.name, token: story.token ?? [], payload: story.payload ?? [], sendings: [],
+        recoveredAfter: story.recoveredAfter, observedFor: story.observedFor))
+  }
+  func receive(_ sending: SendingRecord) {
+    stories[stories.count - 1].sendings.append(
+      Incident.Sending(
+        connection: sending.connection, index: sending.index, time: sending.time.nanoseconds, fate: sending.fate,
+        status: sending.status, identifier: sending.identifier ?? 0))
+  }
+  func endStory() {}
+  func receive(_ token: TokenRecord) {
+    tokens.append(
+      ToldToken(
+        token: token.token, sent: token.sent, accepted: token.accepted, rejected: token.rejected,
+        listed: token.listed.isKnown ? token.listed.nanoseconds : nil, timestamp: token.gone,
+        sentAfterListed: token.sentAfterListed, sentAfterGone: token.sentAfterGone))
+  }
+  func receive(_ summary: StorySummary) { summaries.append(summary) }
+}
+
+/// What is told of a recording.
+func tell(
+  _ path: String, _ options: StoryCollector.Options = StoryCollector.Options()
+) throws -> (book: StoryBook, hasSpilled: Bool) {
+  let book = StoryBook()
+  let usual = DissectionOptions()
+  var dissection = Dissection(
+    into: StoryCollector(options, into: book), options: usual, secrets: try secrets(beside: path))
+  _ = try dissection.read(try CaptureInput.open(path, options: usual.capture), source: path) { _ in true }
+  dissection.finish()
+  let hasSpilled = dissection.sink.hasSpilled
+  try dissection.sink.tell()
+  return (book, hasSpilled)
+}
