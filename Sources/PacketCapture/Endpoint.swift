@@ -6,11 +6,11 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
   @usableFromInline let high: UInt64
   @usableFromInline let low: UInt64
 
-  @inlinable init(high: UInt64, low: UInt64) {
+  @inlinable package init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
-  @inlinable init(v4 address: UInt32) { self.init(high: 0, low: 0xffff_0000_0000 | UInt64(address)) }
+  @inlinable package init(v4 address: UInt32) { self.init(high: 0, low: 0xffff_0000_0000 | UInt64(address)) }
 
   init?(_ text: String, isV6: Bool) {
     var bytes = [UInt8](repeating: 0, count: 16)

@@ -93,7 +93,7 @@ struct Annotate: ParsableCommand {
         progress.show(DissectionProgress(bytesRead: bytesRead, size: size, packets: packets))
         return !Interrupt.isRequested
       }
-    } catch let error as CaptureError {
+    } catch {
       complain("\(OpenedInputs.name(of: input)): \(error.message)")
       throw ExitStatus.code(for: error)
     }

@@ -116,6 +116,7 @@ struct Decode: ParsableCommand {
   }
 
   @OptionGroup(title: "Output") var records: RecordOptions
+  @OptionGroup(title: "Redaction") var redacting: RedactionOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup(title: "Selection") var types: RecordTypeOptions
   @OptionGroup var recordings: RecordingsArgument
@@ -151,7 +152,9 @@ struct Decode: ParsableCommand {
     if let limit = records.limit, limit < 1 {
       throw ValidationError("--limit takes a number of at least 1, not \(limit).")
     }
-    try refuseConflicts(reading: recordings.inputs + secrets.files, writing: written + [("--export-keys", exportKeys)])
+    if redacting.redact, exportKeys != nil { throw ValidationError("--redact writes no secrets: omit --export-keys.") }
+    try refuseConflicts(
+      reading: recordings.inputs + secrets.files + redacting.files, writing: written + [("--export-keys", exportKeys)])
   }
 
   /// The files that records are written to.
@@ -230,6 +233,13 @@ struct Decode: ParsableCommand {
   }
 
   private func decode(
+    into writer: some RecordSink, _ firstPass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
+  ) throws {
+    guard let redaction = try redacting.redaction else { return try write(into: writer, firstPass, outputs, onUse) }
+    try write(into: RedactedRecords(writer, redaction), firstPass, outputs, onUse)
+  }
+
+  private func write(
     into writer: some RecordSink, _ firstPass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
   ) throws {
     let result: (hasRead: Bool, code: ExitCode)

@@ -107,6 +107,7 @@ struct Follow: ParsableCommand {
   }
 
   @OptionGroup(title: "Output") var stories: StoryOptions
+  @OptionGroup(title: "Redaction") var redacting: RedactionOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup var recordings: RecordingsArgument
   @OptionGroup(title: "Live capture") var live: LiveOptions
@@ -127,7 +128,7 @@ struct Follow: ParsableCommand {
       throw ValidationError("--output names a directory; stories are written to one file.")
     }
     try refuseConflicts(
-      reading: recordings.inputs + secrets.files,
+      reading: recordings.inputs + secrets.files + redacting.files,
       writing: [stories.output.map { ("--output", $0) } ?? FilesInUse.standardOutput])
   }
 
@@ -148,12 +149,13 @@ struct Follow: ParsableCommand {
     Interrupt.watch()
     let outputs = try Outputs(stories.output, isDirectory: false)
     let output = try outputs.open()
-    let writer: any StorySink =
+    let plain: any StorySink =
       switch stories.format {
       case .jsonl: JSONStoryWriter(output: output)
       case .csv: CSVStoryWriter(output: output)
       case .table: StoryTableWriter(output: output)
       }
+    let writer: any StorySink = try redacting.redaction.map { RedactedStories(plain, $0) } ?? plain
     let reading = try RecordingReader(
       recordings.inputs, decoding, live: live, into: StoryCollector(options, into: writer))
     // When nothing could be read, the file stays as it was.

@@ -75,6 +75,7 @@ struct Inspect: ParsableCommand {
   }
 
   @OptionGroup(title: "Display") var view: ViewOptions
+  @OptionGroup(title: "Redaction") var redacting: RedactionOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
   @OptionGroup(title: "Selection") var types: RecordTypeOptions
   @OptionGroup var recordings: RecordingsArgument
@@ -98,7 +99,8 @@ struct Inspect: ParsableCommand {
       throw ValidationError("--every takes at least 100ms, not \(every.defaultValueDescription).")
     }
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
-    try refuseConflicts(reading: recordings.inputs + secrets.files, writing: [FilesInUse.standardOutput])
+    try refuseConflicts(
+      reading: recordings.inputs + secrets.files + redacting.files, writing: [FilesInUse.standardOutput])
   }
 
   private func text(of report: InspectionReport) throws -> String {
@@ -133,8 +135,8 @@ struct Inspect: ParsableCommand {
       }
     }
     let result = try InspectedRecording(
-      recordings.inputs, decoding, live: live, chosen, into: Inspection(limits: limits),
-      strict: view.strict, onProgress: onProgress)
+      recordings.inputs, decoding, live: live, chosen, try redacting.redaction,
+      into: Inspection(limits: limits), strict: view.strict, onProgress: onProgress)
     var inspection = result.sink
     let report = inspection.finish(withCounts: true, shard: selection.shard?.shard)
     // Nothing to show when no input could be read.

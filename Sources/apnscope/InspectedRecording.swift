@@ -7,11 +7,23 @@ struct InspectedRecording<Sink: RecordSink> {
   /// The exit status.
   let code: ExitCode
 
-  /// - Parameter onProgress: as of `RecordingReader`, with a copy of the sink.
+  /// - Parameters:
+  ///   - redaction: what the sink takes is redacted.
+  ///   - onProgress: as of `RecordingReader`, with a copy of the sink.
   init(
     _ inputs: [String], _ options: DecodingOptions, live: LiveOptions? = nil, _ selection: RecordSelection,
-    into empty: Sink, strict: Bool, onProgress: ((Sink, SummaryRecord) -> Void)? = nil
+    _ redaction: Redaction? = nil, into empty: Sink, strict: Bool,
+    onProgress: ((Sink, SummaryRecord) -> Void)? = nil
   ) throws {
+    if let redaction, selection.isEmpty {
+      let reading = try RecordingReader(
+        inputs, options, live: live, into: RedactedRecords(empty, redaction),
+        onProgress: onProgress.map { body in
+          { redacted, summary in if let sink = redacted.sink as? Sink { body(sink, summary) } }
+        })
+      (sink, code) = (reading.sink.sink as? Sink ?? empty, reading.exitCode(strict: strict))
+      return
+    }
     guard !selection.isEmpty else {
       let reading = try RecordingReader(
         inputs, options, live: live, into: empty,
@@ -20,15 +32,18 @@ struct InspectedRecording<Sink: RecordSink> {
       return
     }
     let firstPass = try FirstPass(inputs, isLive: live?.interface != nil, options, selection)
+    let redacted: any RecordSink = redaction.map { RedactedRecords(empty, $0) } ?? empty
     let selected = SelectedRecords(
-      empty, selection, facts: firstPass.facts, countsSelected: true, maximumRanges: options.limits.maxFateRanges)
+      redacted, selection, facts: firstPass.facts, countsSelected: true, maximumRanges: options.limits.maxFateRanges)
     let reading = try RecordingReader(
       inputs, options, live: live, into: selected, secrets: firstPass.secrets,
       onProgress: onProgress.map { body in
-        { selected, _ in if let sink = selected.sink as? Sink { body(sink, selected.summary) } }
+        { selected, _ in
+          if let sink = RedactedRecords.inner(of: selected.sink) as? Sink { body(sink, selected.summary) }
+        }
       })
     firstPass.complain(after: reading.summary, isCut: reading.sink.isCut)
-    sink = reading.sink.sink as? Sink ?? empty
+    sink = RedactedRecords.inner(of: reading.sink.sink) as? Sink ?? empty
     code = firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict)
   }
 }

@@ -103,6 +103,7 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   case notification
   case errorResponse = "error_response"
   case feedback, gap, malformed, connection
+  case captureLoss = "capture_loss"
 
   var type: RecordType {
     switch self {
@@ -112,6 +113,7 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
     case .gap: .gap
     case .malformed: .malformed
     case .connection: .connection
+    case .captureLoss: .captureLoss
     }
   }
 }

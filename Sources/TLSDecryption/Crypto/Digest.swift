@@ -2,7 +2,7 @@ import Bytes
 import COpenSSL
 
 /// A hash function of TLS.
-enum HashFunction: String, Sendable {
+package enum HashFunction: String, Sendable {
   case md5 = "MD5"
   case sha1 = "SHA1"
   case sha256 = "SHA256"
@@ -11,7 +11,7 @@ enum HashFunction: String, Sendable {
   case md5sha1 = "MD5-SHA1"
 
   /// Bytes of a hash value.
-  var length: Int {
+  package var length: Int {
     switch self {
     case .md5: 16
     case .sha1: 20
@@ -38,12 +38,12 @@ enum HashFunction: String, Sendable {
 }
 
 /// A keyed hash that is computed over many messages with one key.
-@safe final class HMAC {
+@safe package final class HMAC {
   /// Safe because this object creates and owns it, and `deinit` frees it.
   private let context: OpaquePointer
-  let length: Int
+  package let length: Int
 
-  init?(_ hash: HashFunction, key: [UInt8]) {
+  package init?(_ hash: HashFunction, key: [UInt8]) {
     guard let function = unsafe OpenSSL.fetchMAC("HMAC") else { return nil }
     defer { unsafe EVP_MAC_free(function) }
     guard let context = unsafe EVP_MAC_CTX_new(function) else { return nil }
@@ -76,6 +76,18 @@ enum HashFunction: String, Sendable {
     }
     guard isDone, written == length else { return false }
     return value.span.rawBytes.extracting(0..<length).elementsEqual(code)
+  }
+
+  /// The authentication code of both parts, one after the other; empty when OpenSSL refuses.
+  package func code(_ first: RawSpan, _ second: RawSpan) -> [UInt8] {
+    guard unsafe EVP_MAC_init(context, nil, 0, nil) == 1 else { return [] }
+    update(first)
+    update(second)
+    var code = [UInt8](repeating: 0, count: length)
+    var written = 0
+    // Safe: `code` has as many bytes as the hash.
+    let isDone = unsafe EVP_MAC_final(context, &code, &written, code.count) == 1
+    return isDone && written == length ? code : []
   }
 
   private func update(_ bytes: RawSpan) {

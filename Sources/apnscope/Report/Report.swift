@@ -84,6 +84,8 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
 
+  @OptionGroup(title: "Redaction of a trace") var redacting: RedactionOptions
+
   @OptionGroup(title: "Selection of a trace's records") var which: RecordSelectionOptions
   @OptionGroup(title: "Selection of a trace's records") var types: RecordTypeOptions
 
@@ -113,7 +115,7 @@ struct Report: ParsableCommand {
 
   private func checkFiles(_ paths: [String]) throws {
     try refuseConflicts(
-      reading: paths + [ledger, baseline].compactMap { $0 } + decoding.secrets.files,
+      reading: paths + [ledger, baseline].compactMap { $0 } + decoding.secrets.files + redacting.files,
       writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
   }
 
@@ -152,6 +154,9 @@ struct Report: ParsableCommand {
     if kind != .records && kind != .recording, !chosen.isEmpty {
       throw ValidationError("--from, --token and similar options select records of a trace; \(input) is not a trace.")
     }
+    if kind != .records && kind != .recording, redacting.redact {
+      throw ValidationError("--redact is for traces; \(input) has no tokens, payloads or addresses of devices.")
+    }
     switch kind {
     case .load: try reportLoad(path)
     case .capacity: try reportCapacity(path)
@@ -161,9 +166,9 @@ struct Report: ParsableCommand {
       )
       throw ExitStatus.damaged
     case .records:
-      try reportTrace(try TraceReading(records: path, traceLimits, trace, chosen, decoding.limits))
+      try reportTrace(try TraceReading(records: path, traceLimits, trace, chosen, try redacting.redaction, decoding.limits))
     case .recording:
-      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, chosen, decoding))
+      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, chosen, try redacting.redaction, decoding))
     }
   }
 
@@ -178,7 +183,7 @@ struct Report: ParsableCommand {
         throw ExitStatus.damaged
       }
     }
-    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, chosen, decoding))
+    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, chosen, try redacting.redaction, decoding))
   }
 
   private func reportTrace(_ reading: TraceReading) throws {

@@ -57,11 +57,11 @@ struct TraceReading {
   /// Decodes recordings, as `inspect` does. Throws an exit code when nothing of it could be read.
   init(
     recordings paths: [String], _ traceLimits: TraceInspection.Limits, _ options: TraceOptions,
-    _ selection: RecordSelection, _ decoding: DecodingOptions
+    _ selection: RecordSelection, _ redaction: Redaction?, _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
     let reading = try InspectedRecording(
-      paths, decoding, selection, into: TraceInspection(limits: traceLimits), strict: options.strict)
+      paths, decoding, selection, redaction, into: TraceInspection(limits: traceLimits), strict: options.strict)
     code = reading.code
     var inspection = reading.sink
     var report = inspection.finish()
@@ -73,7 +73,7 @@ struct TraceReading {
   /// Reads the records of `apnscope decode`. Invalid lines are reported and skipped.
   init(
     records path: String, _ traceLimits: TraceInspection.Limits, _ options: TraceOptions, _ selection: RecordSelection,
-    _ limits: LimitOptions
+    _ redaction: Redaction?, _ limits: LimitOptions
   ) throws {
     Interrupt.watch()
     var readerLimits = RecordReader.Limits()
@@ -106,12 +106,19 @@ struct TraceReading {
     }
     var sink = TraceInspection(limits: traceLimits)
     if selection.isEmpty && !pass.reader.isSelection {
-      try read(into: &sink)
+      if let redaction {
+        var redacted = RedactedRecords(sink, redaction)
+        try read(into: &redacted)
+        sink = redacted.sink as? TraceInspection ?? sink
+      } else {
+        try read(into: &sink)
+      }
     } else {
+      let redacted: any RecordSink = redaction.map { RedactedRecords(sink, $0) } ?? sink
       var selected = SelectedRecords(
-        sink, selection, facts: facts, countsSelected: true, maximumRanges: limits.maxFateRanges)
+        redacted, selection, facts: facts, countsSelected: true, maximumRanges: limits.maxFateRanges)
       try read(into: &selected)
-      sink = selected.sink as? TraceInspection ?? sink
+      sink = RedactedRecords.inner(of: selected.sink) as? TraceInspection ?? sink
       if selected.isCut || facts.isCut {
         complain("some selected records are missing: the limit of --max-fate-ranges is reached")
       }

@@ -1,0 +1,119 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// Passes records to another sink with everything redacted that says something about people. Counts, times, lengths,
+/// fates and positions stay.
+package struct RedactedRecords: RecordSink {
+  /// Takes the redacted records. An existential as in `SelectedRecords`: hashing a token costs more than the call.
+  package private(set) var sink: any RecordSink
+  private let redaction: Redaction
+
+  package init(_ sink: some RecordSink, _ redaction: Redaction) {
+    self.sink = sink
+    self.redaction = redaction
+  }
+
+  /// The sink behind a redaction, or the sink itself.
+  package static func inner(of sink: any RecordSink) -> any RecordSink { (sink as? RedactedRecords)?.sink ?? sink }
+
+  package var isOpen: Bool { sink.isOpen }
+
+  package mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let frame = redaction.frame(layout, frame)
+    sink.receive(layout, frame.rawBytes, at: place, index: index)
+  }
+
+  package mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let frame = redaction.frame(layout, frame)
+    sink.receive(malformed: problem, layout, frame.rawBytes, at: place, index: index)
+  }
+
+  package mutating func receive(_ record: borrowing FeedbackRecord) {
+    let token = redaction.token(record.tuple.token)
+    let tuple = FeedbackTuple(timestamp: record.tuple.timestamp, token: token.rawBytes)
+    sink.receive(FeedbackRecord(place: record.place, index: record.index, tuple: tuple))
+  }
+
+  package mutating func receive(_ record: MalformedRecord) {
+    var record = record
+    record.bytes = [UInt8](repeating: 0, count: record.bytes.count)
+    sink.receive(record)
+  }
+
+  package mutating func receive(_ record: ConnectionRecord) {
+    var record = record
+    record.client = record.client.map(redaction.endpoint)
+    record.server = record.server.map(redaction.endpoint)
+    record.flow = record.flow.map(redaction.name)
+    if let subject = record.tls?.clientSubject { record.tls?.clientSubject = redaction.name(subject) }
+    sink.receive(record)
+  }
+
+  package mutating func receive(_ record: CaptureRecord) {
+    var record = record
+    record.selection = record.selection.map(Self.withoutValue)
+    sink.receive(record)
+  }
+
+  /// Tokens and topics that selected records are those of the recording.
+  static func withoutValue(_ option: String) -> String {
+    for name in ["--token=", "--topic="] where option.hasPrefix(name) { return name + "redacted" }
+    return option
+  }
+
+  package mutating func receiveEarly(_ record: ErrorResponseRecord) { sink.receiveEarly(record) }
+  package mutating func receive(_ record: ErrorResponseRecord) { sink.receive(record) }
+  package mutating func receive(_ record: FateRecord) { sink.receive(record) }
+  package mutating func receive(_ record: GapRecord) { sink.receive(record) }
+  package mutating func receive(_ record: CaptureLossRecord) { sink.receive(record) }
+  package mutating func receive(_ record: SummaryRecord) { sink.receive(record) }
+  package mutating func receive(_ outcome: CaptureOutcome) { sink.receive(outcome) }
+  package mutating func opened(connection: Int, at time: Timestamp) { sink.opened(connection: connection, at: time) }
+  /// Payloads are judged by what their topic is for; no record shows this one.
+  package mutating func presented(subject: String, connection: Int) {
+    sink.presented(subject: subject, connection: connection)
+  }
+  package mutating func ended(connection: Int) { sink.ended(connection: connection) }
+  package mutating func segment(notifications: Int, at time: Timestamp) {
+    sink.segment(notifications: notifications, at: time)
+  }
+  package mutating func pause() { sink.pause() }
+}
+
+/// The same for stories.
+package final class RedactedStories: StorySink {
+  private let sink: any StorySink
+  private let redaction: Redaction
+
+  package init(_ sink: some StorySink, _ redaction: Redaction) {
+    self.sink = sink
+    self.redaction = redaction
+  }
+
+  package var isOpen: Bool { sink.isOpen }
+  package func flush() { sink.flush() }
+  package func receive(_ record: CaptureRecord) {
+    var record = record
+    record.selection = record.selection.map(RedactedRecords.withoutValue)
+    sink.receive(record)
+  }
+  package func begin(_ story: StoryRecord) {
+    var story = story
+    story.token = story.token.map { redaction.token($0.rawBytes) }
+    story.payload = story.payload.map(redaction.payload)
+    story.topic = story.topic.map(redaction.name)
+    sink.begin(story)
+  }
+  package func receive(_ sending: SendingRecord) { sink.receive(sending) }
+  package func endStory() { sink.endStory() }
+  package func receive(_ token: TokenRecord) {
+    var token = token
+    token.token = redaction.token(token.token.rawBytes)
+    token.topic = token.topic.map(redaction.name)
+    sink.receive(token)
+  }
+  package func receive(_ summary: StorySummary) { sink.receive(summary) }
+}

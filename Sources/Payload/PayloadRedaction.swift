@@ -1,0 +1,156 @@
+import Bytes
+
+/// Replaces what a payload says and keeps what it is, byte for byte: letters of texts become x, digits of texts and of
+/// custom numbers become 1. Structure, keys, punctuation and white space stay, and what no user reads of `aps`: numbers,
+/// keys of localised texts, names of sounds, images and categories.
+///
+/// It goes by quotes and brackets alone, so that a payload that is no JSON keeps its fault.
+package struct PayloadRedaction {
+  /// An object or array that is open.
+  private struct Level {
+    /// The latest key of an object, with its quotes.
+    var key: Range<Int>?
+    /// It is the value of the root's `aps`, or in it.
+    var isInAPS: Bool
+    /// It is the value of a kept key, or in it.
+    var isKept: Bool
+  }
+
+  private var levels: [Level] = []
+  /// Brackets beyond it do not open a level of their own.
+  private static let deepest = JSONText.deepestNesting
+  /// Values of these keys of `aps` and `alert` are names that an app gave, or numbers.
+  private static let kept: [StaticString] = [
+    "\"sound\"", "\"category\"", "\"badge\"", "\"content-available\"", "\"mutable-content\"", "\"loc-key\"",
+    "\"title-loc-key\"", "\"subtitle-loc-key\"", "\"action-loc-key\"", "\"launch-image\"", "\"interruption-level\"",
+    "\"relevance-score\"", "\"summary-arg-count\"",
+  ]
+
+  package init() {}
+
+  package mutating func redact(_ bytes: inout [UInt8], in range: Range<Int>) {
+    levels.removeAll(keepingCapacity: true)
+    var offset = range.lowerBound + Self.byteOrderMark(bytes, range)
+    while offset < range.upperBound {
+      let byte = bytes[offset]
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "'"):
+        let end = Self.endOfString(bytes, from: offset, to: range.upperBound)
+        if isKey(bytes, before: end, to: range.upperBound), !levels.isEmpty {
+          levels[levels.count - 1].key = offset..<end
+        } else if !isKept(bytes) {
+          Self.mask(&bytes, offset + 1..<max(offset + 1, end - 1))
+        }
+        offset = end
+      case UInt8(ascii: "{"), UInt8(ascii: "["):
+        if levels.count < Self.deepest {
+          levels.append(Level(key: nil, isInAPS: opensAPS(bytes), isKept: isKept(bytes)))
+        }
+        offset += 1
+      case UInt8(ascii: "}"), UInt8(ascii: "]"):
+        _ = levels.popLast()
+        offset += 1
+      case UInt8(ascii: "0")...UInt8(ascii: "9") where levels.last?.isInAPS != true:
+        bytes[offset] = UInt8(ascii: "1")
+        offset += 1
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...:
+        offset = Self.maskWord(&bytes, from: offset, to: range.upperBound)
+      default: offset += 1
+      }
+    }
+  }
+
+  // MARK: where
+
+  /// The length of a mark that says how the text is encoded.
+  private static func byteOrderMark(_ bytes: [UInt8], _ range: Range<Int>) -> Int {
+    let marks: [[UInt8]] = [[0xef, 0xbb, 0xbf], [0xfe, 0xff], [0xff, 0xfe]]
+    return marks.first { bytes[range].starts(with: $0) }?.count ?? 0
+  }
+
+  /// A value that begins now is that of the root's `aps`, or in it.
+  private func opensAPS(_ bytes: [UInt8]) -> Bool {
+    guard let level = levels.last else { return false }
+    if level.isInAPS { return true }
+    return levels.count == 1 && level.key.map { Self.holds("\"aps\"", bytes, $0) } ?? false
+  }
+
+  private func isKept(_ bytes: [UInt8]) -> Bool {
+    guard let level = levels.last, level.isInAPS else { return false }
+    if level.isKept { return true }
+    guard let key = level.key else { return false }
+    return Self.kept.contains { Self.holds($0, bytes, key) }
+  }
+
+  private static func holds(_ name: StaticString, _ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    range.count == name.utf8CodeUnitCount && bytes.rawBytes.extracting(range).holds(name, at: 0)
+  }
+
+  /// A colon follows the string that ends here.
+  private func isKey(_ bytes: [UInt8], before end: Int, to limit: Int) -> Bool {
+    var offset = end
+    while offset < limit, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[offset]) { offset += 1 }
+    return offset < limit && bytes[offset] == UInt8(ascii: ":")
+  }
+
+  // MARK: texts
+
+  /// After the closing quote, or at the limit where there is none.
+  private static func endOfString(_ bytes: [UInt8], from start: Int, to limit: Int) -> Int {
+    var offset = start + 1
+    while offset < limit {
+      if bytes[offset] == bytes[start] { return offset + 1 }
+      offset += bytes[offset] == UInt8(ascii: "\\") ? 2 : 1
+    }
+    return limit
+  }
+
+  /// Masks a word outside of quotes, unless it is a literal or the beginning of one; returns its end.
+  private static func maskWord(_ bytes: inout [UInt8], from start: Int, to limit: Int) -> Int {
+    var end = start
+    while end < limit, bytes[end] >= 0x80 || Character(Unicode.Scalar(bytes[end])).isLetter { end += 1 }
+    let word = String(decoding: bytes[start..<end], as: UTF8.self)
+    if !["true", "false", "null"].contains(where: { $0.hasPrefix(word) }) { mask(&bytes, start..<end) }
+    return end
+  }
+
+  private static func mask(_ bytes: inout [UInt8], _ range: Range<Int>) {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let byte = bytes[offset]
+      switch byte {
+      case UInt8(ascii: "\\"):
+        offset = maskEscape(&bytes, at: offset, to: range.upperBound)
+        continue
+      case UInt8(ascii: "a")...UInt8(ascii: "z"): bytes[offset] = UInt8(ascii: "x")
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"): bytes[offset] = UInt8(ascii: "X")
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): bytes[offset] = UInt8(ascii: "1")
+      case 0x80...:
+        let length = bytes.rawBytes.extracting(0..<range.upperBound).lengthOfCharacter(at: offset)
+        // What is no character stays a fault, and says nothing.
+        for place in offset..<offset + (length ?? 1) { bytes[place] = length == nil ? 0xff : UInt8(ascii: "x") }
+        offset += length ?? 1
+        continue
+      default: break
+      }
+      offset += 1
+    }
+  }
+
+  /// Keeps an escape's form; its character becomes x, half of a surrogate pair stays one.
+  private static func maskEscape(_ bytes: inout [UInt8], at offset: Int, to limit: Int) -> Int {
+    guard offset + 1 < limit, bytes[offset + 1] == UInt8(ascii: "u"), offset + 6 <= limit else { return offset + 2 }
+    let digits = offset + 2..<offset + 6
+    guard digits.allSatisfy({ Character(Unicode.Scalar(bytes[$0])).isHexDigit }) else { return offset + 2 }
+    let first = bytes[offset + 2] | 0x20
+    let isHalf = first == UInt8(ascii: "d") && !(UInt8(ascii: "0")...UInt8(ascii: "7")).contains(bytes[offset + 3])
+    let text: StaticString = isHalf ? "00" : "0078"
+    for (place, byte) in zip(isHalf ? digits.suffix(2) : digits[...], Array("\(text)".utf8)) { bytes[place] = byte }
+    if isHalf {
+      // A high half stays before a low one: D83C and DC00.
+      let isHigh = "89abAB".utf8.contains(bytes[offset + 3])
+      bytes[offset + 3] = isHigh ? UInt8(ascii: "8") : UInt8(ascii: "c")
+    }
+    return offset + 6
+  }
+}

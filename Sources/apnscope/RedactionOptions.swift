@@ -1,0 +1,55 @@
+import ArgumentParser
+import Bytes
+import CommandFiles
+import Dissection
+import TLSDecryption
+
+/// Whether output is made safe to pass on.
+struct RedactionOptions: ParsableArguments {
+  @Flag(
+    help:
+      "Make the output safe to pass on: tokens become pseudonyms (the same for the same token), letters and digits of payload texts x and 1, addresses and certificate subjects pseudonyms; bytes of unknown items and of malformed stretches become zeros. Keys, structure, lengths, times and file names stay."
+  )
+  var redact = false
+
+  @Option(
+    help: ArgumentHelp(
+      "File whose bytes (at least 16) are the key of the pseudonyms, so that they are the same in another run. Default: a random key.",
+      valueName: "file"), completion: .file())
+  var redactKey: String?
+
+  @Flag(help: "With --redact: keep addresses, certificate subjects and topics.")
+  var keepAddresses = false
+
+  /// The files that are read.
+  var files: [String] { redactKey.map { [$0] } ?? [] }
+
+  func validate() throws {
+    if !redact, redactKey != nil { throw ValidationError("--redact-key needs --redact.") }
+    if !redact, keepAddresses { throw ValidationError("--keep-addresses needs --redact.") }
+  }
+
+  /// `nil`: nothing is redacted.
+  var redaction: Redaction? {
+    get throws {
+      guard redact else { return nil }
+      guard let redaction = Redaction(key: try key, keepsAddresses: keepAddresses) else {
+        complain("\(redactKey ?? "--redact"): a key takes at least \(Redaction.shortestKey) bytes")
+        throw ExitStatus.damaged
+      }
+      return redaction
+    }
+  }
+
+  private var key: [UInt8] {
+    get throws {
+      guard let redactKey else { return (0..<32).map { _ in UInt8.random(in: 0...255) } }
+      do {
+        return try SecretsFile.read(redactKey, maximumLength: 1 << 20)
+      } catch {
+        complain("\(redactKey): \(error.message)")
+        throw ExitStatus.code(for: error)
+      }
+    }
+  }
+}
