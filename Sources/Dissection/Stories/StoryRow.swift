@@ -139,3 +139,7 @@ enum StoryOrder: RowOrder {
 enum TokenFactsOrder: RowOrder {
   static func precedes(_ a: TokenFacts, _ b: TokenFacts) -> Bool { a.first < b.first }
 }
+
+enum DurationOrder: RowOrder {
+  static func precedes(_ a: Int64, _ b: Int64) -> Bool { a < b }
+}

@@ -126,6 +126,15 @@ extension Schema {
       Field("rejected", .integer, "Stories with this outcome."),
       Field("lost", .integer, "Stories with this outcome."),
       Field("tokens", .integer, "`token` records."),
+      Field(
+        "recovered_ms_p50", .number, "Median of `recovered_ms`.", unit: .milliseconds,
+        when: "a story was recovered, and packets have times"),
+      Field(
+        "recovered_ms_p99", .number, "What 99 % of `recovered_ms` do not exceed.", unit: .milliseconds,
+        when: "`recovered_ms_p50` is there"),
+      Field(
+        "recovered_ms_max", .number, "The largest `recovered_ms`.", unit: .milliseconds,
+        when: "`recovered_ms_p50` is there"),
     ]
 }
 

@@ -88,6 +88,7 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Selection of a trace's records") var types: RecordTypeOptions
 
   @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
+  @OptionGroup(title: "Limits of traces") var stories: StoryLimitOptions
 
   @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Payloads") var payloads: PayloadOptions
@@ -161,9 +162,9 @@ struct Report: ParsableCommand {
       )
       throw ExitStatus.damaged
     case .records:
-      try reportTrace(try TraceReading(records: path, traceLimits, trace, chosen, decoding.limits))
+      try reportTrace(try TraceReading(records: path, traceLimits, stories, trace, chosen, decoding.limits))
     case .recording:
-      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, chosen, decoding))
+      try reportTrace(try TraceReading(recordings: [path], traceLimits, stories, trace, chosen, decoding))
     }
   }
 
@@ -178,7 +179,7 @@ struct Report: ParsableCommand {
         throw ExitStatus.damaged
       }
     }
-    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, chosen, decoding))
+    try reportTrace(try TraceReading(recordings: inputs, traceLimits, stories, trace, chosen, decoding))
   }
 
   private func reportTrace(_ reading: TraceReading) throws {
