@@ -77,7 +77,7 @@ extension StoryCollector {
         let isSelected = selection.takes(row.fate.fate, isNamed: isNamed && standing.isNamed)
         add(standing, to: &row, isSelected: isSelected && standing.isSelected)
         if options.tellsStories { try result.byContent.append(row) }
-        if options.tellsTokens, row.tokenPlace >= 0 { try result.byToken.append(row) }
+        if options.tellsTokens, row.flags.contains(.hasToken) { try result.byToken.append(row) }
       }
     }
     return result

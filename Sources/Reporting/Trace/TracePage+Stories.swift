@@ -47,7 +47,7 @@ extension TracePage {
       table.add(
         Prose(seconds(error.timeS)), Prose("\(row.connection)"), Prose("\(row.status) \(row.statusName)"),
         notification.map { $0.token.isEmpty ? "–" : .code(String($0.token.prefix(16))) } ?? "–",
-        notification.map { Prose(ControlCharacters.escaped($0.payload)) } ?? "–",
+        notification.map { $0.payload.isEmpty ? "–" : Prose(ControlCharacters.escaped($0.payload)) } ?? "–",
         Prose(
           outcomes.isEmpty
             ? "–" : outcomes.map { "\(grouped($0.count)) \(Self.words($0.name))" }.joined(separator: ", ")),
