@@ -4,7 +4,7 @@ import Bytes
 enum TableText {
   fileprivate static let previewLength = 72
 
-  fileprivate static func preview(_ payload: RawSpan) -> String {
+  static func preview(_ payload: RawSpan) -> String {
     let text = String(
       decoding: Array(copying: payload.extracting(0..<min(payload.byteCount, 4 * previewLength))), as: UTF8.self)
     let shown = printable(text)

@@ -4,7 +4,7 @@ import Bytes
 /// custom numbers become 1. Structure, keys, punctuation and white space stay, and what no user reads of `aps`: numbers,
 /// keys of localised texts, names of sounds, images and categories.
 ///
-/// It goes by quotes and brackets alone, so that a payload that is no JSON keeps its fault.
+/// It goes by quotes and brackets alone, so that a payload that is no JSON keeps its fault. In UTF-16 keys are masked, too.
 package struct PayloadRedaction {
   /// An object or array that is open.
   private struct Level {
@@ -35,11 +35,11 @@ package struct PayloadRedaction {
       let byte = bytes[offset]
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "'"):
-        let end = Self.endOfString(bytes, from: offset, to: range.upperBound)
+        let (contents, end) = Self.string(bytes, from: offset, to: range.upperBound)
         if isKey(bytes, before: end, to: range.upperBound), !levels.isEmpty {
           levels[levels.count - 1].key = offset..<end
         } else if !isKept(bytes) {
-          Self.mask(&bytes, offset + 1..<max(offset + 1, end - 1))
+          Self.mask(&bytes, contents)
         }
         offset = end
       case UInt8(ascii: "{"), UInt8(ascii: "["):
@@ -50,9 +50,8 @@ package struct PayloadRedaction {
       case UInt8(ascii: "}"), UInt8(ascii: "]"):
         _ = levels.popLast()
         offset += 1
-      case UInt8(ascii: "0")...UInt8(ascii: "9") where levels.last?.isInAPS != true:
-        bytes[offset] = UInt8(ascii: "1")
-        offset += 1
+      case UInt8(ascii: "0")...UInt8(ascii: "9"):
+        offset = maskNumber(&bytes, from: offset, to: range.upperBound)
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...:
         offset = Self.maskWord(&bytes, from: offset, to: range.upperBound)
       default: offset += 1
@@ -95,14 +94,24 @@ package struct PayloadRedaction {
 
   // MARK: texts
 
-  /// After the closing quote, or at the limit where there is none.
-  private static func endOfString(_ bytes: [UInt8], from start: Int, to limit: Int) -> Int {
+  /// The text in quotes that begins here, and the offset after it; both end at the limit where no quote closes it.
+  private static func string(_ bytes: [UInt8], from start: Int, to limit: Int) -> (contents: Range<Int>, end: Int) {
     var offset = start + 1
     while offset < limit {
-      if bytes[offset] == bytes[start] { return offset + 1 }
+      if bytes[offset] == bytes[start] { return (start + 1..<offset, offset + 1) }
       offset += bytes[offset] == UInt8(ascii: "\\") ? 2 : 1
     }
-    return limit
+    return (start + 1..<limit, limit)
+  }
+
+  /// Masks the digits of a number, unless it is one of `aps`; returns its end.
+  private func maskNumber(_ bytes: inout [UInt8], from start: Int, to limit: Int) -> Int {
+    var offset = start
+    while offset < limit, "0123456789.eE+-".utf8.contains(bytes[offset]) {
+      if levels.last?.isInAPS != true, (0x30...0x39).contains(bytes[offset]) { bytes[offset] = UInt8(ascii: "1") }
+      offset += 1
+    }
+    return offset
   }
 
   /// Masks a word outside of quotes, unless it is a literal or the beginning of one; returns its end.
@@ -139,7 +148,9 @@ package struct PayloadRedaction {
 
   /// Keeps an escape's form; its character becomes x, half of a surrogate pair stays one.
   private static func maskEscape(_ bytes: inout [UInt8], at offset: Int, to limit: Int) -> Int {
-    guard offset + 1 < limit, bytes[offset + 1] == UInt8(ascii: "u"), offset + 6 <= limit else { return offset + 2 }
+    // What is no escape of JSON is text.
+    guard offset + 1 < limit, "\"\\/bfnrtu".utf8.contains(bytes[offset + 1]) else { return offset + 1 }
+    guard bytes[offset + 1] == UInt8(ascii: "u"), offset + 6 <= limit else { return offset + 2 }
     let digits = offset + 2..<offset + 6
     guard digits.allSatisfy({ Character(Unicode.Scalar(bytes[$0])).isHexDigit }) else { return offset + 2 }
     let first = bytes[offset + 2] | 0x20

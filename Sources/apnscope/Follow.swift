@@ -10,7 +10,8 @@ struct Follow: ParsableCommand {
 
   /// What is told.
   enum Told: String, CaseIterable, ExpressibleByArgument {
-    case story, token
+    case story = "notification_story"
+    case token
   }
 
   static let configuration = CommandConfiguration(
@@ -92,20 +93,6 @@ struct Follow: ParsableCommand {
     var strict = false
   }
 
-  /// The limits of what is kept of notifications.
-  struct StoryLimitOptions: ParsableArguments {
-    static let smallest = 1 << 16
-
-    @Option("Memory for what is kept of notifications; above, it goes to unnamed files in TMPDIR.", valueName: "bytes")
-    var maxMemory = ByteCount(StoryCollector.Options().memory)
-
-    func validate() throws {
-      guard Self.smallest...1 << 40 ~= maxMemory.bytes else {
-        throw ValidationError("--max-memory takes 64KiB to 1TiB, not \(maxMemory.defaultValueDescription).")
-      }
-    }
-  }
-
   @OptionGroup(title: "Output") var stories: StoryOptions
   @OptionGroup(title: "Redaction") var redacting: RedactionOptions
   @OptionGroup(title: "Selection") var which: RecordSelectionOptions
@@ -139,8 +126,7 @@ struct Follow: ParsableCommand {
     options.tellsStories = stories.tells(.story)
     options.tellsTokens = stories.tells(.token) && stories.outcome.isEmpty
     options.repeatAfter = Int64((stories.repeatAfter.duration / .nanoseconds(1)).rounded())
-    options.memory = storyLimits.maxMemory.bytes
-    options.folder = TemporaryFiles.folder
+    storyLimits.apply(to: &options)
     return options
   }
 
@@ -160,11 +146,7 @@ struct Follow: ParsableCommand {
       recordings.inputs, decoding, live: live, into: StoryCollector(options, into: writer))
     // When nothing could be read, the file stays as it was.
     if reading.hasRead {
-      do {
-        try reading.sink.tell()
-      } catch {
-        throw FileFailure(.writeFailed, error.folder, error.problem)
-      }
+      try reading.sink.tellOrFail()
       try outputs.check()
     }
     let code = reading.exitCode(strict: stories.strict)

@@ -11,7 +11,7 @@ struct FollowCommandTests {
     }
   }
 
-  private func stories(_ outcome: Outcome, _ type: String = "story") throws -> [[String: Any]] {
+  private func stories(_ outcome: Outcome, _ type: String = "notification_story") throws -> [[String: Any]] {
     try objects(outcome).filter { $0["type"] as? String == type }
   }
 
@@ -60,8 +60,8 @@ struct FollowCommandTests {
       #expect(rows.count == 1 + 1 + 40 + 40 + 1)
       let header = rows[0].split(separator: ",").map(String.init)
       #expect(rows.allSatisfy { $0.contains("1:8:discarded 2:0:unknown") == ($0 == rows[10]) })
-      #expect(header.first == "type" && header.last == "tokens" && Set(header).count == header.count)
-      #expect(rows.last?.hasPrefix("summary,") == true && rows.last?.hasSuffix(",40") == true)
+      #expect(header.first == "type" && header.last == "recovered_ms_max" && Set(header).count == header.count)
+      #expect(rows.last?.hasPrefix("summary,") == true && rows.last?.hasSuffix(",40,,,") == true)
     }
   }
 
@@ -87,12 +87,12 @@ struct FollowCommandTests {
       }
       #expect(try count("--outcome", "rejected", "--outcome", "accepted") == [8, 0])
       #expect(try count("--type", "token") == [0, 40])
-      #expect(try count("--type", "story") == [40, 0])
+      #expect(try count("--type", "notification_story") == [40, 0])
       #expect(try count("--fate", "discarded") == [26, 26])
       #expect(try count("--status", "8") == [1, 1])
       #expect(try count("--connection", "2", "--fate", "unknown") == [32, 32])
       #expect(try count("--token", "43bfa4") == [1, 1])
-      #expect(try count("--identifier", "8", "--type", "story") == [1, 0])
+      #expect(try count("--identifier", "8", "--type", "notification_story") == [1, 0])
       #expect(try count("--topic", "com.example.app") == [0, 0])
     }
   }

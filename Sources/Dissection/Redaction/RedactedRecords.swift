@@ -19,7 +19,8 @@ package struct RedactedRecords: RecordSink {
 
   package var isOpen: Bool { sink.isOpen }
 
-  package mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  package mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+  {
     let frame = redaction.frame(layout, frame)
     sink.receive(layout, frame.rawBytes, at: place, index: index)
   }

@@ -37,6 +37,8 @@ final class RowSorter<Order: RowOrder> {
 
   /// Whether rows were written to a file.
   var hasSpilled: Bool { run.file != nil }
+  /// Rows so far.
+  private(set) var count = 0
 
   func append(_ row: Row) throws(UnnamedFile.Failure) {
     if rows.count == maximumRows {
@@ -46,6 +48,7 @@ final class RowSorter<Order: RowOrder> {
       rows.removeAll(keepingCapacity: true)
     }
     rows.append(row)
+    count += 1
   }
 
   /// The rows in their order. They are given away: call it once, after the last row.

@@ -7,7 +7,7 @@ import PacketCapture
 extension StoryRecord {
   /// All but the sendings, which follow.
   func write(to output: inout some FieldWriter & ~Copyable) {
-    output.begin("story")
+    output.begin("notification_story")
     output.field("outcome", word: outcome.word)
     if let token { output.field("token", hex: token.rawBytes) }
     if let topic { output.field("topic", topic) }
@@ -73,6 +73,11 @@ extension StorySummary {
     output.field("stories", stories)
     for outcome in StoryOutcome.allCases { output.field(outcome.word, self[outcome]) }
     output.field("tokens", tokens)
+    if let recovery {
+      output.field("recovered_ms_p50", milliseconds: recovery.p50)
+      output.field("recovered_ms_p99", milliseconds: recovery.p99)
+      output.field("recovered_ms_max", milliseconds: recovery.max)
+    }
     output.end()
   }
 }
@@ -86,5 +91,6 @@ enum StoryColumns {
     "first_sent", "last_sent", "recovered_ms", "observed_s", "sendings", "stories", "accepted_twice", "expired",
     "recovered", "accepted", "open", "rejected", "lost", "status", "listed", "timestamp", "sent_after_listed",
     "sent_after_gone", "first_seen", "last_seen", "tokens",
+    "recovered_ms_p50", "recovered_ms_p99", "recovered_ms_max",
   ]
 }

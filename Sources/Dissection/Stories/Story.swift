@@ -92,6 +92,15 @@ package struct StorySummary: Sendable {
   package var sendings = 0
   private var counts = [Int](repeating: 0, count: StoryOutcome.allCases.count)
   package var tokens = 0
+  /// From first sendings to accepted ones, of those that are recovered and have times.
+  package var recovery: Recovery?
+
+  /// Quantiles of exact values, in nanoseconds.
+  package struct Recovery: Sendable, Equatable {
+    package var p50: Int64
+    package var p99: Int64
+    package var max: Int64
+  }
 
   package var stories: Int { counts.reduce(0, +) }
   package subscript(outcome: StoryOutcome) -> Int {

@@ -77,7 +77,7 @@ extension StoryCollector {
         let isSelected = selection.takes(row.fate.fate, isNamed: isNamed && standing.isNamed)
         add(standing, to: &row, isSelected: isSelected && standing.isSelected)
         if options.tellsStories { try result.byContent.append(row) }
-        if options.tellsTokens, row.tokenPlace >= 0 { try result.byToken.append(row) }
+        if options.tellsTokens, row.flags.contains(.hasToken) { try result.byToken.append(row) }
       }
     }
     return result
@@ -116,12 +116,14 @@ extension StoryCollector {
   ) throws(UnnamedFile.Failure) {
     var stories = try stories.sorted()
     var sendings = try sendings.sorted()
+    let durations = RowSorter<DurationOrder>(memory: options.memory / 8, folder: options.folder)
     while output.isOpen, let story = try stories.next() {
       let isWanted =
         story.isSelected && (options.outcomes.isEmpty || options.outcomes.contains(story.outcome))
       if isWanted {
         summary[story.outcome] += 1
         summary.sendings += story.sent
+        if let duration = story.recoveredAfter { try durations.append(duration) }
         output.begin(try record(of: story))
       }
       // Both are in the order of first sendings.
@@ -131,6 +133,24 @@ extension StoryCollector {
       }
       if isWanted { output.endStory() }
     }
+    summary.recovery = try recovery(durations)
+  }
+
+  private func recovery(_ sorter: RowSorter<DurationOrder>) throws(UnnamedFile.Failure) -> StorySummary.Recovery? {
+    let count = sorter.count
+    var durations = try sorter.sorted()
+    var recovery: StorySummary.Recovery?
+    // The value that a share of all does not exceed.
+    let (half, most) = ((count + 1) / 2, (99 * count + 99) / 100)
+    var rank = 0
+    while let duration = try durations.next() {
+      rank += 1
+      if recovery == nil { recovery = StorySummary.Recovery(p50: duration, p99: duration, max: duration) }
+      if rank <= half { recovery?.p50 = duration }
+      if rank <= most { recovery?.p99 = duration }
+      recovery?.max = duration
+    }
+    return recovery
   }
 
   private func record(of story: StoryFacts) throws(UnnamedFile.Failure) -> StoryRecord {

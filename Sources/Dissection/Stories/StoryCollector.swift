@@ -94,6 +94,7 @@ package final class StoryCollector: RecordSink {
       row.flags.insert(.hasExpiration)
     }
     if isMalformed { row.flags.insert(.isMalformed) }
+    if layout.token.length > 0 { row.flags.insert(.hasToken) }
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     if selection.takes(place, token: token, identifier: layout.identifier) { row.flags.insert(.isSelected) }
@@ -130,7 +131,7 @@ package final class StoryCollector: RecordSink {
 
   package func receive(_ record: borrowing FeedbackRecord) {
     note(record.place.time)
-    guard options.tellsTokens else { return }
+    guard options.tellsTokens, record.tuple.token.byteCount > 0 else { return }
     var row = StoryRow(.feedback, connection: record.place.connection, index: record.index)
     row.time = record.place.time.nanoseconds
     row.packet = record.place.packet

@@ -23,6 +23,8 @@ struct StoryRow: BitwiseCopyable {
     static let hasStatus = Flags(rawValue: 4)
     /// The items do not fit the frame.
     static let isMalformed = Flags(rawValue: 8)
+    /// The token is not empty.
+    static let hasToken = Flags(rawValue: 32)
     /// It matches the selection, as far as that is known.
     static let isSelected = Flags(rawValue: 16)
   }
@@ -138,4 +140,8 @@ enum StoryOrder: RowOrder {
 
 enum TokenFactsOrder: RowOrder {
   static func precedes(_ a: TokenFacts, _ b: TokenFacts) -> Bool { a.first < b.first }
+}
+
+enum DurationOrder: RowOrder {
+  static func precedes(_ a: Int64, _ b: Int64) -> Bool { a < b }
 }

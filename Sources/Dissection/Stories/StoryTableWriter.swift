@@ -95,6 +95,11 @@ package final class StoryTableWriter: StorySink {
       text: "\(summary.stories) notifications, sent \(summary.sendings) times"
         + (outcomes.isEmpty ? "" : ": \(outcomes.joined(separator: ", "))")
         + (summary.tokens > 0 ? "; \(summary.tokens) tokens\n" : "\n"))
+    if let recovery = summary.recovery {
+      text.write(
+        text:
+          "recovered after: p50 \(seconds(recovery.p50)), p99 \(seconds(recovery.p99)), max \(seconds(recovery.max))\n")
+    }
   }
 
   // MARK: cells

@@ -18,6 +18,8 @@ public struct TraceInspection: RecordSink {
   }
 
   private let limits: Limits
+  /// Takes all records as well, to tell what became of each notification.
+  private let stories: StoryCollector?
   private var inspection: Inspection
   private var report = TraceReport()
   private var sent = TimeBins()
@@ -74,8 +76,11 @@ public struct TraceInspection: RecordSink {
     }
   }
 
-  public init(limits: Limits = Limits()) {
+  public init(limits: Limits = Limits()) { self.init(limits: limits, stories: nil) }
+
+  package init(limits: Limits, stories: StoryCollector?) {
     self.limits = limits
+    self.stories = stories
     inspection = Inspection(limits: limits.inspection)
     tokens = TokenTally(limit: limits.tokens)
   }
@@ -86,14 +91,19 @@ public struct TraceInspection: RecordSink {
 
   public mutating func receive(_ record: CaptureRecord) {
     inspection.receive(record)
+    stories?.receive(record)
     guard report.sources.count < 100 else { return }
     report.sources.append(TraceReport.Source(name: record.source, format: record.format.rawValue))
   }
 
-  public mutating func receive(_ outcome: CaptureOutcome) { inspection.receive(outcome) }
+  public mutating func receive(_ outcome: CaptureOutcome) {
+    inspection.receive(outcome)
+    stories?.receive(outcome)
+  }
 
   public mutating func opened(connection: Int, at time: Timestamp) {
     inspection.opened(connection: connection, at: time)
+    stories?.opened(connection: connection, at: time)
     note(time)
     let tally = Tally(opened: time, hasTimeline: timelines < limits.timelines)
     timelines += 1
@@ -110,6 +120,7 @@ public struct TraceInspection: RecordSink {
   @inline(__always)
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     inspection.receive(layout, frame, at: place, index: index)
+    stories?.receive(layout, frame, at: place, index: index)
     note(layout, frame, place)
   }
 
@@ -117,6 +128,7 @@ public struct TraceInspection: RecordSink {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     inspection.receive(malformed: problem, layout, frame, at: place, index: index)
+    stories?.receive(malformed: problem, layout, frame, at: place, index: index)
     note(layout, frame, place)
   }
 
@@ -205,10 +217,13 @@ public struct TraceInspection: RecordSink {
     inspection.segment(notifications: notifications, at: time)
   }
 
+  public mutating func receive(_ record: FateRecord) { stories?.receive(record) }
+
   public mutating func receiveEarly(_ record: ErrorResponseRecord) { inspection.receiveEarly(record) }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
     inspection.receive(record)
+    stories?.receive(record)
     noteRecord(record.place)
     if let index = open.index(of: record.place.connection) { open[index].errorResponses += 1 }
     if record.place.time.isKnown { errors.add(1, bytes: 0, at: record.place.time) }
@@ -217,6 +232,7 @@ public struct TraceInspection: RecordSink {
 
   public mutating func receive(_ record: borrowing FeedbackRecord) {
     inspection.receive(record)
+    stories?.receive(record)
     noteRecord(record.place)
     if record.place.time.isKnown { feedback.add(1, bytes: record.place.length, at: record.place.time) }
     let timestamp = record.tuple.timestamp
@@ -249,11 +265,18 @@ public struct TraceInspection: RecordSink {
     if place.time > open[index].lastRecord { open[index].lastRecord = place.time }
   }
 
-  public mutating func receive(_ record: GapRecord) { inspection.receive(record) }
-  public mutating func receive(_ record: MalformedRecord) { inspection.receive(record) }
+  public mutating func receive(_ record: GapRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+  }
+  public mutating func receive(_ record: MalformedRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+  }
 
   public mutating func receive(_ record: ConnectionRecord) {
     inspection.receive(record)
+    stories?.receive(record)
     if run.connection == record.connection { flush() }
     note(record.closed)
     guard var tally = open.remove(record.connection) else { return }
@@ -262,7 +285,10 @@ public struct TraceInspection: RecordSink {
     ended.append(tally)
   }
 
-  public mutating func receive(_ record: SummaryRecord) { inspection.receive(record) }
+  public mutating func receive(_ record: SummaryRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+  }
 
   // MARK: the report
 

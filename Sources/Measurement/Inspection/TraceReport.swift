@@ -32,6 +32,8 @@ public struct TraceReport: Sendable, Equatable, Codable {
   public var expirations = Expirations()
   public var tokens = Tokens()
   public var feedback = Feedback()
+  /// What became of the distinct notifications; `nil` when they were not followed.
+  public var stories: Stories?
 
   public init() {}
 
@@ -121,6 +123,78 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var firstTimestamp: String?
     public var lastTimestamp: String?
     package init() {}
+  }
+}
+
+extension TraceReport {
+  /// What became of the distinct notifications, each one token, payload and topic, over all of its sendings.
+  public struct Stories: Sendable, Equatable, Codable {
+    /// A name, as `accepted_twice`, and its count.
+    public struct Outcome: Sendable, Equatable, Codable {
+      public var name: String
+      public var count: Int
+      package init(_ name: String, _ count: Int) { (self.name, self.count) = (name, count) }
+    }
+
+    /// From first sendings to accepted ones, of those that were recovered.
+    public struct Recovery: Sendable, Equatable, Codable {
+      public var p50S: Double
+      public var p99S: Double
+      public var maxS: Double
+      package init(p50S: Double, p99S: Double, maxS: Double) {
+        (self.p50S, self.p99S, self.maxS) = (p50S, p99S, maxS)
+      }
+    }
+
+    /// A notification that an error response refused.
+    public struct Refusal: Sendable, Equatable, Codable {
+      public var connection: Int
+      /// Its number on the connection, from 0.
+      public var notification: Int
+      /// In hexadecimal.
+      public var token: String
+      /// The payload's beginning.
+      public var payload: String
+      package init(connection: Int, notification: Int, token: String, payload: String) {
+        (self.connection, self.notification, self.token, self.payload) = (connection, notification, token, payload)
+      }
+    }
+
+    /// What became of the notifications that were discarded on a connection, over all of their sendings.
+    public struct Loss: Sendable, Equatable, Codable {
+      public var connection: Int
+      public var outcomes: [Outcome]
+      package init(connection: Int, outcomes: [Outcome]) { (self.connection, self.outcomes) = (connection, outcomes) }
+    }
+
+    /// A token that was rejected, or sent to after feedback listed it.
+    public struct Token: Sendable, Equatable, Codable {
+      /// In hexadecimal.
+      public var token: String
+      public var topic: String?
+      public var sent: Int
+      public var rejected: Int
+      public var status: Int?
+      /// Sendings after it was listed, or after its app was gone.
+      public var sentInVain: Int
+      package init(token: String, topic: String?, sent: Int, rejected: Int, status: Int?, sentInVain: Int) {
+        (self.token, self.topic, self.sent, self.rejected) = (token, topic, sent, rejected)
+        (self.status, self.sentInVain) = (status, sentInVain)
+      }
+    }
+
+    /// All outcomes, in the order in which they are decided.
+    public var outcomes: [Outcome] = []
+    public var recovery: Recovery?
+    /// As many as error responses are listed.
+    public var refusals: [Refusal] = []
+    /// Of as many connections.
+    public var losses: [Loss] = []
+    /// The worst first.
+    public var worstTokens: [Token] = []
+    package init() {}
+
+    public var count: Int { outcomes.reduce(0) { $0 + $1.count } }
   }
 }
 

@@ -3,7 +3,7 @@ extension Schema {
     "stories", title: "Stories of notifications", form: .lines,
     text: [
       """
-      `apnscope follow` writes one JSON object a line, without white space: the `capture` records of the inputs, a `story` \
+      `apnscope follow` writes one JSON object a line, without white space: the `capture` records of the inputs, a `notification_story` \
       for each distinct notification, a `token` for each device token, and a `summary`. `type` comes first and \
       determines which fields follow, in the order of these tables.
       """,
@@ -22,7 +22,8 @@ extension Schema {
       """
       A topic is the UID in the client certificate of the connection; a connection whose certificate the recording does not \
       show is taken to be of the topic of the others, if these have only one. Frames without a token or payload, and those \
-      whose items do not fit, are stories as well, so that the sendings of all stories are all notifications.
+      whose items do not fit, are stories as well, so that the sendings of all stories are all notifications. Empty \
+      tokens, which clients send to learn what was accepted, have no `token` record.
       """,
       """
       A selection (`--from`, `--token` and so on) is of sendings: a story is written, with all of its sendings, when one \
@@ -38,13 +39,13 @@ extension Schema {
       by: "type",
       [
         .init("capture", "An input that was opened.", captureFields),
-        .init("story", "A distinct notification, over all of its sendings.", story),
+        .init("notification_story", "A distinct notification, over all of its sendings.", story),
         .init("token", "A device token, over all notifications to it and what feedback says of it.", token),
         .init("summary", "Totals; the last record.", storySummary),
       ]),
     example: #"""
       {"type":"capture","schema":1,"source":"a.pcap","format":"pcapng","link_types":["EN10MB"]}
-      {"type":"story","outcome":"recovered","token":"865ab0","payload_length":25,"payload":{"aps":{"alert":"hello"}},\#
+      {"type":"notification_story","outcome":"recovered","token":"865ab0","payload_length":25,"payload":{"aps":{"alert":"hello"}},\#
       "sent":2,"first_sent":"2015-09-16T01:02:03.123456789Z","last_sent":"2015-09-16T01:02:05.123456789Z",\#
       "recovered_ms":2000.000,"sendings":[{"connection":1,"index":8,"time":"2015-09-16T01:02:03.123456789Z","packet":12,\#
       "fate":"discarded","identifier":9},{"connection":2,"index":0,"time":"2015-09-16T01:02:05.123456789Z",\#
@@ -117,7 +118,7 @@ extension Schema {
   private static let storySummary: [Field] =
     recordingTotals + [
       Field("sent", .integer, "Sendings of the stories."),
-      Field("stories", .integer, "`story` records: the sum of the following seven."),
+      Field("stories", .integer, "`notification_story` records: the sum of the following seven."),
       Field("accepted_twice", .integer, "Stories with this outcome."),
       Field("expired", .integer, "Stories with this outcome."),
       Field("recovered", .integer, "Stories with this outcome."),
@@ -126,6 +127,15 @@ extension Schema {
       Field("rejected", .integer, "Stories with this outcome."),
       Field("lost", .integer, "Stories with this outcome."),
       Field("tokens", .integer, "`token` records."),
+      Field(
+        "recovered_ms_p50", .number, "Median of `recovered_ms`.", unit: .milliseconds,
+        when: "a story was recovered, and packets have times"),
+      Field(
+        "recovered_ms_p99", .number, "What 99 % of `recovered_ms` do not exceed.", unit: .milliseconds,
+        when: "`recovered_ms_p50` is there"),
+      Field(
+        "recovered_ms_max", .number, "The largest `recovered_ms`.", unit: .milliseconds,
+        when: "`recovered_ms_p50` is there"),
     ]
 }
 

@@ -122,7 +122,7 @@ extension TracePage {
     add(
       "Rejected more than once", "rejections",
       inspection.repeatedlyRejectedTokens.map { ($0.tokenPrefix, $0.rejections) })
-    return Section("Device tokens", blocks)
+    return Section("Device tokens", blocks + worstTokens)
   }
 
   var mix: Section {

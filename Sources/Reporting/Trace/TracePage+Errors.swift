@@ -56,6 +56,7 @@ extension TracePage {
     }
     blocks += [.heading("One by one"), .table(table)]
     blocks += more(than: min(rows, listed.count), of: inspection.errorCount, "error responses")
+    blocks += refusals
     if notFollowed > 0 {
       blocks.append(
         .callout(

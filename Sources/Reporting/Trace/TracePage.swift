@@ -27,7 +27,9 @@ public struct TracePage: Sendable {
     if isFeedback {
       sections += [feedback, connections, damage]
     } else {
-      sections += [sending, connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
+      sections += [sending]
+      sections += stories
+      sections += [connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
     }
     sections.append(glossary)
     return Page(

@@ -90,6 +90,7 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Selection of a trace's records") var types: RecordTypeOptions
 
   @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
+  @OptionGroup(title: "Limits of traces") var stories: StoryLimitOptions
 
   @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Payloads") var payloads: PayloadOptions
@@ -166,9 +167,13 @@ struct Report: ParsableCommand {
       )
       throw ExitStatus.damaged
     case .records:
-      try reportTrace(try TraceReading(records: path, traceLimits, trace, chosen, try redacting.redaction, decoding.limits))
+      try reportTrace(
+        try TraceReading(
+          records: path, traceLimits, stories, trace, chosen, try redacting.redaction, decoding.limits))
     case .recording:
-      try reportTrace(try TraceReading(recordings: [path], traceLimits, trace, chosen, try redacting.redaction, decoding))
+      try reportTrace(
+        try TraceReading(
+          recordings: [path], traceLimits, stories, trace, chosen, try redacting.redaction, decoding))
     }
   }
 
@@ -183,7 +188,8 @@ struct Report: ParsableCommand {
         throw ExitStatus.damaged
       }
     }
-    try reportTrace(try TraceReading(recordings: inputs, traceLimits, trace, chosen, try redacting.redaction, decoding))
+    try reportTrace(
+      try TraceReading(recordings: inputs, traceLimits, stories, trace, chosen, try redacting.redaction, decoding))
   }
 
   private func reportTrace(_ reading: TraceReading) throws {

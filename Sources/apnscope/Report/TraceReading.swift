@@ -39,6 +39,17 @@ struct TraceOptions: ParsableArguments {
     }
   }
 
+  /// A trace is read into this, and its stories into the tally.
+  static func sinks(
+    _ limits: TraceInspection.Limits, _ stories: StoryLimitOptions
+  ) -> (inspection: TraceInspection, collector: StoryCollector, tally: StoryTally) {
+    let tally = StoryTally(listed: limits.inspection.listed)
+    var options = StoryCollector.Options()
+    stories.apply(to: &options)
+    let collector = StoryCollector(options, into: tally)
+    return (TraceInspection(limits: limits, stories: collector), collector, tally)
+  }
+
   func limits(_ tallies: TallyLimitOptions) -> TraceInspection.Limits {
     var limits = TraceInspection.Limits()
     limits.inspection = tallies.limits
@@ -56,24 +67,27 @@ struct TraceReading {
 
   /// Decodes recordings, as `inspect` does. Throws an exit code when nothing of it could be read.
   init(
-    recordings paths: [String], _ traceLimits: TraceInspection.Limits, _ options: TraceOptions,
-    _ selection: RecordSelection, _ redaction: Redaction?, _ decoding: DecodingOptions
+    recordings paths: [String], _ traceLimits: TraceInspection.Limits, _ stories: StoryLimitOptions,
+    _ options: TraceOptions, _ selection: RecordSelection, _ redaction: Redaction?, _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
+    let (empty, collector, tally) = TraceOptions.sinks(traceLimits, stories)
     let reading = try InspectedRecording(
-      paths, decoding, selection, redaction, into: TraceInspection(limits: traceLimits), strict: options.strict)
+      paths, decoding, selection, redaction, into: empty, strict: options.strict)
     code = reading.code
     var inspection = reading.sink
     var report = inspection.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
     report.warnings = report.inspection.files.flatMap(\.warnings)
+    try collector.tellOrFail()
+    report.stories = tally.stories
     self.report = report
   }
 
   /// Reads the records of `apnscope decode`. Invalid lines are reported and skipped.
   init(
-    records path: String, _ traceLimits: TraceInspection.Limits, _ options: TraceOptions, _ selection: RecordSelection,
-    _ redaction: Redaction?, _ limits: LimitOptions
+    records path: String, _ traceLimits: TraceInspection.Limits, _ stories: StoryLimitOptions, _ options: TraceOptions,
+    _ selection: RecordSelection, _ redaction: Redaction?, _ limits: LimitOptions
   ) throws {
     Interrupt.watch()
     var readerLimits = RecordReader.Limits()
@@ -104,7 +118,7 @@ struct TraceReading {
       }
       pass.reader.finish(into: &sink)
     }
-    var sink = TraceInspection(limits: traceLimits)
+    var (sink, collector, tally) = TraceOptions.sinks(traceLimits, stories)
     if selection.isEmpty && !pass.reader.isSelection {
       if let redaction {
         var redacted = RedactedRecords(sink, redaction)
@@ -142,6 +156,8 @@ struct TraceReading {
     }
     var report = sink.finish()
     report.warnings = warnings
+    try collector.tellOrFail()
+    report.stories = tally.stories
     self.report = report
     if Interrupt.isRequested {
       code = ExitStatus.interrupted

@@ -1,4 +1,5 @@
 import APNSProtocol
+import Bytes
 import Foundation
 import PacketCapture
 import TestSupport
@@ -85,6 +86,29 @@ struct StoryTests {
         #expect(some.stories == expected.filter { $0.outcome == options.outcomes.first?.name })
       }
     }
+  }
+
+  @Test("A notification with an empty token, or of which the items do not fit, is a story; an empty token is no token")
+  func unusual() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    let token = [UInt8](repeating: 9, count: 32)
+    // The last item is longer than the rest of its frame.
+    let items = [1, 0, 32] + token + [2, 0, 9, 1]
+    for _ in 0..<2 { capture.client(line, [2, 0, 0, 0, UInt8(items.count)] + items) }
+    capture.client(
+      line,
+      written {
+        PushNotification.encodeEnhanced(
+          identifier: 7, expiration: 0, token: [UInt8]().rawBytes, payload: [UInt8]().rawBytes, into: &$0)
+      })
+    capture.server(line, refusal(2, 7))
+    capture.finish(line, byServer: true)
+    let (book, _) = try withTemporaryFile(capture.bytes) { try tell($0) }
+    #expect(book.stories.map(\.sendings.count) == [2, 1])
+    #expect(book.stories.map(\.token) == [token, []])
+    #expect(book.stories.last?.outcome == "rejected" && book.stories.last?.sendings.first?.status == 2)
+    #expect(book.tokens.map(\.token) == [token] && book.tokens.map(\.sent) == [2])
   }
 
   @Test("The sendings of all stories are all notifications of a trace", arguments: TraceTests.baselines)

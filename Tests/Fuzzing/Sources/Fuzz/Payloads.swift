@@ -36,6 +36,13 @@ nonisolated(unsafe) private var judge = PayloadJudge()
   for system in SystemVersion.allCases {
     _ = PayloadRendering(of: payload, on: system, language: "en", resources: AppResources())
   }
+  var redaction = PayloadRedaction()
+  var masked = Array(copying: payload)
+  redaction.redact(&masked, in: masked.indices)
+  law(masked.count == payload.byteCount, "a redacted payload has another length")
+  var again = masked
+  redaction.redact(&again, in: again.indices)
+  law(again == masked, "a redacted payload is changed by another redaction")
   checkValidity(payload, rules)
 }
 

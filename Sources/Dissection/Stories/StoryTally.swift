@@ -1,0 +1,82 @@
+import Bytes
+import Measurement
+
+/// Counts stories for the report of a trace: what became of the notifications, of those that each error response threw
+/// away, and the worst tokens.
+package final class StoryTally: StorySink {
+  /// Tokens that are named.
+  private static let named = 20
+
+  private var report = TraceReport.Stories()
+  /// The outcomes of notifications that were discarded on a connection.
+  private var losses: [Int: [Int]] = [:]
+  private let listed: Int
+  private var story: StoryRecord?
+
+  /// - Parameter listed: refused notifications, and connections with discarded ones, that are kept one by one.
+  package init(listed: Int) { self.listed = listed }
+
+  package var isOpen: Bool { true }
+  package func flush() {}
+  package func receive(_ record: CaptureRecord) {}
+
+  package func begin(_ story: StoryRecord) { self.story = story }
+
+  package func receive(_ sending: SendingRecord) {
+    guard let story else { return }
+    switch sending.fate {
+    case .accepted, .unknown: break
+    case .discarded:
+      guard losses[sending.connection] != nil || losses.count < listed else { return }
+      losses[sending.connection, default: Array(repeating: 0, count: StoryOutcome.allCases.count)][
+        Int(story.outcome.rawValue)] += 1
+    case .rejected:
+      guard report.refusals.count < listed else { return }
+      let payload = story.payload ?? []
+      report.refusals.append(
+        TraceReport.Stories.Refusal(
+          connection: sending.connection, notification: sending.index, token: Self.hex(story.token ?? []),
+          payload: TableText.preview(payload.rawBytes)))
+    }
+  }
+
+  package func endStory() { story = nil }
+
+  package func receive(_ token: TokenRecord) {
+    let sentInVain = max(token.sentAfterListed ?? 0, token.sentAfterGone ?? 0)
+    guard token.rejected + sentInVain > 0 else { return }
+    let row = TraceReport.Stories.Token(
+      token: Self.hex(token.token), topic: token.topic, sent: token.sent, rejected: token.rejected,
+      status: token.status.map(Int.init), sentInVain: sentInVain)
+    // Of equal ones, the one that was seen first goes first.
+    let place = report.worstTokens.firstIndex { $0.rejected + $0.sentInVain < row.rejected + row.sentInVain }
+    report.worstTokens.insert(row, at: place ?? report.worstTokens.count)
+    if report.worstTokens.count > Self.named { report.worstTokens.removeLast() }
+  }
+
+  package func receive(_ summary: StorySummary) {
+    report.outcomes = StoryOutcome.allCases.map { TraceReport.Stories.Outcome($0.name, summary[$0]) }
+    func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
+    report.recovery = summary.recovery.map {
+      TraceReport.Stories.Recovery(p50S: seconds($0.p50), p99S: seconds($0.p99), maxS: seconds($0.max))
+    }
+  }
+
+  /// What was told so far.
+  package var stories: TraceReport.Stories {
+    var stories = report
+    stories.losses = losses.sorted { $0.key < $1.key }.map { connection, counts in
+      TraceReport.Stories.Loss(
+        connection: connection,
+        outcomes: zip(StoryOutcome.allCases, counts).filter { $0.1 > 0 }
+          .map { TraceReport.Stories.Outcome($0.0.name, $0.1) })
+    }
+    return stories
+  }
+
+  private static func hex(_ bytes: [UInt8]) -> String {
+    var text = ByteWriter(capacity: 2 * bytes.count)
+    text.write(hex: bytes.rawBytes)
+    return String(decoding: Array(copying: text.bytes), as: UTF8.self)
+  }
+}

@@ -1,0 +1,107 @@
+import Bytes
+import Measurement
+
+/// What became of each notification, over all of its sendings.
+extension TracePage {
+  var stories: [Section] {
+    guard let stories = report.stories, stories.count > 0 else { return [] }
+    var table = Table([.init("outcome"), .init("meaning"), .init("notifications", .right), .init("share", .right)])
+    for outcome in stories.outcomes where outcome.count > 0 {
+      table.add(
+        Prose(Self.words(outcome.name)), Prose(Self.meaning(outcome.name)), Prose(grouped(outcome.count)),
+        Prose(Unit.share.text(Double(outcome.count) / Double(stories.count))), tone: Self.tone(outcome.name))
+    }
+    var blocks: [Block] = [
+      .paragraph(
+        .strong(grouped(stories.count))
+          + " distinct \(stories.count == 1 ? "notification" : "notifications"): one token, payload and topic, however often it was sent."
+      ), .table(table),
+    ]
+    if let recovery = stories.recovery {
+      blocks.append(
+        .paragraph(
+          "Recovered after a median of \(seconds(recovery.p50S)), 99 % within \(seconds(recovery.p99S)), the last after \(seconds(recovery.maxS)), from the first sending to the accepted one."
+        ))
+    }
+    return [Section("What became of the notifications", blocks)]
+  }
+
+  /// Each error with what it refused, what it threw away and what became of that.
+  var refusals: [Block] {
+    guard let stories = report.stories, !inspection.errors.isEmpty else { return [] }
+    let refused = Dictionary(
+      stories.refusals.map { ([$0.connection, $0.notification], $0) }, uniquingKeysWith: { first, _ in first })
+    let losses = Dictionary(
+      stories.losses.map { ($0.connection, $0.outcomes) }, uniquingKeysWith: { first, _ in first })
+    // Losses of a connection belong to the last response that names a notification.
+    var last: [Int: Int] = [:]
+    for (index, row) in inspection.errors.enumerated() where row.notification != nil { last[row.connection] = index }
+    var table = Table([
+      .init("at", .right), .init("connection", .right), .init("status"), .init("refused token"),
+      .init("payload begins"), .init("what became of the discarded"),
+    ])
+    for (index, error) in report.listedErrors.enumerated().prefix(rows) {
+      let row = error.row
+      let notification = row.notification.flatMap { refused[[row.connection, $0]] }
+      let outcomes = last[row.connection] == index ? losses[row.connection] ?? [] : []
+      table.add(
+        Prose(seconds(error.timeS)), Prose("\(row.connection)"), Prose("\(row.status) \(row.statusName)"),
+        notification.map { $0.token.isEmpty ? "–" : .code(String($0.token.prefix(16))) } ?? "–",
+        notification.map { $0.payload.isEmpty ? "–" : Prose(ControlCharacters.escaped($0.payload)) } ?? "–",
+        Prose(
+          outcomes.isEmpty
+            ? "–" : outcomes.map { "\(grouped($0.count)) \(Self.words($0.name))" }.joined(separator: ", ")),
+        tone: outcomes.contains { $0.name == "lost" } ? .bad : .neutral)
+    }
+    return [
+      .heading("What each refused and threw away"), .table(table),
+      .paragraph(
+        "The outcomes are those of the discarded notifications over all of their sendings: recovered ones were accepted later, lost ones never."
+      ),
+    ]
+  }
+
+  /// The tokens that cost most.
+  var worstTokens: [Block] {
+    guard let tokens = report.stories?.worstTokens, !tokens.isEmpty else { return [] }
+    var table = Table([
+      .init("token"), .init("topic"), .init("sent", .right), .init("rejected", .right), .init("status", .right),
+      .init("sent after feedback", .right),
+    ])
+    for token in tokens.prefix(rows) {
+      table.add(
+        .code(Self.short(token.token, 64)), Prose(ControlCharacters.escaped(Self.short(token.topic ?? "–", 60))),
+        Prose(grouped(token.sent)), Prose(grouped(token.rejected)), Prose(token.status.map(String.init) ?? "–"),
+        Prose(grouped(token.sentInVain)))
+    }
+    return [
+      .heading("Worst tokens"), .table(table),
+      .paragraph(
+        "Sent after feedback: after the feedback service listed it, or after the time at which its app was gone."),
+    ]
+  }
+
+  private static func words(_ outcome: String) -> String { outcome.replacing("_", with: " ") }
+
+  private static func meaning(_ outcome: String) -> String {
+    switch outcome {
+    case "accepted_twice": "two or more sendings were accepted"
+    case "expired": "the accepted sending was written after its expiration"
+    case "recovered": "accepted after others that were not"
+    case "accepted": "the first sending was accepted, and no other"
+    case "open": "none is known to be accepted, and the fate of one is unknown"
+    case "rejected": "none was accepted, and one was rejected"
+    case "lost": "all sendings were discarded"
+    default: ""
+    }
+  }
+
+  private static func tone(_ outcome: String) -> Tone {
+    switch outcome {
+    case "lost": .bad
+    case "accepted_twice", "expired", "rejected": .warning
+    case "accepted", "recovered": .good
+    default: .neutral
+    }
+  }
+}
