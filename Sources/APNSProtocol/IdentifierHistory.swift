@@ -38,7 +38,7 @@ struct IdentifierHistory: Sendable {
 
   private var runs: [Run] = []
   private let maximumRuns: Int
-  /// What continues the last run: then nothing but a count changes, and that is kept here until the run ends.
+  /// Continues the last run: then nothing but a count changes, and that is kept here until the run ends.
   private var nextIdentifier: UInt32 = 0
   private var nextIndex = -1
   private var step: UInt32 = 0

@@ -1,4 +1,4 @@
-/// What the protocol implies for one connection, from the provider's side: which notifications were accepted, rejected,
+/// The protocol's implications for one connection, from the provider's side: which notifications were accepted, rejected,
 /// discarded, and which are left open.
 ///
 /// A plain value without I/O or clock. The dissector feeds it the frames of a capture, the load generator its writes.

@@ -7,7 +7,7 @@ package final class UnnamedFile {
   package struct Failure: Error, Sendable, CustomStringConvertible {
     /// The folder of temporary files.
     package let folder: String
-    /// What the system says about it.
+    /// The system's error text.
     package let problem: String
     package var description: String { "\(folder): \(problem)" }
 

@@ -17,7 +17,7 @@ package struct FileFailure: Error, Equatable, CustomStringConvertible {
   }
 
   package var kind: Kind
-  /// What the file is called by, perhaps with the number of a line: "records.jsonl:7", "standard output".
+  /// The file's name, perhaps with the number of a line: "records.jsonl:7", "standard output".
   package var name: String
   package var problem: String
 

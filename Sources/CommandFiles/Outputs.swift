@@ -18,7 +18,7 @@ package final class Outputs {
     }
   }
 
-  /// What the file had stays until something is written, or `check()` is called.
+  /// The file's content stays until something is written, or `check()` is called.
   package func open(_ name: String = "") throws(FileFailure) -> (RawSpan) -> Bool {
     guard let path else {
       let file = OutputFile()

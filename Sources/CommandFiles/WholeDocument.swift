@@ -202,7 +202,7 @@ extension WholeDocument {
         // Only root may change the owner; the mode is set last, because changing the owner clears bits of it.
         var mode = existing.mode
         if fchown(descriptor, existing.user, existing.group) != 0, fchown(descriptor, .max, existing.group) != 0 {
-          // What the old group might do is not what ours may.
+          // Our group gets no rights of the old one.
           mode &= ~0o070
         }
         guard fchmod(descriptor, mode) == 0 else { throw Failure(code: errno) }

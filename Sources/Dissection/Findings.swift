@@ -36,7 +36,7 @@ struct Findings {
     if let highest = opensPerMinute?.max, highest > 60 { note(.reconnectStorm, count: Int(highest), packet: 0) }
   }
 
-  /// What the capture dropped.
+  /// Packets that the capture dropped.
   static func loss(_ summary: InspectionReport.Summary) -> [InspectionReport.FindingRow] {
     guard let dropped = summary.droppedPackets else { return [] }
     let packets = dropped == 1 ? "1 packet was" : "\(dropped) packets were"
@@ -60,7 +60,7 @@ struct Findings {
     ]
   }
 
-  /// What lost notifications first.
+  /// Causes of lost notifications come first.
   var rows: [InspectionReport.FindingRow] {
     FindingKind.allCases.compactMap { kind in
       guard let finding = noted.first(where: { $0.kind == kind }), finding.count > 0 else { return nil }

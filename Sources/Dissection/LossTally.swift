@@ -11,7 +11,7 @@ struct LossTally {
   private static let limit = 1 << 16
   private var highest: [Capture: Int] = [:]
 
-  /// What a count adds to those before it.
+  /// The part of a count that those before it do not have.
   mutating func new(_ loss: CaptureLoss) -> Int {
     let capture = Capture(interface: loss.interface, started: loss.started)
     guard loss.started.isKnown, highest[capture] != nil || highest.count < Self.limit else { return loss.dropped }

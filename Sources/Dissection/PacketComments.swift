@@ -43,7 +43,7 @@ package final class PacketComments: RecordSink {
 
   struct Response {
     var response: ErrorResponse
-    /// What it names.
+    /// The notification that it names, by index.
     var named: Int?
     /// Notifications that it discarded, those of them that were sent again, and those that could have been and were not.
     var discarded = 0

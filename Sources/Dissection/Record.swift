@@ -56,7 +56,7 @@ package struct NotificationRecord: ~Escapable {
   package let problem: String?
   /// Its fate; `nil` when it is not known while it is written.
   package let fate: ProviderSession.Fate?
-  /// What is said of its payload and frame; `nil` when they were not judged.
+  /// The verdict on its payload and frame; `nil` when they were not judged.
   package let verdict: PayloadVerdict?
 
   @_lifetime(copy frame)

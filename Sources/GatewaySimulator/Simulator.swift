@@ -249,7 +249,7 @@ public struct SimulatorError: Error, Sendable, CustomStringConvertible {
 
   init(_ description: String) { self.description = description }
 
-  /// What went wrong in the words of TLS, the system or the resolver, without the names of functions.
+  /// The failure in the words of TLS, the system or the resolver, without the names of functions.
   static func reason(_ error: any Error) -> String {
     switch error {
     case let error as IOError: SystemError.text(error.errnoCode)

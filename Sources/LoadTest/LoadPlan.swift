@@ -8,7 +8,7 @@ public struct LoadPlan: Sendable {
   public struct Gateway: Sendable {
     public var host = "localhost"
     public var port = 2195
-    /// What the host was looked up to be: nothing else is connected to. `nil`: it is looked up for each connection.
+    /// The addresses that the host was resolved to: nothing else is connected to. `nil`: it is looked up for each connection.
     public var addresses: GatewayAddresses?
     public init() {}
   }

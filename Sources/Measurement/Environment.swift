@@ -26,7 +26,7 @@ public struct Environment: Sendable, Equatable, Codable {
     commit.map { "\(version) (\($0))" } ?? version
   }
 
-  /// What the system says of itself.
+  /// The system's description of itself.
   public static func current(
     openssl: String, apnscope: String, commit: String? = nil, command: [String]
   ) -> Environment {

@@ -7,7 +7,7 @@ import Histogram
 /// `{"unit","count","min","mean","p50","p90","p99","p999","max","counts":[[value,count],…]}`, where milliseconds have
 /// three decimals; `counts` alone is enough to have the same histogram again.
 public struct LatencyHistogram: Sendable {
-  /// What values are in when they are written; while they are measured, times are always in microseconds.
+  /// The unit of values when they are written; while they are measured, times are always in microseconds.
   public enum Unit: String, Sendable, Codable {
     case microseconds = "us"
     case milliseconds = "ms"

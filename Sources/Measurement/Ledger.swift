@@ -54,7 +54,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What the gateway was sent, judged; it is no part of the balance.
+  /// The judged payloads of notifications; it is no part of the balance.
   public struct Payloads: Sendable, Equatable, Codable {
     public var kinds: [String: Int]
     /// Notifications by code of each rule that their payload or frame breaks.
@@ -63,7 +63,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     package init(kinds: [String: Int] = [:], lint: [String: Int] = [:]) { (self.kinds, self.lint) = (kinds, lint) }
   }
 
-  /// What became of accepted notifications for devices:
+  /// The outcomes of accepted notifications for devices:
   /// `accepted = delivered + stored + coalesced + expired + dropped + uninstalled`.
   public struct Devices: Sendable, Equatable, Codable {
     public var delivered = 0

@@ -46,7 +46,7 @@ extension RunResult {
 
       var key: CodingKeys
       var place: Place
-      /// What thresholds call it; `nil` when they cannot ask for it.
+      /// Its name in thresholds; `nil` when they cannot ask for it.
       var metric: String?
       /// Thresholds and figures take it of all phases: connections are mostly made before the measured one.
       var isOfWholeRun: Bool

@@ -298,7 +298,7 @@ private func worst(of outcomes: [RunResult.Verdict.Outcome?]) -> RunResult.Verdi
   return outcomes.contains(.unproven) ? .unproven : .proven
 }
 
-/// What two make together; with one unknown it is unknown.
+/// The sum of two; with one unknown it is unknown.
 private func both<Value>(_ a: Value?, _ b: Value?, _ join: (Value, Value) -> Value) -> Value? {
   guard let a, let b else { return nil }
   return join(a, b)

@@ -1,6 +1,6 @@
 /// How a run went over time: its seconds, its phases, and the lives of its connections.
 extension RunResult {
-  /// What happened in one second. Counts are of this second alone, `up` and `backlog` are as it ended.
+  /// The events of one second. Counts are of this second alone, `up` and `backlog` are as it ended.
   public struct Sample: Sendable, Equatable, Codable {
     /// When it began, in seconds since the run's start.
     public var tS = 0.0

@@ -32,7 +32,7 @@ extension RunResult {
     var all = Merged()
     let spans = results.map(\.measuredSpan)
     all.runs = spans.reduce(0) { sum($0, $1.runs) }
-    // Who measured nothing adds nothing to the rates.
+    // A part that measured nothing adds nothing to the rates.
     let measured = spans.filter { $0.shortestS > 0 }
     all.shortestS = measured.map(\.shortestS).min() ?? 0
     let (begins, ends) = (measured.compactMap(\.fromS), measured.compactMap(\.toS))

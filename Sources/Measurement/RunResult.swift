@@ -109,7 +109,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What the schedule asked for and was not done.
+  /// Notifications that the schedule asked for and that were not sent.
   public struct Schedule: Sendable, Equatable, Codable {
     /// Due and skipped because they were late (`--behind skip`); in no other count.
     public var skipped = 0
@@ -138,7 +138,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What gateways said that settles nothing.
+  /// Answers of gateways that settle nothing.
   public struct Answers: Sendable, Equatable, Codable {
     /// Error responses that name nothing the connection has sent; `error_responses` has them too.
     public var unresolved = 0
@@ -188,7 +188,7 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// The outcome of the run, and the reasons, invariants and thresholds that it rests on.
   public struct Verdict: Sendable, Equatable, Codable {
-    /// What kept the rate from being higher.
+    /// The limit of the rate.
     public enum Limit: String, Sendable, Codable { case generator, gateway, schedule }
 
     /// A condition of the caller's, and the measured value.

@@ -8,7 +8,7 @@ import Synchronization
 /// `GET /metrics` is the page, generated for every request; `GET /` links to it. There is no encryption and no
 /// authentication: listen only on an address that trusted clients reach.
 public final class MetricsEndpoint: Sendable {
-  /// What strangers can make it hold.
+  /// Limits on what strangers can make it hold.
   public struct Limits: Sendable {
     /// Connections at a time; more are closed as soon as they are accepted.
     public var maximumConnections = 64

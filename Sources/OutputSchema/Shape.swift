@@ -1,4 +1,4 @@
-/// What values a field, or a whole output, can have.
+/// The values that a field, or a whole output, can have.
 public indirect enum Shape: Sendable, Equatable {
   case integer
   case number
@@ -25,7 +25,7 @@ public indirect enum Shape: Sendable, Equatable {
   /// A shape that is used in several places and described once.
   case named(Definition)
 
-  /// What the text of a string is.
+  /// The format of a string's text.
   public enum Notation: Sendable {
     case any
     /// RFC 3339 in UTC: `2015-09-16T01:02:03.123456789Z`, with or without decimals.

@@ -3,7 +3,7 @@ import CZstd
 
 /// Turns compressed blocks into bytes, a piece at a time.
 protocol Decompressor: AnyObject {
-  /// What people call the format.
+  /// The format's common name.
   static var name: String { get }
   /// Takes the next block of compressed input; the last one has been used up.
   func supply(_ block: [UInt8], count: Int)

@@ -17,7 +17,7 @@ public struct EventBatch: Sendable {
   private var entries: [(entry: Entry, position: StreamPosition)] = []
   private var connectionEvents: [ConnectionEvent] = []
 
-  /// What the batch holds of each file that it is of; as a rule there is one.
+  /// The part of each file in the batch; as a rule there is one.
   public internal(set) var files: [FilePart] = []
   /// Packets in the batch; those that passed the filter.
   public var packets: Int { files.reduce(0) { $0 + $1.packets } }

@@ -1,4 +1,4 @@
-/// What a batch holds of one file of a recording.
+/// The part of one file of a recording in a batch.
 public struct FilePart: Sendable {
   /// Which of the recording's files, from 0.
   public let file: Int
@@ -15,7 +15,7 @@ public struct FilePart: Sendable {
   /// Link types that packets had, in the order in which they appeared, 64 at most.
   public var linkTypes: [LinkType] { packetTypes.all }
   private var packetTypes = LinkTypeList()
-  /// What is known of the file when it has been read; `nil` while there is more of it.
+  /// The file's summary when it has been read; `nil` while there is more of it.
   public internal(set) var end: CaptureFileEnd?
 
   /// - Parameter latest: the file's latest time before this part.

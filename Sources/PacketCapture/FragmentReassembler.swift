@@ -12,7 +12,7 @@ struct FragmentReassembler {
     /// Where its bytes belong in the datagram's payload.
     var offset: Int
     var isLast: Bool
-    /// What the payload begins with; only the first fragment knows.
+    /// The protocol of the payload; only the first fragment knows.
     var nextHeader: UInt8
     var time: Timestamp
   }

@@ -1,4 +1,4 @@
-/// What the first bytes of a captured packet are: a LINKTYPE value as registered by the Tcpdump Group.
+/// The format of a captured packet's first bytes: a LINKTYPE value as registered by the Tcpdump Group.
 public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
   public let rawValue: UInt16
   @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }

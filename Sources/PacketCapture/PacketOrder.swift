@@ -5,7 +5,7 @@ struct PacketOrder {
   struct Entry {
     var packet: Packet
     var bytes: [UInt8]
-    /// What is added to its number (`PacketNumber`).
+    /// The number of its file, which is added to its own (`PacketNumber`).
     var base: Int
     fileprivate var time: Timestamp
     fileprivate var serial: Int

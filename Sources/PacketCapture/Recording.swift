@@ -40,7 +40,7 @@ public struct Recording {
 
 /// A file of a recording, before it is read.
 public final class RecordedFile {
-  /// What it was opened by; `-` is standard input.
+  /// The path that it was opened by; `-` is standard input.
   public let path: String
   public let format: CaptureFormat
   /// Bytes on disk, `nil` for a pipe.

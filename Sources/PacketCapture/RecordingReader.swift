@@ -90,7 +90,7 @@ struct RecordingReader {
     batch.files.append(part)
   }
 
-  /// What reading a file threw: another failure than the file's own ends everything.
+  /// Handles an error of reading a file: another failure than the file's own ends everything.
   private mutating func end(_ file: OpenFile, _ failure: (any Error)?, _ batch: inout EventBatch) throws {
     var end = CaptureFileEnd(linkTypes: file.file.linkTypes, warnings: file.file.warnings, losses: file.file.losses)
     if let failure {

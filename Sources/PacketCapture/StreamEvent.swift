@@ -42,11 +42,11 @@ public struct StreamPosition: Sendable {
   }
 }
 
-/// What happened to a connection as a whole.
+/// A change of a connection as a whole.
 public enum ConnectionEvent: Sendable {
   /// The first packet of a flow.
   case opened(Flow)
-  /// Who opened the connection, and sends in this direction, is known from its SYN or SYN-ACK. Comes at most once, before
+  /// The SYN or SYN-ACK shows that the sender in this direction opened the connection. Comes at most once, before
   /// any bytes if it can.
   case initiator(FlowDirection)
   /// A FIN or RST was recorded.

@@ -320,7 +320,7 @@ public struct TCPReassembler {
 
   private func isAcceptable(reset segment: TCPSegment, _ stream: Int) -> Bool {
     guard streams[stream].start == .known else {
-      // What answers a SYN acknowledges it (RFC 9293 §3.10.7.3); anything else is older, or forged.
+      // An answer to a SYN acknowledges it (RFC 9293 §3.10.7.3); anything else is older, or forged.
       let peer = streams[stream ^ 1]
       guard peer.start == .known, segment.flags.contains(.ack) else { return true }
       return (0...max(peer.next, peer.waiting.last?.end ?? 0) + 1).contains(peer.offset(of: segment.acknowledgement))

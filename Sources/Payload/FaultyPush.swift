@@ -4,7 +4,7 @@ import Bytes
 public struct FaultyPush: Sendable {
   public let rule: PayloadRule
   public var payload: [UInt8]
-  /// What has to be so for the rule to be broken: a frame, a topic, a year, a table of strings. What does not matter is
+  /// The conditions of a broken rule: a frame, a topic, a year, a table of strings. One that does not matter is
   /// that of an alert with priority 10 in command 2.
   public var environment: PayloadEnvironment
   /// When such pushes are sent to one token, in seconds, for the rule about series.
@@ -35,7 +35,7 @@ public struct FaultyPush: Sendable {
   /// For rules that are about the frame.
   private static let alert = #"{"aps":{"alert":"§"}}"#
 
-  /// What is wrong and a usual payload around it; § is a text.
+  /// A fault with a usual payload around it; § is a text.
   private static let payloads: [PayloadRule: String] = [
     .alertJSONText: #"{"aps":{"alert":"{\"body\":\"§\"}"}}"#,
     .alertNoText: #"{"aps":{"alert":"","badge":2},"text":"§"}"#,

@@ -2,7 +2,7 @@ import Bytes
 
 /// Judgements of payloads that come again, found by a digest, with how often each was asked for.
 ///
-/// Whoever keeps one makes the digest of all that a judgement depends on: `digest(of:...)`. When more than `limit` are
+/// The user of a table makes the digest of all that a judgement depends on: `digest(of:...)`. When more than `limit` are
 /// kept, all are handed out and forgotten together, so memory is bounded and no count is lost.
 public struct JudgementTable: Sendable {
   public struct Entry: Sendable {
@@ -10,7 +10,7 @@ public struct JudgementTable: Sendable {
     @usableFromInline var digest: UInt64 = 0
     public var rules = PayloadRuleSet()
     public var count = 0
-    /// What was given with it when it was judged, say a packet's number.
+    /// The caller's note from when it was judged, say a packet's number.
     public var mark = 0
     public var kind = PayloadKind.invalid
     public var effects: PayloadEffects = []
@@ -32,7 +32,7 @@ public struct JudgementTable: Sendable {
     UInt64(truncatingIfNeeded: era ?? 0) << 40 ^ topic.number << 56 ^ 0x2545_f491_4f6c_dd1d
   }
 
-  /// What a judgement is found by: the payload, its frame's command and priority, and the rest of the environment.
+  /// The key of a judgement: the payload, its frame's command and priority, and the rest of the environment.
   @inlinable @inline(__always)
   package static func digest(of payload: RawSpan, command: UInt8, priority: UInt8?, seed: UInt64) -> UInt64 {
     let form = command < 2 ? 0 : priority.map { UInt64($0) + 2 } ?? 1

@@ -43,7 +43,7 @@ public struct NotificationCategory: Sendable, Equatable {
   }
 }
 
-/// What an app brings along that decides what a push looks like: its texts by language, and its categories.
+/// The resources of an app that decide how a push looks: its texts by language, and its categories.
 public struct AppResources: Sendable {
   /// `Localizable.strings` by language (`ja`, `pt-BR`): key to format.
   public var strings: [String: [String: String]]

@@ -1,9 +1,9 @@
-/// What is known about a sending besides its payload; what is `nil` is unknown, and the rules then say less.
+/// Facts about a sending besides its payload; those that are `nil` are unknown, and rules that need them are not run.
 public struct PayloadEnvironment: Sendable {
   /// Year of sending, 2009 to 2021. It decides the limit of 256, 2,048 or 4,096 bytes and which keys exist.
   public var era: Int?
   public var topic: PayloadTopic
-  /// What the frame says. Without it (a payload file) frame, silent and priority rules are not run.
+  /// The fields of the frame. Without them (a payload file) frame, silent and priority rules are not run.
   public var frame: PushFrame?
   /// `Localizable.strings` of one language, key to format, for the rules about keys and their arguments.
   public var strings: [String: String]?
@@ -18,7 +18,7 @@ public struct PayloadEnvironment: Sendable {
   }
 }
 
-/// What kind of topic a push is for, as far as rules depend on it; one connection has one.
+/// The kind of a push's topic, as far as rules depend on it; one connection has one.
 public enum PayloadTopic: Sendable, Hashable {
   case unknown
   /// Any that is not one of the others, web sites among them.

@@ -53,7 +53,7 @@ public struct PayloadPosition: Sendable, Equatable {
   }
 }
 
-/// What the judge says about one payload.
+/// The verdict on one payload.
 public struct PayloadJudgement: Sendable, Equatable {
   public var rules: PayloadRuleSet
   public var kind: PayloadKind

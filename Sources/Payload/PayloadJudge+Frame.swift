@@ -6,7 +6,7 @@ extension Judging {
   private static var firstDate: UInt32 { 1_000_000_000 }
   private static var longestLife: Int64 { 366 * 86_400 }
 
-  /// What the frame says wrong by itself, whatever the payload.
+  /// Judges the frame by itself, whatever the payload.
   mutating func judgeFrame(_ frame: PushFrame) {
     if frame.command >= 2, let priority = frame.priority, priority != 5, priority != 10 { report(.priorityValue) }
     if frame.command > 0, let expiration = frame.expiration { judgeExpiration(expiration, frame.sentAt) }
@@ -45,7 +45,7 @@ extension Judging {
 extension PayloadJudge {
   /// The rules that a frame breaks by itself: about its priority, expiration and token.
   ///
-  /// Whoever keeps judgements of payloads that come again makes them with a frame of command and priority alone, and adds
+  /// Judgements of payloads that are kept for the next time are made with a frame of command and priority alone, and adds
   /// these for each frame: then a judgement depends on payload, era, topic, command and priority.
   package static func rules(ofFrame frame: PushFrame, era: Int? = nil) -> PayloadRuleSet {
     var judging = Judging(environment: PayloadEnvironment(era: era), findsPlaces: false)

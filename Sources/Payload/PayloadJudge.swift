@@ -109,7 +109,7 @@ struct Judging {
     }
   }
 
-  /// What stops the text from being JSON. Characters come first: what is not UTF-8 cannot be read as JSON.
+  /// The fault that stops the text from being JSON. Characters come first: what is not UTF-8 cannot be read as JSON.
   mutating func judgeFault(_ fault: JSONFault, _ text: RawSpan) {
     if let offset = firstBadUTF8(text) { return report(.payloadBadUTF8, at: offset) }
     let rule: PayloadRule =

@@ -1,4 +1,4 @@
-/// What a push is for, told from its payload and topic.
+/// The purpose of a push, told from its payload and topic.
 public enum PayloadKind: String, Sendable, CaseIterable, Codable {
   case alert
   /// It is shown and wakes the app.
@@ -17,7 +17,7 @@ public enum PayloadKind: String, Sendable, CaseIterable, Codable {
   case voip
 }
 
-/// What a payload asks for, whether or not a device does it.
+/// The effects that a payload asks for, whether or not a device has them.
 public struct PayloadEffects: OptionSet, Sendable, Hashable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

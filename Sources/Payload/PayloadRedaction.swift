@@ -136,7 +136,7 @@ package struct PayloadRedaction {
       case UInt8(ascii: "0")...UInt8(ascii: "9"): bytes[offset] = UInt8(ascii: "1")
       case 0x80...:
         let length = bytes.rawBytes.extracting(0..<range.upperBound).lengthOfCharacter(at: offset)
-        // What is no character stays a fault, and says nothing.
+        // An invalid byte stays a fault, and says nothing.
         for place in offset..<offset + (length ?? 1) { bytes[place] = length == nil ? 0xff : UInt8(ascii: "x") }
         offset += length ?? 1
         continue
@@ -148,7 +148,7 @@ package struct PayloadRedaction {
 
   /// Keeps an escape's form; its character becomes x, half of a surrogate pair stays one.
   private static func maskEscape(_ bytes: inout [UInt8], at offset: Int, to limit: Int) -> Int {
-    // What is no escape of JSON is text.
+    // Other escapes than those of JSON are text.
     guard offset + 1 < limit, "\"\\/bfnrtu".utf8.contains(bytes[offset + 1]) else { return offset + 1 }
     guard bytes[offset + 1] == UInt8(ascii: "u"), offset + 6 <= limit else { return offset + 2 }
     let digits = offset + 2..<offset + 6

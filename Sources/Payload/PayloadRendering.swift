@@ -1,8 +1,8 @@
 import Bytes
 
-/// What a user would have seen of a push, of an app that is not in the foreground and may use alerts, badges and sounds.
+/// A push as a user would have seen it, of an app that is not in the foreground and may use alerts, badges and sounds.
 public struct PayloadRendering: Sendable, Equatable {
-  /// What is not shown, or not as it was sent; the raw values are the words of JSON output.
+  /// A part that is not shown, or not as it was sent; the raw values are the words of JSON output.
   public enum Note: String, Sendable, CaseIterable, Comparable {
     case alertIgnored = "alert_ignored"
     case argsNotStrings = "args_not_strings"

@@ -1,4 +1,4 @@
-/// What can be wrong with a payload, its frame or how often it is sent; the raw values are the codes of records and
+/// The faults of a payload, its frame or how often it is sent; the raw values are the codes of records and
 /// reports.
 ///
 /// In the order of their codes, which is the order of every list. Sources of the rules: Apple's *Local and Remote

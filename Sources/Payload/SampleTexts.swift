@@ -1,4 +1,4 @@
-/// What the payloads of a load say: an app's kinds of news, in the languages of its users.
+/// The texts of a load's payloads: an app's kinds of news, in the languages of its users.
 ///
 /// The texts have neither quotes nor backslashes nor control characters, so they stand in JSON as they are.
 struct SampleTheme: Sendable {

@@ -64,7 +64,7 @@ public struct TLSSummary: Sendable, Equatable {
   public var clientSubject: String?
   /// The first alert that was no close_notify, and who sent it.
   public var alert: String?
-  /// What is spoken over TLS, by the names of ALPN: what the client offered, and what the server chose, if it was seen.
+  /// The protocols over TLS by the names of ALPN: those that the client offered, and the server's choice, if it was seen.
   public var offeredProtocols: [String] = []
   public var chosenProtocol: String?
   /// Bytes in the capture, with all that TLS adds, and bytes of plaintext.

@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 
-/// What the kernel says of a TCP connection: the beginning of Linux's `struct tcp_info`, as words.
+/// The kernel's state of a TCP connection: the beginning of Linux's `struct tcp_info`, as words.
 package struct TCPInfo: Sendable {
   // tcpi_state … tcpi_notsent_bytes
   private var words = InlineArray<37, UInt32>(repeating: 0)

@@ -5,7 +5,7 @@ public struct TLSConfiguration: Sendable {
   /// The side of a connection.
   public enum Side: Sendable { case client, server }
 
-  /// What the peer has to show.
+  /// The certificate that the peer has to present.
   public enum PeerCertificate: Sendable {
     case notAsked
     /// Requested; a peer without one is accepted, a peer with a bad one is not.

@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// What both sides agreed on in a handshake; comes as a user inbound event when it is over.
+/// The parameters that a handshake agreed on; comes as a user inbound event when it is over.
 public struct TLSConnectionInfo: Sendable, Equatable {
   public var version: TLSVersion
   /// OpenSSL's name: "ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256".

@@ -1,7 +1,7 @@
 import Bytes
 import COpenSSL
 
-/// What went wrong with TLS, in one sentence that carries everything OpenSSL said.
+/// The failure of TLS, in one sentence that carries everything OpenSSL said.
 ///
 /// Two errors are equal when their kinds are; the message is for people.
 public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -21,7 +21,7 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     case record
   }
 
-  /// Who refused whom, where it is known.
+  /// The side that refused the other, where it is known.
   public enum Cause: Sendable, Equatable {
     /// The peer's certificate is not trusted, or not for its name.
     case untrustedPeer

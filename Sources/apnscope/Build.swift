@@ -2,7 +2,7 @@ import CBuild
 import Measurement
 import TLSTransport
 
-/// What this apnscope was built of.
+/// The sources of this build.
 extension Apnscope {
   static let version = "0.1.0"
 

@@ -47,7 +47,7 @@ struct FirstPass {
     notation = fates == false ? .omitted : .each(facts.fates)
   }
 
-  /// What is known only at the end of a recording cannot be known of an interface.
+  /// Facts that come with the end of a recording are not known of an interface.
   private static func refuse(_ selection: RecordSelection, fates: Bool?) throws {
     if fates == true { throw ValidationError("--fates waits for the end of the input, and --interface has none.") }
     if selection.needsFacts {

@@ -8,7 +8,7 @@ struct Follow: ParsableCommand {
     case jsonl, csv, table
   }
 
-  /// What is told.
+  /// The types of records that are written.
   enum Told: String, CaseIterable, ExpressibleByArgument {
     case story = "notification_story"
     case token

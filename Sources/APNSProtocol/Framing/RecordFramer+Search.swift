@@ -85,7 +85,7 @@ extension RecordFramer {
       explain(search, atEnd: true, into: &findings)
     }
     guard !kept.isEmpty else { return }
-    // What began the search says more than what ended it.
+    // The cause that began the search says more than the one that ended it.
     var reported = cause
     if case .searching(let search) = state {
       if case .streamEnd = search.cause {} else { reported = search.cause }

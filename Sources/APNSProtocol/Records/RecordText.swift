@@ -1,6 +1,6 @@
 import Bytes
 
-/// What strings of records stand for.
+/// The text that strings of records stand for.
 package enum RecordText {
   /// Writes the bytes of hexadecimal digits; `false` for other characters.
   package static func write(hex text: RawSpan, into output: inout ByteWriter) -> Bool {
@@ -93,7 +93,7 @@ extension RecordText {
     return String(scalar)
   }
 
-  /// What the inside of a JSON string stands for. The text is known to be well-formed; half of a surrogate pair becomes
+  /// The text that the inside of a JSON string stands for. The text is known to be well-formed; half of a surrogate pair becomes
   /// U+FFFD.
   package static func unescaped(_ text: RawSpan) -> String {
     var units: [UInt8] = []

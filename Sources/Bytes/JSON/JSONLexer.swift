@@ -149,7 +149,7 @@ enum JSONLexer {
     return nil
   }
 
-  /// What a valid escape at `offset` stands for, and its length: 2, 6, or 12 where it is a whole surrogate pair. Half of
+  /// The character of a valid escape at `offset`, and its length: 2, 6, or 12 where it is a whole surrogate pair. Half of
   /// one is U+FFFD.
   static func escape(_ bytes: RawSpan, at offset: Int, before end: Int) -> (scalar: Unicode.Scalar, length: Int) {
     let letter = bytes.byte(at: offset + 1)

@@ -1,4 +1,4 @@
-/// What strings and numbers of a tape stand for. `text` is what the tape was read from.
+/// The values that strings and numbers of a tape stand for. `text` is the one that the tape was read from.
 extension JSONTape {
   /// The contents of a string without its quotes, escapes as they are written.
   @inlinable

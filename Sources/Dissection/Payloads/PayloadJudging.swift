@@ -12,7 +12,7 @@ public struct PayloadJudging: Sendable {
   public init() {}
 }
 
-/// What is said of one notification's payload and frame.
+/// The verdict on one notification's payload and frame.
 public struct PayloadVerdict: Sendable, Equatable {
   public var rules: PayloadRuleSet
   public var kind: PayloadKind

@@ -43,7 +43,7 @@ public struct PayloadVerdicts: Sendable {
   mutating func note(subject: String, of connection: Int) {
     let named = PayloadTopic(subject: subject)
     guard named != .unknown, topics[connection] != named else { return }
-    // What the user says of an app holds, as long as the certificate is no other kind's.
+    // The user's word about an app holds, as long as the certificate is no other kind's.
     topics[connection] = named == .app && options.topic == .newsstand ? .newsstand : named
     self.connection = 0
   }
@@ -127,7 +127,7 @@ public struct PayloadVerdicts: Sendable {
     }
   }
 
-  /// What was counted so far.
+  /// The counts so far.
   var counted: PayloadTotals {
     var totals = totals
     table.eachKept { totals.add($0) }

@@ -21,7 +21,7 @@ package final class Redaction {
     self.keepsAddresses = keepsAddresses
   }
 
-  /// What a pseudonym is of: the same bytes have different ones as a token and as a name.
+  /// The kind of thing that a pseudonym stands for: the same bytes have different ones as a token and as a name.
   private enum Kind: UInt8 {
     case token = 1
     case address, name

@@ -9,7 +9,7 @@ struct ContentStore: ~Copyable {
     var place = -1
   }
 
-  /// What is read from the file at a time.
+  /// Bytes that are read from the file at a time.
   private static let windowLength = 1 << 16
 
   private let folder: String

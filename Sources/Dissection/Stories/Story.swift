@@ -1,7 +1,7 @@
 import APNSProtocol
 import PacketCapture
 
-/// What became of a notification, over all of its sendings.
+/// The outcome of a notification, over all of its sendings.
 package enum StoryOutcome: UInt8, CaseIterable, Sendable, BitwiseCopyable {
   case acceptedTwice, expired, recovered, accepted, open, rejected, lost
 
@@ -63,7 +63,7 @@ package struct SendingRecord: Sendable {
   }
 }
 
-/// What a recording shows of one token.
+/// The history of one token in a recording.
 package struct TokenRecord: Sendable {
   package var token: [UInt8]
   package var topic: String?

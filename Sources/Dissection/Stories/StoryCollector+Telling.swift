@@ -24,7 +24,7 @@ extension StoryCollector {
 
   // MARK: by connection
 
-  /// What is known of a connection while its rows are gone through.
+  /// Facts about a connection while its rows are read.
   private struct Standing {
     var connection: Int
     var topic = ContentKey.zero

@@ -1,6 +1,6 @@
 import PacketCapture
 
-/// What is known of a story when all of its sendings were seen, as it goes through memory and files.
+/// Facts about a story when all of its sendings were seen, as it goes through memory and files.
 struct StoryFacts: BitwiseCopyable {
   var first: StoryRow
   var outcome: StoryOutcome
@@ -86,7 +86,7 @@ struct StoryFold {
   }
 }
 
-/// What is known of a token when all that concerns it was seen, as it goes through memory and files.
+/// Facts about a token when all that concerns it was seen, as it goes through memory and files.
 struct TokenFacts: BitwiseCopyable {
   var first: SendingPlace
   var tokenPlace: Int

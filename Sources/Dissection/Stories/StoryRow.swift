@@ -1,7 +1,7 @@
 import APNSProtocol
 import PacketCapture
 
-/// What is kept of a record that stories are made of, as it goes through memory and files: a notification, or what later
+/// The part of a record that stories are made of, as it goes through memory and files: a notification, or what later
 /// records say about notifications.
 struct StoryRow: BitwiseCopyable {
   /// In the order in which rows of one place are needed.
@@ -111,7 +111,7 @@ enum ContentOrder: RowOrder {
   }
 }
 
-/// What concerns one token together: feedback, then sendings, each in order of time.
+/// Rows of one token together: feedback, then sendings, each in order of time.
 enum TokenOrder: RowOrder {
   static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
     if a.token != b.token { return a.token < b.token }

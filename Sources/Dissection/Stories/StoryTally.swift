@@ -62,7 +62,7 @@ package final class StoryTally: StorySink {
     }
   }
 
-  /// What was told so far.
+  /// The records written so far.
   package var stories: TraceReport.Stories {
     var stories = report
     stories.losses = losses.sorted { $0.key < $1.key }.map { connection, counts in

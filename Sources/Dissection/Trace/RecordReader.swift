@@ -72,7 +72,7 @@ public struct RecordReader: ~Copyable {
     var notifications = 0
     var errorResponses = 0
     var feedbackTuples = 0
-    /// What its error responses say became of its notifications.
+    /// The fates of its notifications according to its error responses.
     var fates = InferredFates()
     /// The fates that records give of its notifications, in the order of the records.
     var ranges: [FateRecord] = []

@@ -25,7 +25,7 @@ extension GatewayHandler {
     shared.event(name, number, client: client, topic: topic, reason: reason, info)
   }
 
-  /// What the gateway says, or does not say, at the end of a connection.
+  /// The gateway's answer, or none, at the end of a connection.
   ///
   /// - Parameter written: bytes of the response that were, when those are not all.
   func log(_ ending: GatewaySession.Ending, _ response: ErrorResponse?, written: Int? = nil) {

@@ -15,7 +15,7 @@ public struct PayloadScrutiny: Sendable {
   public init() {}
 }
 
-/// What one event loop's connections sent, by kind and by the rules that payloads and frames break.
+/// Notifications of one event loop's connections, by kind and by the rules that payloads and frames break.
 ///
 /// Touched on its loop only.
 final class PayloadTally {
@@ -89,7 +89,7 @@ final class PayloadTally {
     sums.lint[rule.code, default: 0] += 1
   }
 
-  /// What was counted so far.
+  /// The counts so far.
   var counts: PayloadCounts {
     var counts = sums
     table.eachKept { counts.add($0) }

@@ -74,7 +74,7 @@ public struct DevicePopulation: Sendable {
     if case .allActive = source { true } else { false }
   }
 
-  /// What the token stands for. A listed device is the same for every topic.
+  /// The device that the token stands for. A listed device is the same for every topic.
   ///
   /// Allocates nothing, but for a token that is looked up in a list and has not 32 bytes.
   ///

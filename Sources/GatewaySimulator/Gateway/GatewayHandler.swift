@@ -112,7 +112,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     let standing: ErrorResponse.Status? =
       if let topic { topic.utf8.count > 255 || topic.isEmpty ? .invalidTopicSize : nil } else { .missingTopic }
     var rules = shared.options.rules
-    // Who judges payloads checks their priorities too, and counts them before.
+    // Where payloads are judged, their priorities are checked too, and counted before.
     if loopState.payloads != nil { rules.checksPriority = false }
     session = GatewaySession(rules: rules, standing: standing)
     session.shutdownAfter = shared.behavior.shutdownAfter ?? .max

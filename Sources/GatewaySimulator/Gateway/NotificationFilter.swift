@@ -57,7 +57,7 @@ struct NotificationFilter {
     return policy.acceptsEverything ? nil : decideSlowly(notification)
   }
 
-  /// What its payload and frame say against it; it is counted in any case.
+  /// The fault of its payload and frame; it is counted in any case.
   private func problem(of notification: borrowing PushNotification, _ payloads: PayloadTally) -> ErrorResponse.Status? {
     let refusal = payloads.refusalStatus(of: notification, topic: payloadTopic, now: now)
     if checksPriority, notification.priority == 10 || notification.layout.command != .framed,

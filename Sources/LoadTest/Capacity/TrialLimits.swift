@@ -58,7 +58,7 @@ public struct TrialLimits: Sendable {
     if trial.sendLagP99Us > lag {
       reasons.append("send lag p99 was \(milliseconds(trial.sendLagP99Us)), more than \(milliseconds(lag))")
     }
-    // What grows by less in the whole trial is within the lag that is allowed.
+    // A backlog that grows by less in the whole trial is within the lag that is allowed.
     if let growth = trial.backlogPerS, growth * trial.measuredS > rate * Double(lag) / 1e6 {
       reasons.append("the backlog grew by \(Int(growth.rounded()))/s")
     }

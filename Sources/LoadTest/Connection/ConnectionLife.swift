@@ -143,7 +143,7 @@ final class ConnectionLife {
   /// The phases of which something is settled, or will now never be looked at.
   var settledPhases: [RunPhase] { marks.counts(of: 0..<(isTerminated ? log.count : settledEnd)).map(\.phase) }
 
-  /// What became of everything that was written.
+  /// The outcomes of everything that was written.
   struct Settlement {
     struct Settled {
       var phase: RunPhase

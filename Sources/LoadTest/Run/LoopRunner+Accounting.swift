@@ -1,6 +1,6 @@
 import APNSProtocol
 
-/// What connections do, as the runner counts it.
+/// The events of connections, as the runner counts them.
 extension LoopRunner {
   /// A batch is about to be written. All counters in one call, because each access to another object is checked for
   /// exclusivity.
@@ -50,7 +50,7 @@ extension LoopRunner {
     for phase in life.settledPhases { book(phase) { $0.settledAt = max($0.settledAt, now) } }
   }
 
-  /// What became of a connection's sendings.
+  /// The outcomes of a connection's sendings.
   func book(_ settlement: ConnectionLife.Settlement) {
     for each in settlement.settled {
       book(each.phase) { $0.tally.settled(accepted: each.accepted, rejected: each.rejected) }

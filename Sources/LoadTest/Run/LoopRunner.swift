@@ -294,7 +294,7 @@ extension LoopRunner {
   func leaveOwed() {
     guard phase == .running, pacer != nil else { return }
     pump()
-    // What became due since it looked last, when it could not look now.
+    // Notifications became due since the last look, when it could not look now.
     updateOwed(clock())
     tally.unsent += owed
     neverSent(owed, at: clock())

@@ -43,7 +43,7 @@ struct PayloadBank: Sendable {
   /// A payload and the frame that it belongs into.
   struct Push: Sendable {
     var payload: [UInt8]
-    /// What the frame has in place of what is drawn; `nil`: what is drawn.
+    /// Fields of the frame that replace the drawn ones; `nil`: as drawn.
     var command: UInt8?
     var priority: UInt8?
     /// Command 2 has the item.
@@ -60,7 +60,7 @@ struct PayloadBank: Sendable {
       let faulty = FaultyPush(breaking: rule, seed: seed, number: UInt64(number))
       guard let frame = faulty.environment.frame else { return Push(payload: faulty.payload) }
       var push = Push(payload: faulty.payload, priority: frame.priority, hasPriority: frame.priority != nil)
-      // What is wrong with the payload is so in every frame.
+      // A fault of the payload is one in every frame.
       if !faulty.isOfPayload { push.command = frame.command }
       (push.expiration, push.token) = (frame.expiration, frame.token)
       return push

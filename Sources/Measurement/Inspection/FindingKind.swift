@@ -1,16 +1,16 @@
 /// The kind of a finding, in the order in which findings are listed.
 public enum FindingKind: String, Sendable, Codable, CaseIterable {
-  // What the recording lacks without a trace in it.
+  // Losses of which the recording has no trace.
   case captureLoss = "capture_loss"
 
-  // What could not be read: the others know nothing of it.
+  // Unread traffic: the others know nothing of it.
   case nothingRead = "nothing_read"
   case undecryptedConnection = "undecrypted_connection"
   case partlyDecrypted = "partly_decrypted"
   case otherProtocol = "other_protocol"
   case emptyConnection = "empty_connection"
 
-  // What lost notifications, or may have.
+  // Causes of lost notifications, certain or possible.
   case neverResent = "never_resent"
   case resent
   case lostNotTracked = "lost_not_tracked"
@@ -28,7 +28,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case acknowledgement
   case foreignCommand = "foreign_command"
 
-  // What the recording lacks, or holds damaged.
+  // Gaps and damage of the recording.
   case malformedItems = "malformed_items"
   case malformed
   case lostBytes = "lost_bytes"

@@ -24,7 +24,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   /// Over the seconds in which any were sent.
   public var notificationsPerSecond: Distribution?
   public var payloadLengths: Distribution?
-  /// What payloads are for, and what is wrong with them; `nil` when they were not judged.
+  /// The kinds of payloads and the rules that they break; `nil` when they were not judged.
   public var payloads: Payloads?
   public var notificationsPerSegment: Distribution?
   /// Over the minutes in which any were opened.

@@ -32,7 +32,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
   public var expirations = Expirations()
   public var tokens = Tokens()
   public var feedback = Feedback()
-  /// What became of the distinct notifications; `nil` when they were not followed.
+  /// The outcomes of the distinct notifications; `nil` when they were not followed.
   public var stories: Stories?
 
   public init() {}
@@ -108,7 +108,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What the feedback service listed. How many tuples on how many connections is in the inspection.
+  /// The tokens that the feedback service listed. How many tuples on how many connections is in the inspection.
   public struct Feedback: Sendable, Equatable, Codable {
     /// Distinct ones.
     public var tokens = 0
@@ -127,7 +127,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
 }
 
 extension TraceReport {
-  /// What became of the distinct notifications, each one token, payload and topic, over all of its sendings.
+  /// The outcomes of the distinct notifications, each one token, payload and topic, over all of its sendings.
   public struct Stories: Sendable, Equatable, Codable {
     /// A name, as `accepted_twice`, and its count.
     public struct Outcome: Sendable, Equatable, Codable {
@@ -160,7 +160,7 @@ extension TraceReport {
       }
     }
 
-    /// What became of the notifications that were discarded on a connection, over all of their sendings.
+    /// The outcomes of the notifications that were discarded on a connection, over all of their sendings.
     public struct Loss: Sendable, Equatable, Codable {
       public var connection: Int
       public var outcomes: [Outcome]

@@ -1,4 +1,4 @@
-// What the trials of a capacity run come to.
+// The analysis of a capacity run's trials.
 
 extension Schema {
   static let analysis: [Field] = [

@@ -1,5 +1,5 @@
 extension Shape {
-  /// What a push is for.
+  /// The purpose of a push.
   static let payloadKind = values([
     "alert": "It shows an alert.", "alert_background": "It shows an alert and wakes the app.",
     "background": "It wakes the app and shows no alert.", "badge_only": "It sets the badge, perhaps with a sound.",
@@ -15,7 +15,7 @@ extension Shape {
     "warning": "The user sees something else than was meant.", "advice": "It works, but costs or risks something.",
   ])
 
-  /// What can be wrong with a payload or its frame.
+  /// The faults of a payload or its frame.
   static let payloadRule = values([
     "alert_json_text": "The text of the alert is a JSON object, so the user sees braces.",
     "alert_no_text": "The alert has no text to show.",

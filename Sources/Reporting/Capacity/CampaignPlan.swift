@@ -39,7 +39,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   public var bytesEach: Double
   /// Most resident memory of the generator.
   public var memoryBytes: Int
-  /// What the numbers do not tell.
+  /// Questions that the numbers leave open.
   public var notes: [String] = []
 
   /// `nil` when no rate passed.

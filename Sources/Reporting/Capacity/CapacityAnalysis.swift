@@ -1,6 +1,6 @@
 import Measurement
 
-/// What the trials of a capacity run come to: the laws that they follow, each checked against one more point.
+/// The analysis of a capacity run's trials: the laws that they follow, each checked against one more point.
 public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   /// A prediction and its measurement.
   public struct Check: Sendable, Equatable, Encodable {

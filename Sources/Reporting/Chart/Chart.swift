@@ -4,7 +4,7 @@
 /// thinned to the pixels, and keep the smallest and largest value of each. All text is escaped. A chart without anything
 /// to draw says "no data". Colours come from variables with a light and a dark value.
 package struct Chart: Sendable, Equatable {
-  /// What the picture shows, for those who do not see it; a page prints it above.
+  /// A description of the picture, for those who do not see it; a page prints it above.
   package var title: String
   package var x: Axis
   package var y: Axis

@@ -1,5 +1,5 @@
 extension Chart {
-  /// What the classes of a chart look like: once per page, or inside an SVG that stands alone.
+  /// The style of a chart's classes: once per page, or inside an SVG that stands alone.
   ///
   /// Light and dark by `prefers-color-scheme`. On narrow screens the text of a chart is drawn larger, because all of it
   /// shrinks with the picture, and labels that would then touch are left out.

@@ -87,7 +87,7 @@ struct Drawing {
         }
       }
       let name = strip?.rowName ?? chart.y.label
-      // What fits on a narrow screen fits on a wide one.
+      // A picture that fits on a narrow screen fits on a wide one.
       let lettersPerLine = Int(Self.width / (Self.letter * Self.narrow))
       func letters(_ entries: [Legend]) -> Int { entries.reduce(0) { $0 + $1.name.count + 5 } }
       legendIsBesideName = letters(entries) + name.count + 3 <= lettersPerLine

@@ -1,4 +1,4 @@
-/// What numbers are of, and how they are written.
+/// The units of numbers, and how they are written.
 package enum Unit: Sendable, Equatable {
   /// A number as it is: a ratio, cores.
   case plain

@@ -8,7 +8,7 @@ import Measurement
 /// of each side, and if the medians differ by more than `floor`. For equal runs, assigned to the sides at random, at
 /// most 5 % of the comparisons report any difference.
 public struct Comparison: Sendable, Equatable, Encodable {
-  /// What the values of a figure say together.
+  /// The summary of a figure's values.
   public enum Judgement: String, Sendable, Encodable {
     case better, worse
     /// They differ, and neither way is an improvement.

@@ -1,7 +1,7 @@
 import Measurement
 
 extension RunReport {
-  /// What the run says for planning, with how well it is known.
+  /// The run's figures for planning, with how well they are known.
   var capacity: Section {
     guard isMeasured else {
       let reason = reasonForNoRates

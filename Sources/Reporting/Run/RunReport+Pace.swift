@@ -1,7 +1,7 @@
 import Bytes
 import Measurement
 
-/// What the plan asked for, and how much of it was measured.
+/// The plan's demands, and how much of them was measured.
 extension RunReport {
   /// `50,000/s over 4 connections for 20s`; of a merged result it is the first part's.
   var whatWasAsked: String {

@@ -35,7 +35,7 @@ extension RunReport {
     return Section("Set-up", blocks)
   }
 
-  /// What the handshakes agreed on, most often first.
+  /// The parameters of the handshakes, most often first.
   private var suites: String {
     let suites = (result.connections.suites ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }
     if suites.count == 1 { return suites[0].key }

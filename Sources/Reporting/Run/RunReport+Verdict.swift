@@ -83,7 +83,7 @@ extension RunReport {
     }
   }
 
-  /// What went wrong, as sentences.
+  /// The failures, as sentences.
   private var failures: [Prose] {
     var failures: [Prose] = []
     if result.verdict.outcome == .failed {

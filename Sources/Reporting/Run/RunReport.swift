@@ -112,7 +112,7 @@ package func commandLine(_ words: [String]) -> String {
 }
 
 extension LatencyHistogram {
-  /// What its values are in while they are measured.
+  /// The unit of its values while they are measured.
   var valueUnit: Reporting.Unit {
     switch unit {
     case .microseconds, .milliseconds: .microseconds

@@ -1,4 +1,4 @@
-/// What errors cost: how many notifications a second are accepted when one in N is rejected.
+/// The cost of errors: how many notifications a second are accepted when one in N is rejected.
 ///
 /// With each rejection the connection ends. L notifications after the bad one are discarded, and for the time T until
 /// the first one on the new connection nothing is written: `G = N / ((N + L)/R + T)` for one connection with the
@@ -34,7 +34,7 @@ public struct GoodputLaw: Sendable, Equatable {
     return good / ((good + discarded) / streamingRate + downtime)
   }
 
-  /// What c connections do together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`, and no more than `ceiling`.
+  /// The goodput of c connections together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`, and no more than `ceiling`.
   ///
   /// - Parameter cores: K, of the side that runs out of them first, and their work.
   public func goodput(errorShare: Double, connections: Int, cores: Cores?) -> Double {

@@ -65,7 +65,7 @@ extension TracePage {
     return Section("Payloads", blocks + [.table(table)] + kinds + lint)
   }
 
-  /// What payloads are for.
+  /// The kinds of payloads.
   private var kinds: [Block] {
     guard let kinds = inspection.payloads?.kinds, !kinds.isEmpty else { return [] }
     let total = kinds.reduce(0) { $0 + $1.count }
@@ -77,7 +77,7 @@ extension TracePage {
     return [.heading("Kinds"), .table(table)]
   }
 
-  /// What is wrong with payloads, by rule.
+  /// The faults of payloads, by rule.
   private var lint: [Block] {
     guard let findings = inspection.payloads?.findings, !findings.isEmpty else { return [] }
     var table = Table([

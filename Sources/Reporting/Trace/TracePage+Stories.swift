@@ -1,7 +1,7 @@
 import Bytes
 import Measurement
 
-/// What became of each notification, over all of its sendings.
+/// The outcome of each notification, over all of its sendings.
 extension TracePage {
   var stories: [Section] {
     guard let stories = report.stories, stories.count > 0 else { return [] }

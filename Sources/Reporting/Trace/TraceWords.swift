@@ -17,7 +17,7 @@ extension InspectionReport.ConnectionRow {
     }
   }
 
-  /// What the client's certificate is for; empty when the trace does not tell.
+  /// The purpose of the client's certificate; empty when the trace does not tell.
   var topic: String { tls?.topic ?? "" }
 
   /// Of its first error response: `8 invalid token`.
@@ -41,7 +41,7 @@ extension InspectionReport.ErrorRow {
 }
 
 extension CapturedEnd {
-  /// Who ended the connection.
+  /// The side that ended the connection.
   var meaning: String {
     switch self {
     case .clientFIN: "client"

@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// What protects the records of a connection, as the ServerHello names it.
+/// The protection of a connection's records, as the ServerHello names it.
 ///
 /// All parameters of decryption are derived from the registered name: `TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256` has key
 /// exchange, cipher and MAC.
@@ -71,7 +71,7 @@ public struct CipherSuite: Sendable, Hashable {
     return namedHash
   }
 
-  /// What the name ends with.
+  /// The end of the name.
   private var namedHash: HashFunction? {
     switch name {
     case let name where name.hasSuffix("_MD5"): .md5

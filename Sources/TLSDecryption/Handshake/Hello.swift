@@ -14,7 +14,7 @@ struct HelloExtensions {
   var selectsPreSharedKey = false
   /// The version that a server selected, as it stands there.
   var selectedVersion: UInt16?
-  /// What a client offers to speak, and a server chooses (ALPN, RFC 7301), a few of them.
+  /// Protocols that a client offers and a server chooses (ALPN, RFC 7301), a few of them.
   var applicationProtocols: [String] = []
   /// The group of a server's key share.
   var keyShareGroup: UInt16?

@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// What both directions of one handshake have made known so far.
+/// The facts that both directions of one handshake have made known so far.
 ///
 /// Each direction is at its own handshake: in a capture one may be read far ahead of the other.
 final class Negotiation {

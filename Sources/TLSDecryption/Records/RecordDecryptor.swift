@@ -96,7 +96,7 @@ final class RecordDecryptor {
   /// Bytes on the wire of the shortest record of application data.
   var shortestRecord: Int { RecordHeader.length + overhead }
 
-  /// What sealing adds to a record, without its header; with CBC at least this.
+  /// The bytes that sealing adds to a record, without its header; with CBC at least this.
   var overhead: Int {
     switch method {
     case .aead(let tagLength, let explicitLength, _):

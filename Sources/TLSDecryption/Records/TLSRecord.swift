@@ -38,7 +38,7 @@ struct RecordHeader: Equatable {
   }
 }
 
-/// What the first bytes of a direction tell.
+/// The meaning of the first bytes of a direction.
 public enum TLSRecognition: Sendable {
   case yes, no, needsMore
 

@@ -32,7 +32,7 @@ enum KeyLogLabel: UInt8, CaseIterable {
 /// One line of a key log.
 struct KeyLogLine: Equatable {
   var label: KeyLogLabel
-  /// What the secret is found by: a client random, or what the label says.
+  /// The key that the secret is found by: a client random, or as the label says.
   var key: [UInt8]
   var secret: [UInt8]
 

@@ -30,7 +30,7 @@ struct KeySearch {
   var isGuessing = false
   /// The last message of the handshake was opened: data follows.
   private(set) var hasFinished = false
-  /// What the last keys in use add to a record, for records that are counted without being opened.
+  /// The bytes that the last keys in use add to a record, for records that are counted without being opened.
   private(set) var overhead = 0
   /// Failed attempts to open records, less those that are forgiven.
   private(set) var attempts = 0
@@ -64,7 +64,7 @@ struct KeySearch {
   /// Bytes of the shortest record that may be missing.
   var shortestRecord: Int { active?.decryptor.shortestRecord ?? 22 }
 
-  /// What the records to come look like.
+  /// The form of the records to come.
   var expectation: RecordExpectation {
     RecordExpectation(keyVersion: active?.decryptor.version, isBeforeData: !hasFinished)
   }

@@ -3,7 +3,7 @@ import TLSFoundation
 
 /// The usual case, in which nothing is in doubt: records of data, one after the other, with proven keys.
 ///
-/// What every record touches is in local variables here, because access to a class is checked at run time.
+/// State that every record touches is in local variables here, because access to a class is checked at run time.
 extension TLSStream {
   /// Reads records of data for as long as they open. Returns where the first other one begins, which the careful way must
   /// read; `nil` when all bytes were read.

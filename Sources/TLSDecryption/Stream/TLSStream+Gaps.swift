@@ -7,7 +7,7 @@ extension TLSStream {
     _ length: Int, _ reason: PlaintextGapReason, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) {
-    // What looked like the beginning of a record may hide whole ones.
+    // Bytes that looked like the beginning of a record may hide whole ones.
     if direction.records.isSearching { searchAndRead(direction, point, emit, isFinal: true) }
     if direction.input.isWaiting { return hold(.gap(length: length, reason, point), direction) }
     direction.records.gap(length, reason, direction.keys.expectation)

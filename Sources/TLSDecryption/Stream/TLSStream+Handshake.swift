@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// What handshake messages and alerts say.
+/// The handling of handshake messages and alerts.
 extension TLSStream {
   func receive(_ message: HandshakeMessage, _ direction: TLSDirection) {
     let isClient = direction.side == .client

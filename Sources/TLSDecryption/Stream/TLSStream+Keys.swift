@@ -211,7 +211,7 @@ extension TLSStream {
     return Array(masters.prefix(limits.maximumCandidates))
   }
 
-  /// What the server's private keys make of the ClientKeyExchange.
+  /// The secret that the server's private keys decrypt from the ClientKeyExchange.
   private func openedPremasters(_ encrypted: [UInt8], _ direction: TLSDirection) -> [[UInt8]] {
     guard direction.negotiation.suite?.usesRSAKeyExchange == true else { return [] }
     let certificate = direction.negotiation.serverCertificate.flatMap(Certificate.init(der:))

@@ -3,7 +3,7 @@ import TLSFoundation
 
 /// From bytes to records, through gaps.
 extension TLSStream {
-  /// What became of a record.
+  /// The outcome of a record.
   enum Step {
     case done
     /// It must wait.

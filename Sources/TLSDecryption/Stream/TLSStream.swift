@@ -18,7 +18,7 @@ public final class TLSStream {
   /// Of the first handshake, should a later one never come to keys.
   var firstServerHello: ServerHello?
   var keyExchange: String?
-  /// What is spoken over TLS, as the client offered it and the server chose.
+  /// The protocol over TLS, as the client offered it and the server chose.
   var offeredProtocols: [String] = []
   var chosenProtocol: String?
 

@@ -78,7 +78,7 @@ enum CredentialFile {
 }
 
 extension TLSError {
-  /// What the system says about a file.
+  /// The system's attributes of a file.
   static func file(_ path: String, _ code: Int32) -> TLSError {
     TLSError(.file, "\(path): \(SystemError.text(code))")
   }

@@ -26,7 +26,7 @@ extension IdentityDirectory {
 
   /// Files that are in the directory now.
   public struct Entry: Sendable, Equatable {
-    /// Who or what the files are for.
+    /// The purpose of the files.
     public enum Subject: Sendable, Equatable {
       case authority, gateway
       case provider(topic: String, ProviderState)

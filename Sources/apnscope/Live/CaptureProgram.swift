@@ -40,7 +40,7 @@ enum CaptureProgram: String, CaseIterable {
     throw ExitStatus.unavailable
   }
 
-  /// What it says of packets that were dropped, in the lines that it wrote to standard error.
+  /// Its report of dropped packets, in the lines that it wrote to standard error.
   func loss(_ interface: String, _ lines: [String]) -> CaptureLoss? {
     // dumpcap writes its counts into the capture.
     guard self == .tcpdump else { return nil }

@@ -13,7 +13,7 @@ final class CaptureRelay: @unchecked Sendable {
     var hasFailed = false
   }
 
-  /// What is passed on.
+  /// The bytes that are passed on.
   let output: Int32
   private let input: Int32
   private let next: Int32

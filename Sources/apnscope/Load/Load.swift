@@ -100,7 +100,7 @@ struct Load: AsyncParsableCommand {
     }
   }
 
-  /// What options need that a plan file may have instead of the command line.
+  /// Requirements of options that a plan file may meet instead of the command line.
   private func requireCompanions() throws {
     try target.requireIdentity()
     try pace.requireSchedule()

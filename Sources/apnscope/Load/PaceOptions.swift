@@ -57,7 +57,7 @@ struct PaceOptions: ParsableArguments {
       default: TimeSpan(.seconds(10))), transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 
-  /// What says when made notifications are due.
+  /// The options that say when made notifications are due.
   static let paced = ["rate", "rate-per-connection", "stage", "poisson"]
 
   /// Those of them that are given.

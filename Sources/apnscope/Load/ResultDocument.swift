@@ -72,7 +72,7 @@ enum ResultDocument {
     return document.report
   }
 
-  /// What bytes are, as far as the beginning of a document tells.
+  /// The kind of a document, as far as its beginning tells.
   enum Content {
     case document(kind: String)
     /// JSON, and no document of a command.

@@ -69,7 +69,7 @@ struct WorkloadOptions: ParsableArguments {
       valueName: "part"), transform: SegmentArgument.parse)
   var segment: SegmentArgument?
 
-  /// What describes made notifications.
+  /// The options that describe made notifications.
   static let described = [
     "seed", "command", "tokens", "token-length", "payload", "payload-from", "payload-template", "payload-kind",
     "priority", "expiration", "faults",

@@ -4,7 +4,7 @@ import CommandFiles
 import FoundationEssentials
 import Payload
 
-/// What an app brings along that decides what its pushes look like.
+/// The resources of an app that decide how its pushes look.
 struct AppResourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -83,9 +83,9 @@ struct Lint: ParsableCommand {
   }
 }
 
-/// What is said of payloads, as text and as JSON, and what they come to.
+/// The findings about payloads, as text and as JSON, and their sum.
 struct LintReport {
-  /// What messages call the file.
+  /// The file's name in messages.
   let name: String
   private var payloads = 0
   private var kinds: [PayloadKind: Int] = [:]
@@ -126,7 +126,7 @@ struct LintReport {
     }
   }
 
-  /// What all came to, in a sentence.
+  /// The sum of all findings, in a sentence.
   var summary: String {
     func some(_ count: Int, _ one: String) -> String { "\(count) \(one)\(count == 1 ? "" : "s")" }
     var found: [String] = []

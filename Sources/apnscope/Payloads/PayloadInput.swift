@@ -39,7 +39,7 @@ struct PayloadInput {
     var isRecorded = false
   }
 
-  /// What messages call the file.
+  /// The file's name in messages.
   let name: String
   private let bytes: [UInt8]
   private let isOne: Bool

@@ -101,7 +101,7 @@ struct Simulate: AsyncParsableCommand {
       ])
   }
 
-  /// What the simulator is made of. Reads the files that are named.
+  /// The simulator's options. Reads the files that are named.
   func options() throws -> SimulatorOptions {
     var options = SimulatorOptions()
     listening.apply(to: &options)
