@@ -38,7 +38,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     "interface_dropped", "os_dropped", "received", "packets", "connections", "connection", "flow", "service",
     "protocol", "client", "server", "opened", "closed", "end", "tls_version", "tls_cipher_suite", "tls_decrypted",
     "tls_problem",
-    "tls_client_subject", "tls_resumed", "tls_alert", "client_bytes", "server_bytes",
+    "tls_client_subject", "tls_resumed", "tls_alert", "tls_certificate_ends", "tls_environment", "client_bytes", "server_bytes",
     "missing_bytes", "index", "direction", "time", "packet", "offset", "length", "first", "last", "fate", "command",
     "status", "status_name", "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload",
     "payload_base64", "kind", "lint", "items", "item_order", "reason", "problem", "bytes", "notification",

@@ -14,11 +14,13 @@ struct ConnectionTally {
   /// A response said that nothing after `named` was read.
   var isTerminated = false
   var named = -1
-  /// Losses of this connection belong to this error response (`LostNotifications.beginLoss`).
+  /// Losses of this connection belong to this error response (`TrackedNotifications.beginLoss`).
   var loss = -1
   /// The row of the report that counts the resends of those.
   var lossRow: Int?
   var lastPacket = 0
+  /// Error responses with status 8 that name a token.
+  var invalidTokens = 0
   /// Where the history has the connection's latest notification.
   private(set) var latest = -1
   var written: Int { commands[0] + commands[1] + commands[2] }
@@ -37,9 +39,9 @@ struct ConnectionTally {
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(layout, token, payload, place)
-    let sent = SentNotification(token: token, payload: payload)
+    let sent = SentNotification(layout, token: token, payload: payload, at: place, index: index)
     shared.judge(layout, frame, sent, place)
-    note(sent, place, index: index, &shared)
+    note(sent, token, payload, place, &shared)
   }
 
   /// A frame with bad items: its fields are unreliable and not counted.
@@ -51,21 +53,18 @@ struct ConnectionTally {
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(time: place.time)
-    // Without both a resend cannot be recognised.
-    let isWhole = token.byteCount > 0 && payload.byteCount > 0
-    note(isWhole ? SentNotification(token: token, payload: payload) : .unrecognisable, place, index: index, &shared)
+    let sent = SentNotification(malformed: layout, token: token, payload: payload, at: place, index: index)
+    note(sent, token, payload, place, &shared)
   }
 
   @inline(__always)
   private mutating func note(
-    _ sent: SentNotification, _ place: RecordPlace, index: Int, _ shared: inout SharedTally
+    _ sent: SentNotification, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace, _ shared: inout SharedTally
   ) {
-    if isTerminated {
-      shared.lost.add(sent, packet: place.packet, loss: loss)
-    } else if !shared.lost.isEmpty {
-      shared.lost.sentAgain(sent)
+    let earlier = shared.history.append(sent, token: token, payload: payload, latest: &latest)
+    if isTerminated || earlier != nil || shared.tracked.mayHave(sent.digest) {
+      shared.track(sent, after: earlier, loss: isTerminated ? loss : -1, packet: place.packet)
     }
-    shared.history.append(sent, index: index, latest: &latest)
     lastPacket = place.packet
   }
 }

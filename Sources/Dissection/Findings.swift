@@ -88,20 +88,50 @@ extension InspectionReport {
   }
 }
 
+extension TraceReport {
+  /// Adds the outcomes of the distinct notifications, and counts those of the findings by them: an inspection may have
+  /// tracked fewer.
+  package mutating func add(_ stories: Stories) {
+    self.stories = stories
+    let counts = Dictionary(stories.outcomes.map { ($0.name, $0.count) }, uniquingKeysWith: +)
+    for (kind, outcome) in [(FindingKind.neverResent, StoryOutcome.lost), (.acceptedTwice, .acceptedTwice)] {
+      let count = counts[outcome.name] ?? 0
+      let place = inspection.findings.firstIndex { $0.kind == kind }
+      if let place, count == 0 {
+        inspection.findings.remove(at: place)
+      } else if let place {
+        inspection.findings[place].count = count
+        inspection.findings[place].text = kind.text(count)
+      } else if count > 0 {
+        let order = FindingKind.allCases
+        let next = inspection.findings.firstIndex { row in
+          (order.firstIndex(of: row.kind) ?? 0) > (order.firstIndex(of: kind) ?? 0)
+        }
+        inspection.findings.insert(
+          InspectionReport.FindingRow(kind, count: count, text: kind.text(count)),
+          at: next ?? inspection.findings.count)
+      }
+    }
+  }
+}
+
 extension FindingKind {
   /// The text of a finding. Those of unread connections are in `UnreadConnections`.
   fileprivate func text(_ count: Int) -> String {
     func notifications(_ verb: String) -> String {
       count == 1 ? "1 notification \(verb == "were" ? "was" : verb)" : "\(count) notifications \(verb)"
     }
+    func connections(_ verb: String) -> String { count == 1 ? "1 connection \(verb)" : "\(count) connections \(verb)" }
     func some(_ one: String, _ many: String) -> String { count == 1 ? "1 \(one)" : "\(count) \(many)" }
     return switch self {
     case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol,
       .emptyConnection:
       ""
-    case .neverResent: notifications("were") + " written after a rejected one and never seen again"
+    case .neverResent: notifications("were") + " lost for good: discarded each time they were sent"
     case .resent: notifications("were") + " discarded after a rejection and sent again later"
-    case .lostNotTracked: some("discarded notification", "discarded notifications") + " not tracked: too many"
+    case .acceptedTwice: notifications("were") + " accepted twice or more: devices show them again"
+    case .lostNotTracked:
+      some("discarded notification", "discarded notifications") + " not tracked: too many (--max-remembered)"
     case .unknownFate:
       notifications("were") + " on connections that ended without an error response: accepted or lost"
     case .unknownFateAfterResponse:
@@ -118,6 +148,20 @@ extension FindingKind {
     case .tokenNotOfGateway:
       some("rejection", "rejections")
         + " with status 8: a token of the other environment (sandbox or production), of another app, or removed"
+    case .tokensOfOtherEnvironment:
+      some("rejection", "rejections")
+        + " with status 8 from providers of which most tokens are rejected: tokens of the other environment (sandbox or production)?"
+    case .sentAfterFeedback:
+      notifications("were") + " sent to tokens that the feedback service had listed before"
+    case .feedbackNotRead:
+      "the feedback service was not read for \(count) hours in which notifications were sent"
+    case .certificateExpired: connections("ended") + " with the TLS alert certificate_expired"
+    case .certificateRevoked: connections("ended") + " with the TLS alert certificate_revoked"
+    case .unknownCA: connections("ended") + " with the TLS alert unknown_ca"
+    case .certificateEndsSoon:
+      connections(count == 1 ? "uses" : "use") + " a client certificate that ends within 30 days"
+    case .oneNotificationConnections:
+      "\(count) connections carried one notification each: APNs expects one connection for many"
     case .severalResponses: some("error response", "error responses") + " came after the first of its connection"
     case .acknowledgement: some("response", "responses") + " with status 0, which APNs gateways do not send"
     case .foreignCommand:

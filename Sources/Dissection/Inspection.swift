@@ -12,7 +12,7 @@ public struct Inspection: RecordSink {
     public var listed = 10_000
     /// Latest notifications of all connections to remember in order to recognise resends.
     public var history = 1 << 16
-    /// Lost notifications, and rejected tokens, that are remembered.
+    /// Lost notifications, repeated ones, rejected and listed tokens that are remembered; so many of each.
     public var remembered = 1 << 16
     /// How payloads are judged; `nil`: not at all.
     public var judging: PayloadJudging? = PayloadJudging()
@@ -32,13 +32,18 @@ public struct Inspection: RecordSink {
   /// Packets that are earlier than ones before them, and by how many nanoseconds at most.
   private var latePackets = 0
   private var longestDelay: Int64 = 0
-  private var rejectedTokens: [UInt64: Int] = [:]
+  /// By their first bytes.
+  private var rejectedTokens: [[UInt8]: Int] = [:]
   /// Of each listed error response, what its notifications were lost as.
   private var losses: [Int] = []
+  /// Notifications that were refused, by connection and index, until their response's record comes.
+  private var refused: [[Int]: NotificationBeginning] = [:]
+  private var health: ProviderHealth
 
   public init(limits: Limits = Limits()) {
     self.limits = limits
     shared = SharedTally(limits)
+    health = ProviderHealth(limit: limits.listed)
   }
 
   /// Whether records are still wanted.
@@ -102,34 +107,46 @@ public struct Inspection: RecordSink {
     if record.candidates > 1 { shared.findings.note(.ambiguousIdentifier, packet: record.place.packet) }
     if record.response.status == .noError { return shared.findings.note(.acknowledgement, packet: record.place.packet) }
     if tally.isTerminated { shared.findings.note(.severalResponses, packet: record.place.packet) }
-    if !tally.isTerminated { tallies[index].loss = shared.lost.beginLoss() }
+    if !tally.isTerminated { tallies[index].loss = shared.tracked.beginLoss() }
     noteFates(after: named, tallies[index], record)
+    if record.response.status == .invalidToken { tallies[index].invalidTokens += 1 }
     tallies[index].isTerminated = true
     tallies[index].named = max(tally.named, named)
   }
 
-  /// Notifications written after the named one are lost until seen again.
+  /// Notifications written after the named one are discarded, as far as is known so far.
   private mutating func noteFates(after named: Int, _ tally: ConnectionTally, _ record: ErrorResponseRecord) {
     let packet = record.place.packet
-    var rejected: SentNotification?
+    var rejected: (sent: SentNotification, beginning: NotificationBeginning)?
     var oldest = tally.written
     // A further response proves that those before the one it names were taken after all.
     let first = tally.isTerminated ? min(named, tally.named + 1) : named
-    shared.history.forEach(from: first, latest: tally.latest) { index, sent in
-      oldest = index
-      if index > named {
-        if !tally.isTerminated || index <= tally.named { shared.lost.add(sent, packet: packet, loss: tally.loss) }
-      } else if tally.isTerminated && index > tally.named {
-        shared.lost.remove(sent)
+    let isRefusal = record.response.status != .shutdown
+    shared.history.forEach(from: first, latest: tally.latest) { sent, beginning in
+      oldest = sent.index
+      if sent.index > named {
+        if !tally.isTerminated || sent.index <= tally.named {
+          shared.tracked.add(sent, packet: packet, loss: tally.loss, fate: .discarded)
+        }
+      } else if sent.index == named {
+        rejected = (sent, beginning)
+        shared.tracked.add(sent, packet: packet, loss: -1, fate: isRefusal ? .rejected : .accepted)
+      } else if tally.isTerminated && sent.index > tally.named {
+        shared.tracked.add(sent, packet: packet, loss: -1, fate: .accepted)
       }
-      if index == named { rejected = sent }
     }
     // Notifications that were not selected are missing among the remembered ones.
-    if !tally.isTerminated, report.selection == nil { shared.lost.addForgotten(oldest - named - 1) }
-    if record.response.status != .shutdown, let rejected, !rejected.isKnownBad {
-      noteRejected(rejected, packet: packet)
-      if record.response.status == .invalidToken { shared.findings.note(.tokenNotOfGateway, packet: packet) }
-    }
+    if !tally.isTerminated, report.selection == nil { shared.tracked.addForgotten(oldest - named - 1) }
+    guard isRefusal, let rejected else { return }
+    if refused.count < limits.listed { refused[[record.place.connection, named]] = rejected.beginning }
+    guard rejected.sent.isRecognisable else { return }
+    noteRejected(rejected.beginning.token, packet: packet)
+    if record.response.status == .invalidToken { shared.findings.note(.tokenNotOfGateway, packet: packet) }
+  }
+
+  public mutating func receive(_ record: FateRecord) {
+    shared.fates.add(record)
+    shared.tracked.decide(record)
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
@@ -137,8 +154,9 @@ public struct Inspection: RecordSink {
     if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
     report.errorCount += 1
+    let beginning = record.notification.flatMap { refused.removeValue(forKey: [record.place.connection, $0]) }
     if report.errors.count < limits.listed {
-      report.errors.append(InspectionReport.ErrorRow(record))
+      report.errors.append(InspectionReport.ErrorRow(record, beginning))
       losses.append(-1)
       // Losses of a connection belong to the last response that names a notification: it proved earlier ones accepted.
       if let index, record.notification != nil, record.response.status != .noError {
@@ -151,6 +169,7 @@ public struct Inspection: RecordSink {
 
   public mutating func receive(_ record: borrowing FeedbackRecord) {
     report.feedbackTuples += 1
+    shared.listings.note(record.tuple.token, at: record.place.time)
     if record.tuple.timestamp == 0 { shared.findings.note(.feedbackWithoutTime, packet: record.place.packet) }
   }
 
@@ -179,6 +198,8 @@ public struct Inspection: RecordSink {
     if record.service == .feedback { report.feedbackConnections += 1 }
     let packet = tally.lastPacket
     unread.note(record)
+    health.note(record, tally, &shared.findings)
+    shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
     if record.fates.unknown > 0 && record.end != .captureEnd {
       let kind: FindingKind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
       shared.findings.note(kind, count: record.fates.unknown, packet: packet)
@@ -191,12 +212,12 @@ public struct Inspection: RecordSink {
 
   // MARK: findings
 
-  private mutating func noteRejected(_ sent: SentNotification, packet: Int) {
-    if let count = rejectedTokens[sent.tokenPrefix] {
-      rejectedTokens[sent.tokenPrefix] = count + 1
+  private mutating func noteRejected(_ token: [UInt8], packet: Int) {
+    if let count = rejectedTokens[token] {
+      rejectedTokens[token] = count + 1
       shared.findings.note(.tokenFailedAgain, packet: packet)
     } else if rejectedTokens.count < limits.remembered {
-      rejectedTokens[sent.tokenPrefix] = 1
+      rejectedTokens[token] = 1
     }
   }
 
@@ -226,29 +247,51 @@ public struct Inspection: RecordSink {
   ///   - withCounts: the report can be merged with others.
   ///   - shard: the part of the recording that was read.
   public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
-    shared.lost.report(into: &shared.findings)
+    let told = TrackedStories(shared.tracked)
+    told.report(into: &shared.findings)
+    let notTracked = shared.tracked.lossesNotTracked
+    if notTracked > 0 { shared.findings.note(.lostNotTracked, count: notTracked, packet: 0) }
     for (index, loss) in losses.enumerated() where loss >= 0 {
-      report.errors[index].sentAgain = shared.lost.resent(ofLoss: loss)
+      let known = told.losses[loss]
+      report.errors[index].outcomes = known?.outcomes
+      // Nothing is known when nothing of it could be tracked.
+      report.errors[index].sentAgain = known?.sentAgain ?? (report.errors[index].discarded == 0 ? 0 : nil)
     }
-    if withCounts { report.counts = counts(shard) }
+    if report.summary.notifications > 0 { report.stories = stories(told) }
+    if withCounts { report.counts = counts(shard, told) }
     report.opensPerMinute = opens.perMinute()
     shared.findings.noteSending(
       notifications: report.summary.notifications, segments: perSegment.total, opensPerMinute: report.opensPerMinute,
       isSelection: report.selection != nil)
+    if report.selection == nil { health.report(sent: shared.perSecond.values(), into: &shared.findings) }
     report.payloads = shared.verdicts?.counted.report
     report.payloadLengths = shared.payloadLengths.distribution
     report.notificationsPerSegment = perSegment.distribution
     report.notificationsPerSecond = shared.perSecond.distribution()
     report.lifetimesS = lifetimes.distribution
-    report.repeatedlyRejectedTokens = rejectedTokens.filter { $0.value > 1 }
-      .sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(20)
-      .map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
+    report.repeatedlyRejectedTokens = InspectionReport.TokenRow.worst(tokenRows)
     report.findings = report.findings(
       unread, shared.findings, latePackets: latePackets, longestDelay: longestDelay)
     return report
   }
 
-  private mutating func counts(_ shard: Shard?) -> InspectionReport.Counts {
+  private func stories(_ told: TrackedStories) -> InspectionReport.Stories {
+    var stories = told.stories
+    if !shared.history.coversAll {
+      stories.window = shared.history.window
+      stories.windowS = shared.history.spanNanoseconds.map { Double($0) / 1e9 }
+    }
+    stories.notTracked = shared.tracked.lossesNotTracked + shared.tracked.repeatsNotTracked
+    return stories
+  }
+
+  /// By token.
+  private var tokenRows: [InspectionReport.TokenRow] {
+    rejectedTokens.map { InspectionReport.TokenRow($0.key, rejections: $0.value) }
+      .sorted { ($0.token ?? "") < ($1.token ?? "") }
+  }
+
+  private mutating func counts(_ shard: Shard?, _ told: TrackedStories) -> InspectionReport.Counts {
     var counts = InspectionReport.Counts()
     counts.shard = shard.map { "\($0.number)/\($0.count)" }
     counts.payloadLengths = shared.payloadLengths.values
@@ -256,8 +299,9 @@ public struct Inspection: RecordSink {
     counts.sentPerSecond = shared.perSecond.values()
     counts.opensPerSecond = opens.values()
     counts.lifetimesS = lifetimes.sorted
-    counts.rejectedTokens = rejectedTokens.map { InspectionReport.TokenRow(prefix: $0.key, count: $0.value) }
-      .sorted { $0.tokenPrefix < $1.tokenPrefix }
+    counts.rejectedTokens = tokenRows
+    counts.recoveriesS = told.recoveries.sorted()
+    health.write(to: &counts)
     counts.unread = unread.counts
     counts.readFeedbackConnections = report.summary.readFeedbackConnections
     counts.latePackets = latePackets

@@ -63,7 +63,10 @@ private struct InspectionMerging {
   private var sent = PerSecond()
   private var opens = PerSecond()
   private var lifetimes = Samples()
-  private var tokens: [String: Int] = [:]
+  /// By token, or what is known of it.
+  private var tokens: [String: InspectionReport.TokenRow] = [:]
+  private var recoveries: [Double] = []
+  private var health = ProviderHealth(limit: .max)
   private var unread = UnreadConnections()
 
   // MARK: adding
@@ -89,10 +92,31 @@ private struct InspectionMerging {
     sent.add(counts.sentPerSecond)
     opens.add(counts.opensPerSecond)
     for value in counts.lifetimesS { lifetimes.add(value) }
-    for row in counts.rejectedTokens { tokens[row.tokenPrefix, default: 0] += row.rejections }
+    for row in counts.rejectedTokens {
+      let key = row.token ?? row.tokenPrefix
+      var sum = tokens[key] ?? InspectionReport.TokenRow(tokenPrefix: row.tokenPrefix, token: row.token, rejections: 0)
+      sum.rejections += row.rejections
+      tokens[key] = sum
+    }
+    recoveries += counts.recoveriesS
+    health.add(counts)
+    add(report.stories)
     unread.add(counts.unread)
     whole.summary.readFeedbackConnections += counts.readFeedbackConnections
     addSums(report)
+  }
+
+  private mutating func add(_ stories: InspectionReport.Stories?) {
+    guard let stories else { return }
+    var whole = self.whole.stories ?? InspectionReport.Stories()
+    whole.lost += stories.lost
+    whole.rejected += stories.rejected
+    whole.recovered += stories.recovered
+    whole.acceptedTwice += stories.acceptedTwice
+    whole.window = [whole.window, stories.window].compactMap { $0 }.min()
+    whole.windowS = [whole.windowS, stories.windowS].compactMap { $0 }.min()
+    whole.notTracked += stories.notTracked
+    self.whole.stories = whole
   }
 
   private mutating func addSums(_ report: InspectionReport) {
@@ -184,8 +208,10 @@ private struct InspectionMerging {
     counts.sentPerSecond = sent.values()
     counts.opensPerSecond = opens.values()
     counts.lifetimesS = lifetimes.sorted
-    counts.rejectedTokens = tokens.map { InspectionReport.TokenRow(tokenPrefix: $0.key, rejections: $0.value) }
-      .sorted { $0.tokenPrefix < $1.tokenPrefix }
+    counts.rejectedTokens = tokens.values.sorted { ($0.token ?? $0.tokenPrefix) < ($1.token ?? $1.tokenPrefix) }
+    counts.recoveriesS = recoveries.sorted()
+    health.write(to: &counts)
+    whole.stories?.recovery = RecoveryTimes(sortedSeconds: counts.recoveriesS)
     counts.unread = unread.counts
     counts.readFeedbackConnections = whole.summary.readFeedbackConnections
     counts.latePackets = recordings.reduce(0) { $0 + $1.latePackets }
@@ -196,8 +222,7 @@ private struct InspectionMerging {
     whole.notificationsPerSecond = sent.distribution()
     whole.opensPerMinute = opens.perMinute()
     whole.lifetimesS = lifetimes.distribution
-    whole.repeatedlyRejectedTokens = counts.rejectedTokens.filter { $0.rejections > 1 }
-      .sorted { ($0.rejections, $1.tokenPrefix) > ($1.rejections, $0.tokenPrefix) }.prefix(20).map { $0 }
+    whole.repeatedlyRejectedTokens = InspectionReport.TokenRow.worst(counts.rejectedTokens)
     finishFindings(counts)
     return whole
   }
@@ -257,7 +282,8 @@ private struct InspectionMerging {
       switch row.kind {
       // These are found in the whole.
       case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol,
-        .emptyConnection, .unbatched, .reconnectStorm:
+        .emptyConnection, .unbatched, .reconnectStorm, .oneNotificationConnections, .tokensOfOtherEnvironment,
+        .feedbackNotRead:
         continue
       case .tokenFailedAgain:
         merged.note(row.kind, count: 0, packet: number(row, recording))
@@ -269,6 +295,7 @@ private struct InspectionMerging {
     merged.noteSending(
       notifications: whole.summary.notifications, segments: perSegment.total, opensPerMinute: whole.opensPerMinute,
       isSelection: whole.selection != nil)
+    if whole.selection == nil { health.report(sent: counts.sentPerSecond, into: &merged) }
     whole.findings = whole.findings(
       unread, merged, latePackets: counts.latePackets, longestDelay: counts.longestDelayNs)
   }

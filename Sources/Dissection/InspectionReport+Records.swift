@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 import PacketCapture
 import TLSDecryption
@@ -67,6 +68,8 @@ extension InspectionReport.TLSRow {
     decrypted = tls.isDecrypted
     problem = tls.problem
     clientSubject = tls.clientSubject
+    certificateEnds = tls.certificateEnds.map { Timestamp(unixSeconds: $0) }?.text
+    environment = tls.environment
     alert = tls.alert
     tlsBytes = tls.wireBytes
     payloadBytes = tls.plaintextBytes
@@ -101,8 +104,11 @@ extension InspectionReport.File {
 }
 
 extension InspectionReport.ErrorRow {
-  init(_ record: ErrorResponseRecord) {
+  /// - Parameter refused: the notification that it refused, if that is remembered.
+  init(_ record: ErrorResponseRecord, _ refused: NotificationBeginning?) {
     self.init()
+    token = refused?.tokenText
+    payload = refused?.payloadText
     connection = record.place.connection
     time = record.place.time.text
     file = record.place.file
@@ -118,7 +124,22 @@ extension InspectionReport.ErrorRow {
 }
 
 extension InspectionReport.TokenRow {
-  init(prefix: UInt64, count: Int) { self.init(tokenPrefix: TokenTally.hex(prefix), rejections: count) }
+  /// - Parameter token: its first 32 bytes.
+  init(_ token: [UInt8], rejections: Int) {
+    var text = ByteWriter(capacity: 2 * token.count)
+    text.write(hex: token.rawBytes)
+    let whole = String(decoding: Array(copying: text.bytes), as: UTF8.self)
+    let prefix = String(whole.prefix(16))
+    self.init(
+      tokenPrefix: prefix + String(repeating: "0", count: 16 - prefix.count), token: whole, rejections: rejections)
+  }
+
+  /// Those that were rejected twice or more, the worst first; of many, the first.
+  static func worst(_ rows: [Self]) -> [Self] {
+    rows.filter { $0.rejections > 1 }
+      .sorted { ($1.rejections, $0.token ?? $0.tokenPrefix) < ($0.rejections, $1.token ?? $1.tokenPrefix) }
+      .prefix(20).map { $0 }
+  }
 }
 
 extension InspectionReport.Summary {
@@ -139,4 +160,22 @@ extension InspectionReport.Summary {
 
 extension Timestamp {
   fileprivate var text: String? { isKnown ? TimestampFormatter.text(self) : nil }
+}
+
+extension TLSSummary {
+  /// The environment that the client's certificate is for; `nil` when its extensions name none.
+  var environment: ProviderEnvironment? {
+    get {
+      switch (isForSandbox, isForProduction) {
+      case (true, true): .both
+      case (true, false): .sandbox
+      case (false, true): .production
+      case (false, false): nil
+      }
+    }
+    set {
+      isForSandbox = newValue == .sandbox || newValue == .both
+      isForProduction = newValue == .production || newValue == .both
+    }
+  }
 }

@@ -77,25 +77,27 @@ package final class PacketComments: RecordSink {
 
   package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let notification = PushNotification(layout: layout, frame: frame)
-    receive(SentNotification(token: notification.token, payload: notification.payload), at: place, index: index)
+    receive(
+      digest: SentNotification.digest(token: notification.token, payload: notification.payload), at: place, index: index)
   }
 
   package func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     if hasRoom() { add(.malformed("#\(index) is malformed: \(problem)"), at: place) }
-    receive(.unrecognisable, at: place, index: index)
+    receive(digest: 0, at: place, index: index)
   }
 
-  private func receive(_ sent: SentNotification, at place: RecordPlace, index: Int) {
+  /// - Parameter digest: of token and payload; 0: it cannot be recognised when it is sent again.
+  private func receive(digest: UInt64, at place: RecordPlace, index: Int) {
     let its = Place(connection: place.connection, index: index, packet: place.packet)
-    if !waiting.isEmpty, !sent.isKnownBad { noteAgain(sent, its, place) }
+    if !waiting.isEmpty, digest != 0 { noteAgain(digest, its, place) }
     switch fates.fate(of: index, on: place.connection) {
     case .rejected where hasRoom():
       add(.rejected(index), at: place)
     case .discarded where hasRoom():
-      lost.append(Lost(place: its, isRecognisable: !sent.isKnownBad))
-      if !sent.isKnownBad { waiting[sent.digest, default: []].append(lost.count - 1) }
+      lost.append(Lost(place: its, isRecognisable: digest != 0))
+      if digest != 0 { waiting[digest, default: []].append(lost.count - 1) }
       if case .discarded(let range)? = latest(at: place), lost[range.upperBound - 1].place.index == index - 1 {
         replaceLatest(at: place, with: .discarded(range.lowerBound..<lost.count))
       } else {
@@ -105,9 +107,9 @@ package final class PacketComments: RecordSink {
     }
   }
 
-  private func noteAgain(_ sent: SentNotification, _ its: Place, _ place: RecordPlace) {
-    guard let numbers = waiting[sent.digest], let number = numbers.first else { return }
-    waiting[sent.digest] = numbers.count > 1 ? Array(numbers.dropFirst()) : nil
+  private func noteAgain(_ digest: UInt64, _ its: Place, _ place: RecordPlace) {
+    guard let numbers = waiting[digest], let number = numbers.first else { return }
+    waiting[digest] = numbers.count > 1 ? Array(numbers.dropFirst()) : nil
     lost[number].again = its.packet
     guard hasRoom() else { return }
     let original = lost[number].place

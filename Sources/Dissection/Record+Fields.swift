@@ -212,6 +212,8 @@ extension ConnectionRecord: WritableRecord {
       if let subject = tls.clientSubject { output.field("client_subject", subject) }
       if let isResumed = tls.isResumed { output.field("resumed", isResumed) }
       if let alert = tls.alert { output.field("alert", alert) }
+      if let ends = tls.certificateEnds { output.field("certificate_ends", time: Timestamp(unixSeconds: ends)) }
+      if let environment = tls.environment { output.field("environment", environment.rawValue) }
       output.endObject()
     }
     output.field("client_bytes", clientBytes)

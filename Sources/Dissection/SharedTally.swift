@@ -8,15 +8,20 @@ struct SharedTally {
   var findings = Findings()
   var payloadLengths = Counts(highest: 65_535)
   var perSecond = PerSecond()
-  var lost: LostNotifications
   var history: SentHistory
+  /// Those of the history, and others, that have a story.
+  var tracked: TrackedNotifications
+  var fates: RecentFates
+  var listings: FeedbackListings
   /// `nil`: payloads are not judged.
   var verdicts: PayloadVerdicts?
   private var background: BackgroundPushes
 
   init(_ limits: Inspection.Limits) {
-    lost = LostNotifications(limit: limits.remembered)
     history = SentHistory(maximum: limits.history)
+    tracked = TrackedNotifications(limit: limits.remembered)
+    fates = RecentFates(limit: max(1_024, 4 * limits.history))
+    listings = FeedbackListings(limit: limits.remembered)
     verdicts = limits.judging.map { PayloadVerdicts($0, keepsExamples: true) }
     background = BackgroundPushes(limit: limits.remembered)
   }
@@ -31,6 +36,18 @@ struct SharedTally {
       token.byteCount == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems
       && !Self.isStrange(layout.expiration)
     if !isUsual { noteForm(layout, token, payload, packet: place.packet) }
+    if listings.has(token, before: place.time) { findings.note(.sentAfterFeedback, packet: place.packet) }
+  }
+
+  /// Tracks a sending: that may have been discarded, that repeats another, or whose notification is tracked.
+  ///
+  /// - Parameter loss: the error response that discards it; -1: none.
+  @inline(never)
+  mutating func track(_ sent: SentNotification, after earlier: SentNotification?, loss: Int, packet: Int) {
+    guard sent.isRecognisable else { return }
+    let before = earlier.map { ($0, fates.fate(of: $0.index, on: $0.connection)) }
+    if loss < 0 { return tracked.addRepeat(sent, packet: packet, after: before) }
+    tracked.add(sent, packet: packet, loss: loss, fate: .discarded, after: before)
   }
 
   @inline(__always)
@@ -51,7 +68,7 @@ struct SharedTally {
     _ place: RecordPlace
   ) {
     // Sent again after a loss, it is no other push.
-    if !lost.isEmpty, lost.isWaiting(sent) { return }
+    if tracked.isWaiting(sent.digest) { return }
     guard layout.token.length > 0,
       background.note(frame.extracting(layout.token.range), at: place.time, kind: kind)
     else { return }

@@ -43,6 +43,11 @@ where Name.RawValue == String {
   }
 }
 
+/// In the order of their names, so that equal counts have equal texts.
+extension NamedCounts: CustomStringConvertible {
+  public var description: String { "[\(sorted.map { "\($0.name): \($0.count)" }.joined(separator: ", "))]" }
+}
+
 extension NamedCounts: ExpressibleByDictionaryLiteral {
   public init(dictionaryLiteral elements: (Name, Int)...) {
     byName = Dictionary(elements.map { ($0.rawValue, $1) }) { _, last in last }

@@ -20,6 +20,9 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     return overflow ? nil : difference
   }
 
+  /// Saturates outside the years that can be represented.
+  package init(unixSeconds: Int) { self = Self.from(seconds: Int64(unixSeconds), ticks: 0, ticksPerSecond: 1) }
+
   /// A time from whole seconds and a fraction in units of 1/`ticksPerSecond`; a fraction of a second or more carries.
   static func from(seconds: Int64, ticks: UInt64, ticksPerSecond: UInt64) -> Timestamp {
     let (whole, rest) = ticks.quotientAndRemainder(dividingBy: ticksPerSecond)

@@ -62,6 +62,10 @@ public struct TLSSummary: Sendable, Equatable {
   public var problem: String?
   /// Of the certificate that the client presented, now or when the session began.
   public var clientSubject: String?
+  /// When that certificate ends, in seconds since 1970, and the environments that its extensions name.
+  public var certificateEnds: Int?
+  public var isForSandbox = false
+  public var isForProduction = false
   /// The first alert that was no close_notify, and who sent it.
   public var alert: String?
   /// The protocols over TLS by the names of ALPN: those that the client offered, and the server's choice, if it was seen.

@@ -50,6 +50,18 @@ import Glibc
     return unsafe timegm(&end)
   }
 
+  /// Whether it has an extension with that object identifier.
+  package func hasExtension(_ identifier: String) -> Bool {
+    defer { ERR_clear_error() }
+    guard let object = unsafe OBJ_txt2obj(identifier, 1) else { return false }
+    defer { unsafe ASN1_OBJECT_free(object) }
+    return unsafe X509_get_ext_by_OBJ(pointer, object, -1) >= 0
+  }
+
+  /// Apple's extensions of a certificate for the development and the production environment.
+  package static let developmentExtension = "1.2.840.113635.100.6.3.1"
+  package static let productionExtension = "1.2.840.113635.100.6.3.2"
+
   // MARK: names
 
   /// Bytes of a subject that are kept: a peer chooses how long its own is.

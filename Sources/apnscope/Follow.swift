@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
+import Measurement
 
 struct Follow: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -154,12 +155,4 @@ struct Follow: ParsableCommand {
   }
 }
 
-extension StoryOutcome: ExpressibleByArgument {
-  package init?(argument: String) {
-    guard let outcome = StoryOutcome.allCases.first(where: { $0.name == argument }) else { return nil }
-    self = outcome
-  }
-
-  package static var allValueStrings: [String] { allCases.map(\.name) }
-  package var defaultValueDescription: String { name }
-}
+extension StoryOutcome: ExpressibleByArgument {}

@@ -121,9 +121,9 @@ struct CaptureBuilder {
     try withTemporaryFile(bytes) { try dissect($0, options) }
   }
 
-  func inspected() throws -> InspectionReport {
+  func inspected(limits: Inspection.Limits = Inspection.Limits()) throws -> InspectionReport {
     try withTemporaryFile(bytes) { path in
-      var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+      var dissection = Dissection(into: Inspection(limits: limits), options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
       return dissection.sink.finish()

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// The fields of stories in their documented order. A field that was absent on the wire is not written.

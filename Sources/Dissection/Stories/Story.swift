@@ -1,12 +1,10 @@
 import APNSProtocol
+import Measurement
 import PacketCapture
 
-/// The outcome of a notification, over all of its sendings.
-package enum StoryOutcome: UInt8, CaseIterable, Sendable, BitwiseCopyable {
-  case acceptedTwice, expired, recovered, accepted, open, rejected, lost
-
+extension StoryOutcome {
   /// Its name in records and options.
-  package var name: String { word.description }
+  package var name: String { rawValue }
 
   var word: StaticString {
     switch self {
@@ -90,7 +88,7 @@ package struct StorySummary: Sendable {
   package var recording = SummaryRecord()
   /// Sendings of the stories.
   package var sendings = 0
-  private var counts = [Int](repeating: 0, count: StoryOutcome.allCases.count)
+  private var counts: [StoryOutcome: Int] = [:]
   package var tokens = 0
   /// From first sendings to accepted ones, of those that are recovered and have times.
   package var recovery: Recovery?
@@ -102,10 +100,10 @@ package struct StorySummary: Sendable {
     package var max: Int64
   }
 
-  package var stories: Int { counts.reduce(0, +) }
+  package var stories: Int { counts.values.reduce(0, +) }
   package subscript(outcome: StoryOutcome) -> Int {
-    get { counts[Int(outcome.rawValue)] }
-    set { counts[Int(outcome.rawValue)] = newValue }
+    get { counts[outcome, default: 0] }
+    set { counts[outcome] = newValue }
   }
 }
 

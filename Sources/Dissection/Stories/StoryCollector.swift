@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// Follows each distinct notification of a recording through all of its sendings, in bounded memory and exactly at any

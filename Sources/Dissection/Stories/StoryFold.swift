@@ -1,3 +1,4 @@
+import Measurement
 import PacketCapture
 
 /// Facts about a story when all of its sendings were seen, as it goes through memory and files.

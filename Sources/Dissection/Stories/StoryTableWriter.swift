@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// Writes stories as a table for people: a row for each notification, and under one that was not simply accepted a row for

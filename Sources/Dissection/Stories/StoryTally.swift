@@ -9,7 +9,7 @@ package final class StoryTally: StorySink {
 
   private var report = TraceReport.Stories()
   /// The outcomes of notifications that were discarded on a connection.
-  private var losses: [Int: [Int]] = [:]
+  private var losses: [Int: NamedCounts<StoryOutcome>] = [:]
   private let listed: Int
   private var story: StoryRecord?
 
@@ -28,8 +28,7 @@ package final class StoryTally: StorySink {
     case .accepted, .unknown: break
     case .discarded:
       guard losses[sending.connection] != nil || losses.count < listed else { return }
-      losses[sending.connection, default: Array(repeating: 0, count: StoryOutcome.allCases.count)][
-        Int(story.outcome.rawValue)] += 1
+      losses[sending.connection, default: [:]][story.outcome, default: 0] += 1
     case .rejected:
       guard report.refusals.count < listed else { return }
       let payload = story.payload ?? []
@@ -58,7 +57,7 @@ package final class StoryTally: StorySink {
     report.outcomes = StoryOutcome.allCases.map { TraceReport.Stories.Outcome($0.name, summary[$0]) }
     func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
     report.recovery = summary.recovery.map {
-      TraceReport.Stories.Recovery(p50S: seconds($0.p50), p99S: seconds($0.p99), maxS: seconds($0.max))
+      RecoveryTimes(p50S: seconds($0.p50), p99S: seconds($0.p99), maxS: seconds($0.max))
     }
   }
 
@@ -68,8 +67,9 @@ package final class StoryTally: StorySink {
     stories.losses = losses.sorted { $0.key < $1.key }.map { connection, counts in
       TraceReport.Stories.Loss(
         connection: connection,
-        outcomes: zip(StoryOutcome.allCases, counts).filter { $0.1 > 0 }
-          .map { TraceReport.Stories.Outcome($0.0.name, $0.1) })
+        outcomes: StoryOutcome.allCases.compactMap { outcome in
+          counts[outcome].map { TraceReport.Stories.Outcome(outcome.name, $0) }
+        })
     }
     return stories
   }

@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 import TLSDecryption
 import TLSFoundation
@@ -482,6 +483,9 @@ public struct RecordReader: ~Copyable {
       summary.clientSubject = fields.text("tls.client_subject")
       summary.isResumed = fields.flag("tls.resumed")
       summary.alert = fields.text("tls.alert")
+      let ends = try fields.time("tls.certificate_ends")
+      if ends.isKnown { summary.certificateEnds = Int(ends.nanoseconds / 1_000_000_000) }
+      summary.environment = fields.text("tls.environment").flatMap(ProviderEnvironment.init)
       tls = summary
     }
     var record = ConnectionRecord(

@@ -13,6 +13,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   // Causes of lost notifications, certain or possible.
   case neverResent = "never_resent"
   case resent
+  case acceptedTwice = "accepted_twice"
   case lostNotTracked = "lost_not_tracked"
   case unknownFate = "unknown_fate"
   case unknownFateAfterResponse = "unknown_fate_after_response"
@@ -22,6 +23,16 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case tokenFailedAgain = "token_failed_again"
   /// Status 8, which alone tells a token of the other environment.
   case tokenNotOfGateway = "token_not_of_gateway"
+  /// Most tokens that a provider sent to.
+  case tokensOfOtherEnvironment = "tokens_of_other_environment"
+  case sentAfterFeedback = "sent_after_feedback"
+  case feedbackNotRead = "feedback_not_read"
+
+  // Certificates, also where TLS cannot be decrypted.
+  case certificateExpired = "certificate_expired"
+  case certificateRevoked = "certificate_revoked"
+  case unknownCA = "unknown_ca"
+  case certificateEndsSoon = "certificate_ends_soon"
 
   // Error responses that no APNs gateway sends.
   case severalResponses = "several_responses"
@@ -40,6 +51,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
 
   // How a provider sends.
   case reconnectStorm = "reconnect_storm"
+  case oneNotificationConnections = "one_notification_connections"
   case unbatched
   case payloadOver4096 = "payload_over_4096"
   case payloadOver2048 = "payload_over_2048"

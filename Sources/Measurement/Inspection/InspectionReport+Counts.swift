@@ -12,12 +12,32 @@ extension InspectionReport {
     public var lifetimesS: [Double] = []
     /// Each rejected token that was remembered.
     public var rejectedTokens: [TokenRow] = []
+    /// Seconds from first sendings to accepted ones of recovered notifications, in ascending order.
+    public var recoveriesS: [Double] = []
+    /// Connections that carried notifications, and those of them that carried one.
+    public var sendingConnections = 0
+    public var oneNotificationConnections = 0
+    /// Seconds since 1970 in which a feedback service was being read; of a long connection, one for each hour.
+    public var feedbackReadPerSecond = Values()
+    public var providers: [Provider] = []
     public var unread = Unread()
     public var readFeedbackConnections = 0
     public var latePackets = 0
     public var longestDelayNs: Int64 = 0
 
     package init() {}
+  }
+
+  /// The notifications from one address to one server whose fates are known.
+  public struct Provider: Sendable, Equatable, Codable {
+    public var client: String
+    public var server: String
+    public var accepted: Int
+    /// Error responses with status 8.
+    public var invalidTokens: Int
+    package init(client: String, server: String, accepted: Int, invalidTokens: Int) {
+      (self.client, self.server, self.accepted, self.invalidTokens) = (client, server, accepted, invalidTokens)
+    }
   }
 
   /// How often each value occurred; values in ascending order.

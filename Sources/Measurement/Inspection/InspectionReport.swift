@@ -15,6 +15,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var malformed = 0
   public var notificationsByCommand = [0, 0, 0]
   public var fates = Fates()
+  /// By distinct notification, over all of its sendings; `nil` when none was sent.
+  public var stories: Stories?
   public var errorCount = 0
   /// Keys are `Int` because JSON then has an object; of other numbers it has a list.
   public var errorsByStatus: [Int: Int] = [:]
@@ -124,6 +126,9 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var decrypted = false
     public var problem: String?
     public var clientSubject: String?
+    /// When the client's certificate ends, and the environment that it is for.
+    public var certificateEnds: String?
+    public var environment: ProviderEnvironment?
     public var alert: String?
     /// Bytes of both directions on the wire, and their plaintext.
     public var tlsBytes = 0
@@ -168,6 +173,31 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     /// Of those that were discarded, how many were seen again later, on any connection; `nil` when too many are followed.
     public var sentAgain: Int?
     public var latencyMs: Double?
+    /// Of the notification that it refused: the token in hexadecimal, and the payload's beginning.
+    public var token: String?
+    public var payload: String?
+    /// What became of those that it discarded.
+    public var outcomes: NamedCounts<StoryOutcome>?
+    package init() {}
+  }
+
+  /// Distinct notifications, each one token and payload, by what became of them over all of their sendings.
+  public struct Stories: Sendable, Equatable, Codable {
+    /// All of their sendings were discarded.
+    public var lost = 0
+    /// None was accepted, and one was rejected.
+    public var rejected = 0
+    /// Accepted after others that were not.
+    public var recovered = 0
+    /// Two or more were accepted, as far as repeats were recognised.
+    public var acceptedTwice = 0
+    public var recovery: RecoveryTimes?
+    /// Repeats were recognised among this many notifications before each; `nil`: among all.
+    public var window: Int?
+    /// The shortest time that those spanned.
+    public var windowS: Double?
+    /// Sendings of discarded or repeated notifications that are not among the above, because of a limit.
+    public var notTracked = 0
     package init() {}
   }
 
@@ -175,9 +205,11 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public struct TokenRow: Sendable, Equatable, Codable {
     /// The first eight bytes in hexadecimal.
     public var tokenPrefix: String
+    /// The first 32 bytes, which usually is all of it.
+    public var token: String?
     public var rejections: Int
-    package init(tokenPrefix: String, rejections: Int) {
-      (self.tokenPrefix, self.rejections) = (tokenPrefix, rejections)
+    package init(tokenPrefix: String, token: String?, rejections: Int) {
+      (self.tokenPrefix, self.token, self.rejections) = (tokenPrefix, token, rejections)
     }
   }
 
@@ -269,4 +301,26 @@ extension InspectionReport {
       }
     }
   }
+}
+
+/// Times from first sendings to accepted ones, of notifications that were recovered.
+public struct RecoveryTimes: Sendable, Equatable, Codable {
+  public var p50S: Double
+  public var p99S: Double
+  public var maxS: Double
+  package init(p50S: Double, p99S: Double, maxS: Double) {
+    (self.p50S, self.p99S, self.maxS) = (p50S, p99S, maxS)
+  }
+
+  /// `nil` without any. A quantile is the value that a share of all does not exceed.
+  package init?(sortedSeconds values: [Double]) {
+    guard let last = values.last else { return nil }
+    self.init(
+      p50S: values[(values.count + 1) / 2 - 1], p99S: values[(99 * values.count + 99) / 100 - 1], maxS: last)
+  }
+}
+
+/// The environment that a provider's certificate is for.
+public enum ProviderEnvironment: String, Sendable, Codable, CaseIterable {
+  case sandbox, production, both
 }

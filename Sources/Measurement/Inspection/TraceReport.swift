@@ -136,16 +136,6 @@ extension TraceReport {
       package init(_ name: String, _ count: Int) { (self.name, self.count) = (name, count) }
     }
 
-    /// From first sendings to accepted ones, of those that were recovered.
-    public struct Recovery: Sendable, Equatable, Codable {
-      public var p50S: Double
-      public var p99S: Double
-      public var maxS: Double
-      package init(p50S: Double, p99S: Double, maxS: Double) {
-        (self.p50S, self.p99S, self.maxS) = (p50S, p99S, maxS)
-      }
-    }
-
     /// A notification that an error response refused.
     public struct Refusal: Sendable, Equatable, Codable {
       public var connection: Int
@@ -185,7 +175,7 @@ extension TraceReport {
 
     /// All outcomes, in the order in which they are decided.
     public var outcomes: [Outcome] = []
-    public var recovery: Recovery?
+    public var recovery: RecoveryTimes?
     /// As many as error responses are listed.
     public var refusals: [Refusal] = []
     /// Of as many connections.

@@ -27,6 +27,10 @@ extension Schema {
       Field(
         "notifications_by_command", .tuple([.integer, .integer, .integer]), "Notifications of commands 0, 1 and 2."),
       Field("fates", .object(fates), "Notifications by fate."),
+      Field(
+        "stories", .object(distinct),
+        "Distinct notifications (one token and payload) by what became of them over all of their sendings, by the rules of `apnscope follow`; those that nothing happened to are not among them.",
+        when: "any were sent", since: "0.2"),
       Field("error_count", .integer, "Error responses."),
       Field("errors_by_status", .countsByStatus, "Error responses by status."),
       Field(
@@ -130,6 +134,10 @@ extension Schema {
     Field("decrypted", .boolean, "False when application data was encrypted and none of it decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
+    Field("certificate_ends", .time, "When the client's certificate ends.", when: "it was seen", since: "0.2"),
+    Field(
+      "environment", .providerEnvironment, "The environment that Apple's extensions of the client's certificate name.",
+      when: "there are any", since: "0.2"),
     Field("alert", .text, "The first alert but close_notify, and who sent it.", when: "there was one"),
     Field("tls_bytes", .integer, "Bytes on the wire, both directions.", unit: .bytes),
     Field("payload_bytes", .integer, "Plaintext that they carried.", unit: .bytes),
@@ -168,6 +176,35 @@ extension Schema {
     Field(
       "latency_ms", .number, "From the named notification's last byte to the response's.", unit: .milliseconds,
       when: "both times are known"),
+    Field(
+      "token", .text, "The token that it refused, in hexadecimal: the first 32 bytes.",
+      when: "the notification is remembered", since: "0.2"),
+    Field(
+      "payload", .text, "The beginning of the payload that it refused.", when: "the notification is remembered",
+      since: "0.2"),
+    Field(
+      "outcomes", .map(key: .storyOutcome, value: .integer),
+      "What became of the discarded notifications over all of their sendings.", when: "any were discarded and followed",
+      since: "0.2"),
+  ]
+
+  private static let distinct: [Field] = [
+    Field("lost", .integer, "Those whose sendings were all discarded."),
+    Field("rejected", .integer, "Those of which no sending was accepted and one was rejected."),
+    Field("recovered", .integer, "Those that were accepted after sendings that were not."),
+    Field("accepted_twice", .integer, "Those of which two or more sendings were accepted."),
+    Field(
+      "recovery",
+      .object([
+        Field("p50_s", .number, "The median.", unit: .seconds),
+        Field("p99_s", .number, "The 99th percentile.", unit: .seconds),
+        Field("max_s", .number, "The longest.", unit: .seconds),
+      ]), "From the first sending to the accepted one.", when: "any were recovered, and packets have times"),
+    Field(
+      "window", .integer, "Repeats were recognised among so many notifications before each.",
+      when: "there were more (`--max-remembered`)"),
+    Field("window_s", .number, "The shortest time that these spanned.", unit: .seconds, when: "packets have times"),
+    Field("not_tracked", .integer, "Sendings that are not counted here, because of `--max-remembered`."),
   ]
 
   private static let counts: [Field] = [
@@ -178,6 +215,19 @@ extension Schema {
     Field("opens_per_second", .values, "Opened connections by second since 1970."),
     Field("lifetimes_s", .array(.number), "Lifetimes of connections in ascending order.", unit: .seconds),
     Field("rejected_tokens", .array(.object(token)), "All rejected tokens, up to `--max-remembered`."),
+    Field(
+      "recoveries_s", .array(.number), "From first sendings to accepted ones, in ascending order.", unit: .seconds),
+    Field("sending_connections", .integer, "Connections that carried notifications."),
+    Field("one_notification_connections", .integer, "The part of them that carried one."),
+    Field("feedback_read_per_second", .values, "Reads of a feedback service by second since 1970."),
+    Field(
+      "providers",
+      .array(
+        .object([
+          Field("client", .text, "Address of the provider."), Field("server", .text, "Address and port of the gateway."),
+          Field("accepted", .integer, "Notifications that are proven accepted."),
+          Field("invalid_tokens", .integer, "Error responses with status 8."),
+        ])), "Providers and gateways, up to `--max-listed`."),
     Field("unread", .object(unread), "Connections without readable APNs traffic."),
     Field("read_feedback_connections", .integer, "Connections to a feedback service that could be read."),
     Field("late_packets", .integer, "Packets whose time is before that of an earlier one."),
@@ -233,6 +283,7 @@ extension Schema {
 
   private static let token: [Field] = [
     Field("token_prefix", .hexadecimal, "The first eight bytes."),
+    Field("token", .hexadecimal, "The first 32 bytes.", when: "it was written by 0.2 or later", since: "0.2"),
     Field("rejections", .integer, "How often it was rejected."),
   ]
 

@@ -232,6 +232,10 @@ extension Schema {
     Field(
       "alert", .text, "The first alert but close_notify, as `bad_certificate from the client`.",
       when: "there was one"),
+    Field("certificate_ends", .time, "When the client's certificate ends.", when: "it was seen", since: "0.2"),
+    Field(
+      "environment", .providerEnvironment, "The environment that Apple's extensions of that certificate name.",
+      when: "there are any", since: "0.2"),
   ]
 
   private static let captureLoss: [Field] = [

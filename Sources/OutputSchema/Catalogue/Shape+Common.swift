@@ -46,6 +46,11 @@ extension Shape {
     "capture_end": "The beginning of a record that the capture does not end.",
   ])
 
+  static let providerEnvironment = values([
+    "sandbox": "Development pushes only.", "production": "Production pushes only.",
+    "both": "Either, as certificates since 2015.",
+  ])
+
   static let connectionEnd = values([
     "client_fin": "The client closed it.", "server_fin": "The server closed it.", "client_rst": "The client reset it.",
     "server_rst": "The server reset it.", "capture_end": "No end was seen.",

@@ -67,10 +67,33 @@ package struct InspectionText: Sendable {
         "fates          \(grouped(fates.accepted)) accepted, \(grouped(fates.rejected)) rejected, "
           + "\(grouped(fates.discarded)) discarded, \(grouped(fates.unknown)) unknown")
     }
+    if let stories = report.stories { add(stories) }
     if report.feedbackConnections > 0 || report.feedbackTuples > 0 {
       add(
         "feedback       \(grouped(report.feedbackTuples)) tuples on \(grouped(report.feedbackConnections)) connections"
       )
+    }
+  }
+
+  /// By distinct notification, where anything happened to any.
+  private mutating func add(_ stories: InspectionReport.Stories) {
+    let counts = [
+      (stories.lost, "lost for good"), (stories.recovered, "recovered"), (stories.rejected, "rejected"),
+      (stories.acceptedTwice, "accepted twice"),
+    ]
+    let told = counts.filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
+    if !told.isEmpty { add("distinct       \(told.joined(separator: ", "))") }
+    if let recovery = stories.recovery {
+      add("  recovered after \(span(recovery.p50S)) (median), \(span(recovery.p99S)) (99 %)")
+    }
+    if let window = stories.window {
+      let time = stories.windowS.map { ", \(span($0)) or more," } ?? ""
+      add(
+        "  repeats were recognised among the \(grouped(window)) notifications\(time) before each: more with --max-remembered, all with 'follow'"
+      )
+    }
+    if stories.notTracked > 0 {
+      add("  \(grouped(stories.notTracked)) sendings are not among these: too many (--max-remembered)")
     }
   }
 
@@ -118,7 +141,7 @@ package struct InspectionText: Sendable {
     }
     add(line)
     var table = TextTable(
-      ["conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "topic", "remarks"],
+      ["conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "topic", "certificate", "remarks"],
       right: [0, 5])
     var shown = 0
     for row in report.connections where row.tls != nil && shown < rows {
@@ -130,7 +153,7 @@ package struct InspectionText: Sendable {
         "\(row.connection)", tls.version ?? "-", tls.cipherSuite.map { String($0.dropFirst("TLS_".count)) } ?? "-",
         tls.keyExchange ?? "-", tls.resumed.map { $0 ? "resumed" : "new" } ?? "-",
         tls.tlsBytesPerPayloadByte.map { fixed($0, 2) } ?? "-",
-        ControlCharacters.escaped(tls.topic ?? "-"),
+        ControlCharacters.escaped(tls.topic ?? "-"), tls.certificate ?? "-",
         remarks.joined(separator: "; "),
       ])
     }
@@ -158,6 +181,25 @@ package struct InspectionText: Sendable {
     if report.errorCount > rows {
       add("  and \(grouped(report.errorCount - min(rows, report.errors.count))) more (--rows)")
     }
+    refusals()
+  }
+
+  /// What each listed error response refused, and what became of that which it discarded.
+  private mutating func refusals() {
+    var table = TextTable(
+      ["conn", "names", "refused token", "payload begins", "of the discarded"], right: [0, 1])
+    for row in report.errors.prefix(rows) where row.token != nil || row.outcomes?.isEmpty == false {
+      let outcomes = StoryOutcome.allCases.compactMap { outcome in
+        row.outcomes?[outcome].map { "\(grouped($0)) \(outcome.rawValue.replacing("_", with: " "))" }
+      }
+      let token = row.token.map { $0.count > 16 ? "\($0.prefix(16))…" : $0.isEmpty ? "(none)" : $0 }
+      let payload = row.payload.map { $0.count > 48 ? "\($0.prefix(48))…" : $0 }
+      table.add([
+        "\(row.connection)", row.notification.map { "#\($0)" } ?? "-", ControlCharacters.escaped(token ?? "-"),
+        ControlCharacters.escaped(payload ?? "-"), outcomes.isEmpty ? "-" : outcomes.joined(separator: ", "),
+      ])
+    }
+    if !table.isEmpty { text += table.text(indent: 2) }
   }
 
   private mutating func sending() {
@@ -184,7 +226,9 @@ package struct InspectionText: Sendable {
     guard !report.repeatedlyRejectedTokens.isEmpty, rows > 0 else { return }
     add("")
     add("tokens rejected more than once")
-    for row in report.repeatedlyRejectedTokens.prefix(rows) { add("  \(row.tokenPrefix)…  \(row.rejections) times") }
+    for row in report.repeatedlyRejectedTokens.prefix(rows) {
+      add("  \(ControlCharacters.escaped(row.token ?? "\(row.tokenPrefix)…"))  \(row.rejections) times")
+    }
   }
 
   private mutating func payloads() {

@@ -33,6 +33,20 @@ extension InspectionReport.TLSRow {
       return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject
     }
   }
+
+  /// The environment of the client's certificate, and the day of its end.
+  var certificate: String? {
+    let environment: String? =
+      switch self.environment {
+      case .sandbox: "sandbox"
+      case .production: "production"
+      case .both: "sandbox and production"
+      case nil: nil
+      }
+    let end = certificateEnds.map { "until \($0.prefix(10))" }
+    let told = [environment, end].compactMap { $0 }.joined(separator: ", ")
+    return told.isEmpty ? nil : told
+  }
 }
 
 extension InspectionReport.ErrorRow {
@@ -68,7 +82,7 @@ extension CapturedGap {
 extension FindingKind {
   var tone: Tone {
     switch self {
-    case .captureLoss, .neverResent, .payloadOver4096: .bad
+    case .captureLoss, .neverResent, .payloadOver4096, .certificateExpired, .certificateRevoked, .unknownCA: .bad
     case .resent, .knownBad, .outOfOrder: .neutral
     default: .warning
     }

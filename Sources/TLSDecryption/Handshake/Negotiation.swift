@@ -33,7 +33,6 @@ final class Negotiation {
   private(set) var suite: CipherSuite?
 
   var serverCertificate: [UInt8]?
-  var clientSubject: String?
   var encryptedPremaster: [UInt8]?
   var newTicket: [UInt8]?
   var hasServerHelloDone = false

@@ -110,7 +110,7 @@ public final class Secrets {
 struct SessionMemory {
   struct Session {
     var master: [UInt8]?
-    var clientSubject: String?
+    var clientCertificate: ClientCertificate?
   }
 
   private static let maximum = 10_000
@@ -131,7 +131,8 @@ struct SessionMemory {
     if let known = sessions[identifier] {
       // Known values are kept.
       sessions[identifier] = Session(
-        master: session.master ?? known.master, clientSubject: session.clientSubject ?? known.clientSubject)
+        master: session.master ?? known.master,
+        clientCertificate: session.clientCertificate ?? known.clientCertificate)
       return
     }
     sessions[identifier] = session

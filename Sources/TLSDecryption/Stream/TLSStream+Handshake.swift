@@ -20,8 +20,8 @@ extension TLSStream {
       let version: TLSVersion = direction.isModern ? .tls13 : .tls12
       let ticket = NewSessionTicket.ticket(message.body, version)
       if version >= .tls13 {
-        if let ticket, clientSubject != nil {
-          secrets.remember(ticket, SessionMemory.Session(clientSubject: clientSubject))
+        if let ticket, clientCertificate != nil {
+          secrets.remember(ticket, SessionMemory.Session(clientCertificate: clientCertificate))
         }
       } else {
         direction.negotiation.newTicket = ticket
@@ -79,22 +79,22 @@ extension TLSStream {
 
   /// A resumed session's client presented its certificate when the session began.
   private func recallSubject(_ direction: TLSDirection) {
-    guard clientSubject == nil, let hello = direction.negotiation.serverHello else { return }
+    guard clientCertificate == nil, let hello = direction.negotiation.serverHello else { return }
     // A ticket that is offered may be refused; up to TLS 1.2 that shows when keys are in use.
     let isTaken =
       hello.version >= .tls13
       || (!hello.sessionID.isEmpty && hello.sessionID == direction.negotiation.clientHello?.sessionID)
       || isResumed == true
     guard isTaken else { return }
-    for identifier in sessionIdentifiers(hello, direction) where clientSubject == nil {
-      clientSubject = secrets.session(identifier)?.clientSubject
+    for identifier in sessionIdentifiers(hello, direction) where clientCertificate == nil {
+      clientCertificate = secrets.session(identifier)?.clientCertificate
     }
   }
 
   private func receive(certificate message: HandshakeMessage, _ direction: TLSDirection) {
     guard let der = CertificateMessage.first(message.body, direction.isModern ? .tls13 : .tls12) else { return }
     if direction.side == .client {
-      clientSubject = Certificate(der: der)?.subject ?? clientSubject
+      clientCertificate = Certificate(der: der).map(ClientCertificate.init) ?? clientCertificate
     } else {
       direction.negotiation.serverCertificate = der
     }
@@ -121,8 +121,8 @@ extension TLSStream {
   /// Keeps the secrets for a resumption of the session.
   func rememberSession(_ direction: TLSDirection) {
     guard let hello = direction.negotiation.serverHello, hello.version < .tls13 else { return }
-    let session = SessionMemory.Session(master: direction.negotiation.provenMaster, clientSubject: clientSubject)
-    guard session.master != nil || session.clientSubject != nil else { return }
+    let session = SessionMemory.Session(master: direction.negotiation.provenMaster, clientCertificate: clientCertificate)
+    guard session.master != nil || session.clientCertificate != nil else { return }
     secrets.remember(hello.sessionID, session)
     if let ticket = direction.negotiation.newTicket { secrets.remember(ticket, session) }
   }

@@ -12,7 +12,8 @@ public final class TLSStream {
   let server: TLSDirection
   var problem: String?
   /// Whom the client's certificate names, once it was read.
-  package internal(set) var clientSubject: String?
+  package var clientSubject: String? { clientCertificate?.subject }
+  var clientCertificate: ClientCertificate?
   var isResumed: Bool?
   var alert: String?
   /// Of the first handshake, should a later one never come to keys.
@@ -48,7 +49,11 @@ public final class TLSStream {
     }
     summary.isDecrypted = problem == nil || !isClosed || summary.plaintextBytes > 0
     summary.isWhole = problem == nil || !isClosed
-    summary.clientSubject = clientSubject
+    if let certificate = clientCertificate {
+      summary.clientSubject = certificate.subject
+      summary.certificateEnds = certificate.ends
+      (summary.isForSandbox, summary.isForProduction) = (certificate.isForSandbox, certificate.isForProduction)
+    }
     summary.alert = alert
     (summary.offeredProtocols, summary.chosenProtocol) = (offeredProtocols, chosenProtocol)
     return summary

@@ -1,4 +1,5 @@
 import COpenSSL
+import TLSFoundation
 
 /// A throw-away authority that issues the certificates of a simulated gateway and its providers.
 ///
@@ -101,8 +102,7 @@ public struct CertificateAuthority: Sendable {
     guard !topic.utf8.contains(0) else { throw TLSError(.configuration, "a topic cannot contain NUL") }
   }
 
-  /// Apple's extensions of a certificate for the development (.1) and the production environment (.2).
-  private static let environments = ["1.2.840.113635.100.6.3.1", "1.2.840.113635.100.6.3.2"]
+  private static let environments = [Certificate.developmentExtension, Certificate.productionExtension]
 
   /// Throws when no authority can be called that.
   static func check(_ name: Name) throws(TLSError) {

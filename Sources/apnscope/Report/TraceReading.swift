@@ -80,7 +80,7 @@ struct TraceReading {
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
     report.warnings = report.inspection.files.flatMap(\.warnings)
     try collector.tellOrFail()
-    report.stories = tally.stories
+    report.add(tally.stories)
     self.report = report
   }
 
@@ -157,7 +157,7 @@ struct TraceReading {
     var report = sink.finish()
     report.warnings = warnings
     try collector.tellOrFail()
-    report.stories = tally.stories
+    report.add(tally.stories)
     self.report = report
     if Interrupt.isRequested {
       code = ExitStatus.interrupted

@@ -1,4 +1,5 @@
 import APNSProtocol
+import Measurement
 import PacketCapture
 import Testing
 

@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
 import Foundation
+import Measurement
 import PacketCapture
 import TestSupport
 import Testing

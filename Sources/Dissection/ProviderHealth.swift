@@ -1,0 +1,113 @@
+import Measurement
+import PacketCapture
+
+/// How providers treat connections, certificates and the feedback service, from the connections' records.
+struct ProviderHealth {
+  /// From an address to a server.
+  private struct Pair: Hashable {
+    var client: String
+    var server: String
+  }
+
+  /// Status 8 alone tells tokens of the other environment, and a single one tells nothing.
+  private static let fewestInvalidTokens = 3
+  /// Connections that are too few to tell a habit.
+  private static let fewestConnections = 10
+  private static let day = 86_400
+  private static let soon = 30 * day
+  /// A connection that is open for longer than this many hours has no more marks.
+  private static let mostHours = 10_000
+
+  private let limit: Int
+  private var providers: [Pair: (accepted: Int, invalidTokens: Int)] = [:]
+  private var sendingConnections = 0
+  private var oneNotification = 0
+  private var feedbackReads = PerSecond()
+
+  /// - Parameter limit: pairs of an address and a server that are told apart; others are not counted.
+  init(limit: Int) { self.limit = limit }
+
+  mutating func note(_ record: ConnectionRecord, _ tally: ConnectionTally, _ findings: inout Findings) {
+    if record.notifications > 0 { sendingConnections += 1 }
+    if record.notifications == 1 { oneNotification += 1 }
+    if record.service == .feedback { noteRead(from: record.opened, to: record.closed) }
+    if let client = record.client, let server = record.server, record.fates.accepted + tally.invalidTokens > 0 {
+      let pair = Pair(client: client.address.description, server: server.description)
+      if providers[pair] != nil || providers.count < limit {
+        let known = providers[pair] ?? (0, 0)
+        providers[pair] = (known.accepted + record.fates.accepted, known.invalidTokens + tally.invalidTokens)
+      }
+    }
+    guard let tls = record.tls else { return }
+    for kind in [FindingKind.certificateExpired, .certificateRevoked, .unknownCA]
+    where tls.alert?.hasPrefix("\(kind.rawValue) ") == true {
+      findings.note(kind, packet: 0)
+    }
+    if let ends = tls.certificateEnds, record.opened.isKnown,
+      Int64(ends) < record.opened.nanoseconds / 1_000_000_000 + Int64(Self.soon)
+    {
+      findings.note(.certificateEndsSoon, packet: 0)
+    }
+  }
+
+  private mutating func noteRead(from opened: Timestamp, to closed: Timestamp) {
+    guard opened.isKnown else { return }
+    feedbackReads.add(1, at: opened)
+    guard let length = closed.nanoseconds(since: opened), length > 0 else { return }
+    let hour: Int64 = 3_600_000_000_000
+    for number in 0..<min(length / hour, Int64(Self.mostHours)) {
+      feedbackReads.add(1, at: Timestamp(nanoseconds: opened.nanoseconds + (number + 1) * hour))
+    }
+    feedbackReads.add(1, at: closed)
+  }
+
+  // MARK: counts
+
+  mutating func write(to counts: inout InspectionReport.Counts) {
+    counts.sendingConnections = sendingConnections
+    counts.oneNotificationConnections = oneNotification
+    counts.feedbackReadPerSecond = feedbackReads.values()
+    counts.providers = providers.sorted { ($0.key.client, $0.key.server) < ($1.key.client, $1.key.server) }.map {
+      .init(
+        client: $0.key.client, server: $0.key.server, accepted: $0.value.accepted, invalidTokens: $0.value.invalidTokens)
+    }
+  }
+
+  mutating func add(_ counts: InspectionReport.Counts) {
+    sendingConnections += counts.sendingConnections
+    oneNotification += counts.oneNotificationConnections
+    feedbackReads.add(counts.feedbackReadPerSecond)
+    for row in counts.providers {
+      let known = providers[Pair(client: row.client, server: row.server)] ?? (0, 0)
+      providers[Pair(client: row.client, server: row.server)] = (
+        known.accepted + row.accepted, known.invalidTokens + row.invalidTokens
+      )
+    }
+  }
+
+  // MARK: findings
+
+  /// Findings that are of the whole recording.
+  ///
+  /// - Parameter sent: notifications by second since 1970.
+  mutating func report(sent: InspectionReport.Values, into findings: inout Findings) {
+    if sendingConnections >= Self.fewestConnections, oneNotification * 2 > sendingConnections {
+      findings.note(.oneNotificationConnections, count: oneNotification, packet: 0)
+    }
+    let invalid = providers.values.filter {
+      $0.invalidTokens >= Self.fewestInvalidTokens && $0.invalidTokens > $0.accepted
+    }
+    if !invalid.isEmpty {
+      findings.note(.tokensOfOtherEnvironment, count: invalid.reduce(0) { $0 + $1.invalidTokens }, packet: 0)
+    }
+    let pause = longestPause(sent)
+    if pause >= Self.day { findings.note(.feedbackNotRead, count: pause / 3_600, packet: 0) }
+  }
+
+  /// Seconds between the first and the last notification in which no feedback service was read, the longest.
+  private mutating func longestPause(_ sent: InspectionReport.Values) -> Int {
+    guard let first = sent.values.first, let last = sent.values.last else { return 0 }
+    let marks = [first] + feedbackReads.values().values.filter { (first...last).contains($0) } + [last]
+    return zip(marks, marks.dropFirst()).map { $1 - $0 }.max() ?? 0
+  }
+}

@@ -1,0 +1,146 @@
+import Bytes
+import PacketCapture
+
+/// The latest notifications of all connections in the order in which they were seen: a ring, in which each one knows how
+/// far back the one before it on its connection is.
+///
+/// One ring and not one a connection, for locality.
+struct SentHistory {
+  private struct Entry {
+    var digest: UInt64
+    var time: Timestamp
+    var connection: UInt32
+    var index: UInt32
+    var expiration: UInt32
+    /// Places back to the connection's previous one; 0 for none.
+    var distance: UInt32
+  }
+
+  /// A power of two.
+  private let maximum: Int
+  private var entries: [Entry] = []
+  private var beginnings: Beginnings
+  private var repeats: RepeatWindow
+  /// Notifications ever noted.
+  private(set) var total = 0
+  /// The shortest time that the ring spanned when it was full.
+  private var shortestSpan = Int64.max
+
+  init(maximum: Int) {
+    var power = 1
+    while power < maximum { power *= 2 }
+    self.maximum = power
+    beginnings = Beginnings(maximum: power)
+    repeats = RepeatWindow(window: power)
+  }
+
+  /// Notes the next notification of a connection; `latest` is the place of its previous one, and becomes this one's.
+  ///
+  /// - Returns: the same notification's latest sending before; `nil` when there is none, or none within the window.
+  @inline(__always)
+  mutating func append(
+    _ sent: SentNotification, token: RawSpan, payload: RawSpan, latest: inout Int
+  ) -> SentNotification? {
+    let distance = latest < 0 ? 0 : total - latest
+    let entry = Entry(
+      digest: sent.digest, time: sent.time, connection: UInt32(truncatingIfNeeded: sent.connection),
+      index: UInt32(truncatingIfNeeded: sent.index), expiration: sent.expiration,
+      distance: distance < maximum ? UInt32(distance) : 0)
+    let slot = total & (maximum - 1)
+    let before = sent.isRecognisable ? repeats.note(sent.digest, at: total) : -1
+    let earlier = before >= 0 ? find(sent.digest, at: before) : nil
+    if entries.count < maximum {
+      entries.append(entry)
+    } else {
+      shortestSpan = min(shortestSpan, sent.time.nanoseconds &- entries[slot].time.nanoseconds)
+      entries[slot] = entry
+    }
+    beginnings.note(token, payload, at: slot)
+    latest = total
+    total += 1
+    return earlier
+  }
+
+  @inline(never)
+  private func find(_ digest: UInt64, at place: Int) -> SentNotification? {
+    guard total - place <= entries.count, entries[place & (maximum - 1)].digest == digest else { return nil }
+    return notification(at: place)
+  }
+
+  private func notification(at place: Int) -> SentNotification {
+    let entry = entries[place & (maximum - 1)]
+    return SentNotification(
+      digest: entry.digest, time: entry.time, connection: Int(entry.connection), index: Int(entry.index),
+      expiration: entry.expiration)
+  }
+
+  /// The remembered notifications of a connection from index `lower` on, the latest first.
+  func forEach(from lower: Int, latest: Int, _ body: (SentNotification, NotificationBeginning) -> Void) {
+    var place = latest
+    while place >= 0 && place >= total - entries.count {
+      let entry = entries[place & (maximum - 1)]
+      guard Int(entry.index) >= lower else { return }
+      body(notification(at: place), beginnings[place & (maximum - 1)])
+      guard entry.distance > 0 else { return }
+      place -= Int(entry.distance)
+    }
+  }
+
+  /// Among how many notifications before each the same one is found.
+  var window: Int { min(maximum, repeats.reach) }
+  /// All sendings of the recording could be compared.
+  var coversAll: Bool { total <= window }
+  /// The shortest time that the window spanned.
+  var spanNanoseconds: Int64? { shortestSpan == .max ? nil : max(0, shortestSpan) }
+}
+
+/// The beginnings of the latest notifications, at the places of their ring.
+struct Beginnings {
+  /// Token, payload, and their lengths in two bytes each.
+  private static let stride = 128
+  private static let lengthOffset = NotificationBeginning.tokenBytes + NotificationBeginning.payloadBytes
+
+  private let maximum: Int
+  private var bytes: [UInt8] = []
+
+  init(maximum: Int) { self.maximum = maximum }
+
+  @inline(__always)
+  mutating func note(_ token: RawSpan, _ payload: RawSpan, at slot: Int) {
+    let start = slot * Self.stride
+    if start >= bytes.count { grow() }
+    let kept = (
+      token: min(token.byteCount, NotificationBeginning.tokenBytes),
+      payload: min(payload.byteCount, NotificationBeginning.payloadBytes)
+    )
+    let lengths = UInt32(min(token.byteCount, 0xffff)) << 16 | UInt32(min(payload.byteCount, 0xffff))
+    // Safe: `grow` made room for this slot, and what is copied is not longer than its part of it.
+    unsafe bytes.withUnsafeMutableBytes { ring in
+      let place = unsafe UnsafeMutableRawBufferPointer(rebasing: ring[start..<start + Self.stride])
+      unsafe token.withUnsafeBytes { unsafe place.copyMemory(from: .init(rebasing: $0[..<kept.token])) }
+      let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: place[NotificationBeginning.tokenBytes...])
+      unsafe payload.withUnsafeBytes { unsafe rest.copyMemory(from: .init(rebasing: $0[..<kept.payload])) }
+      unsafe place.storeBytes(of: lengths, toByteOffset: Self.lengthOffset, as: UInt32.self)
+    }
+  }
+
+  /// Doubles the room, so that a small recording takes little.
+  @inline(never)
+  private mutating func grow() {
+    let slots = min(maximum, max(64, 2 * bytes.count / Self.stride))
+    bytes += [UInt8](repeating: 0, count: slots * Self.stride - bytes.count)
+  }
+
+  subscript(slot: Int) -> NotificationBeginning {
+    let place = bytes[slot * Self.stride..<(slot + 1) * Self.stride]
+    let first = place.startIndex
+    // Safe: a place has 128 bytes, the lengths are its last part, and any bits are an integer.
+    let lengths = unsafe place.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: Self.lengthOffset, as: UInt32.self) }
+    let (token, payload) = (Int(lengths >> 16), Int(lengths & 0xffff))
+    let payloadStart = first + NotificationBeginning.tokenBytes
+    return NotificationBeginning(
+      token: Array(place[first..<first + min(token, NotificationBeginning.tokenBytes)]), tokenLength: token,
+      payload: Array(place[payloadStart..<payloadStart + min(payload, NotificationBeginning.payloadBytes)]),
+      payloadLength: payload)
+  }
+}

@@ -1,0 +1,75 @@
+import APNSProtocol
+import Bytes
+import PacketCapture
+
+/// A sending of a notification. The notification is recognised when it is sent again by token and payload, regardless of
+/// its identifier.
+struct SentNotification {
+  /// Of token and payload; 0: without both it cannot be recognised.
+  let digest: UInt64
+  let time: Timestamp
+  let connection: Int
+  let index: Int
+  /// UNIX seconds; 0: none.
+  let expiration: UInt32
+
+  var isRecognisable: Bool { digest != 0 }
+
+  @inline(__always)
+  init(_ layout: PushNotification.Layout, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int) {
+    digest = Self.digest(token: token, payload: payload)
+    (time, connection, self.index) = (place.time, place.connection, index)
+    expiration = layout.expiration ?? 0
+  }
+
+  /// 0: there is no token.
+  @inline(__always)
+  static func digest(token: RawSpan, payload: RawSpan) -> UInt64 {
+    token.byteCount == 0 ? 0 : ContentDigest(payload, seed: ContentDigest.seed(from: token)).value | 1
+  }
+
+  /// A frame with bad items is another notification than one whose items fit.
+  init(
+    malformed layout: PushNotification.Layout, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let isWhole = token.byteCount > 0 && payload.byteCount > 0
+    digest = isWhole ? ~Self.digest(token: token, payload: payload) | 1 : 0
+    (time, connection, self.index) = (place.time, place.connection, index)
+    expiration = layout.expiration ?? 0
+  }
+
+  init(digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32) {
+    (self.digest, self.time, self.connection, self.index) = (digest, time, connection, index)
+    self.expiration = expiration
+  }
+}
+
+/// The beginning of a notification's token and payload, for people.
+struct NotificationBeginning {
+  static let tokenBytes = 32
+  static let payloadBytes = 88
+
+  /// The first bytes, and how many there are in all.
+  var token: [UInt8]
+  var tokenLength: Int
+  var payload: [UInt8]
+  var payloadLength: Int
+
+  /// In hexadecimal.
+  var tokenText: String {
+    var text = ByteWriter(capacity: 2 * token.count)
+    text.write(hex: token.rawBytes)
+    return String(decoding: Array(copying: text.bytes), as: UTF8.self) + (tokenLength > token.count ? "…" : "")
+  }
+
+  var payloadText: String {
+    var whole = payload[...]
+    // The last character may be cut.
+    if payloadLength > payload.count {
+      while let last = whole.last, last & 0xc0 == 0x80 { whole.removeLast() }
+      if let last = whole.last, last >= 0xc0 { whole.removeLast() }
+    }
+    let text = TableText.preview(Array(whole).rawBytes)
+    return payloadLength > payload.count && text.last != "…" ? text + "…" : text
+  }
+}

@@ -1,0 +1,177 @@
+import HeapModule
+import PacketCapture
+
+/// Notifications with a story: those that were discarded or rejected, and those that were sent more than once; each with
+/// its sendings.
+///
+/// A notification is tracked from the moment at which it may be one of them. What became of it is decided at the end, by
+/// the fates of all of its sendings, as `StoryFold` does for `follow`.
+struct TrackedNotifications {
+  struct Sending {
+    var time: Timestamp
+    /// The packet that shows it: of the error response, or of the sending after that or of the repeated one; 0: none.
+    var packet: Int
+    var connection: Int
+    var index: Int
+    var expiration: UInt32
+    /// The error response that discards it, by `beginLoss()`; -1: none.
+    var loss: Int
+    var fate: FateCode
+    /// The next sending of the same notification; -1: none.
+    var next = -1
+  }
+
+  private struct Story {
+    var first: Int
+    var last: Int
+    /// One of its sendings may have been discarded or rejected.
+    var isLoss: Bool
+    /// Its sendings that may have been discarded, less those that came after.
+    var waiting = 0
+  }
+
+  /// A sending whose fate is open.
+  private struct Open: Comparable {
+    var index: Int
+    var place: Int
+    static func < (a: Open, b: Open) -> Bool { a.index < b.index }
+  }
+
+  private let limit: Int
+  private var stories: [UInt64: Story] = [:]
+  private var sendings: [Sending] = []
+  /// Sendings whose fates are open, by connection.
+  private var open: [Int: Heap<Open>] = [:]
+  private var filter = DigestFilter()
+  private var responses = 0
+  /// Sendings that may have been discarded or rejected, those of the same notifications after them, and other repeats.
+  private var counts = (losses: 0, resends: 0, repeats: 0)
+  /// Discarded notifications that are not tracked.
+  private(set) var lossesNotTracked = 0
+  /// Sendings of repeated notifications that are not tracked.
+  private(set) var repeatsNotTracked = 0
+
+  /// - Parameter limit: sendings that are tracked: so many that may have been discarded or rejected, so many after them,
+  ///   and so many of other notifications that were repeated.
+  init(limit: Int) { self.limit = limit }
+
+  /// A number for an error response that discards notifications.
+  mutating func beginLoss() -> Int {
+    responses += 1
+    return responses - 1
+  }
+
+  /// Counts discarded notifications that are no longer remembered.
+  mutating func addForgotten(_ count: Int) { lossesNotTracked += max(0, count) }
+
+  /// Whether a notification may be tracked; `false` is certain.
+  @inline(__always)
+  func mayHave(_ digest: UInt64) -> Bool { filter.mayHave(digest) }
+
+  /// Whether a notification was discarded and not yet sent again.
+  func isWaiting(_ digest: UInt64) -> Bool {
+    mayHave(digest) && stories[digest]?.waiting ?? 0 > 0
+  }
+
+  /// Tracks a sending that may be discarded by an error response, or be the one that is rejected.
+  ///
+  /// - Parameters:
+  ///   - fate: as it is known so far.
+  ///   - earlier: the sending before, with its fate if that is known.
+  mutating func add(
+    _ sent: SentNotification, packet: Int, loss: Int, fate: FateCode, after earlier: (SentNotification, FateCode?)? = nil
+  ) {
+    guard sent.isRecognisable else { return }
+    if let story = stories[sent.digest], let known = find(sent, in: story) {
+      stories[sent.digest]?.waiting += (loss >= 0 ? 1 : 0) - (sendings[known].loss >= 0 ? 1 : 0)
+      (sendings[known].packet, sendings[known].loss, sendings[known].fate) = (packet, loss, fate)
+      stories[sent.digest]?.isLoss = true
+      return
+    }
+    guard counts.losses < limit else {
+      lossesNotTracked += 1
+      return
+    }
+    counts.losses += 1
+    if let earlier, stories[sent.digest] == nil { append(earlier) }
+    append(sent, packet: packet, loss: loss, fate: fate, isOpen: true)
+    stories[sent.digest]?.isLoss = true
+    if loss >= 0 { stories[sent.digest]?.waiting += 1 }
+  }
+
+  /// Tracks a sending of a notification that is tracked, or that was sent before.
+  ///
+  /// - Parameters:
+  ///   - earlier: the sending before, with its fate if that is known.
+  mutating func addRepeat(_ sent: SentNotification, packet: Int, after earlier: (SentNotification, FateCode?)?) {
+    let story = stories[sent.digest]
+    guard story != nil || earlier != nil else { return }
+    let isResend = story?.isLoss == true
+    if let waiting = story?.waiting, waiting > 0 { stories[sent.digest]?.waiting = waiting - 1 }
+    guard (isResend ? counts.resends : counts.repeats) < limit else {
+      repeatsNotTracked += 1
+      return
+    }
+    if isResend { counts.resends += 1 } else { counts.repeats += 1 }
+    if story == nil, let earlier { append(earlier) }
+    append(sent, packet: packet, loss: -1, fate: .unknown, isOpen: true)
+  }
+
+  private mutating func append(_ earlier: (sent: SentNotification, fate: FateCode?)) {
+    append(earlier.sent, packet: 0, loss: -1, fate: earlier.fate ?? .unknown, isOpen: earlier.fate == nil)
+  }
+
+  private mutating func append(_ sent: SentNotification, packet: Int, loss: Int, fate: FateCode, isOpen: Bool) {
+    let place = sendings.count
+    sendings.append(
+      Sending(
+        time: sent.time, packet: packet, connection: sent.connection, index: sent.index, expiration: sent.expiration,
+        loss: loss, fate: fate))
+    if let story = stories[sent.digest] {
+      sendings[story.last].next = place
+      stories[sent.digest]?.last = place
+    } else {
+      stories[sent.digest] = Story(first: place, last: place, isLoss: false)
+      filter.insert(sent.digest)
+    }
+    if isOpen { open[sent.connection, default: Heap()].insert(Open(index: sent.index, place: place)) }
+  }
+
+  private func find(_ sent: SentNotification, in story: Story) -> Int? {
+    var place = story.first
+    while place >= 0 {
+      if sendings[place].connection == sent.connection, sendings[place].index == sent.index { return place }
+      place = sendings[place].next
+    }
+    return nil
+  }
+
+  /// Takes the fates that became final, which come in the order of a connection's notifications.
+  mutating func decide(_ record: FateRecord) {
+    guard open[record.connection] != nil else { return }
+    let fate = FateCode(record.fate)
+    while let first = open[record.connection]?.min, first.index <= record.last {
+      open[record.connection]?.removeMin()
+      if first.index >= record.first { sendings[first.place].fate = fate }
+    }
+    if open[record.connection]?.isEmpty == true { open[record.connection] = nil }
+  }
+
+  /// Calls `body` with the sendings of each notification, in order of time.
+  func forEachStory(_ body: ([Sending]) -> Void) {
+    var story: [Sending] = []
+    for (_, ends) in stories {
+      story.removeAll(keepingCapacity: true)
+      var place = ends.first
+      while place >= 0 {
+        story.append(sendings[place])
+        place = sendings[place].next
+      }
+      story.sort {
+        SendingPlace(time: $0.time.nanoseconds, connection: $0.connection, index: $0.index)
+          < SendingPlace(time: $1.time.nanoseconds, connection: $1.connection, index: $1.index)
+      }
+      body(story)
+    }
+  }
+}
