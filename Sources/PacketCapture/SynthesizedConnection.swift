@@ -101,7 +101,8 @@ package struct SynthesizedConnection: Sendable {
     }
     return packet(
       fromClient: fromClient, sequence: isReset ? sender.expected : sender.sequence(at: sender.total),
-      acknowledging: (fromClient ? server : client).expected, Flags.acknowledgement | (isReset ? Flags.reset : Flags.fin))
+      acknowledging: (fromClient ? server : client).expected,
+      Flags.acknowledgement | (isReset ? Flags.reset : Flags.fin))
   }
 
   /// - Parameter number: the sequence number that is acknowledged.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
+import Glibc
 import PacketCapture
 import Reporting
 
@@ -55,8 +56,19 @@ struct Redact: ParsableCommand {
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   func validate() throws {
+    // It would be an input of the next run, and its beginning one of this.
+    let folder = Paths.parts(of: clear.output).folder
+    for input in inputs where Paths.isDirectory(input) && Self.isSameFolder(input, folder) {
+      throw ValidationError("--output is in the folder \(input), whose captures are read; write it elsewhere.")
+    }
     try refuseConflicts(
       reading: inputs + secrets.files + pseudonyms.files, writing: [("--output", clear.output)])
+  }
+
+  private static func isSameFolder(_ a: String, _ b: String) -> Bool {
+    var (one, other) = (stat(), stat())
+    guard unsafe stat(a, &one) == 0, unsafe stat(b, &other) == 0 else { return false }
+    return one.st_dev == other.st_dev && one.st_ino == other.st_ino
   }
 
   private var options: ClearCapture.Options {
@@ -90,7 +102,7 @@ struct Redact: ParsableCommand {
 
   private func write(_ capture: ClearCapture, to output: ReplacedFile) throws {
     do throws(UnnamedFile.Failure) {
-      try capture.write { output.write($0) } proceed: { !Interrupt.isRequested }
+      try capture.write(to: output.write) { !Interrupt.isRequested }
     } catch {
       throw FileFailure(.writeFailed, error.folder, error.problem)
     }
