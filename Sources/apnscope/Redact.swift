@@ -17,10 +17,12 @@ struct Redact: ParsableCommand {
 
       Each notification, response and feedback tuple is in the packet that completed it, with its time. A connection \
       begins with SYN, SYN-ACK and ACK at the time of its first packet, and ends with the FIN or RST that the recording \
-      has. Headers, checksums and sequence numbers are made anew. Ports stay: what needs --port to be read needs it again.
+      has. Headers, checksums and sequence numbers are made anew. Ports stay: what needs --port to be read needs it again. \
+      Certificates are gone, so that 'decode' judges payloads as for an unknown topic unless --payload-topic names it.
 
-      Left out, and counted on standard error: connections that were not wholly decrypted, whose beginning is missing, in \
-      which anything is missing, malformed or contradictory, and those of other protocols. Never written: TLS and its \
+      Left out as a whole, and counted on standard error: connections that were not wholly decrypted, whose beginning is \
+      missing, in which anything is missing, malformed or contradictory (also a frame that the recording's end cuts), and \
+      those of other protocols. Never written: TLS and its \
       secrets, comments, names of hosts, interfaces and capturing programs, retransmissions, and all other packets. Raw \
       dumps have no packets and are refused; 'decode --redact' writes their records.
 

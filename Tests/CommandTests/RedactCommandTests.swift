@@ -190,6 +190,23 @@ struct RedactCommandTests {
     }
   }
 
+  @Test("Captures that are read as unrelated stay apart, although their connections have the same ends and times")
+  func separate() throws {
+    try Command.inFolder { command in
+      let input = try input("plain-error.pcap", in: command)
+      try command.trace("plain-error.pcap", as: "again.pcap")
+      let files = input + ["again.pcap", "--separate"]
+      let outcome = try command.run(["redact", "--redact-key", "key", "--output", "out.pcapng"] + files)
+      #expect(outcome.status == 0 && outcome.errors.hasSuffix("4 connections written, 154 packets\n"))
+      func fates(_ arguments: [String]) throws -> [String] {
+        try records(arguments, in: command).compactMap { record in
+          (record["fate"] as? String).map { "\(record["connection"] ?? "") \(record["index"] ?? "") \($0)" }
+        }
+      }
+      #expect(try fates(["out.pcapng"]) == fates(files) && fates(files).count == 132)
+    }
+  }
+
   @Test("Without a key the pseudonyms of two runs differ") func key() throws {
     try Command.inFolder { command in
       let input = try input("plain-error.pcap", in: command)
