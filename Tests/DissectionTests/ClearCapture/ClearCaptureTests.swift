@@ -171,6 +171,37 @@ struct ClearCaptureTests {
         }())
   }
 
+  @Test("Bytes that were sent twice with different contents make a connection damaged")
+  func conflict() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    let frame = push(1, device: 1)
+    capture.client(line, frame)
+    // Back by a frame.
+    capture.lose(line, 1 << 32 - frame.count)
+    capture.client(line, push(1, device: 2))
+    let counts = try ClearCopy([capture.bytes]).counts
+    #expect(counts.damaged == 1 && counts.connections == 0)
+  }
+
+  @Test("A connection begins before its data, also when a clock was set back after its SYN")
+  func clock() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    capture.client(line, push(1, device: 1))
+    capture.server(line, refusal(8, 1))
+    capture.finish(line, byServer: true)
+    var records = try #require(CutCapture(capture.bytes)).records
+    // The handshake is a minute late; seconds stand first.
+    for index in 0..<3 { records[index][3] += 60 }
+    let file = capture.bytes[..<24] + records.joined()
+    var other = CaptureBuilder()
+    other.client(other.connect(from: 50_000), push(1, device: 2))
+    let copy = try ClearCopy([Array(file), other.bytes])
+    try copy.expectSameRecords()
+    #expect(copy.counts.connections == 2)
+  }
+
   @Test("Bytes to a feedback service are no records, so its connection is left out")
   func feedbackClient() throws {
     var capture = CaptureBuilder()
