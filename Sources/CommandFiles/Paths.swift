@@ -16,7 +16,7 @@ package enum Paths {
   }
 
   /// The folder with a slash at its end, and the name in it.
-  static func parts(of path: String) -> (folder: String, name: String) {
+  package static func parts(of path: String) -> (folder: String, name: String) {
     guard let slash = path.lastIndex(of: "/") else { return ("./", path) }
     return (String(path[...slash]), String(path[path.index(after: slash)...]))
   }

@@ -12,6 +12,13 @@ final class Connection {
     var mark: CapturePosition
   }
 
+  struct Closing {
+    var isHigh: Bool
+    var isReset: Bool
+    var time: Timestamp
+    var packet: Int
+  }
+
   /// Both are kept per end of the flow: index 0 is what the flow's low end sent.
   struct DirectionState {
     var held: [Held] = []
@@ -24,6 +31,7 @@ final class Connection {
   var slot: Int
   let flow: Flow?
   let opened: Timestamp
+  let firstPacket: Int
   /// The file of its first packet; `nil` where there is one.
   let firstFile: Int?
   var clientIsHigh: Bool?
@@ -47,15 +55,41 @@ final class Connection {
   var limits: [LimitKind] = []
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
+  /// The first FIN or RST of each end; and the latest, when it repeats one.
+  private var closings: [Closing] = []
+  private var repeatedClosing: Closing?
 
   init(number: Int, slot: Int, flow: Flow?, opened: Timestamp, firstPacket: Int, options: DissectionOptions) {
     self.number = number
     self.slot = slot
     self.flow = flow
     self.opened = opened
+    self.firstPacket = firstPacket
     firstFile = PacketNumber.file(firstPacket) > 0 ? PacketNumber.file(firstPacket) : nil
     responses = RecordFramer(grammar: ResponseGrammar(), isAligned: true)
     feedback = RecordFramer(grammar: FeedbackGrammar(limits: options.limits), isAligned: true)
+  }
+
+  /// Notes a FIN or RST.
+  func note(_ closing: Closing) {
+    if firstClosing == nil { firstClosing = (closing.isHigh, closing.isReset) }
+    closed = closing.time
+    if closings.contains(where: { $0.isHigh == closing.isHigh }) {
+      repeatedClosing = closing
+    } else {
+      closings.append(closing)
+      repeatedClosing = nil
+    }
+  }
+
+  func outline(clientIsHigh: Bool) -> ConnectionOutline {
+    let all = closings + (repeatedClosing.map { [$0] } ?? [])
+    return ConnectionOutline(
+      isFromBeginning: startWasCaptured, firstPacket: firstPacket,
+      closings: all.map {
+        ConnectionOutline.Closing(
+          isFromClient: $0.isHigh == clientIsHigh, isReset: $0.isReset, time: $0.time, packet: $0.packet)
+      })
   }
 
   /// Both ends and the time of the first packet: unique, and the same in every shard of a recording.

@@ -40,8 +40,7 @@ struct Dissector<Sink: RecordSink> {
       connection.startWasCaptured = true
       if connection.clientIsHigh == nil { connection.clientIsHigh = direction == .reverse }
     case .closing(let direction, let isReset):
-      if connection.firstClosing == nil { connection.firstClosing = (direction == .reverse, isReset) }
-      connection.closed = time
+      connection.note(.init(isHigh: direction == .reverse, isReset: isReset, time: time, packet: packet))
     case .conflict(_, _, let length): connection.conflictingBytes += length
     case .limit(let kind): if !connection.limits.contains(kind) { connection.limits.append(kind) }
     case .closed:
@@ -149,6 +148,7 @@ struct Dissector<Sink: RecordSink> {
       connection: connection.number, file: connection.firstFile,
       flow: options.capture.shard == nil ? nil : connection.stableKey,
       service: service, otherProtocol: other, isOnKnownPort: isOnKnownPort(connection),
+      outline: connection.outline(clientIsHigh: clientIsHigh),
       client: connection.flow.map { clientIsHigh ? $0.high : $0.low },
       server: connection.flow.map { clientIsHigh ? $0.low : $0.high },
       opened: connection.opened, closed: connection.closed, end: end,

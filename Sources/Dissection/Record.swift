@@ -147,6 +147,8 @@ public struct ConnectionRecord: Sendable {
   public var otherProtocol: OtherProtocol?
   /// One of its ports is that of a gateway or feedback service. No field of the record.
   public var isOnKnownPort = false
+  /// How it began and ended, packet by packet. No field of the record.
+  package var outline = ConnectionOutline()
   public var client: Endpoint?
   public var server: Endpoint?
   public var opened: Timestamp

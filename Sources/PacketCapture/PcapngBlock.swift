@@ -6,7 +6,7 @@ package enum PcapngBlock {
   static let simpleType: UInt32 = 3
 
   /// A section header without options; the section's length is not given.
-  static func section() -> [UInt8] {
+  package static func section() -> [UInt8] {
     var body: [UInt8] = []
     body.append(0x1a2b_3c4d as UInt32)
     body.append(1 as UInt16)
@@ -16,7 +16,7 @@ package enum PcapngBlock {
   }
 
   /// - Parameter digits: of a second's fraction in the times of its packets.
-  static func interface(linkType: UInt16, snapLength: UInt32, digits: Int) -> [UInt8] {
+  package static func interface(linkType: UInt16, snapLength: UInt32, digits: Int) -> [UInt8] {
     var body: [UInt8] = []
     body.append(linkType)
     body.append(0 as UInt16)
@@ -33,7 +33,7 @@ package enum PcapngBlock {
   /// - Parameters:
   ///   - time: in the units of its interface.
   ///   - length: on the wire; `bytes` may be fewer.
-  static func packet(time: UInt64, length: UInt32, _ bytes: RawSpan, comment: String? = nil) -> [UInt8] {
+  package static func packet(time: UInt64, length: UInt32, _ bytes: RawSpan, comment: String? = nil) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(20 + bytes.byteCount)
     body.append(0 as UInt32)
@@ -44,6 +44,15 @@ package enum PcapngBlock {
     body.append(copying: bytes)
     if let comment { body.append(comment: comment) }
     return block(6, body)
+  }
+
+  /// A simple packet block, which has no time: a packet of the first interface.
+  package static func packet(simple bytes: RawSpan) -> [UInt8] {
+    var body: [UInt8] = []
+    body.reserveCapacity(4 + bytes.byteCount)
+    body.append(UInt32(truncatingIfNeeded: bytes.byteCount))
+    body.append(copying: bytes)
+    return block(simpleType, body)
   }
 
   /// An enhanced or obsolete packet block with one more comment, after the options that it has.

@@ -17,7 +17,8 @@ struct Apnscope: AsyncParsableCommand {
         What went wrong?         inspect summarizes a recording on one screen;
                                  decode writes it as structured records;
                                  follow tells what became of each notification;
-                                 annotate comments its packets for Wireshark.
+                                 annotate comments its packets for Wireshark;
+                                 redact makes a copy that is safe to pass on.
         Is my payload correct?   lint names what is wrong with it and where;
                                  render shows what a user would have seen.
         Is my provider correct?  simulate runs a gateway and a feedback service
@@ -46,8 +47,9 @@ struct Apnscope: AsyncParsableCommand {
       """,
     version: Environment.build(version, commit),
     subcommands: [
-      Decode.self, Inspect.self, Follow.self, Annotate.self, Lint.self, Render.self, Simulate.self, Load.self,
-      Merge.self, Compare.self, Capacity.self, Report.self, History.self, IdentityCommand.self, SchemaCommand.self,
+      Decode.self, Inspect.self, Follow.self, Annotate.self, Redact.self, Lint.self, Render.self, Simulate.self,
+      Load.self, Merge.self, Compare.self, Capacity.self, Report.self, History.self, IdentityCommand.self,
+      SchemaCommand.self,
     ])
 
   static func main() async {

@@ -31,25 +31,25 @@ struct RedactionOptions: ParsableArguments {
 
   /// `nil`: nothing is redacted.
   var redaction: Redaction? {
-    get throws {
-      guard redact else { return nil }
-      guard let redaction = Redaction(key: try key, keepsAddresses: keepAddresses) else {
-        complain("\(redactKey ?? "--redact"): a key takes at least \(Redaction.shortestKey) bytes")
-        throw ExitStatus.damaged
-      }
-      return redaction
-    }
+    get throws { redact ? try Self.redaction(keyFile: redactKey, keepsAddresses: keepAddresses) : nil }
   }
 
-  private var key: [UInt8] {
-    get throws {
-      guard let redactKey else { return (0..<32).map { _ in UInt8.random(in: 0...255) } }
-      do {
-        return try SecretsFile.read(redactKey, maximumLength: 1 << 20)
-      } catch {
-        complain("\(redactKey): \(error.message)")
-        throw ExitStatus.code(for: error)
-      }
+  /// - Parameter keyFile: holds the key; `nil`: a random one.
+  static func redaction(keyFile: String?, keepsAddresses: Bool) throws -> Redaction {
+    guard let redaction = Redaction(key: try key(in: keyFile), keepsAddresses: keepsAddresses) else {
+      complain("\(keyFile ?? "--redact"): a key takes at least \(Redaction.shortestKey) bytes")
+      throw ExitStatus.damaged
+    }
+    return redaction
+  }
+
+  private static func key(in file: String?) throws -> [UInt8] {
+    guard let file else { return (0..<32).map { _ in UInt8.random(in: 0...255) } }
+    do {
+      return try SecretsFile.read(file, maximumLength: 1 << 20)
+    } catch {
+      complain("\(file): \(error.message)")
+      throw ExitStatus.code(for: error)
     }
   }
 }

@@ -102,26 +102,27 @@ struct UsageTests {
     "--max-stored-bytes", "--settings",
   ]
 
-  @Test(
-    "--help mentions every option, and explains it",
-    arguments: [
-      ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
-      (
-        "follow",
-        readingOptions + ["--format", "--output", "--strict", "--outcome", "--type", "--repeat-after", "--max-memory"]
-      ),
-      ("inspect", readingOptions + ["--format", "--rows", "--strict", "--max-listed", "--max-remembered"]),
-      ("simulate", simulateOptions),
-      ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),
-      ("merge", ["--output", "--format", "--ledger", "--threshold", "--allow-missing", "--max-results"]),
-      (
-        "identity",
-        [
-          "--directory", "--topic", "--key", "--server-name", "--authority-name", "--authority-organization",
-          "--pkcs12-legacy", "--pass-phrase-file", "--revoked", "--expired", "--days", "--force",
-        ]
-      ),
-    ])
+  private static let helped: [(subcommand: String, options: [String])] = [
+    ("decode", readingOptions + ["--format", "--output", "--strict", "--export-keys"]),
+    (
+      "follow",
+      readingOptions + ["--format", "--output", "--strict", "--outcome", "--type", "--repeat-after", "--max-memory"]
+    ),
+    ("redact", readingOptions + ["--output", "--redact-key", "--keep-addresses", "--max-memory"]),
+    ("inspect", readingOptions + ["--format", "--rows", "--strict", "--max-listed", "--max-remembered"]),
+    ("simulate", simulateOptions),
+    ("load", ["--payload-from", "--behind", "--rate-per-connection", "--metrics"]),
+    ("merge", ["--output", "--format", "--ledger", "--threshold", "--allow-missing", "--max-results"]),
+    (
+      "identity",
+      [
+        "--directory", "--topic", "--key", "--server-name", "--authority-name", "--authority-organization",
+        "--pkcs12-legacy", "--pass-phrase-file", "--revoked", "--expired", "--days", "--force",
+      ]
+    ),
+  ]
+
+  @Test("--help mentions every option, and explains it", arguments: helped)
   func help(subcommand: String, options: [String]) throws {
     try Command.inFolder { command in
       let outcome = try command.run(subcommand, "--help")

@@ -1,0 +1,39 @@
+/// Packets of a clear capture as a row that is sorted: the beginning of a connection, bytes of one end, or the end of one.
+struct ClearRow: BitwiseCopyable {
+  enum Kind: UInt8, BitwiseCopyable {
+    case opened, data, closing
+  }
+
+  /// What the capture is sorted by first: a time, the number of a file, or nothing.
+  var file = 0
+  var order = Int64.min
+  var packet = 0
+  var connection: Int
+  /// Of the first byte in its stream.
+  var offset = 0
+  var time = Int64.min
+  /// Where the bytes are that it stands for.
+  var place = -1
+  var kind: Kind
+  var isFromClient = true
+  var isReset = false
+
+  init(_ kind: Kind, connection: Int) {
+    self.kind = kind
+    self.connection = connection
+  }
+}
+
+/// The order of the packets in the recording.
+enum ClearOrder: RowOrder {
+  typealias Row = ClearRow
+
+  static func precedes(_ a: ClearRow, _ b: ClearRow) -> Bool {
+    if a.file != b.file { return a.file < b.file }
+    if a.order != b.order { return a.order < b.order }
+    if a.packet != b.packet { return a.packet < b.packet }
+    if a.connection != b.connection { return a.connection < b.connection }
+    if a.kind != b.kind { return a.kind.rawValue < b.kind.rawValue }
+    return a.offset < b.offset
+  }
+}
