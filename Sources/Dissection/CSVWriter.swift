@@ -86,7 +86,8 @@ public final class CSVWriter: RecordSerializer {
       [
         "type", "file", "connection", "flow", "service", "protocol", "client", "server", "opened", "closed", "end",
         "tls_version",
-        "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert", "tls_certificate_ends", "tls_environment",
+        "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert",
+        "tls_certificate_ends", "tls_environment",
         "client_bytes", "server_bytes", "missing_bytes", "notifications", "error_responses", "feedback_tuples",
         "accepted", "rejected", "discarded", "unknown", "conflicting_bytes", "limits",
       ]

@@ -129,7 +129,7 @@ extension FindingKind {
       ""
     case .neverResent: notifications("were") + " lost for good: discarded each time they were sent"
     case .resent: notifications("were") + " discarded after a rejection and sent again later"
-    case .acceptedTwice: notifications("were") + " accepted twice or more: devices show them again"
+    case .acceptedTwice: notifications("were") + " accepted twice or more"
     case .lostNotTracked:
       some("discarded notification", "discarded notifications") + " not tracked: too many (--max-remembered)"
     case .unknownFate:

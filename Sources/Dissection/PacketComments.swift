@@ -78,7 +78,8 @@ package final class PacketComments: RecordSink {
   package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let notification = PushNotification(layout: layout, frame: frame)
     receive(
-      digest: SentNotification.digest(token: notification.token, payload: notification.payload), at: place, index: index)
+      digest: SentNotification.digest(token: notification.token, payload: notification.payload), at: place, index: index
+    )
   }
 
   package func receive(

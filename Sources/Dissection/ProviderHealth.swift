@@ -69,7 +69,8 @@ struct ProviderHealth {
     counts.feedbackReadPerSecond = feedbackReads.values()
     counts.providers = providers.sorted { ($0.key.client, $0.key.server) < ($1.key.client, $1.key.server) }.map {
       .init(
-        client: $0.key.client, server: $0.key.server, accepted: $0.value.accepted, invalidTokens: $0.value.invalidTokens)
+        client: $0.key.client, server: $0.key.server, accepted: $0.value.accepted, invalidTokens: $0.value.invalidTokens
+      )
     }
   }
 

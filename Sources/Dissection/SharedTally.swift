@@ -45,6 +45,7 @@ struct SharedTally {
   @inline(never)
   mutating func track(_ sent: SentNotification, after earlier: SentNotification?, loss: Int, packet: Int) {
     guard sent.isRecognisable else { return }
+    if loss >= 0, tracked.isFull, !tracked.mayHave(sent.digest) { return tracked.addForgotten(1) }
     let before = earlier.map { ($0, fates.fate(of: $0.index, on: $0.connection)) }
     if loss < 0 { return tracked.addRepeat(sent, packet: packet, after: before) }
     tracked.add(sent, packet: packet, loss: loss, fate: .discarded, after: before)

@@ -26,7 +26,8 @@ struct InspectionStoryTests {
     func finding(_ kind: FindingKind) -> Int { report.findings.first { $0.kind == kind }?.count ?? 0 }
     #expect(finding(.neverResent) == count(.lost) && finding(.acceptedTwice) == count(.acceptedTwice))
     let sent = Dictionary(
-      incident.sendings.map { ([$0.sending.connection, $0.sending.index], $0) }, uniquingKeysWith: { first, _ in first })
+      incident.sendings.map { ([$0.sending.connection, $0.sending.index], $0) }, uniquingKeysWith: { first, _ in first }
+    )
     for error in report.errors {
       guard let named = error.notification, let (content, sending) = sent[[error.connection, named]] else { continue }
       guard sending.fate == .rejected else { continue }

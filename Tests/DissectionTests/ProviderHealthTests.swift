@@ -50,7 +50,8 @@ struct ProviderHealthTests {
     #expect(try count(.tokensOfOtherEnvironment, capture) == expected)
   }
 
-  @Test("Another provider's accepted notifications do not hide tokens of the other environment") func providers() throws {
+  @Test("Another provider's accepted notifications do not hide tokens of the other environment") func providers() throws
+  {
     var capture = CaptureBuilder()
     for number in 0..<3 as Range<UInt16> {
       let line = capture.connect(from: 40_001 + number)
@@ -86,7 +87,9 @@ struct ProviderHealthTests {
 
   @Test(
     "A day without feedback is found, between notifications only",
-    arguments: [([0, 25], [], 25), ([0, 23], [], nil), ([0, 30], [15], nil), ([0, 40], [4], 36), ([0, 1], [40], nil)]
+    arguments: [
+      ([0, 25], [], 25), ([0, 23], [], nil), ([0, 30], [15], nil), ([0, 40], [4], 36), ([0, 1], [40], nil),
+    ]
       as [([Int], [Int], Int?)])
   func feedbackNotRead(sent: [Int], read: [Int], expected: Int?) throws {
     var capture = CaptureBuilder()
@@ -131,7 +134,8 @@ struct ProviderHealthTests {
     #expect(kinds.intersection(all) == Set([expected].compactMap { $0 }))
   }
 
-  @Test("A certificate that ends within 30 days of its use is found", arguments: [(29, true), (31, false), (-400, true)])
+  @Test(
+    "A certificate that ends within 30 days of its use is found", arguments: [(29, true), (31, false), (-400, true)])
   func certificateEnd(days: Int, isFound: Bool) {
     let report = report { $0.certificateEnds = 1_450_000_000 + days * 86_400 }
     #expect(report.findings.contains { $0.kind == .certificateEndsSoon } == isFound)

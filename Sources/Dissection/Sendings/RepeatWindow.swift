@@ -12,24 +12,28 @@ struct RepeatWindow {
   }
 
   private let window: Int
-  private let mask: UInt64
+  /// The number of buckets is 2 to the power of 64 less this.
+  private let shift: UInt64
   private var buckets: [Bucket] = []
   /// The slot of each bucket that is written next.
   private var next: [UInt8] = []
   /// The same content is found among so many places before it.
   private(set) var reach = Int.max
 
+  /// - Parameter window: a power of two.
   init(window: Int) {
     self.window = window
-    mask = UInt64(max(16, window / 2) - 1)
+    shift = UInt64(64 - max(4, (max(1, window / 2)).trailingZeroBitCount))
   }
 
   /// Notes a content and returns its place before; -1: there is none.
   @inline(__always)
   mutating func note(_ digest: UInt64, at place: Int) -> Int {
     if buckets.isEmpty { allocate() }
-    let index = Int(truncatingIfNeeded: (digest >> 1) & mask)
-    let tag = UInt32(truncatingIfNeeded: digest >> 32) | 1
+    // Digests of like contents are alike in some bits.
+    let mixed = digest &* 0x9e37_79b9_7f4a_7c15
+    let index = Int(truncatingIfNeeded: mixed >> shift)
+    let tag = UInt32(truncatingIfNeeded: mixed >> 8) | 1
     let same = buckets[index].tags .== tag
     if any(same) { return repeated(index, same, at: place) }
     var slot = Int(next[index])
@@ -67,7 +71,7 @@ struct RepeatWindow {
 
   @inline(never)
   private mutating func allocate() {
-    buckets = Array(repeating: Bucket(), count: Int(mask) + 1)
-    next = Array(repeating: 0, count: Int(mask) + 1)
+    buckets = Array(repeating: Bucket(), count: 1 << Int(64 - shift))
+    next = Array(repeating: 0, count: 1 << Int(64 - shift))
   }
 }

@@ -97,7 +97,7 @@ struct SentHistory {
 /// The beginnings of the latest notifications, at the places of their ring.
 struct Beginnings {
   /// Token, payload, and their lengths in two bytes each.
-  private static let stride = 128
+  private static let stride = 96
   private static let lengthOffset = NotificationBeginning.tokenBytes + NotificationBeginning.payloadBytes
 
   private let maximum: Int
@@ -134,8 +134,10 @@ struct Beginnings {
   subscript(slot: Int) -> NotificationBeginning {
     let place = bytes[slot * Self.stride..<(slot + 1) * Self.stride]
     let first = place.startIndex
-    // Safe: a place has 128 bytes, the lengths are its last part, and any bits are an integer.
-    let lengths = unsafe place.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: Self.lengthOffset, as: UInt32.self) }
+    // Safe: a place has 96 bytes, the lengths are its last part, and any bits are an integer.
+    let lengths = unsafe place.withUnsafeBytes {
+      unsafe $0.loadUnaligned(fromByteOffset: Self.lengthOffset, as: UInt32.self)
+    }
     let (token, payload) = (Int(lengths >> 16), Int(lengths & 0xffff))
     let payloadStart = first + NotificationBeginning.tokenBytes
     return NotificationBeginning(

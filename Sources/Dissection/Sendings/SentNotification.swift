@@ -47,7 +47,7 @@ struct SentNotification {
 /// The beginning of a notification's token and payload, for people.
 struct NotificationBeginning {
   static let tokenBytes = 32
-  static let payloadBytes = 88
+  static let payloadBytes = 60
 
   /// The first bytes, and how many there are in all.
   var token: [UInt8]

@@ -11,29 +11,39 @@ struct TrackedNotifications {
     var time: Timestamp
     /// The packet that shows it: of the error response, or of the sending after that or of the repeated one; 0: none.
     var packet: Int
-    var connection: Int
-    var index: Int
+    /// In four bytes each, because there may be many.
+    fileprivate var narrow: (connection: UInt32, index: UInt32, loss: Int32, next: Int32)
     var expiration: UInt32
-    /// The error response that discards it, by `beginLoss()`; -1: none.
-    var loss: Int
     var fate: FateCode
-    /// The next sending of the same notification; -1: none.
-    var next = -1
+
+    var connection: Int { Int(narrow.connection) }
+    var index: Int { Int(narrow.index) }
+    /// The error response that discards it, by `beginLoss()`; -1: none.
+    var loss: Int { Int(narrow.loss) }
+
+    fileprivate init(_ sent: SentNotification, packet: Int, loss: Int, fate: FateCode) {
+      (time, self.packet, expiration, self.fate) = (sent.time, packet, sent.expiration, fate)
+      narrow = (
+        UInt32(truncatingIfNeeded: sent.connection), UInt32(truncatingIfNeeded: sent.index),
+        Int32(truncatingIfNeeded: loss), -1
+      )
+    }
   }
 
   private struct Story {
-    var first: Int
-    var last: Int
-    /// One of its sendings may have been discarded or rejected.
-    var isLoss: Bool
+    /// Places of sendings.
+    var first: Int32
+    var last: Int32
     /// Its sendings that may have been discarded, less those that came after.
-    var waiting = 0
+    var waiting: Int32 = 0
+    /// One of its sendings may have been discarded or rejected.
+    var isLoss = false
   }
 
   /// A sending whose fate is open.
   private struct Open: Comparable {
-    var index: Int
-    var place: Int
+    var index: UInt32
+    var place: Int32
     static func < (a: Open, b: Open) -> Bool { a.index < b.index }
   }
 
@@ -42,6 +52,8 @@ struct TrackedNotifications {
   private var sendings: [Sending] = []
   /// Sendings whose fates are open, by connection.
   private var open: [Int: Heap<Open>] = [:]
+  /// The places of those, by connection and index.
+  private var places: [UInt64: Int32] = [:]
   private var filter = DigestFilter()
   private var responses = 0
   /// Sendings that may have been discarded or rejected, those of the same notifications after them, and other repeats.
@@ -64,6 +76,9 @@ struct TrackedNotifications {
   /// Counts discarded notifications that are no longer remembered.
   mutating func addForgotten(_ count: Int) { lossesNotTracked += max(0, count) }
 
+  /// No further notification can be tracked that may have been discarded.
+  var isFull: Bool { counts.losses >= limit }
+
   /// Whether a notification may be tracked; `false` is certain.
   @inline(__always)
   func mayHave(_ digest: UInt64) -> Bool { filter.mayHave(digest) }
@@ -79,16 +94,19 @@ struct TrackedNotifications {
   ///   - fate: as it is known so far.
   ///   - earlier: the sending before, with its fate if that is known.
   mutating func add(
-    _ sent: SentNotification, packet: Int, loss: Int, fate: FateCode, after earlier: (SentNotification, FateCode?)? = nil
+    _ sent: SentNotification, packet: Int, loss: Int, fate: FateCode,
+    after earlier: (SentNotification, FateCode?)? = nil
   ) {
     guard sent.isRecognisable else { return }
-    if let story = stories[sent.digest], let known = find(sent, in: story) {
+    if !isFull || mayHave(sent.digest), let known = places[Self.key(sent.connection, sent.index)] {
+      let known = Int(known)
       stories[sent.digest]?.waiting += (loss >= 0 ? 1 : 0) - (sendings[known].loss >= 0 ? 1 : 0)
-      (sendings[known].packet, sendings[known].loss, sendings[known].fate) = (packet, loss, fate)
+      sendings[known].narrow.loss = Int32(truncatingIfNeeded: loss)
+      (sendings[known].packet, sendings[known].fate) = (packet, fate)
       stories[sent.digest]?.isLoss = true
       return
     }
-    guard counts.losses < limit else {
+    guard !isFull else {
       lossesNotTracked += 1
       return
     }
@@ -122,37 +140,32 @@ struct TrackedNotifications {
   }
 
   private mutating func append(_ sent: SentNotification, packet: Int, loss: Int, fate: FateCode, isOpen: Bool) {
-    let place = sendings.count
-    sendings.append(
-      Sending(
-        time: sent.time, packet: packet, connection: sent.connection, index: sent.index, expiration: sent.expiration,
-        loss: loss, fate: fate))
-    if let story = stories[sent.digest] {
-      sendings[story.last].next = place
+    let place = Int32(truncatingIfNeeded: sendings.count)
+    sendings.append(Sending(sent, packet: packet, loss: loss, fate: fate))
+    if let last = stories[sent.digest]?.last {
+      sendings[Int(last)].narrow.next = place
       stories[sent.digest]?.last = place
     } else {
-      stories[sent.digest] = Story(first: place, last: place, isLoss: false)
+      stories[sent.digest] = Story(first: place, last: place)
       filter.insert(sent.digest)
     }
-    if isOpen { open[sent.connection, default: Heap()].insert(Open(index: sent.index, place: place)) }
+    guard isOpen else { return }
+    open[sent.connection, default: Heap()].insert(Open(index: UInt32(truncatingIfNeeded: sent.index), place: place))
+    places[Self.key(sent.connection, sent.index)] = place
   }
 
-  private func find(_ sent: SentNotification, in story: Story) -> Int? {
-    var place = story.first
-    while place >= 0 {
-      if sendings[place].connection == sent.connection, sendings[place].index == sent.index { return place }
-      place = sendings[place].next
-    }
-    return nil
+  private static func key(_ connection: Int, _ index: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: connection) << 32 | UInt64(truncatingIfNeeded: index) & 0xffff_ffff
   }
 
   /// Takes the fates that became final, which come in the order of a connection's notifications.
   mutating func decide(_ record: FateRecord) {
     guard open[record.connection] != nil else { return }
     let fate = FateCode(record.fate)
-    while let first = open[record.connection]?.min, first.index <= record.last {
+    while let first = open[record.connection]?.min, Int(first.index) <= record.last {
       open[record.connection]?.removeMin()
-      if first.index >= record.first { sendings[first.place].fate = fate }
+      places[Self.key(record.connection, Int(first.index))] = nil
+      if Int(first.index) >= record.first { sendings[Int(first.place)].fate = fate }
     }
     if open[record.connection]?.isEmpty == true { open[record.connection] = nil }
   }
@@ -162,10 +175,10 @@ struct TrackedNotifications {
     var story: [Sending] = []
     for (_, ends) in stories {
       story.removeAll(keepingCapacity: true)
-      var place = ends.first
+      var place = Int(ends.first)
       while place >= 0 {
         story.append(sendings[place])
-        place = sendings[place].next
+        place = Int(sendings[place].narrow.next)
       }
       story.sort {
         SendingPlace(time: $0.time.nanoseconds, connection: $0.connection, index: $0.index)

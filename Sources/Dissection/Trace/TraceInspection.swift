@@ -217,7 +217,10 @@ public struct TraceInspection: RecordSink {
     inspection.segment(notifications: notifications, at: time)
   }
 
-  public mutating func receive(_ record: FateRecord) { stories?.receive(record) }
+  public mutating func receive(_ record: FateRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+  }
 
   public mutating func receiveEarly(_ record: ErrorResponseRecord) { inspection.receiveEarly(record) }
 

@@ -224,7 +224,8 @@ extension Schema {
       "providers",
       .array(
         .object([
-          Field("client", .text, "Address of the provider."), Field("server", .text, "Address and port of the gateway."),
+          Field("client", .text, "Address of the provider."),
+          Field("server", .text, "Address and port of the gateway."),
           Field("accepted", .integer, "Notifications that are proven accepted."),
           Field("invalid_tokens", .integer, "Error responses with status 8."),
         ])), "Providers and gateways, up to `--max-listed`."),

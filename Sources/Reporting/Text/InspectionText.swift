@@ -141,7 +141,10 @@ package struct InspectionText: Sendable {
     }
     add(line)
     var table = TextTable(
-      ["conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "topic", "certificate", "remarks"],
+      [
+        "conn", "version", "cipher suite", "key exchange", "session", "bytes/payload", "topic", "certificate",
+        "remarks",
+      ],
       right: [0, 5])
     var shown = 0
     for row in report.connections where row.tls != nil && shown < rows {

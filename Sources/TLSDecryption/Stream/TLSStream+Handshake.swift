@@ -121,7 +121,8 @@ extension TLSStream {
   /// Keeps the secrets for a resumption of the session.
   func rememberSession(_ direction: TLSDirection) {
     guard let hello = direction.negotiation.serverHello, hello.version < .tls13 else { return }
-    let session = SessionMemory.Session(master: direction.negotiation.provenMaster, clientCertificate: clientCertificate)
+    let session = SessionMemory.Session(
+      master: direction.negotiation.provenMaster, clientCertificate: clientCertificate)
     guard session.master != nil || session.clientCertificate != nil else { return }
     secrets.remember(hello.sessionID, session)
     if let ticket = direction.negotiation.newTicket { secrets.remember(ticket, session) }
