@@ -44,6 +44,7 @@ let package = Package(
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CBuild"),
+    .systemLibrary(name: "CPrefetch"),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .target(
@@ -58,7 +59,7 @@ let package = Package(
       name: "Dissection",
       dependencies: [
         "Bytes", "APNSProtocol", "Payload", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation",
-        .product(name: "HeapModule", package: "swift-collections"),
+        "CPrefetch", .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
 

@@ -61,10 +61,9 @@ struct ConnectionTally {
   private mutating func note(
     _ sent: SentNotification, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace, _ shared: inout SharedTally
   ) {
-    let earlier = shared.history.append(sent, token: token, payload: payload, latest: &latest)
-    if isTerminated || earlier != nil || shared.tracked.mayHave(sent.digest) {
-      shared.track(sent, after: earlier, loss: isTerminated ? loss : -1, packet: place.packet)
-    }
+    shared.history.append(
+      sent, token: token, payload: payload, packet: place.packet, loss: isTerminated ? loss : -1, latest: &latest)
+    if shared.history.waiting == SentHistory.lag { shared.trackNext() }
     lastPacket = place.packet
   }
 }

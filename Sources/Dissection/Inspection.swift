@@ -116,6 +116,7 @@ public struct Inspection: RecordSink {
 
   /// Notifications written after the named one are discarded, as far as is known so far.
   private mutating func noteFates(after named: Int, _ tally: ConnectionTally, _ record: ErrorResponseRecord) {
+    shared.trackAll()
     let packet = record.place.packet
     var rejected: (sent: SentNotification, beginning: NotificationBeginning)?
     var oldest = tally.written
@@ -145,6 +146,7 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: FateRecord) {
+    shared.trackAll()
     shared.fates.add(record)
     shared.tracked.decide(record)
   }
@@ -247,6 +249,7 @@ public struct Inspection: RecordSink {
   ///   - withCounts: the report can be merged with others.
   ///   - shard: the part of the recording that was read.
   public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
+    shared.trackAll()
     let told = TrackedStories(shared.tracked)
     told.report(into: &shared.findings)
     let notTracked = shared.tracked.lossesNotTracked

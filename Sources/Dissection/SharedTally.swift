@@ -39,11 +39,23 @@ struct SharedTally {
     if listings.has(token, before: place.time) { findings.note(.sentAfterFeedback, packet: place.packet) }
   }
 
+  /// Tracks the next of the latest notifications, if it has a story.
+  @inline(__always)
+  mutating func trackNext() {
+    let (sent, earlier, packet, loss) = history.next()
+    if loss >= 0 || earlier != nil || tracked.mayHave(sent.digest) {
+      track(sent, after: earlier, loss: loss, packet: packet)
+    }
+  }
+
+  /// Tracks all of them: something is about to be said about notifications.
+  mutating func trackAll() { while history.waiting > 0 { trackNext() } }
+
   /// Tracks a sending: that may have been discarded, that repeats another, or whose notification is tracked.
   ///
   /// - Parameter loss: the error response that discards it; -1: none.
   @inline(never)
-  mutating func track(_ sent: SentNotification, after earlier: SentNotification?, loss: Int, packet: Int) {
+  private mutating func track(_ sent: SentNotification, after earlier: SentNotification?, loss: Int, packet: Int) {
     guard sent.isRecognisable else { return }
     if loss >= 0, tracked.isFull, !tracked.mayHave(sent.digest) { return tracked.addForgotten(1) }
     let before = earlier.map { ($0, fates.fate(of: $0.index, on: $0.connection)) }
@@ -69,6 +81,7 @@ struct SharedTally {
     _ place: RecordPlace
   ) {
     // Sent again after a loss, it is no other push.
+    trackAll()
     if tracked.isWaiting(sent.digest) { return }
     guard layout.token.length > 0,
       background.note(frame.extracting(layout.token.range), at: place.time, kind: kind)

@@ -64,7 +64,7 @@ struct InspectionStoryTests {
     limits.history = size
     let stories = try #require(try capture.inspected(limits: limits).stories)
     #expect(stories.acceptedTwice == (size == 64 ? 1 : 2))
-    #expect(stories.window == (size == 64 ? 64 : nil))
+    #expect(stories.window == (size == 64 ? 64 - SentHistory.lag : nil))
     #expect((stories.windowS ?? 0 > 0) == (size == 64))
   }
 

@@ -21,13 +21,18 @@ struct SentHistory {
   private var entries: [Entry] = []
   private var beginnings: Beginnings
   private var repeats: RepeatWindow
-  /// Notifications ever noted.
+  /// Notifications ever noted, and those of them that were compared with the ones before.
   private(set) var total = 0
+  private var checked = 0
+  /// So many notifications lie between noting one and comparing it, so that memory is there when it is needed.
+  static let lag = 16
+  /// Packets and losses of those.
+  private var fresh = InlineArray<16, (packet: Int, loss: Int)>(repeating: (0, -1))
   /// The shortest time that the ring spanned when it was full.
   private var shortestSpan = Int64.max
 
   init(maximum: Int) {
-    var power = 1
+    var power = 2 * Self.lag
     while power < maximum { power *= 2 }
     self.maximum = power
     beginnings = Beginnings(maximum: power)
@@ -36,19 +41,18 @@ struct SentHistory {
 
   /// Notes the next notification of a connection; `latest` is the place of its previous one, and becomes this one's.
   ///
-  /// - Returns: the same notification's latest sending before; `nil` when there is none, or none within the window.
+  /// - Parameter loss: the error response that discards it; -1: none.
   @inline(__always)
   mutating func append(
-    _ sent: SentNotification, token: RawSpan, payload: RawSpan, latest: inout Int
-  ) -> SentNotification? {
+    _ sent: SentNotification, token: RawSpan, payload: RawSpan, packet: Int, loss: Int, latest: inout Int
+  ) {
     let distance = latest < 0 ? 0 : total - latest
     let entry = Entry(
       digest: sent.digest, time: sent.time, connection: UInt32(truncatingIfNeeded: sent.connection),
       index: UInt32(truncatingIfNeeded: sent.index), expiration: sent.expiration,
       distance: distance < maximum ? UInt32(distance) : 0)
     let slot = total & (maximum - 1)
-    let before = sent.isRecognisable ? repeats.note(sent.digest, at: total) : -1
-    let earlier = before >= 0 ? find(sent.digest, at: before) : nil
+    repeats.prepare(sent.digest)
     if entries.count < maximum {
       entries.append(entry)
     } else {
@@ -56,9 +60,26 @@ struct SentHistory {
       entries[slot] = entry
     }
     beginnings.note(token, payload, at: slot)
+    fresh[total & (Self.lag - 1)] = (packet, loss)
     latest = total
     total += 1
-    return earlier
+  }
+
+  /// Notifications that `next` has not returned; it wants to be called when these are `lag`.
+  @inline(__always)
+  var waiting: Int { total - checked }
+
+  /// The next notification, with the latest sending before it of the same one; `nil` as that when there is none within the
+  /// window. Call it only when one waits.
+  @inline(__always)
+  mutating func next() -> (sent: SentNotification, earlier: SentNotification?, packet: Int, loss: Int) {
+    let (packet, loss) = fresh[checked & (Self.lag - 1)]
+    let digest = entries[checked & (maximum - 1)].digest
+    let before = digest != 0 ? repeats.note(digest, at: checked) : -1
+    let earlier = before >= 0 ? find(digest, at: before) : nil
+    let sent = notification(at: checked)
+    checked += 1
+    return (sent, earlier, packet, loss)
   }
 
   @inline(never)
@@ -67,6 +88,7 @@ struct SentHistory {
     return notification(at: place)
   }
 
+  @inline(__always)
   private func notification(at place: Int) -> SentNotification {
     let entry = entries[place & (maximum - 1)]
     return SentNotification(
@@ -87,9 +109,9 @@ struct SentHistory {
   }
 
   /// Among how many notifications before each the same one is found.
-  var window: Int { min(maximum, repeats.reach) }
+  var window: Int { min(maximum - Self.lag, repeats.reach) }
   /// All sendings of the recording could be compared.
-  var coversAll: Bool { total <= window }
+  var coversAll: Bool { total <= min(maximum, repeats.reach) }
   /// The shortest time that the window spanned.
   var spanNanoseconds: Int64? { shortestSpan == .max ? nil : max(0, shortestSpan) }
 }
