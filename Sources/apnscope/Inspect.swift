@@ -20,8 +20,11 @@ struct Inspect: ParsableCommand {
       first packet it occurs in. TLS is decrypted as by 'decode', and shown with version, cipher suite, key exchange, \
       resumption, and overhead in bytes.
 
-      Counts and fates are those of the records that 'decode' writes. A resent notification is recognised by its token \
-      and payload.
+      Counts and fates are those of the records that 'decode' writes. Distinct notifications are one token and payload \
+      each, and are counted by what became of them over all of their sendings, by the rules of 'follow': lost for good \
+      when every sending was discarded, recovered when a later one was accepted, accepted twice when two were (less than 10 \
+      minutes apart). Sendings of discarded ones are found in the whole recording, other repeats among the latest \
+      notifications (--max-remembered), and the text says when there were more; 'follow' compares all.
 
       Captures given together, and those of a folder, are one recording, as for 'decode'; --separate reads them as \
       unrelated. --interface reads a network interface; with --every the summary so far is written again and again.

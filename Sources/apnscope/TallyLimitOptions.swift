@@ -11,7 +11,7 @@ struct TallyLimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Latest notifications, and lost ones, to remember in order to recognise resends.",
+      "Latest notifications to recognise repeats among; and discarded, resent, and repeated ones to track, so many of each.",
       valueName: "count"))
   var maxRemembered = Inspection.Limits().remembered
 

@@ -142,6 +142,19 @@ struct ProviderHealthTests {
     #expect(report.connections.first?.tls?.certificateEnds?.hasPrefix("201") == true)
   }
 
+  @Test("A refused certificate is found in a capture without keys") func refused() throws {
+    let path = Folder.traces.appending(path: "tls-refused-certificate.pcap").path
+    var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+    _ = try dissection.read(try CaptureInput.open(path, options: CaptureOptions()), source: path) { _ in true }
+    dissection.finish()
+    let report = dissection.sink.finish()
+    let counts = Dictionary(report.findings.map { ($0.kind, $0.count) }, uniquingKeysWith: +)
+    #expect(counts[.unknownCA] == 2 && counts[.certificateEndsSoon] == 2 && counts[.certificateExpired] == nil)
+    #expect(report.connections.map(\.tls?.environment) == [.production, .production])
+    // As `openssl x509 -enddate` says.
+    #expect(report.connections.map(\.tls?.certificateEnds?.prefix(19)) == ["2026-12-03T18:32:46", "2026-12-03T18:32:46"])
+  }
+
   @Test("The end of time is a time", arguments: [Int.max, 253_402_300_799, 0, -1]) func certificateEnds(seconds: Int) {
     let report = report { $0.certificateEnds = seconds }
     #expect(report.connections.first?.tls?.certificateEnds != nil)
