@@ -152,7 +152,7 @@ struct ProviderHealthTests {
     #expect(counts[.unknownCA] == 2 && counts[.certificateEndsSoon] == 2 && counts[.certificateExpired] == nil)
     #expect(report.connections.map(\.tls?.environment) == [.production, .production])
     // As `openssl x509 -enddate` says.
-    #expect(report.connections.map(\.tls?.certificateEnds?.prefix(19)) == ["2026-12-03T18:32:46", "2026-12-03T18:32:46"])
+    #expect(report.connections.allSatisfy { $0.tls?.certificateEnds?.hasPrefix("2026-12-03T18:32:46") == true })
   }
 
   @Test("The end of time is a time", arguments: [Int.max, 253_402_300_799, 0, -1]) func certificateEnds(seconds: Int) {
