@@ -35,15 +35,19 @@ struct InspectionStoryTests {
       let payload = String(decoding: content.payload, as: UTF8.self)
       #expect(error.payload == payload || payload.hasPrefix(error.payload?.dropLast().description ?? "none"))
     }
-    // Each discarded sending is in the outcomes of one response.
-    var outcomes: [String: Int] = [:]
+    // Each discarded sending is in the outcomes of one response of its connection.
+    var outcomes: [Int: [String: Int]] = [:]
     for story in truth {
-      outcomes[story.outcome, default: 0] += story.sendings.count { $0.fate == .discarded }
+      for sending in story.sendings where sending.fate == .discarded {
+        outcomes[sending.connection, default: [:]][story.outcome, default: 0] += 1
+      }
     }
-    let told = report.errors.reduce(into: [String: Int]()) { sum, error in
-      sum.merge(error.outcomes?.byName ?? [:], uniquingKeysWith: +)
+    let told = report.errors.reduce(into: [Int: [String: Int]]()) { sum, error in
+      if let outcomes = error.outcomes {
+        sum[error.connection, default: [:]].merge(outcomes.byName, uniquingKeysWith: +)
+      }
     }
-    #expect(told == outcomes.filter { $0.value > 0 })
+    #expect(told == outcomes)
   }
 
   @Test("Repeats beyond the window are not recognised, and the window is stated", arguments: [64, 4_096])
@@ -57,12 +61,16 @@ struct InspectionStoryTests {
     // The first comes again behind 99 others, the last one behind none.
     send(0..<1)
     send(99..<100)
+    let packet = capture.packets
     capture.client(line, push(200, device: 9, "marker"))
     capture.server(line, refusal(8, 200))
     capture.finish(line, byServer: true)
     var limits = Inspection.Limits()
     limits.history = size
-    let stories = try #require(try capture.inspected(limits: limits).stories)
+    let report = try capture.inspected(limits: limits)
+    let stories = try #require(report.stories)
+    let finding = report.findings.first { $0.kind == .acceptedTwice }
+    #expect(finding?.firstPacket == (size == 64 ? packet : packet - 1))
     #expect(stories.acceptedTwice == (size == 64 ? 1 : 2))
     #expect(stories.window == (size == 64 ? 64 - SentHistory.lag : nil))
     #expect((stories.windowS ?? 0 > 0) == (size == 64))
@@ -71,7 +79,7 @@ struct InspectionStoryTests {
   @Test("A discarded notification is recognised however many come between") func distance() throws {
     var capture = CaptureBuilder()
     let first = capture.connect()
-    for number in 1...3 as ClosedRange<UInt32> { capture.client(first, push(number, device: 2, "text \(number)")) }
+    for number in 1...4 as ClosedRange<UInt32> { capture.client(first, push(number, device: 2, "text \(number)")) }
     capture.server(first, refusal(8, 1))
     capture.finish(first, byServer: true)
     let second = capture.connect(from: 40_002)
@@ -83,8 +91,8 @@ struct InspectionStoryTests {
     limits.history = 16
     let report = try capture.inspected(limits: limits)
     let stories = try #require(report.stories)
-    #expect((stories.lost, stories.recovered, stories.rejected) == (1, 1, 2))
-    #expect(report.errors.map(\.outcomes) == [[.lost: 1, .recovered: 1], nil])
+    #expect((stories.lost, stories.recovered, stories.rejected) == (2, 1, 2))
+    #expect(report.errors.map(\.outcomes) == [[.lost: 2, .recovered: 1], nil])
     #expect(report.errors.map(\.sentAgain) == [1, 0])
   }
 

@@ -33,6 +33,7 @@ struct FeedbackListings {
   private func find(_ token: RawSpan, before time: Timestamp) -> Bool {
     let digest = ContentDigest.seed(from: token)
     guard filter.mayHave(digest), let listed = times[digest] else { return false }
-    return time.isKnown && listed < time
+    // No time is before all others.
+    return listed < time
   }
 }

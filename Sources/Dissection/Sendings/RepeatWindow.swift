@@ -79,7 +79,6 @@ struct RepeatWindow {
   /// The slot that is forgotten, when one or more of the bucket are within the window.
   @inline(never)
   private mutating func oldest(of index: Int, at place: Int) -> Int {
-    for slot in 0..<8 where buckets[index].tags[slot] == 0 { return slot }
     let oldest = (0..<8).max { age($0, of: index, at: place) < age($1, of: index, at: place) } ?? 0
     reach = min(reach, age(oldest, of: index, at: place) - 1)
     return oldest
