@@ -1,6 +1,7 @@
-import TLSDecryption
 import TestSupport
 import Testing
+
+@testable import TLSDecryption
 
 /// What is left when a record of the handshake is missing.
 @Suite struct HandshakeLossTests {
@@ -148,5 +149,23 @@ import Testing
       #expect(run.client.plaintext.filter { $0 == 4 } == [4, 4, 4, 4], name)
       #expect(run.client.plaintext.allSatisfy { (1...4).contains($0) }, name)
     }
+  }
+
+  @Test(
+    "After a gap, a short record is clear only when it ends with a message",
+    arguments: [
+      // A ServerHelloDone; a certificate of 2 bytes before one; a hello request.
+      ([14, 0, 0, 0], true), ([11, 0, 0, 2, 7, 7, 14, 0, 0, 0], true), ([0, 0, 0, 0], true),
+      // Sealed ones that begin like a clear one.
+      ([11, 0, 16, 0] + [UInt8](repeating: 9, count: 60), false), ([11, 0, 0, 2, 7, 7, 14, 0, 0], false),
+      ([11, 0, 0, 2, 7, 7, 200, 0, 0, 0], false), ([20, 0, 0, 12] + [UInt8](repeating: 9, count: 12), false),
+      ([14, 0, 0], false),
+      // A long message goes on in the next record.
+      ([11, 0, 16, 0] + [UInt8](repeating: 9, count: 507), false),
+      ([11, 0, 16, 0] + [UInt8](repeating: 9, count: 508), true),
+    ] as [([UInt8], Bool)]) func clearRecords(bytes: [UInt8], isClear: Bool)
+  {
+    let stream = TLSStream(secrets: Secrets(), limits: TLSLimits())
+    #expect(stream.isClearHandshake(bytes.span.bytes) == isClear)
   }
 }

@@ -114,11 +114,22 @@ extension TLSStream {
     }
   }
 
-  /// Whether a fragment begins with a handshake message that is not sealed.
+  /// Whether a fragment is handshake messages that are not sealed.
+  ///
+  /// A sealed message that begins like a clear one is told by its length: a record that is shorter than senders make
+  /// them (RFC 6066 §4: 512 bytes at least) ends with a message.
   func isClearHandshake(_ fragment: RawSpan) -> Bool {
-    guard fragment.byteCount >= 4 else { return false }
-    let kind = fragment.byte(at: 0)
-    return (kind <= 24 && kind != 20) && HandshakeMessage.length(fragment) <= limits.maximumHandshakeLength
+    let shortestCut = 512
+    var offset = 0
+    while fragment.byteCount - offset >= 4 {
+      let header = fragment.extracting(offset..<offset + 4)
+      let kind = header.byte(at: 0)
+      guard kind <= 24, kind != 20, HandshakeMessage.length(header) <= limits.maximumHandshakeLength else {
+        return false
+      }
+      offset += 4 + HandshakeMessage.length(header)
+    }
+    return offset == fragment.byteCount || fragment.byteCount >= shortestCut
   }
 
   func readClear(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) {
