@@ -9,8 +9,16 @@ struct ContentStore: ~Copyable {
     var place = -1
   }
 
-  /// Bytes that are read from the file at a time.
-  private static let windowLength = 1 << 16
+  /// A part of the file that was read: strings are asked for in another order than they were kept in, some often.
+  private struct Window {
+    /// In units of `windowLength`; -1: nothing was read.
+    var number = -1
+    var bytes: [UInt8] = []
+  }
+
+  /// Bytes that are read from the file at a time, and how many such parts are in memory.
+  private static let windowLength = 1 << 14
+  private static let windowCount = 64
 
   private let folder: String
   private var file: UnnamedFile?
@@ -18,8 +26,7 @@ struct ContentStore: ~Copyable {
   private var latest: ByteWriter
   private let maximumLatest: Int
   private var recent: [Recent]
-  private var window: [UInt8] = []
-  private var windowStart = 0
+  private var windows = [Window](repeating: Window(), count: windowCount)
 
   /// - Parameters:
   ///   - memory: bytes to hold.
@@ -71,21 +78,33 @@ struct ContentStore: ~Copyable {
   }
 
   private mutating func stored(_ count: Int, at place: Int) throws(UnnamedFile.Failure) -> [UInt8] {
-    if place < windowStart || place + count > windowStart + window.count {
-      guard let file else { return [] }
-      let length = max(count, min(Self.windowLength, file.count - place))
-      window = Array(repeating: 0, count: length)
-      windowStart = place
-      var failure: UnnamedFile.Failure?
-      // Safe: the array lives through the call, and has as many bytes as are read.
-      unsafe window.withUnsafeMutableBytes { memory in
-        do throws(UnnamedFile.Failure) { try unsafe file.read(into: memory, at: place) } catch { failure = error }
-      }
-      if let failure {
-        window = []
-        throw failure
-      }
+    var result: [UInt8] = []
+    result.reserveCapacity(count)
+    while result.count < count {
+      let number = (place + result.count) / Self.windowLength
+      let slot = number % Self.windowCount
+      if windows[slot].number != number { try read(number, into: slot) }
+      let start = place + result.count - number * Self.windowLength
+      // Only what was kept is asked for.
+      let end = min(start + count - result.count, windows[slot].bytes.count)
+      guard start < end else { return [] }
+      result.append(contentsOf: windows[slot].bytes[start..<end])
     }
-    return Array(window[place - windowStart..<place - windowStart + count])
+    return result
+  }
+
+  private mutating func read(_ number: Int, into slot: Int) throws(UnnamedFile.Failure) {
+    windows[slot].number = -1
+    guard let file else { return windows[slot].bytes = [] }
+    let start = number * Self.windowLength
+    let length = max(0, min(Self.windowLength, file.count - start))
+    if windows[slot].bytes.count != length { windows[slot].bytes = Array(repeating: 0, count: length) }
+    var failure: UnnamedFile.Failure?
+    // Safe: the array lives through the call, and has as many bytes as are read.
+    unsafe windows[slot].bytes.withUnsafeMutableBytes { memory in
+      do throws(UnnamedFile.Failure) { try unsafe file.read(into: memory, at: start) } catch { failure = error }
+    }
+    if let failure { throw failure }
+    windows[slot].number = number
   }
 }

@@ -99,13 +99,15 @@ extension StoryCollector {
     var fold: StoryFold?
     while let row = try rows.next() {
       if var open = fold, open.takes(row, repeatAfter: options.repeatAfter) {
+        // The only sending of a story is in its facts.
+        if open.sent == 1 { try sendings.append(ToldSending(story: open.place, row: open.first)) }
         open.add(row)
+        try sendings.append(ToldSending(story: open.place, row: row))
         fold = open
       } else {
         if let fold { try stories.append(fold.facts) }
         fold = StoryFold(row)
       }
-      if let fold { try sendings.append(ToldSending(story: fold.place, row: row)) }
     }
     if let fold { try stories.append(fold.facts) }
     try write(stories, sendings, &summary)
@@ -127,7 +129,8 @@ extension StoryCollector {
         output.begin(try record(of: story))
       }
       // Both are in the order of first sendings.
-      for _ in 0..<story.sent {
+      if story.sent == 1, isWanted { output.receive(SendingRecord(story.first)) }
+      for _ in 0..<(story.sent == 1 ? 0 : story.sent) {
         guard let sending = try sendings.next() else { break }
         if isWanted { output.receive(SendingRecord(sending.row)) }
       }

@@ -27,8 +27,8 @@ struct StoryFacts: BitwiseCopyable {
 
 /// Decides what became of a notification, whose sendings come in order of time.
 struct StoryFold {
-  private let first: StoryRow
-  private var sent = 0
+  let first: StoryRow
+  private(set) var sent = 0
   private var accepted = 0
   private var acceptedFirst = false
   private var hasPassed = false
