@@ -31,6 +31,9 @@
   /// Forgets the contents and keeps the memory.
   @inlinable public mutating func removeAll() { used = 0 }
 
+  /// Calls `body` with what was written.
+  public func withBytes(_ body: (RawSpan) -> Void) { body(bytes) }
+
   /// Drops everything after the first `count` bytes.
   public mutating func truncate(to count: Int) {
     precondition(count >= 0 && count <= self.count)

@@ -32,6 +32,14 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     if !columns.isEmpty { output.write("\n") }
   }
 
+  private init(_ columns: [StaticString], _ separator: UInt8, _ hasType: Bool, capacity: Int) {
+    (self.columns, self.separator, self.hasType) = (columns, separator, hasType)
+    output = ByteWriter(capacity: capacity)
+  }
+
+  /// A writer of the same columns, without the header.
+  func emptyCopy(capacity: Int) -> CSVFieldWriter { CSVFieldWriter(columns, separator, hasType, capacity: capacity) }
+
   /// Every column of every type of record, in an order of which each type's own order is a part.
   static let allColumns: [StaticString] = [
     "type", "schema", "source", "format", "link_types", "selection", "file", "interface", "dropped",

@@ -4,8 +4,6 @@ import PacketCapture
 
 /// Writes records as CSV: all types into one file with every column, or each type into a separate file.
 public final class CSVWriter: RecordSerializer {
-  private static let flushThreshold = 1 << 17
-
   /// One file's writer; a class, because the non-copyable writer has to live in a dictionary.
   private final class Table {
     var fields: CSVFieldWriter
@@ -13,8 +11,14 @@ public final class CSVWriter: RecordSerializer {
     var isOpen = true
 
     init(_ columns: [StaticString], _ output: @escaping RecordOutput) {
-      fields = CSVFieldWriter(columns: columns, capacity: CSVWriter.flushThreshold + 1 << 16)
+      fields = CSVFieldWriter(columns: columns, capacity: WriterBuffer.capacity)
       self.output = output
+    }
+
+    /// Writes the same columns and no header.
+    init(like other: Table) {
+      fields = other.fields.emptyCopy(capacity: WriterBuffer.capacity)
+      output = { _ in true }
     }
 
     func flush() {
@@ -24,6 +28,9 @@ public final class CSVWriter: RecordSerializer {
   }
 
   private let tables: [RecordType: Table]
+  /// Also one of `tables`; most records are for it.
+  private let notifications: Table
+  private let flushThreshold: Int
   var fates: FateLookup
   var verdicts: PayloadVerdicts?
 
@@ -35,6 +42,8 @@ public final class CSVWriter: RecordSerializer {
     verdicts = judging.map { PayloadVerdicts($0) }
     let table = Table(CSVFieldWriter.allColumns, output)
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
+    notifications = table
+    flushThreshold = WriterBuffer.threshold
   }
 
   /// Each type into a separate file; `file` creates the output of one.
@@ -44,8 +53,29 @@ public final class CSVWriter: RecordSerializer {
     self.fates = FateLookup(fates)
     verdicts = judging.map { PayloadVerdicts($0) }
     var tables: [RecordType: Table] = [:]
-    for type in RecordType.allCases { tables[type] = Table(Self.columns(of: type), try file(type)) }
+    for type in RecordType.allCases where type != .notification {
+      tables[type] = Table(Self.columns(of: type), try file(type))
+    }
+    notifications = Table(Self.columns(of: .notification), try file(.notification))
+    tables[.notification] = notifications
     self.tables = tables
+    flushThreshold = WriterBuffer.threshold
+  }
+
+  private init(notificationsOf other: CSVWriter) {
+    (fates, verdicts) = (other.fates, other.verdicts)
+    notifications = Table(like: other.notifications)
+    tables = [.notification: notifications]
+    flushThreshold = .max
+  }
+
+  func makeLaneWriter() -> any RecordSerializer { CSVWriter(notificationsOf: self) }
+  var renderedCount: Int { notifications.fields.output.count }
+  func exchange(_ rendered: inout ByteWriter) { swap(&notifications.fields.output, &rendered) }
+
+  func put(rendered: RawSpan) {
+    notifications.fields.output.write(rendered)
+    if notifications.fields.output.count >= flushThreshold { notifications.flush() }
   }
 
   /// Every output took everything so far.
@@ -56,9 +86,9 @@ public final class CSVWriter: RecordSerializer {
 
   @inline(__always)
   func put<Record: WritableRecord & ~Escapable>(_ record: borrowing Record) {
-    guard let table = tables[Record.type] else { return }
+    guard let table = Record.type == .notification ? notifications : tables[Record.type] else { return }
     record.write(to: &table.fields)
-    if table.fields.output.count >= Self.flushThreshold { table.flush() }
+    if table.fields.output.count >= flushThreshold { table.flush() }
   }
 
   /// The columns that one type of record uses.

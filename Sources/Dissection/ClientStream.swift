@@ -76,6 +76,40 @@ struct ClientStream {
     return true
   }
 
+  /// Reads, on whatever thread, bytes for which nothing but this stream is needed: those of a provider in whose stream a
+  /// notification was found already, and under TLS as long as they are records of data whose keys are proven.
+  ///
+  /// - Returns: the number of bytes that were read, from the first on, and of notifications; `nil` when nothing was done.
+  @inline(__always)
+  mutating func readAhead<Sink>(
+    _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter<Sink>
+  ) -> (taken: Int, notifications: Int)? {
+    let before = session.written
+    guard before > 0, reading(fromHigh: position.fromHigh) == .gateway else { return nil }
+    if tls != nil { return readSealedAhead(bytes, at: position, workspace, into: &output) }
+    let mark = CapturePosition(time: position.time, packet: position.packet)
+    count(bytes.byteCount, fromHigh: position.fromHigh)
+    read(bytes, at: position.offset, mark, into: &output)
+    return (bytes.byteCount, session.written - before)
+  }
+
+  @inline(never)
+  private mutating func readSealedAhead<Sink>(
+    _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter<Sink>
+  ) -> (taken: Int, notifications: Int)? {
+    let before = session.written
+    let fromHigh = position.fromHigh
+    let mark = CapturePosition(time: position.time, packet: position.packet)
+    let taken = tls?.receiveStraight(
+      bytes, from: side(fromHigh: fromHigh), at: CapturePoint(position), workspace
+    ) { event, _, offset, _ in
+      guard case .bytes(let content) = event else { return }
+      count(content.byteCount, fromHigh: fromHigh)
+      read(content, at: offset, mark, into: &output)
+    }
+    return taken.map { ($0, session.written - before) }
+  }
+
   /// Decodes what these bytes complete.
   ///
   /// - Parameter offset: stream offset of the first byte.

@@ -30,16 +30,19 @@ struct ConnectionTally {
     self.opened = opened
   }
 
+  /// - Parameter known: the digest of token and payload, if it is known.
   @inline(__always)
   mutating func note(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, _ shared: inout SharedTally
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, digest known: UInt64? = nil,
+    _ shared: inout SharedTally
   ) {
     let command = layout.command.rawValue
     commands[command > 1 ? 2 : Int(command)] += 1
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(layout, token, payload, place)
-    let sent = SentNotification(layout, token: token, payload: payload, at: place, index: index)
+    let digest = known ?? SentNotification.digest(token: token, payload: payload)
+    let sent = SentNotification(layout, digest: digest, at: place, index: index)
     shared.judge(layout, frame, sent, place)
     note(sent, token, payload, place, &shared)
   }

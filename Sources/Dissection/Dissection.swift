@@ -21,6 +21,8 @@ public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
   private var dissector: Dissector<Sink>
+  /// `nil`: one thread takes everything apart.
+  private var parallel: ParallelReading<Sink>?
   /// Records have the number of their file, from 1 in the order in which files are read. Set it before the first.
   public var numbersFiles = false
   /// Returns secrets that came since the last call, while a capture is read: with it, connections wait for theirs.
@@ -41,7 +43,11 @@ public struct Dissection<Sink: RecordSink> {
     self.options = options
     self.filter = filter
     dissector = Dissector(sink: sink, options: options, secrets: secrets)
+    if options.threads > 1 { parallel = ParallelReading(options.threads, dissector) }
   }
+
+  /// Of the events of other threads' connections, how many these read, and how many they left.
+  var readAhead: (ahead: Int, left: Int) { parallel?.totals ?? (0, 0) }
 
   public var summary: SummaryRecord { dissector.output.summary }
   /// The sink with everything it has taken.
@@ -94,6 +100,9 @@ public struct Dissection<Sink: RecordSink> {
   /// Records of packets from a pipe wait no longer in a writer.
   private static var longestDelay: Duration { .milliseconds(200) }
 
+  /// Batches that lanes read at a time.
+  private static var batchesAhead: Int { 4 }
+
   mutating func readRecording(
     _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool
   ) throws -> [CaptureOutcome] {
@@ -133,16 +142,21 @@ public struct Dissection<Sink: RecordSink> {
     var progress = DissectionProgress(bytesRead: 0, size: recording.size, packets: 0)
     let isPipe = recording.size == nil
     var paused = ContinuousClock.now
-    let reader = StreamReader(recording, options: options.capture, filter: filter)
+    // Lanes do nothing while the dissector waits for secrets that come at any time.
+    let ahead = parallel != nil && moreSecrets == nil ? Self.batchesAhead : 1
+    let reader = StreamReader(
+      recording, options: options.capture, filter: filter, depth: ahead > 1 ? ahead + 2 : 4)
+    var isEnding = false
     let ending: Result<CaptureFileEnd?, any Error>
     do {
-      let end = try reader.forEachBatch {
+      let end = try reader.forEachBatch(ahead: ahead) {
         addMore(&self)
         if hasBegun { dissector.output.sink.pause() }
         paused = .now
         onProgress?(&dissector.output.sink, dissector.output.summary)
         return dissector.output.sink.isOpen && proceed(progress)
-      } _: { batch in
+      } _: { batches in
+        let batch = batches[0]
         for part in batch.files {
           outcomes[part.file].add(part)
           matching += part.matchingPackets
@@ -156,7 +170,11 @@ public struct Dissection<Sink: RecordSink> {
           if !late.hasRead { dissector.retryTLS() }
         }
         dissector.output.summary.packets += batch.matchingPackets
-        batch.forEachEvent { event, position in dissector.consume(event, at: position) }
+        if ahead > 1 {
+          parallel?.readFirst(of: batches, isEnding: isEnding, into: &dissector)
+        } else {
+          batch.forEachEvent { event, position in dissector.consume(event, at: position) }
+        }
         for part in batch.files {
           guard let end = part.end else { continue }
           announce(before: part.file + 1, &self)
@@ -172,9 +190,11 @@ public struct Dissection<Sink: RecordSink> {
           paused = now
         }
         onProgress?(&dissector.output.sink, dissector.output.summary)
-        return dissector.output.sink.isOpen && proceed(progress)
+        isEnding = isEnding || !(dissector.output.sink.isOpen && proceed(progress))
+        // What lanes have read is read to its end.
+        return !isEnding || parallel?.waiting ?? 0 > 0
       }
-      ending = .success(end)
+      ending = .success(isEnding ? nil : end)
     } catch {
       ending = .failure(error)
     }

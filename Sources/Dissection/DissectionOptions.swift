@@ -19,6 +19,10 @@ public struct DissectionOptions: Sendable {
   public var maximumWriteTimes: Int
   /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
   public var maximumHeldResponses: Int
+  /// Threads that take connections apart, beside the one that reads. Records are the same for any number.
+  public var threads = 1
+  /// With fewer events at hand one thread does it all.
+  package var fewestEventsForThreads = 64
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int
 

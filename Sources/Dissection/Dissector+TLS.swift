@@ -14,6 +14,21 @@ extension Dissector {
     output.sink.segment(notifications: clientStreams[slot].session.written - before, at: position.time)
   }
 
+  /// Takes what is left of bytes that were read ahead.
+  ///
+  /// - Parameter notifications: those that were found ahead.
+  mutating func consumeRest(
+    _ bytes: RawSpan, after taken: Int, notifications: Int, at position: StreamPosition
+  ) {
+    let slot = position.slot
+    let before = clientStreams[slot].session.written - notifications
+    clientStreams[slot].tls?.receiveRest(
+      bytes.extracting(taken..<bytes.byteCount), from: clientStreams[slot].side(fromHigh: position.fromHigh),
+      at: CapturePoint(position)
+    ) { consumePlaintext($0, $1, $2, $3, slot) }
+    output.sink.segment(notifications: clientStreams[slot].session.written - before, at: position.time)
+  }
+
   /// Secrets have come: connections that waited for theirs read on.
   mutating func retryTLS() {
     for connection in connections {
@@ -40,7 +55,8 @@ extension Dissector {
       // Its old place may be another's by now.
       connection.slot = connections.count
       connections.append(connection)
-      clientStreams.append(clientStream)
+      clientStreams.append()
+      clientStreams[connection.slot] = clientStream
       connection.tls?.retry { consumePlaintext($0, $1, $2, $3, connection.slot) }
       if isFinal || connection.tls?.bytesWaitingForSecrets == 0 {
         close(connection)

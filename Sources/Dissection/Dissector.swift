@@ -18,12 +18,13 @@ struct Dissector<Sink: RecordSink> {
   /// Ended connections whose secrets may still come, with their client streams.
   var parked: [(connection: Connection, clientStream: ClientStream)] = []
   /// One for each connection, at the same place.
-  var clientStreams: [ClientStream] = []
+  let clientStreams: ClientStreams
 
   init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
     output = RecordEmitter(sink: sink)
     self.options = options
     self.secrets = secrets
+    clientStreams = ClientStreams(options: options)
   }
 
   // MARK: connections
@@ -46,7 +47,7 @@ struct Dissector<Sink: RecordSink> {
     case .closed:
       if !park(connection) { close(connection) }
       connections[slot] = nil
-      clientStreams[slot] = ClientStream(connection: 0, options: options)
+      clientStreams.clear(slot)
     }
   }
 
@@ -58,7 +59,7 @@ struct Dissector<Sink: RecordSink> {
       options: options)
     while connections.count <= slot {
       connections.append(nil)
-      clientStreams.append(ClientStream(connection: 0, options: options))
+      clientStreams.append()
     }
     connections[slot] = connection
     clientStreams[slot] = ClientStream(connection: connection.number, options: options)

@@ -7,7 +7,7 @@ import PacketCapture
 ///
 /// It is a sink: read the recording into it. It keeps one range for consecutive notifications with the same fate: up to
 /// three for a connection, more only after several error responses.
-public struct FateIndex: RecordSink, Sendable {
+public struct FateIndex: ConnectionSink, Sendable {
   private typealias Fate = ProviderSession.Fate
 
   /// A range of one connection. It begins at the end of the previous one, the first with notification 0.

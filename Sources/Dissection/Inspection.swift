@@ -80,6 +80,17 @@ public struct Inspection: RecordSink {
     tallies[tally].note(layout, frame, place, index: index, &shared)
   }
 
+  public func makeLane() -> DigestLane { DigestLane() }
+
+  @inline(__always)
+  public mutating func receive(_ batch: borrowing FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
+    batch.forEach(range, in: block) { layout, frame, place, index, problem, digest in
+      if let problem { return receive(malformed: problem, layout, frame, at: place, index: index) }
+      guard let tally = tallies.index(of: place.connection) else { return }
+      tallies[tally].note(layout, frame, place, index: index, digest: digest, &shared)
+    }
+  }
+
   public mutating func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {

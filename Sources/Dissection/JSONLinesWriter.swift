@@ -7,8 +7,8 @@ public typealias RecordOutput = (RawSpan) -> Bool
 
 /// Writes records as JSON Lines.
 public final class JSONLinesWriter: RecordSerializer {
-  private static let flushThreshold = 1 << 17
-  private var fields = JSONFieldWriter(capacity: flushThreshold + 1 << 16)
+  private var fields = JSONFieldWriter(capacity: WriterBuffer.capacity)
+  private let flushThreshold: Int
   private let output: RecordOutput
   var fates: FateLookup
   var verdicts: PayloadVerdicts?
@@ -16,16 +16,29 @@ public final class JSONLinesWriter: RecordSerializer {
   public private(set) var isOpen = true
 
   /// - Parameter judging: how payloads are judged; `nil`: not at all.
-  public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
-    self.output = output
-    self.fates = FateLookup(fates)
-    verdicts = judging.map { PayloadVerdicts($0) }
+  public convenience init(
+    fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput
+  ) {
+    self.init(FateLookup(fates), judging.map { PayloadVerdicts($0) }, WriterBuffer.threshold, output)
+  }
+
+  private init(_ fates: FateLookup, _ verdicts: PayloadVerdicts?, _ threshold: Int, _ output: @escaping RecordOutput) {
+    (self.fates, self.verdicts, flushThreshold, self.output) = (fates, verdicts, threshold, output)
+  }
+
+  func makeLaneWriter() -> any RecordSerializer { JSONLinesWriter(fates, verdicts, .max) { _ in true } }
+  var renderedCount: Int { fields.output.count }
+  func exchange(_ rendered: inout ByteWriter) { swap(&fields.output, &rendered) }
+
+  func put(rendered: RawSpan) {
+    fields.output.write(rendered)
+    if fields.output.count >= flushThreshold { flush() }
   }
 
   @inline(__always)
   func put(_ record: borrowing some WritableRecord & ~Escapable) {
     record.write(to: &fields)
-    if fields.output.count >= Self.flushThreshold { flush() }
+    if fields.output.count >= flushThreshold { flush() }
   }
 
   /// Hands everything written to the output.

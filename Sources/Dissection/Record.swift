@@ -272,6 +272,17 @@ public struct CaptureOutcome: Sendable {
 
 /// Takes records as they are found. The writers write them, `Inspection` counts them.
 public protocol RecordSink {
+  /// What other threads make of notifications before it is their turn.
+  associatedtype Lane: RecordLane = FrameLane
+  func makeLane() -> Lane
+  /// Called from time to time, while the lane does nothing.
+  func prepare(_ lane: inout Lane)
+  /// Notifications that a lane has made a batch of, as if each had come by itself.
+  ///
+  /// - Parameters:
+  ///   - range: positions in the batch.
+  ///   - block: the bytes that the lane began the batch with.
+  mutating func receive(_ batch: borrowing Lane.Batch, _ range: Range<Int>, in block: RawSpan)
   mutating func receive(_ record: CaptureRecord)
   /// A notification. Its parts come one by one, because a value that holds them all goes through memory, which costs
   /// the fastest sink a tenth of its time; `NotificationRecord` puts them together.
@@ -321,7 +332,25 @@ public protocol RecordSink {
   ) throws -> [CaptureOutcome]
 }
 
+extension RecordSink where Lane == FrameLane {
+  public func makeLane() -> FrameLane { FrameLane() }
+
+  @inline(__always)
+  public mutating func receive(_ batch: borrowing FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
+    batch.pass(range, in: block, to: &self)
+  }
+}
+
+/// A sink that takes no notice of single notifications.
+public protocol ConnectionSink: RecordSink where Lane == EmptyLane {}
+
+extension ConnectionSink {
+  public func makeLane() -> EmptyLane { EmptyLane() }
+  public mutating func receive(_ batch: Void, _ range: Range<Int>, in block: RawSpan) {}
+}
+
 extension RecordSink {
+  public func prepare(_ lane: inout Lane) {}
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: CaptureLossRecord) {}
   public mutating func receive(_ record: FateRecord) {}

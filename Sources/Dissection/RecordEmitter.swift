@@ -9,6 +9,13 @@ struct RecordEmitter<Sink: RecordSink> {
 
   init(sink: Sink) { self.sink = sink }
 
+  /// Adds what was counted elsewhere, by a client stream.
+  mutating func add(_ counted: SummaryRecord) {
+    summary.notifications += counted.notifications
+    summary.malformed += counted.malformed
+    summary.gaps += counted.gaps
+  }
+
   /// Bytes that were passed over.
   @inline(never)
   mutating func report(_ damage: StreamDamage<CapturePosition>, _ direction: Direction, _ connection: Int) {

@@ -4,6 +4,8 @@ import PacketCapture
 
 /// Writes records into one file for each type.
 public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
+  public typealias Lane = Writer.Lane
+
   private var notifications: Writer
   private var others: [RecordType: Writer]
 
@@ -17,6 +19,12 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
 
   /// Every output has accepted everything so far.
   public var isOpen: Bool { notifications.isOpen && others.values.allSatisfy(\.isOpen) }
+
+  public func makeLane() -> Writer.Lane { notifications.makeLane() }
+  public func prepare(_ lane: inout Writer.Lane) { notifications.prepare(&lane) }
+  public func receive(_ batch: borrowing Writer.Lane.Batch, _ range: Range<Int>, in block: RawSpan) {
+    notifications.receive(batch, range, in: block)
+  }
 
   public func pause() {
     notifications.pause()

@@ -8,12 +8,26 @@ protocol WritableRecord: ~Escapable {
   func write(to output: inout some FieldWriter & ~Copyable)
 }
 
+/// How much writers keep before they pass it on.
+enum WriterBuffer {
+  static let threshold = 1 << 17
+  static let capacity = threshold + 1 << 16
+}
+
 /// A sink that writes every record with its fields: how fates and judgements get into records is the same in all formats.
 protocol RecordSerializer: RecordSink, AnyObject {
   var fates: FateLookup { get set }
   var verdicts: PayloadVerdicts? { get set }
 
   func put(_ record: borrowing some WritableRecord & ~Escapable)
+  /// Puts notifications that another writer of the same kind has written.
+  func put(rendered: RawSpan)
+  /// A writer of notifications in the same form that keeps them for `exchange`.
+  func makeLaneWriter() -> any RecordSerializer
+  /// Bytes of written notifications that were not passed to an output.
+  var renderedCount: Int { get }
+  /// Exchanges those for others.
+  func exchange(_ rendered: inout ByteWriter)
   /// Passes everything written to the output.
   func flush()
 }

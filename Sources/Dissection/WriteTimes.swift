@@ -11,8 +11,9 @@ struct WriteTimes {
 
   private let maximum: Int
   private var lastTime = Timestamp.none
+  /// A ring once it is full.
   private var entries: [Entry] = []
-  /// Entries before this one are forgotten.
+  /// The oldest one.
   private var head = 0
 
   init(maximum: Int) { self.maximum = max(1, maximum) }
@@ -20,23 +21,25 @@ struct WriteTimes {
   mutating func note(_ index: Int, _ time: Timestamp) {
     if time == lastTime && !entries.isEmpty { return }
     lastTime = time
-    if entries.count - head >= maximum {
-      head += 1
-      if head >= maximum {
-        entries.removeFirst(head)
-        head = 0
-      }
-    }
-    entries.append(Entry(firstIndex: index, time: time))
+    let entry = Entry(firstIndex: index, time: time)
+    if entries.count < maximum { return entries.append(entry) }
+    entries[head] = entry
+    head = head + 1 == maximum ? 0 : head + 1
   }
 
   /// When notification `index` was written; `nil` when that is forgotten or has no time.
   func time(of index: Int) -> Timestamp? {
-    var (low, high) = (head, entries.count)
+    var (low, high) = (0, entries.count)
     while low < high {
       let middle = (low + high) / 2
-      if entries[middle].firstIndex <= index { low = middle + 1 } else { high = middle }
+      if entry(middle).firstIndex <= index { low = middle + 1 } else { high = middle }
     }
-    return low > head ? entries[low - 1].time : nil
+    return low > 0 ? entry(low - 1).time : nil
+  }
+
+  /// By age, the oldest first.
+  private func entry(_ number: Int) -> Entry {
+    let place = head + number
+    return entries[place < entries.count ? place : place - entries.count]
   }
 }

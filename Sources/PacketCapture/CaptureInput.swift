@@ -7,7 +7,7 @@ public enum CaptureInput: ~Copyable {
 
   /// Opens a file, or standard input for `-`. Throws when it cannot be opened, is empty, or has a damaged header.
   public static func open(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureInput {
-    var input = try InputFile.opening(path)
+    var input = try InputFile.opening(path, blockLength: options.blockLength)
     guard try input.fill(atLeast: 1) else {
       // Compressed blocks are unpacked whole or not at all.
       throw CaptureError(.notACapture, input.warning.map { "\($0), and nothing can be decompressed" } ?? "is empty")
@@ -23,7 +23,7 @@ public enum CaptureInput: ~Copyable {
   }
   /// Opens a file if its first bytes say that it is a packet capture; `nil` when they do not.
   public static func openCapture(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureFile? {
-    var input = try InputFile.opening(path)
+    var input = try InputFile.opening(path, blockLength: options.blockLength)
     _ = try input.fill(atLeast: 24)
     guard try CaptureFile.recognises(input.window, options: options) else { return nil }
     return try CaptureFile(input, options: options)

@@ -20,6 +20,8 @@ public struct CaptureOptions: Sendable {
   /// The part of the recording that is read; `nil`: all of it.
   public var shard: Shard?
   public var reassembly: ReassemblyOptions
+  /// Bytes that are read at a time: they are to stay in a core's cache until they are taken apart.
+  package var blockLength = 1 << 19
 
   public init(
     maximumPacketLength: Int = 1 << 20, maximumBlockLength: Int = 16 << 20, maximumSecretsLength: Int = 64 << 20,

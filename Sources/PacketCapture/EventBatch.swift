@@ -125,6 +125,11 @@ public struct EventBatch: Sendable {
     }
   }
 
+  package var eventCount: Int { entries.count }
+
+  /// Calls `body` with the bytes of the block, in which most events' bytes stand.
+  package func withBlock(_ body: (RawSpan) -> Void) { body(block.rawBytes) }
+
   /// Calls `body` with every event in the order in which it was made known.
   public func forEachEvent(_ body: StreamReceiver) {
     let block = block.rawBytes

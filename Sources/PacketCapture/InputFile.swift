@@ -6,7 +6,7 @@ import Glibc
 /// It shows a window of contiguous bytes: `fill` widens it, `consume` moves its start. Memory is one block, or the
 /// largest contiguous piece that was asked for.
 struct InputFile: ~Copyable {
-  static let blockSize = 1 << 19
+  private let blockLengthWanted: Int
 
   /// The path it was opened with; `-` is standard input.
   let path: String
@@ -27,19 +27,24 @@ struct InputFile: ~Copyable {
   private(set) var warning: String?
 
   /// Opens a file, or standard input for `-`.
-  static func opening(_ path: String) throws(CaptureError) -> InputFile {
+  ///
+  /// - Parameter blockLength: bytes that are read at a time.
+  static func opening(
+    _ path: String, blockLength: Int = CaptureOptions().blockLength
+  ) throws(CaptureError) -> InputFile {
     let (descriptor, size) = try open(path)
-    var file = InputFile(descriptor, path, size: size)
+    var file = InputFile(descriptor, path, size: size, blockLength)
     try file.detectCompression()
     return file
   }
 
-  private init(_ descriptor: Int32, _ path: String, size: Int?) {
+  private init(_ descriptor: Int32, _ path: String, size: Int?, _ blockLength: Int) {
     self.path = path
     self.descriptor = descriptor
     self.size = size
-    // A little more than a block, so that a record cut by the block's end does not shrink the next read.
-    buffer = [UInt8](repeating: 0, count: Self.blockSize + 1 << 16)
+    // A little more, so that a record cut by the block's end does not shrink the next read.
+    blockLengthWanted = blockLength + blockLength / 8
+    buffer = [UInt8](repeating: 0, count: blockLengthWanted)
   }
 
   private static func open(_ path: String) throws(CaptureError) -> (descriptor: Int32, size: Int?) {
@@ -72,7 +77,7 @@ struct InputFile: ~Copyable {
   /// Hands the block over and continues in `block`, to which the rest of the window is copied: less than a record.
   mutating func giveAway(_ block: inout [UInt8]) {
     let rest = start..<end
-    let wanted = max(Self.blockSize + 1 << 16, rest.count)
+    let wanted = max(blockLengthWanted, rest.count)
     if block.count < wanted { block = [UInt8](repeating: 0, count: wanted) }
     // One by one: `replaceSubrange` moves all that follows as well.
     for (place, index) in rest.enumerated() { block[place] = buffer[index] }

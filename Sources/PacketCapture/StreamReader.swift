@@ -15,8 +15,10 @@ public final class StreamReader {
   }
 
   /// Starts reading a recording of any number of files.
-  public init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil) {
-    work = ReadingWork(recording, options: options, filter: filter)
+  ///
+  /// - Parameter depth: batches that are read ahead at most.
+  public init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil, depth: Int = 4) {
+    work = ReadingWork(recording, options: options, filter: filter, depth: depth)
     let work = work
     let thread = DispatchQueue(label: "apnscope.reading", qos: .userInitiated)
     thread.async { work.run() }
@@ -33,12 +35,32 @@ public final class StreamReader {
   public func forEachBatch(
     idle: () -> Bool, _ body: (borrowing EventBatch) throws -> Bool
   ) throws -> CaptureFileEnd? {
+    try forEachBatch(ahead: 1, idle: idle) { try body($0[0]) }
+  }
+
+  /// The same for a consumer that looks ahead.
+  ///
+  /// - Parameters:
+  ///   - ahead: batches to look at, if they have come.
+  ///   - body: takes the first of the batches. The others come again.
+  package func forEachBatch(
+    ahead: Int, idle: () -> Bool, _ body: ([EventBatch]) throws -> Bool
+  ) throws -> CaptureFileEnd? {
     defer { work.cancel() }
+    var batches: [EventBatch] = []
+    var hasEnded = false
     while true {
-      while !work.wait(.milliseconds(200)) { if !idle() { return nil } }
-      guard let batch = work.take() else { return try work.end() }
-      let goesOn = try body(batch)
-      work.giveBack(batch)
+      while !hasEnded && batches.count < ahead {
+        if batches.isEmpty {
+          while !work.wait(.milliseconds(200)) { if !idle() { return nil } }
+        } else if !work.wait(.nanoseconds(0)) {
+          break
+        }
+        if let batch = work.take() { batches.append(batch) } else { hasEnded = true }
+      }
+      if batches.isEmpty { return try work.end() }
+      let goesOn = try body(batches)
+      work.giveBack(batches.removeFirst())
       if !goesOn { return nil }
     }
   }
@@ -60,9 +82,6 @@ public struct CaptureFileEnd: Sendable {
 /// `failure` belong to the reading thread until it has handed over the end; only then does the other thread access
 /// them. Batches are handed over under a lock.
 private final class ReadingWork: @unchecked Sendable {
-  /// Blocks that are read ahead at most.
-  private static let depth = 4
-
   private var source: RecordingReader
   private var decoder: PacketDecoder
   private var reassembler: TCPReassembler
@@ -77,7 +96,7 @@ private final class ReadingWork: @unchecked Sendable {
   private let count = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
 
-  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?) {
+  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?, depth: Int) {
     source = RecordingReader(recording, options: options)
     self.filter = filter
     shard = options.shard
@@ -85,7 +104,7 @@ private final class ReadingWork: @unchecked Sendable {
     reassembler = TCPReassembler(options: options.reassembly)
     // Signalled instead of created with this value: libdispatch traps when a semaphore is freed below its initial
     // value, which happens if the consumer stops early.
-    for _ in 0..<Self.depth { room.signal() }
+    for _ in 0..<max(1, depth) { room.signal() }
   }
 
   // MARK: the reading thread

@@ -131,7 +131,12 @@ struct Decode: ParsableCommand {
   private var output: String? { records.output }
   private var exportKeys: String? { records.exportKeys }
   private var strict: Bool { records.strict }
-  private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
+  private var decoding: DecodingOptions {
+    var options = DecodingOptions(selection: selection, secrets: secrets, limits: limits)
+    // Threads are ahead of the record at which reading ends, and counts of connections would tell.
+    if records.limit != nil { options.selection.threads = 1 }
+    return options
+  }
 
   private var judging: PayloadJudging? { payloads.judging(context) }
 

@@ -2,6 +2,9 @@ import Glibc
 
 /// The resources of the machine available to this process.
 enum Machine {
+  /// Processor cores that are online.
+  static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
   /// Lets the process open as many files as the system allows it: every connection is one.
   static func raiseFileLimit() {
     var limit = rlimit()

@@ -78,6 +78,7 @@ struct DecodingOptions {
     options.dumpContents = selection.stream
     options.capture.shard = selection.shard?.shard
     options.capture.reorderWindow = selection.reorderWindow?.nanoseconds
+    options.threads = selection.threads ?? min(8, Machine.cores)
     limits.apply(to: &options)
     return options
   }
@@ -116,11 +117,23 @@ struct SelectionOptions: ParsableArguments {
       valueName: "i/n"), transform: ShardArgument.parse)
   var shard: ShardArgument?
 
+  @Option(
+    help: ArgumentHelp(
+      "Threads that take connections apart; another one reads packets. The output is the same for any number. Default: one per core, 8 at most.",
+      valueName: "count"))
+  var threads: Int?
+
   @Flag(
     help:
       "Read captures given together as unrelated. Default: they are one recording, in the order of their times; files that overlap are merged."
   )
   var separate = false
+
+  func validate() throws {
+    if let threads, !(1...256 ~= threads) {
+      throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+    }
+  }
 }
 
 /// The limits on memory and waiting that input can cause.

@@ -113,7 +113,7 @@ struct CaptureFileTests {
     }
     var file = PcapBuilder()
     for data in data { file.packet(data) }
-    #expect(file.bytes.count > 3 * InputFile.blockSize)
+    #expect(file.bytes.count > 3 * CaptureOptions().blockLength)
     let read = try ReadPackets(file.bytes)
     #expect(read.bytes == data)
     #expect(read.warnings.isEmpty)

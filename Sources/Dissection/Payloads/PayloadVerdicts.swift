@@ -52,6 +52,13 @@ public struct PayloadVerdicts: Sendable {
     if topics.removeValue(forKey: connection) != nil { self.connection = 0 }
   }
 
+  /// Takes over what another has been told of connections.
+  mutating func takeTopics(of other: PayloadVerdicts) {
+    guard topics != other.topics else { return }
+    topics = other.topics
+    connection = 0
+  }
+
   /// Judges a notification, and counts it.
   @inline(__always)
   mutating func verdict(_ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace) -> PayloadVerdict {

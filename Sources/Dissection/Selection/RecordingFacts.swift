@@ -7,7 +7,7 @@ import TLSDecryption
 /// their connection has ended.
 ///
 /// It is a sink: read the recording into it.
-public struct RecordingFacts: RecordSink, Sendable {
+public struct RecordingFacts: ConnectionSink, Sendable {
   public private(set) var fates: FateIndex
   private let statuses: Set<UInt8>
   private let topics: Set<String>

@@ -46,7 +46,7 @@ public struct FieldSelection: Sendable, Equatable {
 /// Passes the selected fields of records to another writer.
 struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
   var base: Base
-  private let fields: FieldSelection
+  let fields: FieldSelection
   private var object: (name: StaticString, isOpen: Bool)?
   /// The record has none of the selected fields so far.
   private(set) var isEmpty = true

@@ -4,9 +4,9 @@ import PacketCapture
 
 /// Writes selected fields of records, and their type, as JSON Lines. Records with none of the fields are omitted.
 public final class JSONSomeFieldsWriter: RecordSerializer {
-  private static let flushThreshold = 1 << 17
   private var fields: SelectedFieldWriter<JSONFieldWriter>
   private let output: RecordOutput
+  private let flushThreshold: Int
   var fates: FateLookup
   var verdicts: PayloadVerdicts?
   /// The output has accepted everything so far.
@@ -17,10 +17,32 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
     _ selection: FieldSelection, fates: FateNotation = .omitted, judging: PayloadJudging? = nil,
     output: @escaping RecordOutput
   ) {
-    fields = SelectedFieldWriter(JSONFieldWriter(capacity: Self.flushThreshold + 1 << 16), selection)
+    fields = SelectedFieldWriter(JSONFieldWriter(capacity: WriterBuffer.capacity), selection)
     self.output = output
+    flushThreshold = WriterBuffer.threshold
     self.fates = FateLookup(fates)
     verdicts = judging.map { PayloadVerdicts($0) }
+  }
+
+  private init(
+    _ fields: consuming SelectedFieldWriter<JSONFieldWriter>, _ fates: FateLookup, _ verdicts: PayloadVerdicts?
+  ) {
+    self.fields = fields
+    (self.fates, self.verdicts) = (fates, verdicts)
+    flushThreshold = .max
+    output = { _ in true }
+  }
+
+  func makeLaneWriter() -> any RecordSerializer {
+    JSONSomeFieldsWriter(
+      SelectedFieldWriter(JSONFieldWriter(capacity: WriterBuffer.capacity), fields.fields), fates, verdicts)
+  }
+  var renderedCount: Int { fields.base.output.count }
+  func exchange(_ rendered: inout ByteWriter) { swap(&fields.base.output, &rendered) }
+
+  func put(rendered: RawSpan) {
+    fields.base.output.write(rendered)
+    if fields.base.output.count >= flushThreshold { flush() }
   }
 
   /// A record with none of the fields is removed again.
@@ -29,7 +51,7 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
     let start = fields.base.output.count
     record.write(to: &fields)
     if fields.isEmpty { fields.base.output.truncate(to: start) }
-    if fields.base.output.count >= Self.flushThreshold { flush() }
+    if fields.base.output.count >= flushThreshold { flush() }
   }
 
   /// Passes everything written to the output.
@@ -41,9 +63,9 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
 
 /// Writes selected fields of records as columns of CSV, or separated by tabs. Records with none of the fields are omitted.
 public final class SomeColumnsWriter: RecordSerializer {
-  private static let flushThreshold = 1 << 17
   private var fields: SelectedFieldWriter<CSVFieldWriter>
   private let output: RecordOutput
+  private let flushThreshold: Int
   var fates: FateLookup
   var verdicts: PayloadVerdicts?
   /// The output has accepted everything so far.
@@ -58,10 +80,32 @@ public final class SomeColumnsWriter: RecordSerializer {
   ) {
     fields = SelectedFieldWriter(
       CSVFieldWriter(
-        columns: selection.columns(of: type), capacity: Self.flushThreshold + 1 << 16, isTabbed: isTabbed), selection)
+        columns: selection.columns(of: type), capacity: WriterBuffer.capacity, isTabbed: isTabbed), selection)
     self.output = output
+    flushThreshold = WriterBuffer.threshold
     self.fates = FateLookup(fates)
     verdicts = judging.map { PayloadVerdicts($0) }
+  }
+
+  private init(
+    _ fields: consuming SelectedFieldWriter<CSVFieldWriter>, _ fates: FateLookup, _ verdicts: PayloadVerdicts?
+  ) {
+    self.fields = fields
+    (self.fates, self.verdicts) = (fates, verdicts)
+    flushThreshold = .max
+    output = { _ in true }
+  }
+
+  func makeLaneWriter() -> any RecordSerializer {
+    SomeColumnsWriter(
+      SelectedFieldWriter(fields.base.emptyCopy(capacity: WriterBuffer.capacity), fields.fields), fates, verdicts)
+  }
+  var renderedCount: Int { fields.base.output.count }
+  func exchange(_ rendered: inout ByteWriter) { swap(&fields.base.output, &rendered) }
+
+  func put(rendered: RawSpan) {
+    fields.base.output.write(rendered)
+    if fields.base.output.count >= flushThreshold { flush() }
   }
 
   /// A record with none of the fields is removed again.
@@ -70,7 +114,7 @@ public final class SomeColumnsWriter: RecordSerializer {
     let start = fields.base.output.count
     record.write(to: &fields)
     if fields.isEmpty { fields.base.output.truncate(to: start) }
-    if fields.base.output.count >= Self.flushThreshold { flush() }
+    if fields.base.output.count >= flushThreshold { flush() }
   }
 
   /// Passes everything written to the output.

@@ -16,8 +16,8 @@ struct SentNotification {
   var isRecognisable: Bool { digest != 0 }
 
   @inline(__always)
-  init(_ layout: PushNotification.Layout, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int) {
-    digest = Self.digest(token: token, payload: payload)
+  init(_ layout: PushNotification.Layout, digest: UInt64, at place: RecordPlace, index: Int) {
+    self.digest = digest
     (time, connection, self.index) = (place.time, place.connection, index)
     expiration = layout.expiration ?? 0
   }

@@ -95,7 +95,10 @@ struct ContentStore: ~Copyable {
 
   private mutating func read(_ number: Int, into slot: Int) throws(UnnamedFile.Failure) {
     windows[slot].number = -1
-    guard let file else { return windows[slot].bytes = [] }
+    guard let file else {
+      windows[slot].bytes = []
+      return
+    }
     let start = number * Self.windowLength
     let length = max(0, min(Self.windowLength, file.count - start))
     if windows[slot].bytes.count != length { windows[slot].bytes = Array(repeating: 0, count: length) }

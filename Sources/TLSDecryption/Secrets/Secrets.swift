@@ -12,7 +12,7 @@ public final class Secrets {
   /// Asked once for secrets that come later in the capture file than the records that need them.
   package var late: (() -> [KeyLog])?
   /// Where every connection's records are opened, one after the other.
-  let workspace = Workspace()
+  let workspace = TLSWorkspace()
 
   /// Attempts that are left to guess keys and far numbers with.
   private var guesses: Int
@@ -100,10 +100,13 @@ public final class Secrets {
 
   func remember(_ identifier: [UInt8], _ session: SessionMemory.Session) { sessions.remember(identifier, session) }
 
-  /// Opened records stand here until the next one is opened.
-  final class Workspace {
-    var output = [UInt8](repeating: 0, count: 1 << 16)
-  }
+}
+
+/// Where opened records stand until the next one is opened; each thread has its own.
+package final class TLSWorkspace {
+  var output = [UInt8](repeating: 0, count: 1 << 16)
+
+  package init() {}
 }
 
 /// Sessions by their identifiers or tickets, the latest ones.

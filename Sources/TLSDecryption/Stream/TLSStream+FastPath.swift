@@ -9,18 +9,18 @@ extension TLSStream {
   /// read; `nil` when all bytes were read.
   func readFastPath(
     _ bytes: RawSpan, _ direction: TLSDirection, _ decryptor: RecordDecryptor, _ point: CapturePoint,
-    _ emit: PlaintextReceiver
+    _ workspace: TLSWorkspace, _ emit: PlaintextReceiver
   ) -> Int? {
     var taken = TLSRecordReader.State.aligned(partial: [])
     direction.records.exchange(&taken)
     // Straight reading is for aligned records only.
     guard case .aligned(var partial) = consume taken else { return 0 }
     var output: [UInt8] = []
-    swap(&output, &secrets.workspace.output)
+    swap(&output, &workspace.output)
     var offset = direction.tally.offset
     var records = 0
     defer {
-      swap(&output, &secrets.workspace.output)
+      swap(&output, &workspace.output)
       var kept = TLSRecordReader.State.aligned(partial: partial)
       direction.records.exchange(&kept)
       direction.records.count += records

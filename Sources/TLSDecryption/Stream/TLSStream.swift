@@ -78,13 +78,36 @@ public final class TLSStream {
     let direction = direction(side)
     direction.tally.wireBytes += bytes.byteCount
     if let decryptor = direction.straight {
-      guard let rest = readFastPath(bytes, direction, decryptor, point, emit) else { return }
+      guard let rest = readFastPath(bytes, direction, decryptor, point, secrets.workspace, emit) else { return }
       read(bytes.extracting(rest..<bytes.byteCount), direction, point, emit)
     } else if direction.input.isWaiting {
       hold(bytes, direction, point)
     } else {
       read(bytes, direction, point, emit)
     }
+    settle(emit)
+    client.updateFastPath()
+    server.updateFastPath()
+  }
+
+  /// Takes the next bytes of a direction as far as they are records of data that open with proven keys, which needs
+  /// nothing but this connection.
+  ///
+  /// - Returns: the number of bytes that were read; the rest is for `receiveRest`. `nil`: nothing was done.
+  package func receiveStraight(
+    _ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ workspace: TLSWorkspace, _ emit: PlaintextReceiver
+  ) -> Int? {
+    let direction = direction(side)
+    guard let decryptor = direction.straight else { return nil }
+    direction.tally.wireBytes += bytes.byteCount
+    return readFastPath(bytes, direction, decryptor, point, workspace, emit) ?? bytes.byteCount
+  }
+
+  /// Takes what `receiveStraight` left.
+  package func receiveRest(
+    _ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
+  ) {
+    read(bytes, direction(side), point, emit)
     settle(emit)
     client.updateFastPath()
     server.updateFastPath()

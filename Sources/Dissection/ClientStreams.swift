@@ -1,0 +1,72 @@
+/// The client streams of a recording's connections, by slot.
+///
+/// They stay where they are in memory when more come, so that another thread can read one while the dissector opens or
+/// changes others. A copy refers to the same streams.
+struct ClientStreams {
+  private typealias Chunk = UnsafeMutablePointer<ClientStream>
+
+  /// Streams of a chunk, and chunks at most: each stream takes some hundred bytes, so that memory ends before.
+  private static let length = 256
+  private static let maximumChunks = 1 << 20
+
+  /// Owns the memory. Safe because only `chunks` is shared, whose entries are written once: before any thread is told of
+  /// a slot in them.
+  @safe private final class Memory {
+    let chunks = UnsafeMutablePointer<Chunk?>.allocate(capacity: maximumChunks)
+    var count = 0
+    var initialized = 0
+
+    deinit {
+      for number in 0..<initialized {
+        guard let chunk = unsafe chunks[number] else { continue }
+        unsafe chunk.deinitialize(count: length)
+        unsafe chunk.deallocate()
+      }
+      unsafe chunks.deallocate()
+    }
+  }
+
+  private let memory = Memory()
+  /// What has no connection.
+  private let blank: ClientStream
+
+  init(options: DissectionOptions) { blank = ClientStream(connection: 0, options: options) }
+
+  var count: Int { memory.count }
+
+  /// Adds a stream of no connection.
+  func append() {
+    let number = memory.count / Self.length
+    precondition(number < Self.maximumChunks)
+    if number == memory.initialized {
+      let chunk = Chunk.allocate(capacity: Self.length)
+      unsafe chunk.initialize(repeating: blank, count: Self.length)
+      unsafe (memory.chunks + number).initialize(to: chunk)
+      memory.initialized += 1
+    }
+    memory.count += 1
+  }
+
+  func removeLast() {
+    memory.count -= 1
+    clear(memory.count)
+  }
+
+  /// The slot's connection has ended.
+  func clear(_ slot: Int) { self[slot] = blank }
+
+  /// A stream, for the one thread that it is the turn of.
+  subscript(slot: Int) -> ClientStream {
+    // Safe: slots come from `append`, which has initialized their chunk.
+    @inline(__always) _read { yield unsafe place(slot).pointee }
+    @inline(__always) nonmutating _modify { yield unsafe &place(slot).pointee }
+  }
+
+  @inline(__always)
+  private func place(_ slot: Int) -> Chunk {
+    guard slot >= 0, let chunk = unsafe memory.chunks[slot / Self.length] else {
+      preconditionFailure("no connection has slot \(slot)")
+    }
+    return unsafe chunk + slot % Self.length
+  }
+}

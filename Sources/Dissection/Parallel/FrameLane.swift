@@ -1,0 +1,154 @@
+import APNSProtocol
+import Bytes
+
+/// The lane of sinks that take notifications one by one: the fields of each, and where its frame stands.
+public struct FrameLane: RecordLane {
+  public struct Batch {
+    fileprivate struct Item {
+      var layout: PushNotification.Layout
+      /// In the block; if negative, the complement of it in `copies`.
+      var start: Int32
+      var length: UInt32
+      /// Of `places`.
+      var place: UInt32
+      /// Of `problems`.
+      var problem: UInt32
+      var offset: Int
+      var index: Int
+      /// Of token and payload (`SentNotification`); only a `DigestLane` sets it.
+      var digest: UInt64 = 0
+    }
+
+    fileprivate static let noProblem = UInt32.max
+
+    fileprivate var items: [Item] = []
+    /// Consecutive notifications of one packet have the same.
+    fileprivate var places: [RecordPlace] = []
+    fileprivate var problems: [String] = []
+    /// Frames that do not stand in the block: of two packets, or decrypted.
+    fileprivate var copies: [UInt8] = []
+
+    fileprivate mutating func removeAll() {
+      items.removeAll(keepingCapacity: true)
+      places.removeAll(keepingCapacity: true)
+      problems.removeAll(keepingCapacity: true)
+      copies.removeAll(keepingCapacity: true)
+    }
+  }
+
+  fileprivate var batch = Batch()
+  private var blockAddress = 0
+  private var blockLength = 0
+
+  public var position: Int { batch.items.count }
+
+  public func makeBatch() -> Batch { Batch() }
+
+  public mutating func begin(_ batch: inout Batch, _ block: RawSpan) {
+    swap(&self.batch, &batch)
+    self.batch.removeAll()
+    blockAddress = Self.address(of: block)
+    blockLength = block.byteCount
+  }
+
+  public mutating func end(_ batch: inout Batch) { swap(&self.batch, &batch) }
+
+  /// Only compared: nothing is read through it.
+  @inline(__always)
+  private static func address(of bytes: RawSpan) -> Int {
+    unsafe bytes.withUnsafeBytes { Int(bitPattern: $0.baseAddress) }
+  }
+
+  @inline(__always)
+  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    add(layout, frame, place, index, problem: Batch.noProblem)
+  }
+
+  public mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    batch.problems.append(problem)
+    add(layout, frame, place, index, problem: UInt32(truncatingIfNeeded: batch.problems.count - 1))
+  }
+
+  @inline(__always)
+  private mutating func add(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ index: Int, problem: UInt32
+  ) {
+    var start = Self.address(of: frame) - blockAddress
+    if start < 0 || start + frame.byteCount > blockLength {
+      start = ~batch.copies.count
+      batch.copies.append(copying: frame)
+    }
+    let last = batch.places.last
+    if last?.packet != place.packet || last?.connection != place.connection || last?.time != place.time {
+      batch.places.append(place)
+    }
+    batch.items.append(
+      Batch.Item(
+        layout: layout, start: Int32(truncatingIfNeeded: start), length: UInt32(truncatingIfNeeded: frame.byteCount),
+        place: UInt32(truncatingIfNeeded: batch.places.count - 1), problem: problem, offset: place.offset,
+        index: index))
+  }
+}
+
+extension FrameLane.Batch {
+  /// Passes notifications to a sink, with the block that `begin` took.
+  @inline(__always)
+  func pass(_ range: Range<Int>, in block: RawSpan, to sink: inout some RecordSink) {
+    forEach(range, in: block) { layout, frame, place, index, problem, _ in
+      if let problem {
+        sink.receive(malformed: problem, layout, frame, at: place, index: index)
+      } else {
+        sink.receive(layout, frame, at: place, index: index)
+      }
+    }
+  }
+
+  /// Calls `body` with the parts of notifications, the problem of a malformed one, and the digest.
+  @inline(__always)
+  func forEach(
+    _ range: Range<Int>, in block: RawSpan,
+    _ body: (PushNotification.Layout, RawSpan, RecordPlace, _ index: Int, _ problem: String?, _ digest: UInt64) -> Void
+  ) {
+    for position in range {
+      let item = items[position]
+      var place = places[Int(item.place)]
+      place.offset = item.offset
+      place.length = Int(item.length)
+      let problem = item.problem == Self.noProblem ? nil : problems[Int(item.problem)]
+      let start = Int(item.start)
+      if start >= 0 {
+        body(item.layout, block.extracting(start..<start + place.length), place, item.index, problem, item.digest)
+      } else {
+        let frame = copies.rawBytes.extracting(~start..<(~start) + place.length)
+        body(item.layout, frame, place, item.index, problem, item.digest)
+      }
+    }
+  }
+}
+
+/// The lane of an inspection, which also wants to know whether a notification was sent before.
+public struct DigestLane: RecordLane {
+  private var frames = FrameLane()
+
+  public init() {}
+
+  public var position: Int { frames.position }
+  public func makeBatch() -> FrameLane.Batch { FrameLane.Batch() }
+  public mutating func begin(_ batch: inout FrameLane.Batch, _ block: RawSpan) { frames.begin(&batch, block) }
+  public mutating func end(_ batch: inout FrameLane.Batch) { frames.end(&batch) }
+
+  @inline(__always)
+  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    frames.receive(layout, frame, at: place, index: index)
+    frames.batch.items[frames.position - 1].digest = SentNotification.digest(
+      token: frame.extracting(layout.token.range), payload: frame.extracting(layout.payload.range))
+  }
+
+  public mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    frames.receive(malformed: problem, layout, frame, at: place, index: index)
+  }
+}

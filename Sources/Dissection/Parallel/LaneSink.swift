@@ -1,0 +1,38 @@
+import APNSProtocol
+import Bytes
+
+/// Takes what a client stream finds on a thread of its own: notifications into the lane, and what stands between them.
+struct LaneSink<Notifications: RecordLane>: ConnectionSink {
+  /// Rare records between notifications.
+  enum Other {
+    case gap(GapRecord)
+    case malformed(MalformedRecord)
+  }
+
+  var lane: Notifications
+  /// With the place in the lane where each stands.
+  var others: [(position: Int, record: Other)] = []
+
+  init(_ lane: Notifications) { self.lane = lane }
+
+  @inline(__always)
+  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    lane.receive(layout, frame, at: place, index: index)
+  }
+  mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    lane.receive(malformed: problem, layout, frame, at: place, index: index)
+  }
+  mutating func receive(_ record: GapRecord) { others.append((lane.position, .gap(record))) }
+  mutating func receive(_ record: MalformedRecord) { others.append((lane.position, .malformed(record))) }
+
+  // MARK: what a client stream does not find
+
+  var isOpen: Bool { true }
+  mutating func receive(_ record: CaptureRecord) {}
+  mutating func receive(_ record: ErrorResponseRecord) {}
+  mutating func receive(_ record: borrowing FeedbackRecord) {}
+  mutating func receive(_ record: ConnectionRecord) {}
+  mutating func receive(_ record: SummaryRecord) {}
+}

@@ -1,0 +1,163 @@
+import Bytes
+import PacketCapture
+
+/// Reads batches of packets on several threads, with the same result as on one.
+///
+/// The connections are divided among lanes, of which the first is the dissector's own. The others are a few batches
+/// ahead of it. They read what needs nothing but a client stream: whole frames, and TLS records whose keys are proven,
+/// which is nearly everything. The dissector goes through the batches in the order of packets, puts in what the lanes
+/// have found, and reads itself what they left: beginnings and ends, error responses, gaps, handshakes. So it alone
+/// decides whatever concerns more than one connection, in the same order for any number of lanes.
+///
+/// A connection that was left stays the dissector's until a turn ends: until it has caught up with the lanes. It makes
+/// them wait for that when they leave it much.
+struct ParallelReading<Sink: RecordSink> {
+  private struct Lane {
+    let reader: LaneReader<Sink.Lane>
+    /// In the order of batches.
+    var jobs: [LaneJob<Sink.Lane>] = []
+    var spare: [LaneJob<Sink.Lane>] = []
+    /// What the lane has read of the batch that is put in, and how much of it has been. Outside of the job: access to a
+    /// class for each event would cost much.
+    var outcomes: [LaneJob<Sink.Lane>.Outcome] = []
+    var found: Sink.Lane.Batch
+    var next = 0
+    var position = 0
+    var others = 0
+
+    init(_ reader: LaneReader<Sink.Lane>) {
+      self.reader = reader
+      found = reader.makeBatch()
+    }
+
+    mutating func begin() -> SummaryRecord {
+      let job = jobs[0]
+      job.done.wait()
+      swap(&outcomes, &job.outcomes)
+      swap(&found, &job.found)
+      (next, position, others) = (0, 0, 0)
+      return job.summary
+    }
+
+    mutating func end() {
+      let job = jobs.removeFirst()
+      swap(&outcomes, &job.outcomes)
+      swap(&found, &job.found)
+      spare.append(job)
+    }
+  }
+
+  /// Those of the other threads.
+  private var lanes: [Lane]
+  private let count: Int
+  private let fewestEvents: Int
+  private var turn = 0
+  /// Events of lanes' connections that were read by them, and those that were left.
+  private(set) var totals = (ahead: 0, left: 0)
+  private var leftBefore = 0
+  /// Batches that lanes were given and the dissector has not read.
+  private(set) var waiting = 0
+
+  /// - Parameter threads: with the dissector's own, at least 2.
+  init(_ threads: Int, _ dissector: Dissector<Sink>) {
+    count = threads
+    fewestEvents = dissector.options.fewestEventsForThreads
+    lanes = (1..<threads).map {
+      Lane(LaneReader($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams))
+    }
+  }
+
+  /// Reads the first of some batches in a row, and gives the lanes all of them.
+  ///
+  /// - Parameters:
+  ///   - batches: the next call's are the same without the first, and perhaps with more at their end.
+  ///   - isEnding: only those that the lanes have are read yet.
+  mutating func readFirst(of batches: [EventBatch], isEnding: Bool, into dissector: inout Dissector<Sink>) {
+    guard let batch = batches.first else { return }
+    if !isEnding { submit(batches, dissector.output.sink) }
+    guard waiting > 0 else {
+      batch.forEachEvent { event, position in dissector.consume(event, at: position) }
+      return
+    }
+    for index in lanes.indices { dissector.output.add(lanes[index].begin()) }
+    var event = 0
+    batch.withBlock { block in
+      batch.forEachEvent { change, position in
+        let lane = LaneOwner.of(position.slot, count) - 1
+        if lane < 0 {
+          dissector.consume(change, at: position)
+        } else {
+          play(change, event, at: position, lane, in: block, into: &dissector)
+        }
+        event += 1
+      }
+    }
+    for index in lanes.indices { lanes[index].end() }
+    waiting -= 1
+  }
+
+  private mutating func submit(_ batches: [EventBatch], _ sink: Sink) {
+    if waiting == 0 {
+      guard batches.reduce(0, { $0 + $1.eventCount }) >= fewestEvents else { return }
+      turn += 1
+      leftBefore = totals.left
+      for lane in lanes { lane.reader.withLane { sink.prepare(&$0) } }
+    } else if totals.left - leftBefore >= 8 * fewestEvents {
+      // It costs more than to catch up.
+      return
+    }
+    for batch in batches.dropFirst(waiting) {
+      // The dissector is told of secrets before the batch that they are in, while the lanes do nothing.
+      if waiting > 0, !batch.secrets.isEmpty { return }
+      for index in lanes.indices {
+        let job = lanes[index].spare.popLast() ?? lanes[index].reader.makeJob()
+        (job.events, job.turn) = (batch, turn)
+        lanes[index].jobs.append(job)
+        lanes[index].reader.submit(job)
+      }
+      waiting += 1
+    }
+  }
+
+  /// Puts in what a lane made of an event, or reads it.
+  @inline(__always)
+  private mutating func play(
+    _ change: borrowing StreamEvent, _ event: Int, at position: StreamPosition, _ lane: Int, in block: RawSpan,
+    into dissector: inout Dissector<Sink>
+  ) {
+    let next = lanes[lane].next
+    guard next < lanes[lane].outcomes.count, lanes[lane].outcomes[next].event == event else {
+      totals.left += 1
+      return dissector.consume(change, at: position)
+    }
+    let outcome = lanes[lane].outcomes[next]
+    lanes[lane].next = next + 1
+    totals.ahead += 1
+    while lanes[lane].others < outcome.others { playOther(lane, in: block, into: &dissector.output.sink) }
+    playNotifications(lane, to: outcome.end, in: block, into: &dissector.output.sink)
+    switch change {
+    case .bytes(let bytes) where outcome.taken < bytes.byteCount:
+      dissector.consumeRest(bytes, after: outcome.taken, notifications: outcome.notifications, at: position)
+    case .bytes, .gap, .end, .connection:
+      dissector.output.sink.segment(notifications: outcome.notifications, at: position.time)
+    }
+  }
+
+  @inline(__always)
+  private mutating func playNotifications(_ lane: Int, to end: Int, in block: RawSpan, into sink: inout Sink) {
+    let start = lanes[lane].position
+    guard end > start else { return }
+    lanes[lane].position = end
+    sink.receive(lanes[lane].found, start..<end, in: block)
+  }
+
+  private mutating func playOther(_ lane: Int, in block: RawSpan, into sink: inout Sink) {
+    let (position, record) = lanes[lane].jobs[0].others[lanes[lane].others]
+    lanes[lane].others += 1
+    playNotifications(lane, to: position, in: block, into: &sink)
+    switch record {
+    case .gap(let gap): sink.receive(gap)
+    case .malformed(let malformed): sink.receive(malformed)
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import APNSProtocol
+import Bytes
+
+/// What one of several dissecting threads makes of the notifications of its connections, until it is their turn in the
+/// order of packets.
+///
+/// A lane belongs to one thread. What it makes of a batch of packets is a value that goes to the sink and comes back.
+public protocol RecordLane: SendableMetatype {
+  /// What was made of a batch; its memory is used again.
+  associatedtype Batch
+  func makeBatch() -> Batch
+  /// The next notifications are of this batch, whose bytes are in `block`.
+  mutating func begin(_ batch: inout Batch, _ block: RawSpan)
+  mutating func end(_ batch: inout Batch)
+  /// A notification, as `RecordSink` takes it.
+  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+  mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+  /// Where the next notification will stand in the batch, in units of the lane's own.
+  var position: Int { get }
+}
+
+/// The lane of sinks that take no notice of single notifications.
+public struct EmptyLane: RecordLane {
+  public let position = 0
+  public func makeBatch() {}
+  public mutating func begin(_ batch: inout Void, _ block: RawSpan) {}
+  public mutating func end(_ batch: inout Void) {}
+  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  }
+  public mutating func receive(
+    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {}
+}

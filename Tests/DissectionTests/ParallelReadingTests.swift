@@ -1,0 +1,178 @@
+import APNSProtocol
+import Bytes
+import FoundationEssentials
+import PacketCapture
+import Synchronization
+import TLSDecryption
+import TestSupport
+import Testing
+
+@testable import Dissection
+
+/// The law of threads: the same bytes for any number of them.
+@Suite("Reading on several threads")
+struct ParallelReadingTests {
+  static let counts = [2, 3, 8]
+
+  /// Small blocks, so that a small recording has many batches, and threads for the least of them.
+  private static func options(threads: Int, blockLength: Int = 700) -> DissectionOptions {
+    var options = DissectionOptions()
+    options.threads = threads
+    options.fewestEventsForThreads = 1
+    options.capture.blockLength = blockLength
+    return options
+  }
+
+  private static let traces = Folder.names(in: Folder.traces, ending: ".jsonl").map { $0.dropLast(".jsonl".count) }
+    .map(String.init)
+
+  @Test("A trace has the same records, table and inspection", arguments: traces)
+  func trace(name: String) throws {
+    let path = Folder.traces.appending(path: name).path
+    for (threads, blockLength) in [(2, 200), (3, 700), (8, 4_000)] {
+      let expected = try Outputs(path, Self.options(threads: 1, blockLength: blockLength))
+      let options = Self.options(threads: threads, blockLength: blockLength)
+      #expect(try Outputs(path, options).differences(from: expected).joined() == "")
+    }
+  }
+
+  @Test("Incidents have the same records, table and inspection", arguments: seeds(20, of: 300))
+  func incident(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let capture = random.happens(oneIn: 2) ? Incident(seed: seed).capture : .conversations(&random)
+    try withTemporaryFile(capture.bytes) { path in
+      let expected = try Outputs(path, Self.options(threads: 1))
+      for threads in Self.counts {
+        #expect(try Outputs(path, Self.options(threads: threads)).differences(from: expected).joined() == "")
+      }
+    }
+  }
+
+  @Test("Connections that go on for many batches are read by other threads, until something happens on them")
+  func ahead() throws {
+    var capture = CaptureBuilder()
+    let lines = (0..<3).map { capture.connect(from: UInt16(40_001 + $0)) }
+    for round in 0..<400 {
+      for line in lines {
+        let number = UInt32(round * 3 + line)
+        // Two notifications to three packets: beginnings and ends are in different ones.
+        let frames = push(number, device: UInt8(round % 200), "text \(number)") + push(number + 5_000, device: 1)
+        let cut = frames.count / 3
+        capture.client(line, Array(frames[..<cut]))
+        if round == 200 && line == 1 { capture.lose(line, 40) }
+        capture.client(line, Array(frames[cut..<2 * cut]))
+        capture.client(line, Array(frames[(2 * cut)...]))
+        if round % 90 == 50 && line == 2 { capture.server(line, refusal(10, number)) }
+      }
+    }
+    capture.finish(lines[0])
+    try withTemporaryFile(capture.bytes) { path in
+      let expected = try Outputs(path, Self.options(threads: 1))
+      #expect(expected.lines.split(separator: "\n").count > 2_300)
+      for threads in Self.counts {
+        #expect(try Outputs(path, Self.options(threads: threads)).differences(from: expected).joined() == "")
+      }
+      let (ahead, left) = try Self.shares(path, Self.options(threads: 4))
+      #expect(ahead > 1_500 && left < ahead / 4, "\(ahead) events were read ahead, \(left) were left")
+    }
+  }
+
+  /// Of the events of other threads' connections, how many these read, and how many they left.
+  private static func shares(_ path: String, _ options: DissectionOptions) throws -> (ahead: Int, left: Int) {
+    var dissection = Dissection(into: Collector(), options: options)
+    _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in true }
+    return dissection.readAhead
+  }
+
+  @Test("What was read ahead when reading is stopped is in the records, and counted") func stopped() throws {
+    var capture = CaptureBuilder()
+    let lines = (0..<4).map { capture.connect(from: UInt16(40_001 + $0)) }
+    for round in 0..<500 { for line in lines { capture.client(line, push(UInt32(round), device: UInt8(line))) } }
+    try withTemporaryFile(capture.bytes) { path in
+      for threads in [1, 2, 4] {
+        let options = Self.options(threads: threads)
+        var dissection = Dissection(into: Collector(), options: options)
+        var calls = 0
+        _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in
+          calls += 1
+          return calls < 20
+        }
+        dissection.finish()
+        let seen = dissection.sink
+        #expect(seen.notifications.count > 20 && seen.notifications.count < 2_000)
+        #expect(seen.connections.map(\.notifications).reduce(0, +) == seen.notifications.count)
+        #expect(seen.summaries.map(\.notifications) == [seen.notifications.count])
+        #expect(seen.summaries.map(\.packets) == seen.outcomes.map(\.packets))
+      }
+    }
+  }
+}
+
+/// What is written of a recording in every way that threads take part in.
+private struct Outputs {
+  var lines: String
+  private var others: [(name: String, text: String)]
+
+  init(_ path: String, _ options: DissectionOptions) throws {
+    func read<Sink: RecordSink>(_ sink: Sink) throws -> Sink {
+      var dissection = Dissection(into: sink, options: options, secrets: try secrets(beside: path))
+      _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: "a") { _ in true }
+      dissection.finish()
+      dissection.sink.pause()
+      return dissection.sink
+    }
+    func written(_ make: (@escaping RecordOutput) throws -> some RecordSink) throws -> String {
+      var bytes: [UInt8] = []
+      let sink = try make {
+        bytes.append(copying: $0)
+        return true
+      }
+      _ = try read(sink)
+      return String(decoding: bytes, as: UTF8.self)
+    }
+    func writtenFiles() throws -> String {
+      let files = Mutex<[RecordType: [UInt8]]>([:])
+      let writer = RecordFilesWriter { type in
+        JSONLinesWriter(fates: fates, judging: judging) { bytes in
+          files.withLock { $0[type, default: []].append(copying: bytes) }
+          return true
+        }
+      }
+      _ = try read(writer)
+      return files.withLock { $0 }.sorted { $0.key.rawValue < $1.key.rawValue }
+        .map { String(decoding: $0.value, as: UTF8.self) }.joined()
+    }
+    let fates = FateNotation.each(try read(FateIndex()))
+    let judging = PayloadJudging()
+    let some = try #require(FieldSelection(["time", "token", "kind", "reason", "fate"]))
+    lines = try written { JSONLinesWriter(fates: fates, judging: judging, output: $0) }
+    let redaction = try #require(Redaction(key: Array(repeating: 7, count: 32), keepsAddresses: false))
+    var inspected = try read(Inspection())
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+    others = [
+      ("csv", try written { CSVWriter(fates: .ranges, judging: judging, output: $0) }),
+      (
+        "some of jsonl",
+        try written { JSONSomeFieldsWriter(some, fates: fates, judging: judging, output: $0) }
+      ),
+      ("some of csv", try written { SomeColumnsWriter(some, fates: fates, judging: judging, output: $0) }),
+      ("table", try written { TableWriter(fates: fates, judging: judging, output: $0) }),
+      ("files", try writtenFiles()),
+      (
+        "redacted",
+        try written { RedactedRecords(JSONLinesWriter(fates: fates, judging: judging, output: $0), redaction) }
+      ),
+      ("inspection", String(decoding: try encoder.encode(inspected.finish(withCounts: true)), as: UTF8.self)),
+    ]
+  }
+
+  /// The first line that differs of each output that does.
+  func differences(from other: Outputs) -> [String] {
+    let pairs = zip([("jsonl", lines)] + others, [("jsonl", other.lines)] + other.others)
+    return pairs.filter { $0.1 != $1.1 }.map { own, other in
+      let lines = zip(own.1.split(separator: "\n"), other.1.split(separator: "\n")).first { $0 != $1 }
+      return "\(own.0): \(lines?.0 ?? "more or fewer lines"), not \(lines?.1 ?? "")"
+    }
+  }
+}
