@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154
 
 # shellcheck disable=SC2034 # Scripts/bench shows it
-columns="microseconds, and KiB of memory at most"
+columns="microseconds, KiB of memory at most, and microseconds of processor time"
 tls=false
 for argument in "$@"; do
   case $argument in
@@ -34,8 +34,13 @@ choose() {
 warm() { cat "$capture" > /dev/null; }
 
 run_loop() { "$@" "$work/loop" "$capture"; }
-run_inspect() { "$@" .build/release/apnscope inspect "${with_keys[@]}" "$capture"; }
-run_decode() { "$@" .build/release/apnscope decode --format jsonl "${with_keys[@]}" "$capture"; }
+# Without rules about payloads, which are another benchmark's, on all cores and on one thread beside the one that reads.
+run_inspect() { "$@" .build/release/apnscope inspect --no-lint "${with_keys[@]}" "$capture"; }
+run_inspect1() { "$@" .build/release/apnscope inspect --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
+run_decode() { "$@" .build/release/apnscope decode --no-lint --format jsonl "${with_keys[@]}" "$capture"; }
+run_decode1() { "$@" .build/release/apnscope decode --no-lint --format jsonl --threads 1 "${with_keys[@]}" "$capture"; }
+run_csv() { "$@" .build/release/apnscope decode --no-lint --format csv "${with_keys[@]}" "$capture"; }
+run_tshark() { "$@" tshark -q -r "$capture" -z io,stat,0; }
 # One reading, without fates; then records selected from it, and the table.
 run_bare() { "$@" .build/release/apnscope decode --no-fates "${with_keys[@]}" "$capture"; }
 run_all() { "$@" .build/release/apnscope decode --no-fates --from 0s "${with_keys[@]}" "$capture"; }
@@ -50,11 +55,11 @@ measure() {
   local start end taken
   [[ $1 != *-* ]] || choose "${1#*-}"
   start=${EPOCHREALTIME/[^0-9]/}
-  "run_${1%%-*}" /usr/bin/time -f %M -o "$work/memory" > /dev/null
+  "run_${1%%-*}" /usr/bin/time -f '%M %U %S' -o "$work/usage" > /dev/null
   end=${EPOCHREALTIME/[^0-9]/}
   taken=$((end - start))
   [[ $1 != libcrypto-* ]] || taken=$(awk '{ printf "%d", $1 * 1e6 }' "$work/seconds")
-  echo "$taken $(< "$work/memory")" >> "$work/$1.runs"
+  echo "$taken $(awk '{ printf "%d %d", $1, ($2 + $3) * 1e6 }' "$work/usage")" >> "$work/$1.runs"
 }
 
 # Stops when the capture is not decoded in full: the times would be those of something else.
@@ -70,35 +75,54 @@ check_notifications() {
 # Prints a measure's row: times, then, for TLS only, GB of capture a second, then ratios to the yardsticks.
 row() {
   awk -v name="$1" -v label="$2" -v want="$3" -v median="$(median "$1")" -v loop="$loop" -v crypto="${libcrypto:-0}" \
-    -v n="$notifications" -v size="$(stat -c %s "$capture")" '
+    -v cpu="$(median "$1" 3)" -v loop_cpu="$loop_cpu" -v n="$notifications" -v size="$(stat -c %s "$capture")" '
     BEGIN { least = 1e18 }
     { if ($1 < least) least = $1; if ($1 > most) most = $1; if ($2 > memory) memory = $2 }
     END {
-      rate = name ~ /^(loop|libcrypto)/ ? "-" : sprintf("%.2f M", n / median)
+      rate = name ~ /^(loop|libcrypto|tshark)/ ? "-" : sprintf("%.2f M", n / median)
       printf "%-38s %8.3f %8.3f %8.3f", label, median / 1e6, least / 1e6, most / 1e6
       if (crypto) printf " %7.2f", size / median / 1e3
-      printf " %7.2f", median / loop
+      printf " %7.2f %8.3f %7.2f", median / loop, cpu / 1e6, cpu / loop_cpu
       if (crypto) printf " %11.2f", median / crypto
       printf " %12s %10.1f%s\n", rate, memory / 1024, want == "" ? "" : "  " want
     }' "$work/$1.runs"
+}
+
+# Prints where the processor time of the rows that are named after goes, in samples of a run of each on one thread.
+stages() {
+  echo
+  echo "Processor time by stage, one run on one thread, sampled (inspect, then decode to JSON Lines):"
+  python3 Benchmarks/stages.py .build/release/apnscope inspect --no-lint --threads 1 "${with_keys[@]}" "$capture" || return 0
+  echo
+  python3 Benchmarks/stages.py .build/release/apnscope decode --no-lint --threads 1 "${with_keys[@]}" "$capture"
 }
 
 bench_plain() {
   quietly gcc -O2 -o "$work/genbig" Benchmarks/genbig.c
   choose big
   warm
-  interleave loop inspect decode bare all few table
+  local measures=(loop inspect inspect1 decode decode1 csv bare all few table)
+  # Far slower, so that it is only there when it is installed anyway.
+  ! type tshark > /dev/null 2>&1 || measures+=(tshark)
+  interleave "${measures[@]}"
   loop=$(median loop)
+  loop_cpu=$(median loop 3)
   echo "$bytes B, $packets packets, $notifications notifications, 256 connections; $rounds interleaved rounds"
   echo
-  printf '%-38s %8s %8s %8s %7s %12s %10s  %s\n' "" "median s" "min s" "max s" "x loop" "notif/s" "peak MiB" "required"
+  printf '%-38s %8s %8s %8s %7s %8s %7s %12s %10s  %s\n' "" "median s" "min s" "max s" "x loop" "cpu s" "x loop" "notif/s" \
+    "peak MiB" "aim"
   row loop "libpcap loop (the yardstick)" "-"
-  row inspect "apnscope inspect" "<= 1.5 x loop, <= 64 MiB"
-  row decode "apnscope decode --format jsonl" "<= 1.6 x --no-fates, <= 64 MiB"
-  row bare "apnscope decode --no-fates" ">= 1 M notif/s, <= 64 MiB"
+  row inspect "apnscope inspect" "<= 1.0 x loop, <= 1.5 x its processor time, <= 64 MiB"
+  row inspect1 "  with --threads 1" "-"
+  row decode "apnscope decode --format jsonl" ">= 4 M notif/s, <= 64 MiB"
+  row decode1 "  with --threads 1" "-"
+  row csv "apnscope decode --format csv" "-"
+  row bare "apnscope decode --no-fates" "<= 64 MiB"
   row all "  with --from 0s, which selects all" "<= 1.3 x --no-fates"
   row few "  with --token 00, a 256th" "<= 1.3 x --no-fates"
   row table "  with --format table" "<= 2 x --no-fates"
+  [[ ! -e $work/tshark.runs ]] || row tshark "tshark -z io,stat,0" "-"
+  stages
 }
 
 bench_tls() {
@@ -110,7 +134,7 @@ bench_tls() {
     choose "tls-$version"
     check_notifications
     warm
-    for name in libcrypto loop inspect decode pinned; do measures+=("$name-tls-$version"); done
+    for name in libcrypto loop inspect inspect1 decode pinned; do measures+=("$name-tls-$version"); done
   done
   interleave "${measures[@]}"
   echo "OpenSSL $(pkg-config --modversion libcrypto), AES-128-GCM in records of 1400 B, 256 connections; $rounds interleaved rounds; GB/s are of the capture"
@@ -118,14 +142,18 @@ bench_tls() {
     choose "tls-$version"
     libcrypto=$(median "libcrypto-tls-$version")
     loop=$(median "loop-tls-$version")
+    loop_cpu=$(median "loop-tls-$version" 3)
     echo
     echo "TLS 1.${version#1}: $(stat -c %s "$capture") B, $packets packets, $notifications notifications, $plaintext B of plaintext"
-    printf '%-38s %8s %8s %8s %7s %7s %11s %12s %10s\n' "" "median s" "min s" "max s" "GB/s" "x loop" "x libcrypto" "notif/s" "peak MiB"
+    printf '%-38s %8s %8s %8s %7s %7s %8s %7s %11s %12s %10s\n' "" "median s" "min s" "max s" "GB/s" "x loop" "cpu s" \
+      "x loop" "x libcrypto" "notif/s" "peak MiB"
     row "libcrypto-tls-$version" "libcrypto alone (a yardstick)" ""
     row "loop-tls-$version" "libpcap loop (a yardstick)" ""
     row "inspect-tls-$version" "apnscope inspect --keys" ""
+    row "inspect1-tls-$version" "  with --threads 1" ""
     row "decode-tls-$version" "apnscope decode --format jsonl --keys" ""
     row "pinned-tls-$version" "apnscope inspect --keys, on one core" ""
+    stages
   done
 }
 

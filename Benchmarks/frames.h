@@ -1,7 +1,7 @@
 // Makes what the providers of the generators here push: command-2 frames with all five items, one after the other, to
 // be taken in pieces of any length. Include packets.h before it.
 
-enum { LONGEST_PIECE = 16384, LONGEST_FRAME = 512 };
+enum { LONGEST_PIECE = 61440, LONGEST_FRAME = 512 };
 
 struct frames {
   uint8_t unsent[LONGEST_PIECE + LONGEST_FRAME];

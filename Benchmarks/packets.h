@@ -74,7 +74,8 @@ static uint16_t checksum(const uint8_t *bytes, int count, uint32_t sum) {
 }
 
 static void write_packet(struct flow *f, int side, uint8_t flags, const uint8_t *data, int length) {
-  uint8_t bytes[HEADERS + 1500] = {0};
+  static uint8_t bytes[HEADERS + 65535];
+  memset(bytes, 0, HEADERS);
   uint8_t *ip = bytes + ETHERNET, *tcp = ip + IP;
   int from_client = side == FROM_CLIENT, total = IP + TCP + length;
 

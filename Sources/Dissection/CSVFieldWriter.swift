@@ -56,6 +56,13 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     "dropped_packets",
   ]
 
+  /// Writes a record and returns how many bytes there are now.
+  @inline(__always)
+  mutating func add(_ record: borrowing some WritableRecord & ~Escapable) -> Int {
+    record.write(to: &self)
+    return output.count
+  }
+
   mutating func begin(_ type: StaticString) {
     column = 0
     guard hasType else { return }

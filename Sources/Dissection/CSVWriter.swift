@@ -31,15 +31,13 @@ public final class CSVWriter: RecordSerializer {
   /// Also one of `tables`; most records are for it.
   private let notifications: Table
   private let flushThreshold: Int
-  var fates: FateLookup
-  var verdicts: PayloadVerdicts?
+  var facts: NotificationFacts
 
   /// Every type into one file.
   ///
   /// - Parameter judging: how payloads are judged; `nil`: not at all.
   public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
-    self.fates = FateLookup(fates)
-    verdicts = judging.map { PayloadVerdicts($0) }
+    facts = NotificationFacts(fates, judging)
     let table = Table(CSVFieldWriter.allColumns, output)
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
     notifications = table
@@ -50,8 +48,7 @@ public final class CSVWriter: RecordSerializer {
   public init(
     fates: FateNotation = .omitted, judging: PayloadJudging? = nil, files file: (RecordType) throws -> RecordOutput
   ) rethrows {
-    self.fates = FateLookup(fates)
-    verdicts = judging.map { PayloadVerdicts($0) }
+    facts = NotificationFacts(fates, judging)
     var tables: [RecordType: Table] = [:]
     for type in RecordType.allCases where type != .notification {
       tables[type] = Table(Self.columns(of: type), try file(type))
@@ -63,7 +60,7 @@ public final class CSVWriter: RecordSerializer {
   }
 
   private init(notificationsOf other: CSVWriter) {
-    (fates, verdicts) = (other.fates, other.verdicts)
+    facts = other.facts
     notifications = Table(like: other.notifications)
     tables = [.notification: notifications]
     flushThreshold = .max
@@ -87,8 +84,7 @@ public final class CSVWriter: RecordSerializer {
   @inline(__always)
   func put<Record: WritableRecord & ~Escapable>(_ record: borrowing Record) {
     guard let table = Record.type == .notification ? notifications : tables[Record.type] else { return }
-    record.write(to: &table.fields)
-    if table.fields.output.count >= flushThreshold { table.flush() }
+    if table.fields.add(record) >= flushThreshold { table.flush() }
   }
 
   /// The columns that one type of record uses.

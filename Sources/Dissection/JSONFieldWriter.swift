@@ -11,6 +11,13 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
 
   init(capacity: Int) { output = ByteWriter(capacity: capacity) }
 
+  /// Writes a record and returns how many bytes there are now.
+  @inline(__always)
+  mutating func add(_ record: borrowing some WritableRecord & ~Escapable) -> Int {
+    record.write(to: &self)
+    return output.count
+  }
+
   mutating func begin(_ type: StaticString) {
     output.write("{\"type\":\"")
     output.write(type)

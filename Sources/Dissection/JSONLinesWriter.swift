@@ -10,8 +10,7 @@ public final class JSONLinesWriter: RecordSerializer {
   private var fields = JSONFieldWriter(capacity: WriterBuffer.capacity)
   private let flushThreshold: Int
   private let output: RecordOutput
-  var fates: FateLookup
-  var verdicts: PayloadVerdicts?
+  var facts: NotificationFacts
   /// The output took everything so far.
   public private(set) var isOpen = true
 
@@ -19,14 +18,14 @@ public final class JSONLinesWriter: RecordSerializer {
   public convenience init(
     fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput
   ) {
-    self.init(FateLookup(fates), judging.map { PayloadVerdicts($0) }, WriterBuffer.threshold, output)
+    self.init(NotificationFacts(fates, judging), WriterBuffer.threshold, output)
   }
 
-  private init(_ fates: FateLookup, _ verdicts: PayloadVerdicts?, _ threshold: Int, _ output: @escaping RecordOutput) {
-    (self.fates, self.verdicts, flushThreshold, self.output) = (fates, verdicts, threshold, output)
+  private init(_ facts: NotificationFacts, _ threshold: Int, _ output: @escaping RecordOutput) {
+    (self.facts, flushThreshold, self.output) = (facts, threshold, output)
   }
 
-  func makeLaneWriter() -> any RecordSerializer { JSONLinesWriter(fates, verdicts, .max) { _ in true } }
+  func makeLaneWriter() -> any RecordSerializer { JSONLinesWriter(facts, .max) { _ in true } }
   var renderedCount: Int { fields.output.count }
   func exchange(_ rendered: inout ByteWriter) { swap(&fields.output, &rendered) }
 
@@ -37,8 +36,7 @@ public final class JSONLinesWriter: RecordSerializer {
 
   @inline(__always)
   func put(_ record: borrowing some WritableRecord & ~Escapable) {
-    record.write(to: &fields)
-    if fields.output.count >= flushThreshold { flush() }
+    if fields.add(record) >= flushThreshold { flush() }
   }
 
   /// Hands everything written to the output.

@@ -346,7 +346,7 @@ public protocol ConnectionSink: RecordSink where Lane == EmptyLane {}
 
 extension ConnectionSink {
   public func makeLane() -> EmptyLane { EmptyLane() }
-  public mutating func receive(_ batch: Void, _ range: Range<Int>, in block: RawSpan) {}
+  public mutating func receive(_ batch: borrowing EmptyLane.Batch, _ range: Range<Int>, in block: RawSpan) {}
 }
 
 extension RecordSink {

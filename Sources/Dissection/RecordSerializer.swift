@@ -16,8 +16,7 @@ enum WriterBuffer {
 
 /// A sink that writes every record with its fields: how fates and judgements get into records is the same in all formats.
 protocol RecordSerializer: RecordSink, AnyObject {
-  var fates: FateLookup { get set }
-  var verdicts: PayloadVerdicts? { get set }
+  var facts: NotificationFacts { get set }
 
   func put(_ record: borrowing some WritableRecord & ~Escapable)
   /// Puts notifications that another writer of the same kind has written.
@@ -35,25 +34,24 @@ protocol RecordSerializer: RecordSink, AnyObject {
 extension RecordSerializer {
   public func pause() { flush() }
 
-  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
-  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+  public func presented(subject: String, connection: Int) { facts.note(subject: subject, of: connection) }
+  public func ended(connection: Int) { facts.noteEnd(of: connection) }
 
   public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let fate = fates.fate(of: index, on: place.connection)
-    let verdict = verdicts?.verdict(layout, frame, place)
+    let (fate, verdict) = facts.of(layout, frame, place, index: index)
     put(NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict))
   }
   public func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    let fate = fates.fate(of: index, on: place.connection)
+    let fate = facts.fate(of: index, on: place.connection)
     put(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
   }
   public func receive(_ record: ConnectionRecord) {
     ended(connection: record.connection)
     put(record)
   }
-  public func receive(_ record: FateRecord) { if fates.writes(record) { put(record) } }
+  public func receive(_ record: FateRecord) { if facts.writes(record) { put(record) } }
   public func receive(_ record: CaptureRecord) { put(record) }
   public func receive(_ record: ErrorResponseRecord) { put(record) }
   public func receive(_ record: borrowing FeedbackRecord) { put(record) }

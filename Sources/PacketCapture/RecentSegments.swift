@@ -34,22 +34,28 @@ struct RecentSegments {
     return result
   }
 
-  /// A sum of eight-byte words in four lanes: it sees any single difference and keeps up with memory.
+  /// A sum of eight-byte words in four lanes keeps up with memory. The last 32 bytes are summed once more, apart: so none is
+  /// left to be looked at alone.
   @inline(__always)
   private static func digest(_ bytes: RawSpan) -> UInt64 {
     let count = bytes.byteCount
     var lanes = SIMD4<UInt64>(repeating: 0)
     var offset = 0
+    guard count >= 32 else {
+      var sum: UInt64 = 0
+      for offset in 0..<count { sum = (sum &<< 9 | sum &>> 55) &+ UInt64(bytes.byte(at: offset)) }
+      return sum
+    }
     while offset + 32 <= count {
       // Safe: bounds-checked load of a type in which every bit pattern is a value.
       lanes = lanes &+ (unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self))
       offset += 32
     }
-    var sum = lanes[0] &+ lanes[1] &* 3 &+ lanes[2] &* 5 &+ lanes[3] &* 7
-    while offset < count {
-      sum = (sum &<< 9 | sum &>> 55) &+ UInt64(bytes.byte(at: offset))
-      offset += 1
+    let last = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: count - 32, as: SIMD4<UInt64>.self)
+    func sum(_ lanes: SIMD4<UInt64>) -> UInt64 {
+      lanes[0] &+ lanes[1] &* 3 &+ lanes[2] &* 5 &+ lanes[3] &* 7
     }
-    return sum
+    let product = (sum(lanes) ^ 0x9e37_79b9_7f4a_7c15).multipliedFullWidth(by: sum(last) ^ 0xa076_1d64_78bd_642f)
+    return product.high ^ product.low
   }
 }

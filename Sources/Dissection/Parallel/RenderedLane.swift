@@ -36,7 +36,7 @@ extension RecordSerializer {
   public func makeLane() -> RenderedLane { RenderedLane(writer: makeLaneWriter()) }
 
   public func prepare(_ lane: inout RenderedLane) {
-    if let verdicts { lane.writer.verdicts?.takeTopics(of: verdicts) }
+    lane.writer.facts.takeTopics(of: facts)
   }
 
   public func receive(_ batch: borrowing RenderedLane.Batch, _ range: Range<Int>, in block: RawSpan) {

@@ -7,8 +7,7 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
   private var fields: SelectedFieldWriter<JSONFieldWriter>
   private let output: RecordOutput
   private let flushThreshold: Int
-  var fates: FateLookup
-  var verdicts: PayloadVerdicts?
+  var facts: NotificationFacts
   /// The output has accepted everything so far.
   public private(set) var isOpen = true
 
@@ -20,22 +19,21 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
     fields = SelectedFieldWriter(JSONFieldWriter(capacity: WriterBuffer.capacity), selection)
     self.output = output
     flushThreshold = WriterBuffer.threshold
-    self.fates = FateLookup(fates)
-    verdicts = judging.map { PayloadVerdicts($0) }
+    facts = NotificationFacts(fates, judging)
   }
 
   private init(
-    _ fields: consuming SelectedFieldWriter<JSONFieldWriter>, _ fates: FateLookup, _ verdicts: PayloadVerdicts?
+    _ fields: consuming SelectedFieldWriter<JSONFieldWriter>, _ facts: NotificationFacts
   ) {
     self.fields = fields
-    (self.fates, self.verdicts) = (fates, verdicts)
+    self.facts = facts
     flushThreshold = .max
     output = { _ in true }
   }
 
   func makeLaneWriter() -> any RecordSerializer {
     JSONSomeFieldsWriter(
-      SelectedFieldWriter(JSONFieldWriter(capacity: WriterBuffer.capacity), fields.fields), fates, verdicts)
+      SelectedFieldWriter(JSONFieldWriter(capacity: WriterBuffer.capacity), fields.fields), facts)
   }
   var renderedCount: Int { fields.base.output.count }
   func exchange(_ rendered: inout ByteWriter) { swap(&fields.base.output, &rendered) }
@@ -66,8 +64,7 @@ public final class SomeColumnsWriter: RecordSerializer {
   private var fields: SelectedFieldWriter<CSVFieldWriter>
   private let output: RecordOutput
   private let flushThreshold: Int
-  var fates: FateLookup
-  var verdicts: PayloadVerdicts?
+  var facts: NotificationFacts
   /// The output has accepted everything so far.
   public private(set) var isOpen = true
 
@@ -83,22 +80,21 @@ public final class SomeColumnsWriter: RecordSerializer {
         columns: selection.columns(of: type), capacity: WriterBuffer.capacity, isTabbed: isTabbed), selection)
     self.output = output
     flushThreshold = WriterBuffer.threshold
-    self.fates = FateLookup(fates)
-    verdicts = judging.map { PayloadVerdicts($0) }
+    facts = NotificationFacts(fates, judging)
   }
 
   private init(
-    _ fields: consuming SelectedFieldWriter<CSVFieldWriter>, _ fates: FateLookup, _ verdicts: PayloadVerdicts?
+    _ fields: consuming SelectedFieldWriter<CSVFieldWriter>, _ facts: NotificationFacts
   ) {
     self.fields = fields
-    (self.fates, self.verdicts) = (fates, verdicts)
+    self.facts = facts
     flushThreshold = .max
     output = { _ in true }
   }
 
   func makeLaneWriter() -> any RecordSerializer {
     SomeColumnsWriter(
-      SelectedFieldWriter(fields.base.emptyCopy(capacity: WriterBuffer.capacity), fields.fields), fates, verdicts)
+      SelectedFieldWriter(fields.base.emptyCopy(capacity: WriterBuffer.capacity), fields.fields), facts)
   }
   var renderedCount: Int { fields.base.output.count }
   func exchange(_ rendered: inout ByteWriter) { swap(&fields.base.output, &rendered) }

@@ -1,0 +1,36 @@
+import APNSProtocol
+import Bytes
+
+/// What writers say of a notification beyond its frame.
+struct NotificationFacts {
+  private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
+
+  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  init(_ notation: FateNotation, _ judging: PayloadJudging?) {
+    fates = FateLookup(notation)
+    verdicts = judging.map { PayloadVerdicts($0) }
+  }
+
+  /// One call for both: each access to a property of a writer, which is a class, is checked at run time.
+  @inline(__always)
+  mutating func of(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int
+  ) -> (fate: ProviderSession.Fate?, verdict: PayloadVerdict?) {
+    (fates.fate(of: index, on: place.connection), verdicts?.verdict(layout, frame, place))
+  }
+
+  mutating func fate(of notification: Int, on connection: Int) -> ProviderSession.Fate? {
+    fates.fate(of: notification, on: connection)
+  }
+
+  func writes(_ record: FateRecord) -> Bool { fates.writes(record) }
+
+  mutating func note(subject: String, of connection: Int) { verdicts?.note(subject: subject, of: connection) }
+  mutating func noteEnd(of connection: Int) { verdicts?.noteEnd(of: connection) }
+
+  /// Takes over what another has been told of connections.
+  mutating func takeTopics(of other: NotificationFacts) {
+    if let others = other.verdicts { verdicts?.takeTopics(of: others) }
+  }
+}
