@@ -2,7 +2,7 @@
 ///
 /// They stay where they are in memory when more come, so that another thread can read one while the dissector opens or
 /// changes others. A copy refers to the same streams.
-struct ClientStreams {
+@safe struct ClientStreams {
   private typealias Chunk = UnsafeMutablePointer<ClientStream>
 
   /// Streams of a chunk, and chunks at most: each stream takes some hundred bytes, so that memory ends before.
@@ -26,11 +26,17 @@ struct ClientStreams {
     }
   }
 
-  private let memory = Memory()
+  private let memory: Memory
+  /// The memory's: counting references to that for each event would keep threads waiting for each other.
+  private let chunks: UnsafeMutablePointer<Chunk?>
   /// What has no connection.
   private let blank: ClientStream
 
-  init(options: DissectionOptions) { blank = ClientStream(connection: 0, options: options) }
+  init(options: DissectionOptions) {
+    memory = Memory()
+    unsafe chunks = memory.chunks
+    blank = ClientStream(connection: 0, options: options)
+  }
 
   var count: Int { memory.count }
 
@@ -64,7 +70,7 @@ struct ClientStreams {
 
   @inline(__always)
   private func place(_ slot: Int) -> Chunk {
-    guard slot >= 0, let chunk = unsafe memory.chunks[slot / Self.length] else {
+    guard slot >= 0, let chunk = unsafe chunks[slot / Self.length] else {
       preconditionFailure("no connection has slot \(slot)")
     }
     return unsafe chunk + slot % Self.length

@@ -43,7 +43,7 @@ public struct Dissection<Sink: RecordSink> {
     self.options = options
     self.filter = filter
     dissector = Dissector(sink: sink, options: options, secrets: secrets)
-    if options.threads > 1 { parallel = ParallelReading(options.threads, dissector) }
+    if options.threads.maximum > 1 { parallel = ParallelReading(dissector) }
   }
 
   /// Of the events of other threads' connections, how many these read, and how many they left.

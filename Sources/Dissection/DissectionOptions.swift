@@ -20,7 +20,19 @@ public struct DissectionOptions: Sendable {
   /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
   public var maximumHeldResponses: Int
   /// Threads that take connections apart, beside the one that reads. Records are the same for any number.
-  public var threads = 1
+  public enum Threads: Sendable {
+    case exactly(Int)
+    /// At most so many, where they are expected to save more time than they cost.
+    case upTo(Int)
+
+    var maximum: Int {
+      switch self {
+      case .exactly(let count), .upTo(let count): count
+      }
+    }
+  }
+
+  public var threads = Threads.exactly(1)
   /// With fewer events at hand one thread does it all.
   package var fewestEventsForThreads = 64
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.

@@ -19,6 +19,8 @@ struct Dissector<Sink: RecordSink> {
   var parked: [(connection: Connection, clientStream: ClientStream)] = []
   /// One for each connection, at the same place.
   let clientStreams: ClientStreams
+  /// Connections that turned out to be TLS and are not closed.
+  var tlsConnections = 0
 
   init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
     output = RecordEmitter(sink: sink)
@@ -114,6 +116,7 @@ struct Dissector<Sink: RecordSink> {
     output.sink.receive(record)
     output.summary.noteEnd(of: record)
     settle(connection, record.fates)
+    if connection.tls != nil { tlsConnections -= 1 }
   }
 
   /// Counts the fates of a connection's notifications that are decided now.

@@ -118,16 +118,19 @@ public enum FateNotation: Sendable {
 
 /// Finds the fates that a writer writes.
 struct FateLookup {
-  private let index: FateIndex?
+  /// Empty if there is none. Not an optional, which would be copied to look into it: several threads would count their
+  /// references to the same memory.
+  private let index: FateIndex
+  private let hasIndex: Bool
   private let writesRanges: Bool
   /// The range of the last notification; it usually contains the next one.
   private var latest = FateRecord(connection: 0, first: 0, last: -1, fate: .unknown)
 
   init(_ notation: FateNotation) {
     switch notation {
-    case .omitted: (index, writesRanges) = (nil, false)
-    case .ranges: (index, writesRanges) = (nil, true)
-    case .each(let index): (self.index, writesRanges) = (index, true)
+    case .omitted: (index, hasIndex, writesRanges) = (FateIndex(), false, false)
+    case .ranges: (index, hasIndex, writesRanges) = (FateIndex(), false, true)
+    case .each(let index): (self.index, hasIndex, writesRanges) = (index, true, true)
     }
   }
 
@@ -135,18 +138,18 @@ struct FateLookup {
   @inline(__always)
   mutating func fate(of notification: Int, on connection: Int) -> ProviderSession.Fate? {
     if latest.connection == connection, notification <= latest.last, notification >= latest.first { return latest.fate }
-    return index == nil ? nil : find(notification, on: connection)
+    return hasIndex ? find(notification, on: connection) : nil
   }
 
   @inline(never)
   private mutating func find(_ notification: Int, on connection: Int) -> ProviderSession.Fate? {
-    guard let range = index?.range(of: notification, on: connection) else { return nil }
+    guard let range = index.range(of: notification, on: connection) else { return nil }
     latest = range
     return range.fate
   }
 
   /// Whether to write a `fate` record: its notifications' own records do not have the same fates.
   func writes(_ record: FateRecord) -> Bool {
-    writesRanges && index?.range(of: record.first, on: record.connection) != record
+    writesRanges && index.range(of: record.first, on: record.connection) != record
   }
 }

@@ -78,7 +78,7 @@ struct DecodingOptions {
     options.dumpContents = selection.stream
     options.capture.shard = selection.shard?.shard
     options.capture.reorderWindow = selection.reorderWindow?.nanoseconds
-    options.threads = selection.threads ?? min(8, Machine.cores)
+    options.threads = selection.threads.map { .exactly($0) } ?? .upTo(min(8, Machine.cores))
     limits.apply(to: &options)
     return options
   }
@@ -119,7 +119,7 @@ struct SelectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Threads that take connections apart; another one reads packets. The output is the same for any number. Default: one per core, 8 at most.",
+      "Threads that take connections apart; another one reads packets. The output is the same for any number. Default: one per core, 8 at most; of two cores one where that is as fast.",
       valueName: "count"))
   var threads: Int?
 

@@ -17,7 +17,7 @@ struct ParallelReadingTests {
   /// Small blocks, so that a small recording has many batches, and threads for the least of them.
   private static func options(threads: Int, blockLength: Int = 700) -> DissectionOptions {
     var options = DissectionOptions()
-    options.threads = threads
+    options.threads = .exactly(threads)
     options.fewestEventsForThreads = 1
     options.capture.blockLength = blockLength
     return options

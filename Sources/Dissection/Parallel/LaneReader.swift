@@ -45,12 +45,32 @@ final class LaneJob<Lane: RecordLane>: @unchecked Sendable {
 /// `@unchecked Sendable` is valid because its state belongs to its queue while jobs are there, and otherwise to the
 /// dissector's thread; of the streams each thread touches its own.
 final class LaneReader<Lane: RecordLane>: @unchecked Sendable {
+  private let queue = DispatchQueue(label: "apnscope.lane", qos: .userInitiated)
+  private var work: LaneWork<Lane>
+
+  init(_ work: LaneWork<Lane>) { self.work = work }
+
+  /// Call it while no job is on its way.
+  func withLane(_ body: (inout Lane) -> Void) { body(&work.output.sink.lane) }
+
+  func makeBatch() -> Lane.Batch { work.output.sink.lane.makeBatch() }
+  func makeJob() -> LaneJob<Lane> { LaneJob(makeBatch()) }
+
+  func submit(_ job: LaneJob<Lane>) {
+    queue.async { [self] in
+      if let events = job.events.take() { work.read(events, job) }
+      job.done.signal()
+    }
+  }
+}
+
+/// The state of a lane's thread: a value, because access to a class is checked at run time.
+struct LaneWork<Lane: RecordLane> {
   private let number: Int
   private let count: Int
   private let streams: ClientStreams
-  private let queue: DispatchQueue
   private let workspace = TLSWorkspace()
-  private var output: RecordEmitter<LaneSink<Lane>>
+  fileprivate var output: RecordEmitter<LaneSink<Lane>>
   private var outcomes: [LaneJob<Lane>.Outcome] = []
   /// The turn in which a connection was left to the dissector, by slot.
   private var left: [Int] = []
@@ -63,24 +83,10 @@ final class LaneReader<Lane: RecordLane>: @unchecked Sendable {
     self.number = number
     self.count = count
     self.streams = streams
-    queue = DispatchQueue(label: "apnscope.lane", qos: .userInitiated)
     output = RecordEmitter(sink: LaneSink(lane))
   }
 
-  /// Call it while no job is on its way.
-  func withLane(_ body: (inout Lane) -> Void) { body(&output.sink.lane) }
-
-  func makeBatch() -> Lane.Batch { output.sink.lane.makeBatch() }
-  func makeJob() -> LaneJob<Lane> { LaneJob(output.sink.lane.makeBatch()) }
-
-  func submit(_ job: LaneJob<Lane>) {
-    queue.async { [self] in
-      if let events = job.events.take() { read(events, job) }
-      job.done.signal()
-    }
-  }
-
-  private func read(_ batch: consuming EventBatch, _ job: LaneJob<Lane>) {
+  fileprivate mutating func read(_ batch: consuming EventBatch, _ job: LaneJob<Lane>) {
     turn = job.turn
     swap(&outcomes, &job.outcomes)
     swap(&output.sink.others, &job.others)
@@ -100,7 +106,7 @@ final class LaneReader<Lane: RecordLane>: @unchecked Sendable {
   }
 
   @inline(__always)
-  private func take(_ change: borrowing StreamEvent, _ event: Int, at position: StreamPosition) {
+  private mutating func take(_ change: borrowing StreamEvent, _ event: Int, at position: StreamPosition) {
     let slot = position.slot
     while left.count <= slot { left.append(0) }
     guard left[slot] != turn else { return }

@@ -51,6 +51,8 @@ struct ParallelReading<Sink: RecordSink> {
   private var lanes: [Lane]
   private let count: Int
   private let fewestEvents: Int
+  /// Whatever they bring, threads are used.
+  private let isForced: Bool
   private var turn = 0
   /// Events of lanes' connections that were read by them, and those that were left.
   private(set) var totals = (ahead: 0, left: 0)
@@ -58,12 +60,14 @@ struct ParallelReading<Sink: RecordSink> {
   /// Batches that lanes were given and the dissector has not read.
   private(set) var waiting = 0
 
-  /// - Parameter threads: with the dissector's own, at least 2.
-  init(_ threads: Int, _ dissector: Dissector<Sink>) {
+  /// With as many threads as the dissector's options say, at least 2 with its own.
+  init(_ dissector: Dissector<Sink>) {
+    let threads = dissector.options.threads.maximum
     count = threads
+    isForced = if case .exactly = dissector.options.threads { true } else { false }
     fewestEvents = dissector.options.fewestEventsForThreads
     lanes = (1..<threads).map {
-      Lane(LaneReader($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams))
+      Lane(LaneReader(LaneWork($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams)))
     }
   }
 
@@ -74,7 +78,7 @@ struct ParallelReading<Sink: RecordSink> {
   ///   - isEnding: only those that the lanes have are read yet.
   mutating func readFirst(of batches: [EventBatch], isEnding: Bool, into dissector: inout Dissector<Sink>) {
     guard let batch = batches.first else { return }
-    if !isEnding { submit(batches, dissector.output.sink) }
+    if !isEnding { submit(batches, dissector) }
     guard waiting > 0 else {
       batch.forEachEvent { event, position in dissector.consume(event, at: position) }
       return
@@ -96,12 +100,17 @@ struct ParallelReading<Sink: RecordSink> {
     waiting -= 1
   }
 
-  private mutating func submit(_ batches: [EventBatch], _ sink: Sink) {
+  /// Two threads that only find notifications in the clear cost more than they bring: one is as fast as the reading.
+  private func isWorthwhile(_ dissector: Dissector<Sink>) -> Bool {
+    isForced || count > 2 || Sink.Lane.isCostly || dissector.tlsConnections > 0
+  }
+
+  private mutating func submit(_ batches: [EventBatch], _ dissector: Dissector<Sink>) {
     if waiting == 0 {
-      guard batches.reduce(0, { $0 + $1.eventCount }) >= fewestEvents else { return }
+      guard isWorthwhile(dissector), batches.reduce(0, { $0 + $1.eventCount }) >= fewestEvents else { return }
       turn += 1
       leftBefore = totals.left
-      for lane in lanes { lane.reader.withLane { sink.prepare(&$0) } }
+      for lane in lanes { lane.reader.withLane { dissector.output.sink.prepare(&$0) } }
     } else if totals.left - leftBefore >= 8 * fewestEvents {
       // It costs more than to catch up.
       return

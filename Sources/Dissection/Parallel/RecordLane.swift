@@ -18,6 +18,12 @@ public protocol RecordLane: SendableMetatype {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// Where the next notification will stand in the batch, in units of the lane's own.
   var position: Int { get }
+  /// What it makes of a notification takes much longer than to find it.
+  static var isCostly: Bool { get }
+}
+
+extension RecordLane {
+  public static var isCostly: Bool { false }
 }
 
 /// The lane of sinks that take no notice of single notifications.
