@@ -101,7 +101,7 @@ public struct Dissection<Sink: RecordSink> {
   private static var longestDelay: Duration { .milliseconds(200) }
 
   /// Batches that lanes read at a time.
-  private static var batchesAhead: Int { 4 }
+  private static var batchesAhead: Int { 3 }
 
   mutating func readRecording(
     _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool

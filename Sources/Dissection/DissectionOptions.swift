@@ -33,8 +33,8 @@ public struct DissectionOptions: Sendable {
   }
 
   public var threads = Threads.exactly(1)
-  /// With fewer events at hand one thread does it all.
-  package var fewestEventsForThreads = 64
+  /// With less at hand one thread does it all: in events, or kilobytes of them.
+  package var leastWeightForThreads = 64
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int
 

@@ -25,6 +25,8 @@ public struct EventBatch: Sendable {
   /// The part of the recording to read, and the number of packets in other parts.
   var shard: Shard?
   private var foreignPackets = 0
+  /// Bytes of all events.
+  private var eventBytes = 0
   /// Link types that packets had, in the order in which they appeared, 64 of a file at most.
   public var linkTypes: [LinkType] { files.flatMap(\.linkTypes) }
   /// Of the file that is read at the moment; a part of its own when the batch is handed over.
@@ -40,6 +42,7 @@ public struct EventBatch: Sendable {
     connectionEvents.removeAll(keepingCapacity: true)
     files.removeAll(keepingCapacity: true)
     foreignPackets = 0
+    eventBytes = 0
     secrets = []
   }
 
@@ -117,6 +120,7 @@ public struct EventBatch: Sendable {
       let entry = Entry.bytes(
         start: UInt32(truncatingIfNeeded: start), count: UInt32(truncatingIfNeeded: bytes.byteCount))
       entries.append((entry, position))
+      eventBytes += bytes.byteCount
     case .gap(let length, let reason): entries.append((.gap(length: length, reason: reason), position))
     case .end: entries.append((.end, position))
     case .connection(let change):
@@ -125,7 +129,8 @@ public struct EventBatch: Sendable {
     }
   }
 
-  package var eventCount: Int { entries.count }
+  /// How much there is to take apart: an event, or a kilobyte, is one.
+  package var weight: Int { entries.count + eventBytes >> 10 }
 
   /// Calls `body` with the bytes of the block, in which most events' bytes stand.
   package func withBlock(_ body: (RawSpan) -> Void) { body(block.rawBytes) }

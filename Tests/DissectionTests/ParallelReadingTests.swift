@@ -18,7 +18,7 @@ struct ParallelReadingTests {
   private static func options(threads: Int, blockLength: Int = 700) -> DissectionOptions {
     var options = DissectionOptions()
     options.threads = .exactly(threads)
-    options.fewestEventsForThreads = 1
+    options.leastWeightForThreads = 1
     options.capture.blockLength = blockLength
     return options
   }

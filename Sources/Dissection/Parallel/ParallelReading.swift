@@ -17,40 +17,24 @@ struct ParallelReading<Sink: RecordSink> {
     /// In the order of batches.
     var jobs: [LaneJob<Sink.Lane>] = []
     var spare: [LaneJob<Sink.Lane>] = []
-    /// What the lane has read of the batch that is put in, and how much of it has been. Outside of the job: access to a
-    /// class for each event would cost much.
-    var outcomes: [LaneJob<Sink.Lane>.Outcome] = []
-    var found: Sink.Lane.Batch
-    var next = 0
+  }
+
+  /// How much of what a lane has found was put in.
+  private struct Progress {
+    var outcomes = 0
     var position = 0
     var others = 0
-
-    init(_ reader: LaneReader<Sink.Lane>) {
-      self.reader = reader
-      found = reader.makeBatch()
-    }
-
-    mutating func begin() -> SummaryRecord {
-      let job = jobs[0]
-      job.done.wait()
-      swap(&outcomes, &job.outcomes)
-      swap(&found, &job.found)
-      (next, position, others) = (0, 0, 0)
-      return job.summary
-    }
-
-    mutating func end() {
-      let job = jobs.removeFirst()
-      swap(&outcomes, &job.outcomes)
-      swap(&found, &job.found)
-      spare.append(job)
-    }
   }
 
   /// Those of the other threads.
   private var lanes: [Lane]
+  /// Of each lane, what it has read of the batch that is put in. Beside the lanes and not in their jobs, because every
+  /// event is looked up here: access to a class, or a copy of a lane, would take longer.
+  private var outcomes: [[LaneJob<Sink.Lane>.Outcome]]
+  private var found: [Sink.Lane.Batch]
+  private var progress: [Progress]
   private let count: Int
-  private let fewestEvents: Int
+  private let leastWeight: Int
   /// Whatever they bring, threads are used.
   private let isForced: Bool
   private var turn = 0
@@ -65,10 +49,14 @@ struct ParallelReading<Sink: RecordSink> {
     let threads = dissector.options.threads.maximum
     count = threads
     isForced = if case .exactly = dissector.options.threads { true } else { false }
-    fewestEvents = dissector.options.fewestEventsForThreads
+    leastWeight = dissector.options.leastWeightForThreads
     lanes = (1..<threads).map {
-      Lane(LaneReader(LaneWork($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams)))
+      let work = LaneWork($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams)
+      return Lane(reader: LaneReader(work))
     }
+    outcomes = lanes.map { _ in [] }
+    found = lanes.map { $0.reader.makeBatch() }
+    progress = lanes.map { _ in Progress() }
   }
 
   /// Reads the first of some batches in a row, and gives the lanes all of them.
@@ -83,7 +71,13 @@ struct ParallelReading<Sink: RecordSink> {
       batch.forEachEvent { event, position in dissector.consume(event, at: position) }
       return
     }
-    for index in lanes.indices { dissector.output.add(lanes[index].begin()) }
+    for index in lanes.indices {
+      let job = lanes[index].jobs[0]
+      job.done.wait()
+      exchange(job, index)
+      progress[index] = Progress()
+      dissector.output.add(job.summary)
+    }
     var event = 0
     batch.withBlock { block in
       batch.forEachEvent { change, position in
@@ -96,7 +90,11 @@ struct ParallelReading<Sink: RecordSink> {
         event += 1
       }
     }
-    for index in lanes.indices { lanes[index].end() }
+    for index in lanes.indices {
+      let job = lanes[index].jobs.removeFirst()
+      exchange(job, index)
+      lanes[index].spare.append(job)
+    }
     waiting -= 1
   }
 
@@ -107,11 +105,11 @@ struct ParallelReading<Sink: RecordSink> {
 
   private mutating func submit(_ batches: [EventBatch], _ dissector: Dissector<Sink>) {
     if waiting == 0 {
-      guard isWorthwhile(dissector), batches.reduce(0, { $0 + $1.eventCount }) >= fewestEvents else { return }
+      guard isWorthwhile(dissector), batches.reduce(0, { $0 + $1.weight }) >= leastWeight else { return }
       turn += 1
       leftBefore = totals.left
       for lane in lanes { lane.reader.withLane { dissector.output.sink.prepare(&$0) } }
-    } else if totals.left - leftBefore >= 8 * fewestEvents {
+    } else if totals.left - leftBefore >= 8 * leastWeight {
       // It costs more than to catch up.
       return
     }
@@ -134,15 +132,15 @@ struct ParallelReading<Sink: RecordSink> {
     _ change: borrowing StreamEvent, _ event: Int, at position: StreamPosition, _ lane: Int, in block: RawSpan,
     into dissector: inout Dissector<Sink>
   ) {
-    let next = lanes[lane].next
-    guard next < lanes[lane].outcomes.count, lanes[lane].outcomes[next].event == event else {
+    let next = progress[lane].outcomes
+    guard next < outcomes[lane].count, outcomes[lane][next].event == event else {
       totals.left += 1
       return dissector.consume(change, at: position)
     }
-    let outcome = lanes[lane].outcomes[next]
-    lanes[lane].next = next + 1
+    let outcome = outcomes[lane][next]
+    progress[lane].outcomes = next + 1
     totals.ahead += 1
-    while lanes[lane].others < outcome.others { playOther(lane, in: block, into: &dissector.output.sink) }
+    while progress[lane].others < outcome.others { playOther(lane, in: block, into: &dissector.output.sink) }
     playNotifications(lane, to: outcome.end, in: block, into: &dissector.output.sink)
     switch change {
     case .bytes(let bytes) where outcome.taken < bytes.byteCount:
@@ -154,19 +152,24 @@ struct ParallelReading<Sink: RecordSink> {
 
   @inline(__always)
   private mutating func playNotifications(_ lane: Int, to end: Int, in block: RawSpan, into sink: inout Sink) {
-    let start = lanes[lane].position
+    let start = progress[lane].position
     guard end > start else { return }
-    lanes[lane].position = end
-    sink.receive(lanes[lane].found, start..<end, in: block)
+    progress[lane].position = end
+    sink.receive(found[lane], start..<end, in: block)
   }
 
   private mutating func playOther(_ lane: Int, in block: RawSpan, into sink: inout Sink) {
-    let (position, record) = lanes[lane].jobs[0].others[lanes[lane].others]
-    lanes[lane].others += 1
+    let (position, record) = lanes[lane].jobs[0].others[progress[lane].others]
+    progress[lane].others += 1
     playNotifications(lane, to: position, in: block, into: &sink)
     switch record {
     case .gap(let gap): sink.receive(gap)
     case .malformed(let malformed): sink.receive(malformed)
     }
+  }
+
+  private mutating func exchange(_ job: LaneJob<Sink.Lane>, _ lane: Int) {
+    swap(&outcomes[lane], &job.outcomes)
+    swap(&found[lane], &job.found)
   }
 }
