@@ -37,7 +37,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", .upToNextMinor(from: "2.13.0")),
   ],
   targets: [
-    .target(name: "Bytes", swiftSettings: settings),
+    .target(name: "Bytes", dependencies: ["CPrefetch"], swiftSettings: settings),
     .target(name: "APNSProtocol", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
@@ -59,7 +59,7 @@ let package = Package(
       name: "Dissection",
       dependencies: [
         "Bytes", "APNSProtocol", "Payload", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation",
-        "CPrefetch", .product(name: "HeapModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
 

@@ -62,6 +62,10 @@ struct ClientStream {
     session.noteMissingBytes()
   }
 
+  /// Begins to fetch what stands beside the stream.
+  @inline(__always)
+  func prefetch() { writeTimes.prefetch() }
+
   // MARK: notifications
 
   /// The fast path: counts the bytes, and decodes them if they are from a provider in whose stream a notification was

@@ -112,6 +112,13 @@ struct Tallies<Tally> {
     return index >= 0 && index < tallies.count && !hasEnded[index] ? index : nil
   }
 
+  /// Begins to fetch a connection's tally, which is wanted soon.
+  @inline(__always)
+  func prefetch(_ number: Int) {
+    let index = number - first
+    tallies.prefetch(index..<index + 1)
+  }
+
   /// Calls `body` with the tally of every open connection.
   func forEachOpen(_ body: (Tally) -> Void) {
     for index in tallies.indices where !hasEnded[index] { body(tallies[index]) }

@@ -173,7 +173,7 @@ public struct Dissection<Sink: RecordSink> {
         if ahead > 1 {
           parallel?.readFirst(of: batches, isEnding: isEnding, into: &dissector)
         } else {
-          batch.forEachEvent { event, position in dissector.consume(event, at: position) }
+          dissector.consume(batch)
         }
         for part in batch.files {
           guard let end = part.end else { continue }

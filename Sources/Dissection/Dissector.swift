@@ -10,6 +10,8 @@ import TLSDecryption
 struct Dissector<Sink: RecordSink> {
   /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
   private static var sniffedBytes: Int { 4_096 }
+  /// The state of more than these is not in the processor's cache when it is needed.
+  private static var manyConnections: Int { 512 }
 
   var output: RecordEmitter<Sink>
   let options: DissectionOptions
@@ -182,6 +184,25 @@ struct Dissector<Sink: RecordSink> {
   }
 
   // MARK: streams
+
+  @inline(__always)
+  mutating func consume(_ batch: borrowing EventBatch) {
+    batch.forEachEvent { event, position, number in
+      prepare(for: number, of: batch)
+      consume(event, at: position)
+    }
+  }
+
+  /// Fetches what the events after one need: the client stream, and later what the sink has of its connection.
+  @inline(__always)
+  mutating func prepare(for number: Int, of batch: borrowing EventBatch) {
+    guard clientStreams.count > Self.manyConnections else { return }
+    if let slot = batch.slot(ofEvent: number + 8) { clientStreams.prefetch(slot) }
+    if let slot = batch.slot(ofEvent: number + 4), slot < clientStreams.count {
+      clientStreams[slot].prefetch()
+      output.sink.prepare(for: clientStreams[slot].connection)
+    }
+  }
 
   mutating func consume(_ event: borrowing StreamEvent, at position: StreamPosition) {
     switch event {

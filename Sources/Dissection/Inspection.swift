@@ -80,6 +80,9 @@ public struct Inspection: RecordSink {
     tallies[tally].note(layout, frame, place, index: index, &shared)
   }
 
+  @inline(__always)
+  public mutating func prepare(for connection: Int) { tallies.prefetch(connection) }
+
   public func makeLane() -> DigestLane { DigestLane() }
 
   @inline(__always)

@@ -277,6 +277,8 @@ public protocol RecordSink {
   func makeLane() -> Lane
   /// Called from time to time, while the lane does nothing.
   func prepare(_ lane: inout Lane)
+  /// Something of a connection comes soon: what is known of it may be fetched from memory.
+  mutating func prepare(for connection: Int)
   /// Notifications that a lane has made a batch of, as if each had come by itself.
   ///
   /// - Parameters:
@@ -351,6 +353,7 @@ extension ConnectionSink {
 
 extension RecordSink {
   public func prepare(_ lane: inout Lane) {}
+  @inline(__always) public mutating func prepare(for connection: Int) {}
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: CaptureLossRecord) {}
   public mutating func receive(_ record: FateRecord) {}

@@ -1,3 +1,4 @@
+import Bytes
 import PacketCapture
 
 /// When notifications were written: one entry per packet that ended at least one, not one per notification.
@@ -17,6 +18,13 @@ struct WriteTimes {
   private var head = 0
 
   init(maximum: Int) { self.maximum = max(1, maximum) }
+
+  /// Begins to fetch where the next entry goes.
+  @inline(__always)
+  func prefetch() {
+    let latest = entries.count < maximum ? entries.count - 1 : head
+    entries.prefetch(latest..<latest + 1)
+  }
 
   mutating func note(_ index: Int, _ time: Timestamp) {
     if time == lastTime && !entries.isEmpty { return }

@@ -345,7 +345,10 @@ public struct CaptureFile: ~Copyable {
     _ batch: inout EventBatch, _ limit: Timestamp, _ base: Int, _ decoder: inout PacketDecoder,
     _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
   ) throws -> Walk {
-    try walk(window, at: &offset, position: position, bytesRead: bytesRead, &parser, &packetCount) { packet, bytes, _ in
+    // Also when the filter throws.
+    defer { batch.receiveWaiting(in: window, at: windowStart, blockLength: blockLength, &reassembler) }
+    return try walk(window, at: &offset, position: position, bytesRead: bytesRead, &parser, &packetCount) {
+      packet, bytes, _ in
       if packet.time > limit {
         held = HeldPacket(packet: packet, bytes: Array(copying: bytes))
         return false

@@ -16,6 +16,7 @@ public struct EventBatch: Sendable {
   private var copies: [UInt8] = []
   private var entries: [(entry: Entry, position: StreamPosition)] = []
   private var connectionEvents: [ConnectionEvent] = []
+  private var waiting = SegmentQueue()
 
   /// The part of each file in the batch; as a rule there is one.
   public internal(set) var files: [FilePart] = []
@@ -81,10 +82,30 @@ public struct EventBatch: Sendable {
       return deliver(packet, bytes, of: shard, at: offset, blockLength: blockLength, base: base, &decoder, &reassembler)
     }
     decoder.decode(packet, bytes) { segment, payload in
+      if reassembler.isLarge, let place = window.byteOffsets(of: payload) {
+        let hash = reassembler.prepare(for: segment)
+        waiting.append(segment, place, time: packet.time, packet: base | packet.number, hash: hash)
+        if waiting.isFull { receiveWaiting(in: window, at: offset, blockLength: blockLength, &reassembler) }
+        return
+      }
+      if !waiting.isEmpty { receiveWaiting(in: window, at: offset, blockLength: blockLength, &reassembler) }
       reassembler.receive(segment, payload, time: packet.time, packet: base | packet.number) { event, position in
         add(event, position, in: window, at: offset, blockLength: blockLength)
       }
     }
+  }
+
+  /// Passes the segments that wait to the reassembler; call it before the window moves.
+  @inline(never)
+  mutating func receiveWaiting(
+    in window: RawSpan, at offset: Int, blockLength: Int, _ reassembler: inout TCPReassembler
+  ) {
+    var segments = SegmentQueue()
+    swap(&segments, &waiting)
+    segments.receiveAll(in: window, &reassembler) { event, position in
+      add(event, position, in: window, at: offset, blockLength: blockLength)
+    }
+    swap(&segments, &waiting)
   }
 
   /// The same for a packet that may belong to another part of the recording. Its bytes are copied.
@@ -135,23 +156,32 @@ public struct EventBatch: Sendable {
   /// Calls `body` with the bytes of the block, in which most events' bytes stand.
   package func withBlock(_ body: (RawSpan) -> Void) { body(block.rawBytes) }
 
+  /// The connection's slot of an event; `nil` after the last one.
+  @inline(__always)
+  package func slot(ofEvent number: Int) -> Int? { number < entries.count ? entries[number].position.slot : nil }
+
   /// Calls `body` with every event in the order in which it was made known.
-  public func forEachEvent(_ body: StreamReceiver) {
+  public func forEachEvent(_ body: StreamReceiver) { forEachEvent { event, position, _ in body(event, position) } }
+
+  /// The same, with the event's number from 0.
+  @inline(__always)
+  package func forEachEvent(_ body: (borrowing StreamEvent, StreamPosition, _ number: Int) -> Void) {
     let block = block.rawBytes
     let copies = copies.rawBytes
-    for (entry, position) in entries {
+    for number in entries.indices {
+      let (entry, position) = entries[number]
       switch entry {
       case .bytes(let start, let count):
         let start = Int(start)
         if start < block.byteCount {
-          body(.bytes(block.extracting(start..<start + Int(count))), position)
+          body(.bytes(block.extracting(start..<start + Int(count))), position, number)
         } else {
           let place = start - block.byteCount
-          body(.bytes(copies.extracting(place..<place + Int(count))), position)
+          body(.bytes(copies.extracting(place..<place + Int(count))), position, number)
         }
-      case .gap(let length, let reason): body(.gap(length: length, reason: reason), position)
-      case .end: body(.end, position)
-      case .connection(let index): body(.connection(connectionEvents[index]), position)
+      case .gap(let length, let reason): body(.gap(length: length, reason: reason), position, number)
+      case .end: body(.end, position, number)
+      case .connection(let index): body(.connection(connectionEvents[index]), position, number)
       }
     }
   }

@@ -67,6 +67,27 @@ public struct TCPReassembler {
   /// Memory that waiting pieces take at the moment, as the limits count it.
   var bufferedCost: Int { totalCost }
 
+  /// The state of all connections is more than a processor keeps at hand: `prepare` pays.
+  var isLarge: Bool { connections.count > 512 }
+
+  /// Begins to fetch what finds a segment's connection, and returns what `prepareState` needs.
+  ///
+  /// Mutating, as the next one is: or the compiler makes a copy, which counts a reference to every array.
+  @inline(__always)
+  mutating func prepare(for segment: TCPSegment) -> UInt64 {
+    let hash = table.hash(Flow.of(source: segment.source, destination: segment.destination).flow)
+    table.prefetch(hash)
+    return hash
+  }
+
+  /// Begins to fetch a connection's state.
+  @inline(__always)
+  mutating func prepareState(for hash: UInt64) {
+    guard let slot = table.find(hash, { _ in true }) else { return }
+    connections.prefetch(slot..<slot + 1)
+    streams.prefetch(2 * slot..<2 * slot + 2)
+  }
+
   /// Takes one segment; resulting events are emitted before it returns.
   public mutating func receive(
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver

@@ -146,6 +146,15 @@ func push(_ identifier: UInt32, device: UInt8, _ text: String = "hi") -> [UInt8]
   }
 }
 
+/// The same, which wakes the app and shows nothing: what kind of push that is depends on the topic.
+func silentPush(_ identifier: UInt32, device: UInt8) -> [UInt8] {
+  written {
+    PushNotification.encodeEnhanced(
+      identifier: identifier, expiration: 1_900_000_000, token: [UInt8](repeating: device, count: 32).rawBytes,
+      payload: Array(#"{"aps":{"content-available":1}}"#.utf8).rawBytes, into: &$0)
+  }
+}
+
 /// A command-2 notification without items 3 to 5.
 func plainFrame(device: UInt8) -> [UInt8] {
   written {

@@ -77,9 +77,59 @@ struct ParallelReadingTests {
     }
   }
 
+  @Test("TLS records are read by other threads up to one that is not data, with the topic of the certificate")
+  func sealed() throws {
+    var capture = CaptureBuilder()
+    let subjects = [
+      [("UID", "com.example.app.voip"), ("CN", "VoIP Services: com.example.app")], TLSIdentity.providerSubject,
+      [("UID", "com.example.other.voip"), ("CN", "VoIP Services: com.example.other")],
+    ]
+    let lines = try subjects.enumerated().map { number, subject in
+      let certificate = try TLSIdentity(.ec, subject: subject).certificateDER
+      return SealedLine(&capture, from: UInt16(40_001 + number), certificate: certificate)
+    }
+    for round in 0..<300 {
+      for (number, line) in lines.enumerated() {
+        func next(_ part: UInt32) -> [UInt8] {
+          let frame = silentPush(UInt32(round) * 4 + part, device: UInt8(round % 200))
+          return line.data(frame)
+        }
+        switch round * 3 + number {
+        // Data, something else, and data again, in one segment and perhaps a record of two segments.
+        case let turn where turn % 37 == 0: capture.client(line.line, next(0) + next(1) + line.alert() + next(2))
+        case let turn where turn % 53 == 0:
+          let records = next(0) + line.data([]) + next(1)
+          capture.client(line.line, Array(records[..<70]))
+          capture.client(line.line, Array(records[70...]))
+        case let turn where turn % 71 == 0:
+          var damaged = next(1)
+          damaged[damaged.count - 1] ^= 1
+          capture.client(line.line, next(0) + damaged + next(2) + next(3))
+        default: capture.client(line.line, next(0) + next(1))
+        }
+      }
+    }
+    try withTemporaryFile(capture.bytes) { path in
+      let keyLog = path + ".keys"
+      try Data(lines.map(\.keyLogLine).joined().utf8).write(to: URL(filePath: keyLog))
+      defer { try? FileManager.default.removeItem(atPath: keyLog) }
+      for blockLength in [900, 6_000] {
+        let expected = try Outputs(path, Self.options(threads: 1, blockLength: blockLength))
+        #expect(expected.lines.split(separator: "\n").count > 1_700)
+        #expect(expected.lines.contains(#""kind":"voip""#) && expected.lines.contains(#""kind":"background""#))
+        for threads in Self.counts {
+          let options = Self.options(threads: threads, blockLength: blockLength)
+          #expect(try Outputs(path, options).differences(from: expected).joined() == "")
+        }
+      }
+      let (ahead, left) = try Self.shares(path, Self.options(threads: 4))
+      #expect(ahead > 500 && left < ahead / 2, "\(ahead) events were read ahead, \(left) were left")
+    }
+  }
+
   /// Of the events of other threads' connections, how many these read, and how many they left.
   private static func shares(_ path: String, _ options: DissectionOptions) throws -> (ahead: Int, left: Int) {
-    var dissection = Dissection(into: Collector(), options: options)
+    var dissection = Dissection(into: Collector(), options: options, secrets: try secrets(beside: path))
     _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in true }
     return dissection.readAhead
   }

@@ -113,6 +113,28 @@ struct SendingsTests {
     #expect(beginning.tokenText == "01ab")
   }
 
+  @Test(
+    "The beginnings of tokens and payloads of any length are kept, each in its place of the ring",
+    arguments: seeds(20, of: 200))
+  func beginningsOfAnyLength(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let maximum = random.pick([32, 64, 2_048])
+    var beginnings = Beginnings(maximum: maximum)
+    var kept: [Int: (token: [UInt8], payload: [UInt8])] = [:]
+    for number in 0..<3 * maximum {
+      let slot = number % maximum
+      let token = random.bytes(random.pick([32, 32, 0, 31, 33, 300]))
+      let payload = random.bytes(random.pick([130, 0, 1, 59, 60, 61, 63, 64, 65, 2_048]))
+      beginnings.note(token.rawBytes, payload.rawBytes, at: slot)
+      kept[slot] = (token, payload)
+      let asked = random.number(0...min(number, maximum - 1))
+      guard let expected = kept[asked] else { continue }
+      let found = beginnings[asked]
+      #expect(found.token == Array(expected.token.prefix(32)) && found.tokenLength == expected.token.count)
+      #expect(found.payload == Array(expected.payload.prefix(60)) && found.payloadLength == expected.payload.count)
+    }
+  }
+
   @Test("A malformed frame without token or payload is not recognised again; a whole one is another notification")
   func malformed() {
     let place = RecordPlace(connection: 1, time: .none, packet: 1, offset: 0, length: 5)

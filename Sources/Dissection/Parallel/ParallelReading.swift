@@ -68,7 +68,7 @@ struct ParallelReading<Sink: RecordSink> {
     guard let batch = batches.first else { return }
     if !isEnding { submit(batches, dissector) }
     guard waiting > 0 else {
-      batch.forEachEvent { event, position in dissector.consume(event, at: position) }
+      dissector.consume(batch)
       return
     }
     for index in lanes.indices {

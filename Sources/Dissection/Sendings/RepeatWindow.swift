@@ -1,4 +1,4 @@
-import CPrefetch
+import Bytes
 
 /// Finds the latest earlier place of the same content among the places noted lately, with one access to memory.
 ///
@@ -34,13 +34,8 @@ struct RepeatWindow {
   /// Begins to fetch what `note` needs soon: waiting for memory would take longer than all else that a notification does.
   @inline(__always)
   func prepare(_ digest: UInt64) {
-    if words.isEmpty { return }
-    let index = Int(truncatingIfNeeded: Self.mixed(digest) >> shift)
-    // Safe: nothing is read, and the address is within the buckets.
-    unsafe words.withUnsafeBytes { memory in
-      guard let base = memory.baseAddress else { return }
-      unsafe apnscope_prefetch(base + (first &+ index &* Self.bucketWords) &* 4)
-    }
+    let bucket = first &+ Int(truncatingIfNeeded: Self.mixed(digest) >> shift) &* Self.bucketWords
+    words.prefetch(bucket..<bucket &+ Self.bucketWords)
   }
 
   /// The slot with a tag; -1: there is none. Without branches, which could not be predicted.

@@ -24,6 +24,8 @@ struct SentHistory {
   /// Notifications ever noted, and those of them that were compared with the ones before.
   private(set) var total = 0
   private var checked = 0
+  /// Room for so many costs nothing until it is used, and growing would copy them.
+  fileprivate static let usualMaximum = 1 << 16
   /// So many notifications lie between noting one and comparing it, so that memory is there when it is needed.
   static let lag = 16
   /// Packets and losses of those.
@@ -54,6 +56,7 @@ struct SentHistory {
     let slot = total & (maximum - 1)
     repeats.prepare(sent.digest)
     if entries.count < maximum {
+      if entries.isEmpty { entries.reserveCapacity(min(maximum, Self.usualMaximum)) }
       entries.append(entry)
     } else {
       shortestSpan = min(shortestSpan, sent.time.nanoseconds &- entries[slot].time.nanoseconds)
@@ -131,26 +134,35 @@ struct Beginnings {
   mutating func note(_ token: RawSpan, _ payload: RawSpan, at slot: Int) {
     let start = slot * Self.stride
     if start >= bytes.count { grow() }
-    let kept = (
-      token: min(token.byteCount, NotificationBeginning.tokenBytes),
-      payload: min(payload.byteCount, NotificationBeginning.payloadBytes)
-    )
     let lengths = UInt32(min(token.byteCount, 0xffff)) << 16 | UInt32(min(payload.byteCount, 0xffff))
-    // Safe: `grow` made room for this slot, and what is copied is not longer than its part of it.
+    let isUsual = token.byteCount == NotificationBeginning.tokenBytes && payload.byteCount >= 64
+    // Safe: `grow` made room for this slot, and what is copied is not longer than its part of it, with the lengths' part,
+    // which is written last.
     unsafe bytes.withUnsafeMutableBytes { ring in
       let place = unsafe UnsafeMutableRawBufferPointer(rebasing: ring[start..<start + Self.stride])
-      unsafe token.withUnsafeBytes { unsafe place.copyMemory(from: .init(rebasing: $0[..<kept.token])) }
       let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: place[NotificationBeginning.tokenBytes...])
-      unsafe payload.withUnsafeBytes { unsafe rest.copyMemory(from: .init(rebasing: $0[..<kept.payload])) }
+      if isUsual {
+        // Of fixed lengths, which takes three instructions instead of two calls.
+        let first = unsafe token.unsafeLoadUnaligned(fromByteOffset: 0, as: SIMD32<UInt8>.self)
+        unsafe place.storeBytes(of: first, as: SIMD32<UInt8>.self)
+        let second = unsafe payload.unsafeLoadUnaligned(fromByteOffset: 0, as: SIMD64<UInt8>.self)
+        unsafe rest.storeBytes(of: second, as: SIMD64<UInt8>.self)
+      } else {
+        let kept = min(token.byteCount, NotificationBeginning.tokenBytes)
+        unsafe token.withUnsafeBytes { unsafe place.copyMemory(from: .init(rebasing: $0[..<kept])) }
+        let keptPayload = min(payload.byteCount, NotificationBeginning.payloadBytes)
+        unsafe payload.withUnsafeBytes { unsafe rest.copyMemory(from: .init(rebasing: $0[..<keptPayload])) }
+      }
       unsafe place.storeBytes(of: lengths, toByteOffset: Self.lengthOffset, as: UInt32.self)
     }
   }
 
-  /// Doubles the room, so that a small recording takes little.
+  /// Makes room step by step, so that a small recording takes little.
   @inline(never)
   private mutating func grow() {
-    let slots = min(maximum, max(64, 2 * bytes.count / Self.stride))
-    bytes += [UInt8](repeating: 0, count: slots * Self.stride - bytes.count)
+    if bytes.isEmpty { bytes.reserveCapacity(min(maximum, SentHistory.usualMaximum) * Self.stride) }
+    let slots = min(maximum - bytes.count / Self.stride, 1_024)
+    bytes += [UInt8](repeating: 0, count: slots * Self.stride)
   }
 
   subscript(slot: Int) -> NotificationBeginning {
