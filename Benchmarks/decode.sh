@@ -40,6 +40,9 @@ run_inspect1() { "$@" .build/release/apnscope inspect --no-lint --threads 1 "${w
 run_decode() { "$@" .build/release/apnscope decode --no-lint --format jsonl "${with_keys[@]}" "$capture"; }
 run_decode1() { "$@" .build/release/apnscope decode --no-lint --format jsonl --threads 1 "${with_keys[@]}" "$capture"; }
 run_csv() { "$@" .build/release/apnscope decode --no-lint --format csv "${with_keys[@]}" "$capture"; }
+# How long it takes to start.
+run_version() { "$@" .build/release/apnscope --version; }
+run_small() { "$@" .build/release/apnscope inspect Traces/any-device-sll2.pcap; }
 run_tshark() { "$@" tshark -q -r "$capture" -z io,stat,0; }
 # One reading, without fates; then records selected from it, and the table.
 run_bare() { "$@" .build/release/apnscope decode --no-fates "${with_keys[@]}" "$capture"; }
@@ -79,7 +82,7 @@ row() {
     BEGIN { least = 1e18 }
     { if ($1 < least) least = $1; if ($1 > most) most = $1; if ($2 > memory) memory = $2 }
     END {
-      rate = name ~ /^(loop|libcrypto|tshark)/ ? "-" : sprintf("%.2f M", n / median)
+      rate = name ~ /^(loop|libcrypto|tshark|version|small)/ ? "-" : sprintf("%.2f M", n / median)
       printf "%-38s %8.3f %8.3f %8.3f", label, median / 1e6, least / 1e6, most / 1e6
       if (crypto) printf " %7.2f", size / median / 1e3
       printf " %7.2f %8.3f %7.2f", median / loop, cpu / 1e6, cpu / loop_cpu
@@ -101,7 +104,7 @@ bench_plain() {
   quietly gcc -O2 -o "$work/genbig" Benchmarks/genbig.c
   choose big
   warm
-  local measures=(loop inspect inspect1 decode decode1 csv bare all few table)
+  local measures=(loop inspect inspect1 decode decode1 csv bare all few table version small)
   # Far slower, so that it is only there when it is installed anyway.
   ! type tshark > /dev/null 2>&1 || measures+=(tshark)
   interleave "${measures[@]}"
@@ -121,6 +124,8 @@ bench_plain() {
   row all "  with --from 0s, which selects all" "<= 1.3 x --no-fates"
   row few "  with --token 00, a 256th" "<= 1.3 x --no-fates"
   row table "  with --format table" "<= 2 x --no-fates"
+  row version "apnscope --version" "<= 0.030 s"
+  row small "apnscope inspect of 10 kB" "<= 0.030 s"
   [[ ! -e $work/tshark.runs ]] || row tshark "tshark -z io,stat,0" "-"
   stages
 }
