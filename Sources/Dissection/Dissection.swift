@@ -144,8 +144,11 @@ public struct Dissection<Sink: RecordSink> {
     var paused = ContinuousClock.now
     // Lanes do nothing while the dissector waits for secrets that come at any time.
     let ahead = parallel != nil && moreSecrets == nil ? Self.batchesAhead : 1
+    let queue = StreamReader.readingQueue()
+    let isShared = parallel?.wantsReadingQueue == true && !isPipe
+    parallel?.readingQueue = isShared ? queue : nil
     let reader = StreamReader(
-      recording, options: options.capture, filter: filter, depth: ahead > 1 ? ahead + 2 : 4)
+      recording, options: options.capture, filter: filter, depth: ahead > 1 ? ahead + 2 : 4, queue: queue)
     var isEnding = false
     let ending: Result<CaptureFileEnd?, any Error>
     do {

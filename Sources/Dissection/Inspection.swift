@@ -86,7 +86,7 @@ public struct Inspection: RecordSink {
   public func makeLane() -> DigestLane { DigestLane() }
 
   @inline(__always)
-  public mutating func receive(_ batch: borrowing FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
+  public mutating func receive(_ batch: inout FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
     batch.forEach(range, in: block) { layout, frame, place, index, problem, digest in
       if let problem { return receive(malformed: problem, layout, frame, at: place, index: index) }
       guard let tally = tallies.index(of: place.connection) else { return }

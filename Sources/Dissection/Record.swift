@@ -284,7 +284,7 @@ public protocol RecordSink {
   /// - Parameters:
   ///   - range: positions in the batch.
   ///   - block: the bytes that the lane began the batch with.
-  mutating func receive(_ batch: borrowing Lane.Batch, _ range: Range<Int>, in block: RawSpan)
+  mutating func receive(_ batch: inout Lane.Batch, _ range: Range<Int>, in block: RawSpan)
   mutating func receive(_ record: CaptureRecord)
   /// A notification. Its parts come one by one, because a value that holds them all goes through memory, which costs
   /// the fastest sink a tenth of its time; `NotificationRecord` puts them together.
@@ -338,7 +338,7 @@ extension RecordSink where Lane == FrameLane {
   public func makeLane() -> FrameLane { FrameLane() }
 
   @inline(__always)
-  public mutating func receive(_ batch: borrowing FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
+  public mutating func receive(_ batch: inout FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
     batch.pass(range, in: block, to: &self)
   }
 }
@@ -348,7 +348,7 @@ public protocol ConnectionSink: RecordSink where Lane == EmptyLane {}
 
 extension ConnectionSink {
   public func makeLane() -> EmptyLane { EmptyLane() }
-  public mutating func receive(_ batch: borrowing EmptyLane.Batch, _ range: Range<Int>, in block: RawSpan) {}
+  public mutating func receive(_ batch: inout EmptyLane.Batch, _ range: Range<Int>, in block: RawSpan) {}
 }
 
 extension RecordSink {

@@ -22,8 +22,8 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
 
   public func makeLane() -> Writer.Lane { notifications.makeLane() }
   public func prepare(_ lane: inout Writer.Lane) { notifications.prepare(&lane) }
-  public func receive(_ batch: borrowing Writer.Lane.Batch, _ range: Range<Int>, in block: RawSpan) {
-    notifications.receive(batch, range, in: block)
+  public func receive(_ batch: inout Writer.Lane.Batch, _ range: Range<Int>, in block: RawSpan) {
+    notifications.receive(&batch, range, in: block)
   }
 
   public func pause() {

@@ -16,12 +16,20 @@ public final class StreamReader {
 
   /// Starts reading a recording of any number of files.
   ///
-  /// - Parameter depth: batches that are read ahead at most.
-  public init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil, depth: Int = 4) {
-    work = ReadingWork(recording, options: options, filter: filter, depth: depth)
-    let work = work
-    let thread = DispatchQueue(label: "apnscope.reading", qos: .userInitiated)
-    thread.async { work.run() }
+  /// - Parameters:
+  ///   - depth: batches that are read ahead at most.
+  ///   - queue: where reading takes place, a batch at a time, so that other work of the queue comes between.
+  public init(
+    _ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil, depth: Int = 4,
+    queue: DispatchQueue = readingQueue()
+  ) {
+    work = ReadingWork(recording, options: options, filter: filter, depth: depth, queue: queue)
+    work.start()
+  }
+
+  /// A queue to read on.
+  public static func readingQueue() -> DispatchQueue {
+    DispatchQueue(label: "apnscope.reading", qos: .userInitiated)
   }
 
   deinit { work.cancel() }
@@ -79,8 +87,8 @@ public struct CaptureFileEnd: Sendable {
 /// The state that both threads see.
 ///
 /// `@unchecked Sendable` is valid because of exclusive ownership: `source`, `decoder`, `reassembler`, `filter` and
-/// `failure` belong to the reading thread until it has handed over the end; only then does the other thread access
-/// them. Batches are handed over under a lock.
+/// `failure` belong to the reading thread, which is that of the queue, until it has handed over the end; only then does
+/// the other thread access them. Batches are handed over under a lock.
 private final class ReadingWork: @unchecked Sendable {
   private var source: RecordingReader
   private var decoder: PacketDecoder
@@ -92,43 +100,45 @@ private final class ReadingWork: @unchecked Sendable {
   /// Batches that wait to be taken, `nil` for the end; and used ones, whose memory is used again.
   private let ready = Mutex<[EventBatch?]>([])
   private let spare = Mutex<[EventBatch]>([])
-  private let room = DispatchSemaphore(value: 0)
+  /// Batches that may be read ahead; -1: none may, and the reading thread has stopped for that.
+  private let room: Mutex<Int>
   private let count = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
+  private let queue: DispatchQueue
 
-  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?, depth: Int) {
+  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?, depth: Int, queue: DispatchQueue) {
+    self.queue = queue
+    room = Mutex(max(1, depth) - 1)
     source = RecordingReader(recording, options: options)
     self.filter = filter
     shard = options.shard
     decoder = PacketDecoder(options: options)
     reassembler = TCPReassembler(options: options.reassembly)
-    // Signalled instead of created with this value: libdispatch traps when a semaphore is freed below its initial
-    // value, which happens if the consumer stops early.
-    for _ in 0..<max(1, depth) { room.signal() }
   }
+
+  func start() { queue.async { self.read() } }
 
   // MARK: the reading thread
 
-  func run() {
-    var hasMore = true
-    while hasMore && !isCancelled.load(ordering: .relaxed) {
-      room.wait()
-      var batch = spare.withLock { $0.popLast() } ?? EventBatch()
-      batch.removeAll()
-      batch.shard = shard
-      do {
-        hasMore = try source.readBatch(&batch, &decoder, &reassembler, filter)
-      } catch {
-        failure = error
-        hasMore = false
-      }
-      if !hasMore {
-        let blockLength = batch.block.count
-        reassembler.finish { batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength) }
-      }
-      handOver(batch)
+  /// Reads one batch, and begins the next when there is room for it.
+  private func read() {
+    if isCancelled.load(ordering: .relaxed) { return handOver(nil) }
+    var batch = spare.withLock { $0.popLast() } ?? EventBatch()
+    batch.removeAll()
+    batch.shard = shard
+    var hasMore = false
+    do { hasMore = try source.readBatch(&batch, &decoder, &reassembler, filter) } catch { failure = error }
+    if !hasMore {
+      let blockLength = batch.block.count
+      reassembler.finish { batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength) }
     }
-    handOver(nil)
+    handOver(batch)
+    guard hasMore else { return handOver(nil) }
+    let goesOn = room.withLock { room in
+      room -= 1
+      return room >= 0
+    }
+    if goesOn { start() }
   }
 
   private func handOver(_ batch: EventBatch?) {
@@ -147,7 +157,11 @@ private final class ReadingWork: @unchecked Sendable {
   func giveBack(_ batch: consuming EventBatch) {
     let batch = batch
     spare.withLock { $0.append(batch) }
-    room.signal()
+    let hasStopped = room.withLock { room in
+      room += 1
+      return room == 0
+    }
+    if hasStopped { start() }
   }
 
   func end() throws -> CaptureFileEnd {
@@ -156,8 +170,5 @@ private final class ReadingWork: @unchecked Sendable {
   }
 
   /// Ends the reading thread soon and drops its batches.
-  func cancel() {
-    isCancelled.store(true, ordering: .relaxed)
-    room.signal()
-  }
+  func cancel() { isCancelled.store(true, ordering: .relaxed) }
 }

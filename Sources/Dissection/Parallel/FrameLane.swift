@@ -95,7 +95,7 @@ public struct FrameLane: RecordLane {
 extension FrameLane.Batch {
   /// Passes notifications to a sink, with the block that `begin` took.
   @inline(__always)
-  func pass(_ range: Range<Int>, in block: RawSpan, to sink: inout some RecordSink) {
+  mutating func pass(_ range: Range<Int>, in block: RawSpan, to sink: inout some RecordSink) {
     forEach(range, in: block) { layout, frame, place, index, problem, _ in
       if let problem {
         sink.receive(malformed: problem, layout, frame, at: place, index: index)
@@ -107,7 +107,7 @@ extension FrameLane.Batch {
 
   /// Calls `body` with the parts of notifications, the problem of a malformed one, and the digest.
   @inline(__always)
-  func forEach(
+  mutating func forEach(
     _ range: Range<Int>, in block: RawSpan,
     _ body: (PushNotification.Layout, RawSpan, RecordPlace, _ index: Int, _ problem: String?, _ digest: UInt64) -> Void
   ) {

@@ -56,8 +56,9 @@ final class LaneReader<Lane: RecordLane>: @unchecked Sendable {
   func makeBatch() -> Lane.Batch { work.output.sink.lane.makeBatch() }
   func makeJob() -> LaneJob<Lane> { LaneJob(makeBatch()) }
 
-  func submit(_ job: LaneJob<Lane>) {
-    queue.async { [self] in
+  /// - Parameter other: the queue to use instead of its own; another than before only while no job is on its way.
+  func submit(_ job: LaneJob<Lane>, on other: DispatchQueue?) {
+    (other ?? queue).async { [self] in
       if let events = job.events.take() { work.read(events, job) }
       job.done.signal()
     }

@@ -1,4 +1,5 @@
 import Bytes
+import Dispatch
 import PacketCapture
 
 /// Reads batches of packets on several threads, with the same result as on one.
@@ -41,6 +42,10 @@ struct ParallelReading<Sink: RecordSink> {
   /// Events of lanes' connections that were read by them, and those that were left.
   private(set) var totals = (ahead: 0, left: 0)
   private var leftBefore = 0
+  /// Where files are read, for a lane that shares it.
+  var readingQueue: DispatchQueue?
+  /// A lane would share the thread that reads files.
+  var wantsReadingQueue: Bool { !isForced && !Sink.Lane.isCostly }
   /// Batches that lanes were given and the dissector has not read.
   private(set) var waiting = 0
 
@@ -100,7 +105,7 @@ struct ParallelReading<Sink: RecordSink> {
 
   /// Two threads that only find notifications in the clear cost more than they bring: one is as fast as the reading.
   private func isWorthwhile(_ dissector: Dissector<Sink>) -> Bool {
-    isForced || count > 2 || Sink.Lane.isCostly || dissector.tlsConnections > 0
+    isForced || count > 2 || Sink.Lane.isCostly || dissector.tlsConnections > 0 || readingQueue != nil
   }
 
   private mutating func submit(_ batches: [EventBatch], _ dissector: Dissector<Sink>) {
@@ -120,7 +125,7 @@ struct ParallelReading<Sink: RecordSink> {
         let job = lanes[index].spare.popLast() ?? lanes[index].reader.makeJob()
         (job.events, job.turn) = (batch, turn)
         lanes[index].jobs.append(job)
-        lanes[index].reader.submit(job)
+        lanes[index].reader.submit(job, on: index == 0 ? readingQueue : nil)
       }
       waiting += 1
     }
@@ -155,7 +160,7 @@ struct ParallelReading<Sink: RecordSink> {
     let start = progress[lane].position
     guard end > start else { return }
     progress[lane].position = end
-    sink.receive(found[lane], start..<end, in: block)
+    sink.receive(&found[lane], start..<end, in: block)
   }
 
   private mutating func playOther(_ lane: Int, in block: RawSpan, into sink: inout Sink) {

@@ -40,7 +40,7 @@ extension RecordSerializer {
     lane.writer.facts.takeTopics(of: facts)
   }
 
-  public func receive(_ batch: borrowing RenderedLane.Batch, _ range: Range<Int>, in block: RawSpan) {
+  public func receive(_ batch: inout RenderedLane.Batch, _ range: Range<Int>, in block: RawSpan) {
     batch.bytes.withBytes { put(rendered: $0.extracting(range)) }
   }
 }
