@@ -132,19 +132,19 @@ public struct Inspection: RecordSink {
   private mutating func noteFates(after named: Int, _ tally: ConnectionTally, _ record: ErrorResponseRecord) {
     shared.trackAll()
     let packet = record.place.packet
-    var rejected: (sent: SentNotification, beginning: NotificationBeginning)?
+    var rejected: (sent: SentNotification, place: Int)?
     var oldest = tally.written
     // A further response proves that those before the one it names were taken after all.
     let first = tally.isTerminated ? min(named, tally.named + 1) : named
     let isRefusal = record.response.status != .shutdown
-    shared.history.forEach(from: first, latest: tally.latest) { sent, beginning in
+    shared.history.forEach(from: first, latest: tally.latest) { sent, place in
       oldest = sent.index
       if sent.index > named {
         if !tally.isTerminated || sent.index <= tally.named {
           shared.tracked.add(sent, packet: packet, loss: tally.loss, fate: .discarded)
         }
       } else if sent.index == named {
-        rejected = (sent, beginning)
+        rejected = (sent, place)
         shared.tracked.add(sent, packet: packet, loss: -1, fate: isRefusal ? .rejected : .accepted)
       } else if tally.isTerminated && sent.index > tally.named {
         shared.tracked.add(sent, packet: packet, loss: -1, fate: .accepted)
@@ -153,9 +153,10 @@ public struct Inspection: RecordSink {
     // Notifications that were not selected are missing among the remembered ones.
     if !tally.isTerminated, report.selection == nil { shared.tracked.addForgotten(oldest - named - 1) }
     guard isRefusal, let rejected else { return }
-    if refused.count < limits.listed { refused[[record.place.connection, named]] = rejected.beginning }
+    let beginning = shared.history.beginning(at: rejected.place)
+    if refused.count < limits.listed { refused[[record.place.connection, named]] = beginning }
     guard rejected.sent.isRecognisable else { return }
-    noteRejected(rejected.beginning.token, packet: packet)
+    noteRejected(beginning.token, packet: packet)
     if record.response.status == .invalidToken { shared.findings.note(.tokenNotOfGateway, packet: packet) }
   }
 

@@ -99,17 +99,21 @@ struct SentHistory {
       expiration: entry.expiration)
   }
 
-  /// The remembered notifications of a connection from index `lower` on, the latest first.
-  func forEach(from lower: Int, latest: Int, _ body: (SentNotification, NotificationBeginning) -> Void) {
+  /// The remembered notifications of a connection from index `lower` on, the latest first, each with its place for
+  /// `beginning`.
+  func forEach(from lower: Int, latest: Int, _ body: (SentNotification, _ place: Int) -> Void) {
     var place = latest
     while place >= 0 && place >= total - entries.count {
       let entry = entries[place & (maximum - 1)]
       guard Int(entry.index) >= lower else { return }
-      body(notification(at: place), beginnings[place & (maximum - 1)])
+      body(notification(at: place), place)
       guard entry.distance > 0 else { return }
       place -= Int(entry.distance)
     }
   }
+
+  /// How a remembered notification begins.
+  func beginning(at place: Int) -> NotificationBeginning { beginnings[place & (maximum - 1)] }
 
   /// Among how many notifications before each the same one is found.
   var window: Int { min(maximum - Self.lag, repeats.reach) }

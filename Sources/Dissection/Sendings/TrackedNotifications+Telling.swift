@@ -54,7 +54,11 @@ struct TrackedStories {
 
   private mutating func note(_ facts: StoryFacts, _ sendings: [TrackedNotifications.Sending]) {
     func firstPacket(_ isShown: (Sending) -> Bool) -> Int? {
-      sendings.filter { isShown($0) && $0.packet > 0 }.map(\.packet).min()
+      var first: Int?
+      for sending in sendings where sending.packet > 0 && isShown(sending) {
+        first = min(first ?? .max, sending.packet)
+      }
+      return first
     }
     switch facts.outcome {
     case .lost: lost.note(packet: firstPacket { $0.fate == .discarded })

@@ -48,7 +48,9 @@ struct TrackedNotifications {
   }
 
   private let limit: Int
-  private var stories: [UInt64: Story] = [:]
+  private var stories: [Story] = []
+  /// Their numbers by digest.
+  private var numbers: [UInt64: Int32] = [:]
   private var sendings: [Sending] = []
   /// Sendings whose fates are open, by connection.
   private var open: [Int: Heap<Open>] = [:]
@@ -85,8 +87,10 @@ struct TrackedNotifications {
 
   /// Whether a notification was discarded and not yet sent again.
   func isWaiting(_ digest: UInt64) -> Bool {
-    mayHave(digest) && stories[digest]?.waiting ?? 0 > 0
+    mayHave(digest) && story(of: digest).map { stories[$0].waiting > 0 } ?? false
   }
+
+  private func story(of digest: UInt64) -> Int? { numbers[digest].map(Int.init) }
 
   /// Tracks a sending that may be discarded by an error response, or be the one that is rejected.
   ///
@@ -100,10 +104,12 @@ struct TrackedNotifications {
     guard sent.isRecognisable else { return }
     if !isFull || mayHave(sent.digest), let known = places[Self.key(sent.connection, sent.index)] {
       let known = Int(known)
-      stories[sent.digest]?.waiting += (loss >= 0 ? 1 : 0) - (sendings[known].loss >= 0 ? 1 : 0)
+      if let story = story(of: sent.digest) {
+        stories[story].waiting += (loss >= 0 ? 1 : 0) - (sendings[known].loss >= 0 ? 1 : 0)
+        stories[story].isLoss = true
+      }
       sendings[known].narrow.loss = Int32(truncatingIfNeeded: loss)
       (sendings[known].packet, sendings[known].fate) = (packet, fate)
-      stories[sent.digest]?.isLoss = true
       return
     }
     guard !isFull else {
@@ -111,10 +117,10 @@ struct TrackedNotifications {
       return
     }
     counts.losses += 1
-    if let earlier, stories[sent.digest] == nil { append(earlier) }
-    append(sent, packet: packet, loss: loss, fate: fate, isOpen: true)
-    stories[sent.digest]?.isLoss = true
-    if loss >= 0 { stories[sent.digest]?.waiting += 1 }
+    let known = story(of: sent.digest)
+    let story = append(sent, to: known ?? earlier.map { append($0) }, packet: packet, loss: loss, fate: fate)
+    stories[story].isLoss = true
+    if loss >= 0 { stories[story].waiting += 1 }
   }
 
   /// Tracks a sending of a notification that is tracked, or that was sent before.
@@ -122,36 +128,43 @@ struct TrackedNotifications {
   /// - Parameters:
   ///   - earlier: the sending before, with its fate if that is known.
   mutating func addRepeat(_ sent: SentNotification, packet: Int, after earlier: (SentNotification, FateCode?)?) {
-    let story = stories[sent.digest]
+    let story = story(of: sent.digest)
     guard story != nil || earlier != nil else { return }
-    let isResend = story?.isLoss == true
-    if let waiting = story?.waiting, waiting > 0 { stories[sent.digest]?.waiting = waiting - 1 }
+    let isResend = story.map { stories[$0].isLoss } ?? false
+    if let story, stories[story].waiting > 0 { stories[story].waiting -= 1 }
     guard (isResend ? counts.resends : counts.repeats) < limit else {
       repeatsNotTracked += 1
       return
     }
     if isResend { counts.resends += 1 } else { counts.repeats += 1 }
-    if story == nil, let earlier { append(earlier) }
-    append(sent, packet: packet, loss: -1, fate: .unknown, isOpen: true)
+    _ = append(sent, to: story ?? earlier.map { append($0) }, packet: packet, loss: -1, fate: .unknown)
   }
 
-  private mutating func append(_ earlier: (sent: SentNotification, fate: FateCode?)) {
-    append(earlier.sent, packet: 0, loss: -1, fate: earlier.fate ?? .unknown, isOpen: earlier.fate == nil)
+  /// Begins a story with the sending before, and returns its number.
+  private mutating func append(_ earlier: (sent: SentNotification, fate: FateCode?)) -> Int {
+    append(
+      earlier.sent, to: nil, packet: 0, loss: -1, fate: earlier.fate ?? .unknown, isOpen: earlier.fate == nil)
   }
 
-  private mutating func append(_ sent: SentNotification, packet: Int, loss: Int, fate: FateCode, isOpen: Bool) {
+  /// Appends a sending to a story, or to a new one, and returns the story's number.
+  private mutating func append(
+    _ sent: SentNotification, to known: Int?, packet: Int, loss: Int, fate: FateCode, isOpen: Bool = true
+  ) -> Int {
     let place = Int32(truncatingIfNeeded: sendings.count)
     sendings.append(Sending(sent, packet: packet, loss: loss, fate: fate))
-    if let last = stories[sent.digest]?.last {
-      sendings[Int(last)].narrow.next = place
-      stories[sent.digest]?.last = place
-    } else {
-      stories[sent.digest] = Story(first: place, last: place)
+    let story = known ?? stories.count
+    if known == nil {
+      stories.append(Story(first: place, last: place))
+      numbers[sent.digest] = Int32(truncatingIfNeeded: story)
       filter.insert(sent.digest)
+    } else {
+      sendings[Int(stories[story].last)].narrow.next = place
+      stories[story].last = place
     }
-    guard isOpen else { return }
+    guard isOpen else { return story }
     open[sent.connection, default: Heap()].insert(Open(index: UInt32(truncatingIfNeeded: sent.index), place: place))
     places[Self.key(sent.connection, sent.index)] = place
+    return story
   }
 
   private static func key(_ connection: Int, _ index: Int) -> UInt64 {
@@ -173,7 +186,7 @@ struct TrackedNotifications {
   /// Calls `body` with the sendings of each notification, in order of time.
   func forEachStory(_ body: ([Sending]) -> Void) {
     var story: [Sending] = []
-    for (_, ends) in stories {
+    for ends in stories {
       story.removeAll(keepingCapacity: true)
       var place = Int(ends.first)
       while place >= 0 {
