@@ -144,9 +144,9 @@ public struct Dissection<Sink: RecordSink> {
     var paused = ContinuousClock.now
     // Lanes do nothing while the dissector waits for secrets that come at any time.
     let ahead = parallel != nil && moreSecrets == nil ? Self.batchesAhead : 1
-    let queue = StreamReader.readingQueue()
-    let isShared = parallel?.wantsReadingQueue == true && !isPipe
-    parallel?.readingQueue = isShared ? queue : nil
+    // On a pipe's thread a lane would wait for packets.
+    let queue = ahead > 1 && !isPipe && parallel?.sharesReadingThread == true ? StreamReader.makeQueue() : nil
+    parallel?.readingQueue = queue
     let reader = StreamReader(
       recording, options: options.capture, filter: filter, depth: ahead > 1 ? ahead + 2 : 4, queue: queue)
     var isEnding = false

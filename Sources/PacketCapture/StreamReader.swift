@@ -18,19 +18,17 @@ public final class StreamReader {
   ///
   /// - Parameters:
   ///   - depth: batches that are read ahead at most.
-  ///   - queue: where reading takes place, a batch at a time, so that other work of the queue comes between.
+  ///   - queue: read on this one, a batch at a time, so that its other work comes between; `nil`: on a thread of its own.
   public init(
     _ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil, depth: Int = 4,
-    queue: DispatchQueue = readingQueue()
+    queue: DispatchQueue? = nil
   ) {
     work = ReadingWork(recording, options: options, filter: filter, depth: depth, queue: queue)
     work.start()
   }
 
   /// A queue to read on.
-  public static func readingQueue() -> DispatchQueue {
-    DispatchQueue(label: "apnscope.reading", qos: .userInitiated)
-  }
+  public static func makeQueue() -> DispatchQueue { DispatchQueue(label: "apnscope.reading", qos: .userInitiated) }
 
   deinit { work.cancel() }
 
@@ -100,14 +98,17 @@ private final class ReadingWork: @unchecked Sendable {
   /// Batches that wait to be taken, `nil` for the end; and used ones, whose memory is used again.
   private let ready = Mutex<[EventBatch?]>([])
   private let spare = Mutex<[EventBatch]>([])
-  /// Batches that may be read ahead; -1: none may, and the reading thread has stopped for that.
+  /// Batches that may be read ahead; -1: none may, and reading has stopped for that.
   private let room: Mutex<Int>
+  private let hasRoom = DispatchSemaphore(value: 0)
   private let count = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
   private let queue: DispatchQueue
+  private let isShared: Bool
 
-  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?, depth: Int, queue: DispatchQueue) {
-    self.queue = queue
+  init(_ recording: Recording, options: CaptureOptions, filter: PacketFilter?, depth: Int, queue: DispatchQueue?) {
+    self.queue = queue ?? StreamReader.makeQueue()
+    isShared = queue != nil
     room = Mutex(max(1, depth) - 1)
     source = RecordingReader(recording, options: options)
     self.filter = filter
@@ -120,9 +121,24 @@ private final class ReadingWork: @unchecked Sendable {
 
   // MARK: the reading thread
 
-  /// Reads one batch, and begins the next when there is room for it.
   private func read() {
-    if isCancelled.load(ordering: .relaxed) { return handOver(nil) }
+    while !isCancelled.load(ordering: .relaxed) && readBatch() {
+      let hasRoomNow = room.withLock { room in
+        room -= 1
+        return room >= 0
+      }
+      if isShared {
+        if hasRoomNow { start() }
+        return
+      }
+      // A thread that waits goes on sooner than a queue starts again.
+      if !hasRoomNow { hasRoom.wait() }
+    }
+    handOver(nil)
+  }
+
+  /// `false` after the last one.
+  private func readBatch() -> Bool {
     var batch = spare.withLock { $0.popLast() } ?? EventBatch()
     batch.removeAll()
     batch.shard = shard
@@ -133,12 +149,7 @@ private final class ReadingWork: @unchecked Sendable {
       reassembler.finish { batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength) }
     }
     handOver(batch)
-    guard hasMore else { return handOver(nil) }
-    let goesOn = room.withLock { room in
-      room -= 1
-      return room >= 0
-    }
-    if goesOn { start() }
+    return hasMore
   }
 
   private func handOver(_ batch: EventBatch?) {
@@ -157,11 +168,16 @@ private final class ReadingWork: @unchecked Sendable {
   func giveBack(_ batch: consuming EventBatch) {
     let batch = batch
     spare.withLock { $0.append(batch) }
-    let hasStopped = room.withLock { room in
+    makeRoom()
+  }
+
+  private func makeRoom() {
+    let hadStopped = room.withLock { room in
       room += 1
       return room == 0
     }
-    if hasStopped { start() }
+    guard hadStopped else { return }
+    if isShared { start() } else { hasRoom.signal() }
   }
 
   func end() throws -> CaptureFileEnd {
@@ -170,5 +186,8 @@ private final class ReadingWork: @unchecked Sendable {
   }
 
   /// Ends the reading thread soon and drops its batches.
-  func cancel() { isCancelled.store(true, ordering: .relaxed) }
+  func cancel() {
+    isCancelled.store(true, ordering: .relaxed)
+    makeRoom()
+  }
 }

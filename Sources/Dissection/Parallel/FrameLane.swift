@@ -130,6 +130,7 @@ extension FrameLane.Batch {
 
 /// The lane of an inspection, which also wants to know whether a notification was sent before.
 public struct DigestLane: RecordLane {
+  public static var cost: LaneCost { .medium }
   private var frames = FrameLane()
 
   public init() {}

@@ -42,10 +42,10 @@ struct ParallelReading<Sink: RecordSink> {
   /// Events of lanes' connections that were read by them, and those that were left.
   private(set) var totals = (ahead: 0, left: 0)
   private var leftBefore = 0
-  /// Where files are read, for a lane that shares it.
+  /// Where files are read and the first of the lanes works too; `nil`: it has a thread of its own.
   var readingQueue: DispatchQueue?
-  /// A lane would share the thread that reads files.
-  var wantsReadingQueue: Bool { !isForced && !Sink.Lane.isCostly }
+  /// The first of the lanes makes so little that it does not need a thread of its own.
+  var sharesReadingThread: Bool { !isForced && Sink.Lane.cost == .medium }
   /// Batches that lanes were given and the dissector has not read.
   private(set) var waiting = 0
 
@@ -105,7 +105,7 @@ struct ParallelReading<Sink: RecordSink> {
 
   /// Two threads that only find notifications in the clear cost more than they bring: one is as fast as the reading.
   private func isWorthwhile(_ dissector: Dissector<Sink>) -> Bool {
-    isForced || count > 2 || Sink.Lane.isCostly || dissector.tlsConnections > 0 || readingQueue != nil
+    isForced || count > 2 || Sink.Lane.cost == .high || dissector.tlsConnections > 0 || readingQueue != nil
   }
 
   private mutating func submit(_ batches: [EventBatch], _ dissector: Dissector<Sink>) {

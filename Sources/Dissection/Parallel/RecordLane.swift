@@ -18,12 +18,21 @@ public protocol RecordLane: SendableMetatype {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// Where the next notification will stand in the batch, in units of the lane's own.
   var position: Int { get }
-  /// What it makes of a notification takes much longer than to find it.
-  static var isCostly: Bool { get }
+  static var cost: LaneCost { get }
+}
+
+/// What a lane and its sink make of a notification, compared with finding it.
+public enum LaneCost: Sendable {
+  /// Takes less time.
+  case low
+  /// Takes about as long.
+  case medium
+  /// Takes much longer.
+  case high
 }
 
 extension RecordLane {
-  public static var isCostly: Bool { false }
+  public static var cost: LaneCost { .low }
 }
 
 /// The lane of sinks that take no notice of single notifications.

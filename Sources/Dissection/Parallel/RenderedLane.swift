@@ -10,7 +10,7 @@ public struct RenderedLane: RecordLane {
   /// A writer of the lane's own, which passes nothing to an output.
   let writer: any RecordSerializer
 
-  public static var isCostly: Bool { true }
+  public static var cost: LaneCost { .high }
   public var position: Int { writer.renderedCount }
 
   public func makeBatch() -> Batch { Batch() }
