@@ -1,6 +1,7 @@
 import APNSProtocol
 import Bytes
-import FoundationEssentials
+import Dispatch
+import Foundation
 import PacketCapture
 import Synchronization
 import TLSDecryption
@@ -12,12 +13,15 @@ import Testing
 /// The law of threads: the same bytes for any number of them.
 @Suite("Reading on several threads")
 struct ParallelReadingTests {
-  static let counts = [2, 3, 8]
+  /// At most so many: one shares the thread that reads.
+  static let counts: [DissectionOptions.Threads] = [.exactly(2), .exactly(3), .exactly(8), .upTo(2), .upTo(3)]
 
   /// Small blocks, so that a small recording has many batches, and threads for the least of them.
-  private static func options(threads: Int, blockLength: Int = 700) -> DissectionOptions {
+  private static func options(
+    threads: DissectionOptions.Threads = .exactly(1), blockLength: Int = 700
+  ) -> DissectionOptions {
     var options = DissectionOptions()
-    options.threads = .exactly(threads)
+    options.threads = threads
     options.leastWeightForThreads = 1
     options.capture.blockLength = blockLength
     return options
@@ -29,8 +33,11 @@ struct ParallelReadingTests {
   @Test("A trace has the same records, table and inspection", arguments: traces)
   func trace(name: String) throws {
     let path = Folder.traces.appending(path: name).path
-    for (threads, blockLength) in [(2, 200), (3, 700), (8, 4_000)] {
-      let expected = try Outputs(path, Self.options(threads: 1, blockLength: blockLength))
+    let variants: [(DissectionOptions.Threads, Int)] = [
+      (.exactly(2), 200), (.exactly(3), 700), (.exactly(8), 4_000), (.upTo(2), 300),
+    ]
+    for (threads, blockLength) in variants {
+      let expected = try Outputs(path, Self.options(blockLength: blockLength))
       let options = Self.options(threads: threads, blockLength: blockLength)
       #expect(try Outputs(path, options).differences(from: expected).joined() == "")
     }
@@ -41,7 +48,7 @@ struct ParallelReadingTests {
     var random = SeededGenerator(seed: seed)
     let capture = random.happens(oneIn: 2) ? Incident(seed: seed).capture : .conversations(&random)
     try withTemporaryFile(capture.bytes) { path in
-      let expected = try Outputs(path, Self.options(threads: 1))
+      let expected = try Outputs(path, Self.options())
       for threads in Self.counts {
         #expect(try Outputs(path, Self.options(threads: threads)).differences(from: expected).joined() == "")
       }
@@ -67,13 +74,17 @@ struct ParallelReadingTests {
     }
     capture.finish(lines[0])
     try withTemporaryFile(capture.bytes) { path in
-      let expected = try Outputs(path, Self.options(threads: 1))
+      let expected = try Outputs(path, Self.options())
       #expect(expected.lines.split(separator: "\n").count > 2_300)
       for threads in Self.counts {
         #expect(try Outputs(path, Self.options(threads: threads)).differences(from: expected).joined() == "")
       }
-      let (ahead, left) = try Self.shares(path, Self.options(threads: 4))
+      let (ahead, left) = try Self.shares(path, Self.options(threads: .exactly(4)), Collector())
       #expect(ahead > 1_500 && left < ahead / 4, "\(ahead) events were read ahead, \(left) were left")
+      let shared = try Self.shares(path, Self.options(threads: .upTo(2)), Inspection())
+      #expect(shared.ahead > 500, "\(shared.ahead) events were read ahead on the thread that reads")
+      let few = try Self.shares(path, Self.options(threads: .upTo(2)), Collector())
+      #expect(few == (0, 0), "for a sink that does little with a notification a second thread is not worth it")
     }
   }
 
@@ -114,7 +125,7 @@ struct ParallelReadingTests {
       try Data(lines.map(\.keyLogLine).joined().utf8).write(to: URL(filePath: keyLog))
       defer { try? FileManager.default.removeItem(atPath: keyLog) }
       for blockLength in [900, 6_000] {
-        let expected = try Outputs(path, Self.options(threads: 1, blockLength: blockLength))
+        let expected = try Outputs(path, Self.options(blockLength: blockLength))
         #expect(expected.lines.split(separator: "\n").count > 1_700)
         #expect(expected.lines.contains(#""kind":"voip""#) && expected.lines.contains(#""kind":"background""#))
         for threads in Self.counts {
@@ -122,16 +133,51 @@ struct ParallelReadingTests {
           #expect(try Outputs(path, options).differences(from: expected).joined() == "")
         }
       }
-      let (ahead, left) = try Self.shares(path, Self.options(threads: 4))
+      let (ahead, left) = try Self.shares(path, Self.options(threads: .exactly(4)), Collector())
       #expect(ahead > 500 && left < ahead / 2, "\(ahead) events were read ahead, \(left) were left")
     }
   }
 
   /// Of the events of other threads' connections, how many these read, and how many they left.
-  private static func shares(_ path: String, _ options: DissectionOptions) throws -> (ahead: Int, left: Int) {
-    var dissection = Dissection(into: Collector(), options: options, secrets: try secrets(beside: path))
+  private static func shares(
+    _ path: String, _ options: DissectionOptions, _ sink: some RecordSink
+  ) throws -> (ahead: Int, left: Int) {
+    var dissection = Dissection(into: sink, options: options, secrets: try secrets(beside: path))
     _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in true }
     return dissection.readAhead
+  }
+
+  @Test("The packets of a pipe are read when they come, however many threads there are", .timeLimit(.minutes(1)))
+  func pipe() throws {
+    var capture = CaptureBuilder()
+    let lines = (0..<4).map { capture.connect(from: UInt16(40_001 + $0)) }
+    for round in 0..<100 { for line in lines { capture.client(line, push(UInt32(round), device: UInt8(line))) } }
+    let bytes = capture.bytes
+    for threads in [.upTo(2), .exactly(3)] as [DissectionOptions.Threads] {
+      try withTemporaryFile([]) { path in
+        let path = path + ".pipe"
+        // Safe: the path is a string of its own for the call.
+        try #require(unsafe mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let hasRead = DispatchSemaphore(value: 0)
+        let wasInTime = Mutex(false)
+        let writer = DispatchQueue(label: "writer")
+        writer.async {
+          guard let pipe = try? FileHandle(forWritingTo: URL(filePath: path)) else { return }
+          try? pipe.write(contentsOf: Data(bytes))
+          let result = hasRead.wait(timeout: .now() + 20)
+          wasInTime.withLock { $0 = result == .success }
+          try? pipe.close()
+        }
+        let options = Self.options(threads: threads)
+        var dissection = Dissection(into: Inspection(), options: options)
+        dissection.onProgress = { _, summary in if summary.notifications == 400 { hasRead.signal() } }
+        _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in true }
+        writer.sync {}
+        #expect(dissection.summary.notifications == 400)
+        #expect(wasInTime.withLock { $0 }, "some notifications waited for more packets")
+      }
+    }
   }
 
   @Test("What was read ahead when reading is stopped is in the records, and counted") func stopped() throws {
@@ -140,7 +186,7 @@ struct ParallelReadingTests {
     for round in 0..<500 { for line in lines { capture.client(line, push(UInt32(round), device: UInt8(line))) } }
     try withTemporaryFile(capture.bytes) { path in
       for threads in [1, 2, 4] {
-        let options = Self.options(threads: threads)
+        let options = Self.options(threads: .exactly(threads))
         var dissection = Dissection(into: Collector(), options: options)
         var calls = 0
         _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in

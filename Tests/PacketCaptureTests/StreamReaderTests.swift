@@ -1,4 +1,5 @@
 import Bytes
+import Dispatch
 import Foundation
 import TestSupport
 import Testing
@@ -38,11 +39,45 @@ struct StreamReaderTests {
         let expected = try Self.events(of: path, options)
         #expect(expected.count > 5 * connections)
         #expect(try Self.eventsReadAhead(of: path, options) == expected)
+        #expect(try Self.eventsReadAhead(of: path, options, queue: StreamReader.makeQueue()) == expected)
         // The filter lets some through.
         let filter = try PacketFilter("tcp src port 20007 or tcp src port 20011")
         let some = try Self.events(of: path, options, filter)
         #expect(some.count < expected.count / 20 && some.count > 10)
         #expect(try Self.eventsReadAhead(of: path, options, filter) == some)
+      }
+    }
+  }
+
+  @Test("Other work of the reading queue is done while batches wait to be taken, and after reading was ended")
+  func sharedQueue() throws {
+    var capture = PcapBuilder(linkType: 101)
+    for number in 0..<400 {
+      let segment = Self.segment(1, 1_000 + UInt32(number) * 100, [UInt8](repeating: 7, count: 100), opens: false)
+      capture.packet(PacketBuilder.ipv4(segment), seconds: UInt32(number))
+    }
+    try withTemporaryFolder { folder in
+      let path = folder.appending(path: "one.pcap").path
+      try Data(capture.bytes).write(to: URL(filePath: path))
+      var options = CaptureOptions()
+      options.blockLength = 700
+      for depth in [1, 3] {
+        guard case .packets(let file) = try CaptureInput.open(path, options: options) else { return }
+        let queue = StreamReader.makeQueue()
+        let done = DispatchSemaphore(value: 0)
+        func works() -> Bool {
+          queue.async { done.signal() }
+          return done.wait(timeout: .now() + 20) == .success
+        }
+        let reader = StreamReader(Recording(file), options: options, depth: depth, queue: queue)
+        var batches = 0
+        let end = try reader.forEachBatch(idle: { true }) { (_: borrowing EventBatch) in
+          batches += 1
+          #expect(works())
+          return batches < 20
+        }
+        #expect(batches == 20 && end == nil)
+        #expect(works())
       }
     }
   }
@@ -90,10 +125,10 @@ struct StreamReaderTests {
   }
 
   private static func eventsReadAhead(
-    of path: String, _ options: CaptureOptions, _ filter: PacketFilter? = nil
+    of path: String, _ options: CaptureOptions, _ filter: PacketFilter? = nil, queue: DispatchQueue? = nil
   ) throws -> [String] {
     guard case .packets(let file) = try CaptureInput.open(path, options: options) else { return [] }
-    let reader = StreamReader(file, options: options, filter: filter)
+    let reader = StreamReader(Recording(file), options: options, filter: filter, queue: queue)
     var events: [String] = []
     _ = try reader.forEachBatch(
       idle: { true },
