@@ -103,7 +103,7 @@ struct ParallelReading<Sink: RecordSink> {
     waiting -= 1
   }
 
-  /// Two threads that only find notifications in the clear cost more than they bring: one is as fast as the reading.
+  /// A second thread that only finds notifications in the clear costs more than it brings, unless it is the reading one.
   private func isWorthwhile(_ dissector: Dissector<Sink>) -> Bool {
     isForced || count > 2 || Sink.Lane.cost == .high || dissector.tlsConnections > 0 || readingQueue != nil
   }
