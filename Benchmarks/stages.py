@@ -7,6 +7,7 @@ threads together and shares. Exits with 69 when the machine does not let perf co
 """
 
 import collections
+import pathlib
 import re
 import subprocess
 import sys
@@ -37,9 +38,24 @@ def run(*command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
-def stage_of(frames):
-    """The stage of the innermost inlined function that is the program's own."""
-    for frame in frames:
+def types():
+    """The source file of each type by its name, without those that are named like a module, which all names have."""
+    sources = pathlib.Path(__file__).parent.parent / "Sources"
+    modules = {folder.name for folder in sources.iterdir()}
+    return {file.stem: str(file) for file in sources.rglob("*.swift") if file.stem not in modules}
+
+
+def names(mangled):
+    """The names in a mangled one, each of which stands after its length."""
+    for length in re.finditer(r"\d+", mangled):
+        yield mangled[length.end() : length.end() + int(length[0])]
+
+
+def stage_of(frames, types):
+    """The stage of the innermost inlined function that is the program's own: by its file, or, where the compiler has
+    left that out, by its type's."""
+    files = [types[name] for frame in frames if frame.startswith("$s") for name in names(frame) if name in types]
+    for frame in [*frames, *files]:
         for name, pattern in STAGES:
             if re.search(pattern, frame):
                 return name
@@ -71,8 +87,9 @@ def main():
             samples[int(sample[1], 16), sample[2]] += 1
     own = [address for address, library in samples if library.endswith("/apnscope")]
     asked = "\n".join(hex(address - (base or 0)) for address in own) + "\n"
-    answers = run("llvm-symbolizer", f"--obj={program}", "--inlines", "--functions=none", input=asked).stdout
-    stages = {address: stage_of(answer.splitlines()) for address, answer in zip(own, answers.split("\n\n"))}
+    answers = run("llvm-symbolizer", f"--obj={program}", "--inlines", "--functions=linkage", input=asked).stdout
+    known = types()
+    stages = {address: stage_of(answer.splitlines(), known) for address, answer in zip(own, answers.split("\n\n"))}
     totals = collections.Counter()
     for (address, library), count in samples.items():
         if address in stages:
