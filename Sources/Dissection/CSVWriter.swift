@@ -111,7 +111,7 @@ public final class CSVWriter: RecordSerializer {
     case .connection:
       [
         "type", "file", "connection", "flow", "service", "protocol", "client", "server", "opened", "closed", "end",
-        "tls_version",
+        "not_captured", "client_last", "client_until", "tls_version",
         "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert",
         "tls_certificate_ends", "tls_environment",
         "client_bytes", "server_bytes", "missing_bytes", "notifications", "error_responses", "feedback_tuples",

@@ -55,6 +55,8 @@ final class Connection {
   var limits: [LimitKind] = []
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
+  /// The ends whose FIN or RST was not captured.
+  var unfinished: (low: ConnectionRecord.OpenEnd?, high: ConnectionRecord.OpenEnd?) = (nil, nil)
   /// The first FIN or RST of each end; and the latest, when it repeats one.
   private var closings: [Closing] = []
   private var repeatedClosing: Closing?

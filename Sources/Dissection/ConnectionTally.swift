@@ -21,9 +21,16 @@ struct ConnectionTally {
   var lastPacket = 0
   /// Error responses with status 8 that name a token.
   var invalidTokens = 0
+  /// One of its records is selected.
+  var isShown = true
+  /// An error response came.
+  var isAnswered = false
+  /// Not all that the gateway sent is in the recording.
+  var lacksAnswers = false
   /// Where the history has the connection's latest notification.
   private(set) var latest = -1
-  var written: Int { commands[0] + commands[1] + commands[2] }
+  /// Notifications so far, those that are not selected among them.
+  private(set) var written = 0
 
   init(number: Int, opened: Timestamp) {
     self.number = number
@@ -34,29 +41,45 @@ struct ConnectionTally {
   @inline(__always)
   mutating func note(
     _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, digest known: UInt64? = nil,
-    _ shared: inout SharedTally
+    isSelected: Bool, _ shared: inout SharedTally
   ) {
+    if !isSelected { return note(other: layout, frame, place, index: index, &shared) }
     let command = layout.command.rawValue
     commands[command > 1 ? 2 : Int(command)] += 1
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
     shared.note(layout, token, payload, place)
     let digest = known ?? SentNotification.digest(token: token, payload: payload)
-    let sent = SentNotification(layout, digest: digest, at: place, index: index)
+    let sent = SentNotification(layout, digest: digest, at: place, index: index, isSelected: true)
     shared.judge(layout, frame, sent, place)
+    note(sent, token, payload, place, &shared)
+  }
+
+  /// One that is not selected, and is not counted.
+  @inline(never)
+  private mutating func note(
+    other layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int,
+    _ shared: inout SharedTally
+  ) {
+    let token = frame.extracting(layout.token.range)
+    let payload = frame.extracting(layout.payload.range)
+    let digest = SentNotification.digest(token: token, payload: payload)
+    let sent = SentNotification(layout, digest: digest, at: place, index: index, isSelected: false)
+    shared.judgeOther(layout, frame, sent, place)
     note(sent, token, payload, place, &shared)
   }
 
   /// A frame with bad items: its fields are unreliable and not counted.
   mutating func note(
-    malformed layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int,
+    malformed layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, isSelected: Bool,
     _ shared: inout SharedTally
   ) {
-    commands[2] += 1
+    if isSelected { commands[2] += 1 }
     let token = frame.extracting(layout.token.range)
     let payload = frame.extracting(layout.payload.range)
-    shared.note(time: place.time)
-    let sent = SentNotification(malformed: layout, token: token, payload: payload, at: place, index: index)
+    if isSelected { shared.note(time: place.time) }
+    let sent = SentNotification(
+      malformed: layout, token: token, payload: payload, at: place, index: index, isSelected: isSelected)
     note(sent, token, payload, place, &shared)
   }
 
@@ -68,6 +91,7 @@ struct ConnectionTally {
       sent, token: token, payload: payload, packet: place.packet, loss: isTerminated ? loss : -1, latest: &latest)
     if shared.history.waiting == SentHistory.lag { shared.trackNext() }
     lastPacket = place.packet
+    written = sent.index + 1
   }
 }
 

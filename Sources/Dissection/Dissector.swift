@@ -48,6 +48,9 @@ struct Dissector<Sink: RecordSink> {
       connection.note(.init(isHigh: direction == .reverse, isReset: isReset, time: time, packet: packet))
     case .conflict(_, _, let length): connection.conflictingBytes += length
     case .limit(let kind): if !connection.limits.contains(kind) { connection.limits.append(kind) }
+    case .unfinished(let direction, let since, let until):
+      let open = ConnectionRecord.OpenEnd(since: since, until: until)
+      if direction == .reverse { connection.unfinished.high = open } else { connection.unfinished.low = open }
     case .closed:
       if !park(connection) { close(connection) }
       connections[slot] = nil
@@ -155,6 +158,10 @@ struct Dissector<Sink: RecordSink> {
       flow: options.capture.shard == nil ? nil : connection.stableKey,
       service: service, otherProtocol: other, isOnKnownPort: isOnKnownPort(connection),
       outline: connection.outline(clientIsHigh: clientIsHigh),
+      notCaptured: ConnectionRecord.NotCaptured(
+        start: connection.flow != nil && !connection.startWasCaptured,
+        client: clientIsHigh ? connection.unfinished.high : connection.unfinished.low,
+        server: clientIsHigh ? connection.unfinished.low : connection.unfinished.high),
       client: connection.flow.map { clientIsHigh ? $0.high : $0.low },
       server: connection.flow.map { clientIsHigh ? $0.low : $0.high },
       opened: connection.opened, closed: connection.closed, end: end,

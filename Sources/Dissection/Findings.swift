@@ -78,13 +78,10 @@ extension InspectionReport {
     _ unread: UnreadConnections, _ findings: Findings, latePackets: Int, longestDelay: Int64
   ) -> [FindingRow] {
     var rows = Findings.loss(summary) + unread.findings(summary, isSelection: selection != nil) + findings.rows
-    rows += Findings.order(latePackets: latePackets, longestDelay: longestDelay)
-    if selection != nil {
-      for index in rows.indices where rows[index].kind == .neverResent {
-        rows[index].text += ", among the selected records"
-      }
+    for index in rows.indices where rows[index].kind == .notSeenAgain {
+      rows[index].text += stories.map { ": \($0.whereNotSeen)" } ?? ""
     }
-    return rows
+    return rows + Findings.order(latePackets: latePackets, longestDelay: longestDelay)
   }
 }
 
@@ -93,25 +90,46 @@ extension TraceReport {
   /// tracked fewer.
   package mutating func add(_ stories: Stories) {
     self.stories = stories
-    let counts = Dictionary(stories.outcomes.map { ($0.name, $0.count) }, uniquingKeysWith: +)
-    for (kind, outcome) in [(FindingKind.neverResent, StoryOutcome.lost), (.acceptedTwice, .acceptedTwice)] {
-      let count = counts[outcome.name] ?? 0
+    let told = InspectionReport.Stories(stories)
+    inspection.stories?.takeOutcomes(of: told)
+    takeLosses(of: stories)
+    for (kind, count) in [
+      (FindingKind.neverResent, told.lost), (.notSeenAgain, told.notSeenAgain.sum),
+      (.acceptedTwice, told.acceptedTwice),
+    ] {
       let place = inspection.findings.firstIndex { $0.kind == kind }
       if let place, count == 0 {
         inspection.findings.remove(at: place)
       } else if let place {
         inspection.findings[place].count = count
-        inspection.findings[place].text = kind.text(count)
+        inspection.findings[place].text = text(kind, count, told)
       } else if count > 0 {
         let order = FindingKind.allCases
         let next = inspection.findings.firstIndex { row in
           (order.firstIndex(of: row.kind) ?? 0) > (order.firstIndex(of: kind) ?? 0)
         }
         inspection.findings.insert(
-          InspectionReport.FindingRow(kind, count: count, text: kind.text(count)),
+          InspectionReport.FindingRow(kind, count: count, text: text(kind, count, told)),
           at: next ?? inspection.findings.count)
       }
     }
+  }
+
+  /// Of each listed response that discarded notifications, what became of these. Losses of a connection belong to the last
+  /// response that names a notification.
+  private mutating func takeLosses(of stories: Stories) {
+    let losses = Dictionary(stories.losses.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
+    for row in inspection.errors.indices where inspection.errors[row].outcomes?.isEmpty == false {
+      guard let loss = losses[inspection.errors[row].connection] else { continue }
+      var outcomes: NamedCounts<StoryOutcome> = [:]
+      for outcome in loss.outcomes { outcomes.byName[outcome.name] = outcome.count }
+      inspection.errors[row].outcomes = outcomes
+      inspection.errors[row].sentAgain = loss.sentAgain
+    }
+  }
+
+  private func text(_ kind: FindingKind, _ count: Int, _ stories: InspectionReport.Stories) -> String {
+    kind.text(count) + (kind == .notSeenAgain ? ": \(stories.whereNotSeen)" : "")
   }
 }
 
@@ -128,12 +146,16 @@ extension FindingKind {
       .emptyConnection:
       ""
     case .neverResent: notifications("were") + " lost for good: discarded each time they were sent"
+    case .notSeenAgain: notifications("were") + " discarded and not seen again, which does not prove them lost"
     case .resent: notifications("were") + " discarded after a rejection and sent again later"
     case .acceptedTwice: notifications("were") + " accepted twice or more"
     case .lostNotTracked:
       some("discarded notification", "discarded notifications") + " not tracked: too many (--max-remembered)"
     case .unknownFate:
       notifications("were") + " on connections that ended without an error response: accepted or lost"
+    case .unknownFateEndNotCaptured:
+      notifications("were")
+        + " on connections whose gateway's bytes were not captured to their end: accepted, rejected or discarded"
     case .unknownFateAfterResponse:
       notifications("were")
         + " on connections whose error responses do not cover them: accepted or lost"

@@ -16,6 +16,11 @@ public struct Inspection: RecordSink {
     public var remembered = 1 << 16
     /// How payloads are judged; `nil`: not at all.
     public var judging: PayloadJudging? = PayloadJudging()
+    /// Nanoseconds in which providers send again what was discarded, unless the recording shows that they take longer:
+    /// what was discarded so shortly before its end, or after its beginning, is open and not lost.
+    public var resendWithin = UnseenSendings.usualResendWithin
+    /// Other connections of the recording are not read: nothing is proven lost.
+    public var isPart = false
     public init() {}
   }
 
@@ -39,6 +44,8 @@ public struct Inspection: RecordSink {
   /// Notifications that were refused, by connection and index, until their response's record comes.
   private var refused: [[Int]: NotificationBeginning] = [:]
   private var health: ProviderHealth
+  /// The records that come are selected.
+  private var isSelected = true
 
   public init(limits: Limits = Limits()) {
     self.limits = limits
@@ -51,7 +58,19 @@ public struct Inspection: RecordSink {
 
   // MARK: records
 
+  public var takesWholeRecording: Bool { true }
+  public mutating func mark(isSelected: Bool) { self.isSelected = isSelected }
+
+  public mutating func select(connection: Int) {
+    guard let tally = tallies.index(of: connection), !tallies[tally].isShown else { return }
+    tallies[tally].isShown = true
+    noteShown(at: tallies[tally].opened)
+  }
+
+  private mutating func noteShown(at time: Timestamp) { if time.isKnown { opens.add(1, at: time) } }
+
   public mutating func receive(_ record: CaptureRecord) {
+    shared.unseen.note(record)
     if !record.selection.isEmpty { report.selection = record.selection }
     begun.append(record)
     // Some more than can be open at a time.
@@ -60,24 +79,28 @@ public struct Inspection: RecordSink {
 
   public mutating func receive(_ outcome: CaptureOutcome) {
     begun.removeAll { $0.file == outcome.file && $0.source == outcome.source }
+    shared.unseen.note(outcome)
     report.files.append(InspectionReport.File(outcome))
     latePackets += outcome.latePackets
     longestDelay = max(longestDelay, outcome.longestDelay)
   }
 
   public mutating func opened(connection: Int, at time: Timestamp) {
-    tallies.add(ConnectionTally(number: connection, opened: time), number: connection)
-    if time.isKnown { opens.add(1, at: time) }
+    var tally = ConnectionTally(number: connection, opened: time)
+    tally.isShown = isSelected
+    tallies.add(tally, number: connection)
+    shared.unseen.note(time)
+    if isSelected { noteShown(at: time) }
   }
 
   public mutating func presented(subject: String, connection: Int) {
-    shared.verdicts?.note(subject: subject, of: connection)
+    shared.note(subject: subject, of: connection)
   }
 
   @inline(__always)
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     guard let tally = tallies.index(of: place.connection) else { return }
-    tallies[tally].note(layout, frame, place, index: index, &shared)
+    tallies[tally].note(layout, frame, place, index: index, isSelected: isSelected, &shared)
   }
 
   @inline(__always)
@@ -90,7 +113,7 @@ public struct Inspection: RecordSink {
     batch.forEach(range, in: block) { layout, frame, place, index, problem, digest in
       if let problem { return receive(malformed: problem, layout, frame, at: place, index: index) }
       guard let tally = tallies.index(of: place.connection) else { return }
-      tallies[tally].note(layout, frame, place, index: index, digest: digest, &shared)
+      tallies[tally].note(layout, frame, place, index: index, digest: digest, isSelected: true, &shared)
     }
   }
 
@@ -98,8 +121,9 @@ public struct Inspection: RecordSink {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     if let tally = tallies.index(of: place.connection) {
-      tallies[tally].note(malformed: layout, frame, place, index: index, &shared)
+      tallies[tally].note(malformed: layout, frame, place, index: index, isSelected: isSelected, &shared)
     }
+    guard isSelected else { return }
     report.malformed += 1
     shared.findings.note(.malformedItems, packet: place.packet)
   }
@@ -111,21 +135,24 @@ public struct Inspection: RecordSink {
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {
     guard let index = tallies.index(of: record.place.connection) else { return }
     let tally = tallies[index]
-    if record.response.command != ErrorResponse.documentedCommand {
-      shared.findings.note(.foreignCommand, packet: record.place.packet)
-    }
+    let packet = record.place.packet
+    if record.response.command != ErrorResponse.documentedCommand { note(.foreignCommand, packet) }
     guard let named = record.notification else {
-      shared.findings.note(record.isAmbiguous ? .ambiguousZero : .unresolvedResponse, packet: record.place.packet)
-      return
+      return note(record.isAmbiguous ? .ambiguousZero : .unresolvedResponse, packet)
     }
-    if record.candidates > 1 { shared.findings.note(.ambiguousIdentifier, packet: record.place.packet) }
-    if record.response.status == .noError { return shared.findings.note(.acknowledgement, packet: record.place.packet) }
-    if tally.isTerminated { shared.findings.note(.severalResponses, packet: record.place.packet) }
+    if record.candidates > 1 { note(.ambiguousIdentifier, packet) }
+    if record.response.status == .noError { return note(.acknowledgement, packet) }
+    if tally.isTerminated { note(.severalResponses, packet) }
     if !tally.isTerminated { tallies[index].loss = shared.tracked.beginLoss() }
     noteFates(after: named, tallies[index], record)
     if record.response.status == .invalidToken { tallies[index].invalidTokens += 1 }
     tallies[index].isTerminated = true
     tallies[index].named = max(tally.named, named)
+  }
+
+  /// Notes a finding about a record, if that is selected.
+  private mutating func note(_ kind: FindingKind, _ packet: Int) {
+    if isSelected { shared.findings.note(kind, packet: packet) }
   }
 
   /// Notifications written after the named one are discarded, as far as is known so far.
@@ -150,14 +177,13 @@ public struct Inspection: RecordSink {
         shared.tracked.add(sent, packet: packet, loss: -1, fate: .accepted)
       }
     }
-    // Notifications that were not selected are missing among the remembered ones.
-    if !tally.isTerminated, report.selection == nil { shared.tracked.addForgotten(oldest - named - 1) }
+    if !tally.isTerminated { shared.tracked.addForgotten(oldest - named - 1) }
     guard isRefusal, let rejected else { return }
     let beginning = shared.history.beginning(at: rejected.place)
     if refused.count < limits.listed { refused[[record.place.connection, named]] = beginning }
     guard rejected.sent.isRecognisable else { return }
-    noteRejected(beginning.token, packet: packet)
-    if record.response.status == .invalidToken { shared.findings.note(.tokenNotOfGateway, packet: packet) }
+    noteRejected(beginning.token, packet)
+    if record.response.status == .invalidToken { note(.tokenNotOfGateway, packet) }
   }
 
   public mutating func receive(_ record: FateRecord) {
@@ -167,11 +193,14 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
+    shared.unseen.note(record)
     let index = tallies.index(of: record.place.connection)
+    let beginning = record.notification.flatMap { refused.removeValue(forKey: [record.place.connection, $0]) }
+    if let index { tallies[index].isAnswered = true }
+    guard isSelected else { return }
     if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
     report.errorCount += 1
-    let beginning = record.notification.flatMap { refused.removeValue(forKey: [record.place.connection, $0]) }
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record, beginning))
       losses.append(-1)
@@ -185,12 +214,19 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receive(_ record: borrowing FeedbackRecord) {
-    report.feedbackTuples += 1
     shared.listings.note(record.tuple.token, at: record.place.time)
+    shared.unseen.note(record.place.time)
+    guard isSelected else { return }
+    report.feedbackTuples += 1
     if record.tuple.timestamp == 0 { shared.findings.note(.feedbackWithoutTime, packet: record.place.packet) }
   }
 
   public mutating func receive(_ record: GapRecord) {
+    shared.unseen.note(record)
+    if record.direction == .server, let tally = tallies.index(of: record.place.connection) {
+      tallies[tally].lacksAnswers = true
+    }
+    guard isSelected else { return }
     report.gapsByReason[record.reason, default: 0] += 1
     let kind: FindingKind =
       switch record.reason {
@@ -202,37 +238,49 @@ public struct Inspection: RecordSink {
     shared.findings.note(kind, packet: record.place.packet)
   }
 
+  public mutating func receive(_ record: CaptureLossRecord) { shared.unseen.note(record) }
+
   public mutating func receive(_ record: MalformedRecord) {
+    guard isSelected else { return }
     report.malformed += 1
     shared.findings.note(.malformed, packet: record.place.packet)
   }
 
   public mutating func receive(_ record: ConnectionRecord) {
-    shared.verdicts?.noteEnd(of: record.connection)
+    shared.noteEnd(of: record.connection)
+    shared.unseen.note(record)
+    shared.topics.note(record.tls?.topic, of: record.connection)
     guard let tally = tallies.remove(record.connection) else { return }
+    shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
+    health.note(record, tally, isSelected: isSelected, &shared.findings)
+    guard isSelected else { return }
+    let packet = tally.lastPacket
+    unread.note(record)
+    let record = record.counted
     report.add(record, tally, listed: limits.listed)
     if let lifetime = record.closed.nanoseconds(since: record.opened) { lifetimes.add(Double(lifetime) / 1e9) }
     if record.service == .feedback { report.feedbackConnections += 1 }
-    let packet = tally.lastPacket
-    unread.note(record)
-    health.note(record, tally, &shared.findings)
-    shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
     if record.fates.unknown > 0 && record.end != .captureEnd {
-      let kind: FindingKind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
-      shared.findings.note(kind, count: record.fates.unknown, packet: packet)
+      shared.findings.note(Self.unknownFate(record, tally), count: record.fates.unknown, packet: packet)
     }
     if record.conflictingBytes > 0 { shared.findings.note(.conflict, count: record.conflictingBytes, packet: packet) }
     if !record.limits.isEmpty { shared.findings.note(.limitHit, packet: packet) }
+  }
+
+  /// Why the fates of an ended connection's notifications are open.
+  private static func unknownFate(_ record: ConnectionRecord, _ tally: ConnectionTally) -> FindingKind {
+    if tally.lacksAnswers || record.notCaptured.isServerOpen { return .unknownFateEndNotCaptured }
+    return tally.isAnswered ? .unknownFateAfterResponse : .unknownFate
   }
 
   public mutating func receive(_ record: SummaryRecord) { report.summary = InspectionReport.Summary(record) }
 
   // MARK: findings
 
-  private mutating func noteRejected(_ token: [UInt8], packet: Int) {
+  private mutating func noteRejected(_ token: [UInt8], _ packet: Int) {
     if let count = rejectedTokens[token] {
       rejectedTokens[token] = count + 1
-      shared.findings.note(.tokenFailedAgain, packet: packet)
+      note(.tokenFailedAgain, packet)
     } else if rejectedTokens.count < limits.remembered {
       rejectedTokens[token] = 1
     }
@@ -246,6 +294,7 @@ public struct Inspection: RecordSink {
     copy.receive(summary)
     for record in begun { copy.report.files.append(InspectionReport.File(record)) }
     tallies.forEachOpen { tally in
+      guard tally.isShown else { return }
       copy.report.connectionsNotListed += 1
       for command in 0..<3 { copy.report.notificationsByCommand[command] += tally.commands[command] }
     }
@@ -265,7 +314,8 @@ public struct Inspection: RecordSink {
   ///   - shard: the part of the recording that was read.
   public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
     shared.trackAll()
-    let told = TrackedStories(shared.tracked)
+    if let shard, shard.count > 1 { shared.unseen.isPart = true }
+    let told = TrackedStories(shared.tracked, shared.unseen, shared.topics)
     told.report(into: &shared.findings)
     let notTracked = shared.tracked.lossesNotTracked
     if notTracked > 0 { shared.findings.note(.lostNotTracked, count: notTracked, packet: 0) }
@@ -277,11 +327,15 @@ public struct Inspection: RecordSink {
     }
     if report.summary.notifications > 0 { report.stories = stories(told) }
     if withCounts { report.counts = counts(shard, told) }
+    if withCounts, let shard, shard.count > 1 {
+      let alone = alone()
+      report.counts?.alone = alone
+    }
     report.opensPerMinute = opens.perMinute()
     shared.findings.noteSending(
       notifications: report.summary.notifications, segments: perSegment.total, opensPerMinute: report.opensPerMinute,
       isSelection: report.selection != nil)
-    if report.selection == nil { health.report(sent: shared.perSecond.values(), into: &shared.findings) }
+    health.report(sent: shared.sentPerSecond(), into: &shared.findings)
     report.payloads = shared.verdicts?.counted.report
     report.payloadLengths = shared.payloadLengths.distribution
     report.notificationsPerSegment = perSegment.distribution
@@ -293,8 +347,20 @@ public struct Inspection: RecordSink {
     return report
   }
 
+  /// The outcomes if the other parts of the recording hold no connections.
+  private func alone() -> InspectionReport.Alone {
+    var unseen = shared.unseen
+    unseen.isPart = false
+    let told = TrackedStories(shared.tracked, unseen, shared.topics)
+    var alone = InspectionReport.Alone()
+    if report.summary.notifications > 0 { alone.stories = stories(told) }
+    alone.outcomes = losses.map { $0 < 0 ? [:] : told.losses[$0]?.outcomes ?? [:] }
+    alone.recoveriesS = told.recoveries.sorted()
+    return alone
+  }
+
   private func stories(_ told: TrackedStories) -> InspectionReport.Stories {
-    var stories = told.stories
+    var stories = told.stories(report.fates, gaps: told.gaps)
     if !shared.history.coversAll {
       stories.window = shared.history.window
       stories.windowS = shared.history.spanNanoseconds.map { Double($0) / 1e9 }

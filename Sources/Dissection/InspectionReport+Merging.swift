@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 import PacketCapture
 
@@ -66,6 +67,10 @@ private struct InspectionMerging {
   /// By token, or what is known of it.
   private var tokens: [String: InspectionReport.TokenRow] = [:]
   private var recoveries: [Double] = []
+  /// With their part's number.
+  private var stories: [(stories: InspectionReport.Stories, recording: Int, part: Int)] = []
+  /// The parts of recordings that have connections.
+  private var connected: [(part: Int, recording: Int, alone: InspectionReport.Alone?)] = []
   private var health = ProviderHealth(limit: .max)
   private var unread = UnreadConnections()
 
@@ -100,23 +105,47 @@ private struct InspectionMerging {
     }
     recoveries += counts.recoveriesS
     health.add(counts)
-    add(report.stories)
+    if let stories = report.stories { self.stories.append((stories, recording, parts)) }
+    if report.summary.connections > 0 { connected.append((parts, recording, counts.alone)) }
     unread.add(counts.unread)
     whole.summary.readFeedbackConnections += counts.readFeedbackConnections
     addSums(report)
   }
 
-  private mutating func add(_ stories: InspectionReport.Stories?) {
-    guard let stories else { return }
-    var whole = self.whole.stories ?? InspectionReport.Stories()
-    whole.lost += stories.lost
-    whole.rejected += stories.rejected
-    whole.recovered += stories.recovered
-    whole.acceptedTwice += stories.acceptedTwice
-    whole.window = [whole.window, stories.window].compactMap { $0 }.min()
-    whole.windowS = [whole.windowS, stories.windowS].compactMap { $0 }.min()
-    whole.notTracked += stories.notTracked
-    self.whole.stories = whole
+  /// Adds up the outcomes. What is lost in a recording may have been sent in another one of the same time.
+  private mutating func finishStories() {
+    guard !stories.isEmpty else { return }
+    var sum = InspectionReport.Stories()
+    for (part, recording, _) in stories {
+      var part = part
+      if part.lost > 0, recordings.indices.contains(where: { $0 != recording && areOfOneTime($0, recording) }) {
+        part.open += part.lost
+        part.openReasons[.otherRecording, default: 0] += part.lost
+        part.notSeenAgain[.otherRecording, default: 0] += part.lost
+        part.lost = 0
+      }
+      sum.add(part)
+    }
+    whole.stories = sum
+  }
+
+  /// Whether a provider may have sent in one recording again what was discarded in the other; where times are unknown it
+  /// may.
+  private func areOfOneTime(_ one: Int, _ other: Int) -> Bool {
+    func span(_ recording: Int) -> (first: Int64, last: Int64)? {
+      let files = recordings[recording].files
+      func times(_ texts: [String?]) -> [Int64]? {
+        let times = texts.compactMap { $0.flatMap { RFC3339.nanoseconds(Array($0.utf8).rawBytes) } }
+        return times.count == files.count ? times : nil
+      }
+      guard let first = times(files.map(\.firstTime))?.min(), let last = times(files.map(\.lastTime))?.max() else {
+        return nil
+      }
+      return (first, last)
+    }
+    guard let one = span(one), let other = span(other) else { return true }
+    let within = UnseenSendings.usualResendWithin
+    return one.first - within <= other.last && other.first - within <= one.last
   }
 
   private mutating func addSums(_ report: InspectionReport) {
@@ -201,7 +230,9 @@ private struct InspectionMerging {
 
   mutating func finish() -> InspectionReport {
     finishFiles()
+    finishLonelyParts()
     finishRows()
+    finishStories()
     var counts = InspectionReport.Counts()
     counts.payloadLengths = payloadLengths.values
     counts.notificationsPerSegment = perSegment.values
@@ -225,6 +256,21 @@ private struct InspectionMerging {
     whole.repeatedlyRejectedTokens = InspectionReport.TokenRow.worst(counts.rejectedTokens)
     finishFindings(counts)
     return whole
+  }
+
+  /// Where all connections of a recording are in one of its parts, and no part is missing, its outcomes are the whole's.
+  private mutating func finishLonelyParts() {
+    for (number, recording) in recordings.enumerated() {
+      guard let count = recording.shardCount, count > 1, recording.shards.count == count else { continue }
+      let parts = connected.filter { $0.recording == number }
+      guard parts.count == 1, let alone = parts[0].alone else { continue }
+      if let place = stories.firstIndex(where: { $0.part == parts[0].part }), let told = alone.stories {
+        stories[place].stories = told
+      }
+      let rows = errors.indices.filter { errors[$0].key.part == parts[0].part }
+      for (row, outcomes) in zip(rows, alone.outcomes) where !outcomes.isEmpty { errors[row].row.outcomes = outcomes }
+      recoveries += alone.recoveriesS
+    }
   }
 
   private mutating func finishFiles() {
@@ -283,7 +329,7 @@ private struct InspectionMerging {
       // These are found in the whole.
       case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol,
         .emptyConnection, .unbatched, .reconnectStorm, .oneNotificationConnections, .tokensOfOtherEnvironment,
-        .feedbackNotRead:
+        .feedbackNotRead, .neverResent, .notSeenAgain:
         continue
       case .tokenFailedAgain:
         merged.note(row.kind, count: 0, packet: number(row, recording))
@@ -296,8 +342,17 @@ private struct InspectionMerging {
       notifications: whole.summary.notifications, segments: perSegment.total, opensPerMinute: whole.opensPerMinute,
       isSelection: whole.selection != nil)
     if whole.selection == nil { health.report(sent: counts.sentPerSecond, into: &merged) }
+    if let stories = whole.stories {
+      merged.note(.neverResent, count: stories.lost, packet: firstPacket(of: [.neverResent]))
+      merged.note(
+        .notSeenAgain, count: stories.notSeenAgain.sum, packet: firstPacket(of: [.neverResent, .notSeenAgain]))
+    }
     whole.findings = whole.findings(
       unread, merged, latePackets: counts.latePackets, longestDelay: counts.longestDelayNs)
+  }
+
+  private func firstPacket(of kinds: Set<FindingKind>) -> Int {
+    findings.filter { kinds.contains($0.row.kind) }.map { number($0.row, $0.recording) }.filter { $0 > 0 }.min() ?? 0
   }
 
   private func number(_ row: InspectionReport.FindingRow, _ recording: Int) -> Int {

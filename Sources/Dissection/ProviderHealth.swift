@@ -20,6 +20,10 @@ struct ProviderHealth {
 
   private let limit: Int
   private var providers: [Pair: (accepted: Int, invalidTokens: Int)] = [:]
+  /// Those of which a connection is selected.
+  private var selected: Set<Pair> = []
+  /// A connection that carries notifications is selected.
+  private var isSelected = false
   private var sendingConnections = 0
   private var oneNotification = 0
   private var feedbackReads = PerSecond()
@@ -27,7 +31,11 @@ struct ProviderHealth {
   /// - Parameter limit: pairs of an address and a server that are told apart; others are not counted.
   init(limit: Int) { self.limit = limit }
 
-  mutating func note(_ record: ConnectionRecord, _ tally: ConnectionTally, _ findings: inout Findings) {
+  /// - Parameter isSelected: findings about the connection are wanted.
+  mutating func note(
+    _ record: ConnectionRecord, _ tally: ConnectionTally, isSelected: Bool, _ findings: inout Findings
+  ) {
+    if isSelected, record.notifications > 0 { self.isSelected = true }
     if record.notifications > 0 { sendingConnections += 1 }
     if record.notifications == 1 { oneNotification += 1 }
     if record.service == .feedback { noteRead(from: record.opened, to: record.closed) }
@@ -36,9 +44,10 @@ struct ProviderHealth {
       if providers[pair] != nil || providers.count < limit {
         let known = providers[pair] ?? (0, 0)
         providers[pair] = (known.accepted + record.fates.accepted, known.invalidTokens + tally.invalidTokens)
+        if isSelected { selected.insert(pair) }
       }
     }
-    guard let tls = record.tls else { return }
+    guard isSelected, let tls = record.tls else { return }
     for kind in [FindingKind.certificateExpired, .certificateRevoked, .unknownCA]
     where tls.alert?.hasPrefix("\(kind.rawValue) ") == true {
       findings.note(kind, packet: 0)
@@ -75,6 +84,7 @@ struct ProviderHealth {
   }
 
   mutating func add(_ counts: InspectionReport.Counts) {
+    isSelected = true
     sendingConnections += counts.sendingConnections
     oneNotification += counts.oneNotificationConnections
     feedbackReads.add(counts.feedbackReadPerSecond)
@@ -83,6 +93,7 @@ struct ProviderHealth {
       providers[Pair(client: row.client, server: row.server)] = (
         known.accepted + row.accepted, known.invalidTokens + row.invalidTokens
       )
+      selected.insert(Pair(client: row.client, server: row.server))
     }
   }
 
@@ -92,14 +103,16 @@ struct ProviderHealth {
   ///
   /// - Parameter sent: notifications by second since 1970.
   mutating func report(sent: InspectionReport.Values, into findings: inout Findings) {
+    guard isSelected else { return }
     if sendingConnections >= Self.fewestConnections, oneNotification * 2 > sendingConnections {
       findings.note(.oneNotificationConnections, count: oneNotification, packet: 0)
     }
-    let invalid = providers.values.filter {
-      $0.invalidTokens >= Self.fewestInvalidTokens && $0.invalidTokens > $0.accepted
+    let invalid = providers.filter { pair, counts in
+      selected.contains(pair) && counts.invalidTokens >= Self.fewestInvalidTokens
+        && counts.invalidTokens > counts.accepted
     }
     if !invalid.isEmpty {
-      findings.note(.tokensOfOtherEnvironment, count: invalid.reduce(0) { $0 + $1.invalidTokens }, packet: 0)
+      findings.note(.tokensOfOtherEnvironment, count: invalid.reduce(0) { $0 + $1.value.invalidTokens }, packet: 0)
     }
     let pause = longestPause(sent)
     if pause >= Self.day { findings.note(.feedbackNotRead, count: pause / 3_600, packet: 0) }

@@ -203,6 +203,11 @@ extension ConnectionRecord: WritableRecord {
     output.field("opened", knownTime: opened)
     output.field("closed", knownTime: closed)
     output.field("end", end.rawValue)
+    if !notCaptured.words.isEmpty { output.field("not_captured", notCaptured.words) }
+    if let open = notCaptured.client {
+      output.field("client_last", knownTime: open.since)
+      if let until = open.until { output.field("client_until", knownTime: until) }
+    }
     if let tls {
       output.beginObject("tls")
       if let version = tls.version { output.field("version", version.description) }

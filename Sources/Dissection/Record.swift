@@ -44,6 +44,8 @@ public struct CaptureRecord: Sendable {
   public var linkTypes: [LinkType]
   /// The selection of the following records, as options of the command; empty when all follow.
   public var selection: [String] = []
+  /// It was read back from records of a selection: others of the recording are not there. No field of the record.
+  package var isOfSelection = false
 }
 
 /// A notification. A view: it lives as long as the bytes it was found in.
@@ -149,6 +151,8 @@ public struct ConnectionRecord: Sendable {
   public var isOnKnownPort = false
   /// How it began and ended, packet by packet. No field of the record.
   package var outline = ConnectionOutline()
+  /// What the recording does not show of the connection's beginning and ends.
+  package var notCaptured = NotCaptured()
   public var client: Endpoint?
   public var server: Endpoint?
   public var opened: Timestamp
@@ -170,6 +174,52 @@ public struct ConnectionRecord: Sendable {
   public var conflictingBytes: Int
   /// The limits that were hit, by the names of their options.
   public var limits: [LimitKind]
+  /// The counts of its selected records; `nil`: all are.
+  package var selected: Selected?
+}
+
+extension ConnectionRecord {
+  /// Counts of selected records.
+  package struct Selected: Sendable {
+    package var notifications = 0
+    package var errorResponses = 0
+    package var feedbackTuples = 0
+    package var fates = ProviderSession.Fates()
+  }
+
+  /// The record with the counts of its selected records alone.
+  var counted: ConnectionRecord {
+    guard let selected else { return self }
+    var record = self
+    (record.notifications, record.errorResponses) = (selected.notifications, selected.errorResponses)
+    (record.feedbackTuples, record.fates) = (selected.feedbackTuples, selected.fates)
+    return record
+  }
+
+  /// An end whose FIN, or RST behind all of its bytes, was not captured: it may have sent more.
+  package struct OpenEnd: Sendable, Equatable {
+    /// When it was heard last; `.none`: never, or the recording has no times.
+    package var since = Timestamp.none
+    /// When a RST ended the connection; `nil`: none was captured.
+    package var until: Timestamp?
+  }
+
+  /// The parts of a connection that lie outside of its recording.
+  package struct NotCaptured: Sendable, Equatable {
+    /// Bytes may have been sent before the first captured ones.
+    package var start = false
+    /// The ends whose FIN or RST was not captured.
+    package var client: OpenEnd?
+    package var server: OpenEnd?
+
+    /// As words in records.
+    var words: [String] {
+      (start ? ["start"] : []) + (client != nil ? ["client_end"] : []) + (isServerOpen ? ["server_end"] : [])
+    }
+
+    /// More may have come from the server, as far as its client could still read it: a RST ends both directions.
+    var isServerOpen: Bool { server != nil && server?.until == nil }
+  }
 }
 
 /// Packets that the capturing program did not get or could not write.
@@ -314,6 +364,12 @@ public protocol RecordSink {
   mutating func ended(connection: Int)
   /// A piece of a gateway connection's client stream ended this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
+  /// Whether the records that a selection leaves out are wanted as well: what is said of selected ones may depend on them.
+  var takesWholeRecording: Bool { get }
+  /// The records that follow are selected, or are not. Without a selection all are.
+  mutating func mark(isSelected: Bool)
+  /// A record of a connection is selected, which was opened before.
+  mutating func select(connection: Int)
   /// No input for a moment, e.g. from a live pipe: buffered output should be flushed.
   mutating func pause()
   /// Whether records are still wanted; `false` ends the reading.
@@ -362,6 +418,9 @@ extension RecordSink {
   public mutating func presented(subject: String, connection: Int) {}
   public mutating func ended(connection: Int) {}
   public mutating func segment(notifications: Int, at time: Timestamp) {}
+  public var takesWholeRecording: Bool { false }
+  public mutating func mark(isSelected: Bool) {}
+  public mutating func select(connection: Int) {}
   public mutating func pause() {}
 
   public static func read(

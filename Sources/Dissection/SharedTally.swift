@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 import Payload
 
@@ -15,6 +16,12 @@ struct SharedTally {
   var listings: FeedbackListings
   /// `nil`: payloads are not judged.
   var verdicts: PayloadVerdicts?
+  /// Notifications that are not selected.
+  private var othersPerSecond = PerSecond()
+  /// Judges those that are not selected, for what they say about selected ones.
+  private var others: PayloadVerdicts?
+  var unseen: UnseenSendings
+  var topics: ProviderTopics
   private var background: BackgroundPushes
 
   init(_ limits: Inspection.Limits) {
@@ -23,7 +30,20 @@ struct SharedTally {
     fates = RecentFates(limit: max(1_024, 4 * limits.history))
     listings = FeedbackListings(limit: limits.remembered)
     verdicts = limits.judging.map { PayloadVerdicts($0, keepsExamples: true) }
+    others = limits.judging.map { PayloadVerdicts($0) }
     background = BackgroundPushes(limit: limits.remembered)
+    unseen = UnseenSendings(resendWithin: limits.resendWithin, isPart: limits.isPart)
+    topics = ProviderTopics(limit: limits.remembered)
+  }
+
+  mutating func note(subject: String, of connection: Int) {
+    verdicts?.note(subject: subject, of: connection)
+    others?.note(subject: subject, of: connection)
+  }
+
+  mutating func noteEnd(of connection: Int) {
+    verdicts?.noteEnd(of: connection)
+    others?.noteEnd(of: connection)
   }
 
   @inline(__always)
@@ -43,7 +63,7 @@ struct SharedTally {
   @inline(__always)
   mutating func trackNext() {
     let (sent, earlier, packet, loss) = history.next()
-    if loss >= 0 || earlier != nil || tracked.mayHave(sent.digest) {
+    if loss >= 0 || earlier != nil || sent.isLate || tracked.mayHave(sent.digest) {
       track(sent, after: earlier, loss: loss, packet: packet)
     }
   }
@@ -59,8 +79,18 @@ struct SharedTally {
     guard sent.isRecognisable else { return }
     if loss >= 0, tracked.isFull, !tracked.mayHave(sent.digest) { return tracked.addForgotten(1) }
     let before = earlier.map { ($0, fates.fate(of: $0.index, on: $0.connection)) }
-    if loss < 0 { return tracked.addRepeat(sent, packet: packet, after: before) }
+    if loss < 0 {
+      if earlier == nil, sent.isLate, !tracked.has(sent.digest) { return tracked.addLate(sent) }
+      return tracked.addRepeat(sent, packet: packet, after: before)
+    }
     tracked.add(sent, packet: packet, loss: loss, fate: .discarded, after: before)
+  }
+
+  /// All notifications, those that are not selected among them, by second since 1970.
+  mutating func sentPerSecond() -> InspectionReport.Values {
+    var all = perSecond
+    all.add(othersPerSecond.values())
+    return all.values()
   }
 
   @inline(__always)
@@ -75,6 +105,16 @@ struct SharedTally {
     if verdict.needsBudget { noteBackground(verdict.kind, layout, frame, sent, place) }
   }
 
+  /// The same for a notification that is not selected: it is not counted, and uses up its token's share.
+  @inline(never)
+  mutating func judgeOther(
+    _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
+  ) {
+    if place.time.isKnown { othersPerSecond.add(1, at: place.time) }
+    guard let verdict = others?.verdict(layout, frame, place), verdict.needsBudget else { return }
+    noteBackground(verdict.kind, layout, frame, sent, place)
+  }
+
   @inline(never)
   private mutating func noteBackground(
     _ kind: PayloadKind, _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification,
@@ -86,7 +126,7 @@ struct SharedTally {
     guard layout.token.length > 0,
       background.note(frame.extracting(layout.token.range), at: place.time, kind: kind)
     else { return }
-    verdicts?.noteTooOften(frame, layout, place)
+    if sent.isSelected { verdicts?.noteTooOften(frame, layout, place) }
   }
 
   /// Before 2001, or the end of time.

@@ -21,6 +21,9 @@ where Name.RawValue == String {
     set { byName[name.rawValue] = newValue }
   }
 
+  /// All of them together.
+  public var sum: Int { byName.values.reduce(0, +) }
+
   /// Those above 0.
   public var positive: NamedCounts { NamedCounts(byName: byName.filter { $0.value > 0 }) }
 

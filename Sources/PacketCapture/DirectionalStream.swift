@@ -54,6 +54,8 @@ struct DirectionalStream {
   /// Packets seen since the peer acknowledged the missing bytes in front of `waiting`, or since data is held.
   var patience = 0
   var hasEnded = false
+  /// When the sender was heard last.
+  var lastTime = Timestamp.none
   var recent = RecentSegments()
 
   func offset(of sequence: SequenceNumber) -> Int {

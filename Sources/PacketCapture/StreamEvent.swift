@@ -55,6 +55,9 @@ public enum ConnectionEvent: Sendable {
   case conflict(FlowDirection, offset: Int, length: Int)
   /// A limit made the reassembler give up waiting for missing bytes, or give up the connection.
   case limit(LimitKind)
+  /// The end of this direction was not recorded, neither its FIN nor a RST behind all of its bytes: more may have been sent
+  /// between the time when its sender was heard last and the other end's RST, if there was one. Comes before `.closed`.
+  case unfinished(FlowDirection, since: Timestamp, until: Timestamp?)
   /// No more events will come; the slot number may be used again.
   case closed
 }

@@ -26,6 +26,7 @@ public struct TCPReassembler {
     var direction: FlowDirection
     /// Where it stood in its sender's stream; `nil` when that had not begun.
     var offset: Int?
+    var firstTime: Timestamp
     /// When the connection was heard of last.
     var time: Timestamp
     /// The same as segments of all connections up to then.
@@ -110,6 +111,7 @@ public struct TCPReassembler {
     if connections[slot].isClosed { return }
 
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
+    if time > streams[stream].lastTime { streams[stream].lastTime = time }
     var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
     if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
@@ -237,8 +239,22 @@ public struct TCPReassembler {
       streams[stream].waitingCost = 0
       streams[stream].waiting = []
       streams[stream].cuts = []
+      reportUnfinished(stream, slot, time, packet, emit)
     }
     emit(.connection(.closed), .whole(slot, time, packet))
+  }
+
+  private func reportUnfinished(
+    _ stream: Int, _ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
+  ) {
+    if streams[stream].finOffset != nil { return }
+    let direction: FlowDirection = stream & 1 == 1 ? .reverse : .forward
+    let reset = connections[slot].reset
+    // A RST behind bytes that were not captured leaves them open.
+    if let reset, reset.direction == direction, reset.offset == streams[stream].next { return }
+    emit(
+      .connection(.unfinished(direction, since: streams[stream].lastTime, until: reset?.firstTime)),
+      .whole(slot, time, packet))
   }
 
   private mutating func closeLingering(_ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
@@ -358,7 +374,8 @@ public struct TCPReassembler {
     let offset = streams[stream].start == .known ? streams[stream].offset(of: segment.sequence) : nil
     if connections[slot].reset == nil {
       connections[slot].reset = Reset(
-        direction: position.direction, offset: offset, time: position.time, received: received)
+        direction: position.direction, offset: offset, firstTime: position.time, time: position.time,
+        received: received)
       if !connections[slot].isLingering {
         connections[slot].isLingering = true
         lingering.append(Lingering(slot: slot, opened: openedAt[slot]))

@@ -101,6 +101,7 @@ struct Follow: ParsableCommand {
   @OptionGroup(title: "Live capture") var live: LiveOptions
   @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Outcomes") var resends: ResendOption
   @OptionGroup(title: "Limits of the stories") var storyLimits: StoryLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
@@ -127,6 +128,8 @@ struct Follow: ParsableCommand {
     options.tellsStories = stories.tells(.story)
     options.tellsTokens = stories.tells(.token) && stories.outcome.isEmpty
     options.repeatAfter = Int64((stories.repeatAfter.duration / .nanoseconds(1)).rounded())
+    options.resendWithin = resends.nanoseconds
+    options.isPart = selection.isPart
     storyLimits.apply(to: &options)
     return options
   }

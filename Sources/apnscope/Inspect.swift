@@ -87,6 +87,7 @@ struct Inspect: ParsableCommand {
   @OptionGroup(title: "Payloads") var payloads: PayloadOptions
   @OptionGroup(title: "Context of payloads") var context: PayloadContextOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
+  @OptionGroup(title: "Outcomes") var resends: ResendOption
   @OptionGroup(title: "Limits of the summary") var tallies: TallyLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
@@ -118,6 +119,8 @@ struct Inspect: ParsableCommand {
     Interrupt.watch()
     var limits = tallies.limits
     limits.judging = payloads.judging(context)
+    limits.resendWithin = resends.nanoseconds
+    limits.isPart = selection.isPart
     let outputs = try Outputs(nil, isDirectory: false)
     let write = try outputs.open()
     var last = ContinuousClock.now

@@ -117,6 +117,9 @@ struct SelectionOptions: ParsableArguments {
       valueName: "i/n"), transform: ShardArgument.parse)
   var shard: ShardArgument?
 
+  /// Other parts of the recording are not read.
+  var isPart: Bool { shard.map { $0.shard.count > 1 } ?? false }
+
   @Option(
     help: ArgumentHelp(
       "Threads that take connections apart; another one reads packets. The output is the same for any number. Default: one per core, 8 at most; of two cores one where that is as fast.",

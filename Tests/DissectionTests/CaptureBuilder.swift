@@ -78,6 +78,25 @@ struct CaptureBuilder {
   mutating func halfClose(_ line: Int, byServer: Bool = false) { packet(line, byServer, 0x11) }
   mutating func reset(_ line: Int, byServer: Bool = false) { packet(line, byServer, 0x14) }
 
+  /// The recording goes on for an hour before and after: a datagram of somebody else, which no record shows.
+  mutating func observe() {
+    for milliseconds in [-3_600_000, milliseconds + 3_600_000] {
+      packets += 1
+      let time = 1_450_000_000_000 + milliseconds
+      bytes += written { output in
+        output.write(bigEndian: UInt32(time / 1_000))
+        output.write(bigEndian: UInt32(time % 1_000 * 1_000))
+        output.write(bigEndian: UInt32(28))
+        output.write(bigEndian: UInt32(28))
+        output.write(bigEndian: UInt32(0x4500_001c))
+        output.write(bigEndian: UInt32(0))
+        output.write(bigEndian: UInt32(0x4011_0000))
+        output.write(bigEndian: UInt64(0x0a00_0063_0a00_0064))
+        output.write(bigEndian: UInt64(0x0035_0035_0008_0000))
+      }
+    }
+  }
+
   /// Bytes that were sent and not recorded.
   mutating func lose(_ line: Int, _ count: Int, fromServer: Bool = false) {
     if fromServer { lines[line].serverNext &+= UInt32(count) } else { lines[line].clientNext &+= UInt32(count) }

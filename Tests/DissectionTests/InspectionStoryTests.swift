@@ -14,17 +14,22 @@ struct InspectionStoryTests {
   @Test("An inspection counts the distinct notifications of an incident as they were", arguments: seeds(40, of: 300))
   func incidents(seed: UInt64) throws {
     let incident = Incident(seed: seed)
-    let truth = incident.stories(repeatAfter: Self.repeatAfter)
+    // What is told one by one, which other tests hold against the truth.
+    let (book, _) = try withTemporaryFile(incident.capture.bytes) { try tell($0) }
+    let truth = book.stories
     let report = try incident.capture.inspected()
     func count(_ outcome: StoryOutcome) -> Int { truth.count { $0.outcome == outcome.name } }
     let stories = try #require(report.stories)
-    #expect(stories.lost == count(.lost) && stories.rejected == count(.rejected))
-    #expect(stories.recovered == count(.recovered) && stories.acceptedTwice == count(.acceptedTwice))
+    for outcome in StoryOutcome.allCases { #expect(stories[outcome] == count(outcome), "\(outcome)") }
+    #expect(stories.total == truth.count)
+    let reasons = book.reasons.compactMap { $0 }
+    #expect(stories.openReasons.byName == Dictionary(reasons.map { ($0.rawValue, 1) }, uniquingKeysWith: +))
     #expect(stories.window == nil && stories.notTracked == 0)
     let recoveries = truth.compactMap { $0.recoveredAfter.map { Double($0) / 1e9 } }.sorted()
     #expect(stories.recovery == RecoveryTimes(sortedSeconds: recoveries))
     func finding(_ kind: FindingKind) -> Int { report.findings.first { $0.kind == kind }?.count ?? 0 }
     #expect(finding(.neverResent) == count(.lost) && finding(.acceptedTwice) == count(.acceptedTwice))
+    #expect(finding(.notSeenAgain) == truth.count { $0.outcome == "open" && $0.observedFor != nil })
     let sent = Dictionary(
       incident.sendings.map { ([$0.sending.connection, $0.sending.index], $0) }, uniquingKeysWith: { first, _ in first }
     )
@@ -87,6 +92,7 @@ struct InspectionStoryTests {
     capture.client(second, push(500, device: 2, "text 3") + push(501, device: 4, "marker"))
     capture.server(second, refusal(8, 501))
     capture.finish(second, byServer: true)
+    capture.observe()
     var limits = Inspection.Limits()
     limits.history = 16
     let report = try capture.inspected(limits: limits)
@@ -107,6 +113,7 @@ struct InspectionStoryTests {
     capture.client(second, push(300, device: 2, "text 202") + push(301, device: 4, "marker"))
     capture.server(second, refusal(8, 301))
     capture.finish(second, byServer: true)
+    capture.observe()
     var limits = Inspection.Limits()
     limits.remembered = 8
     let stories = try #require(try capture.inspected(limits: limits).stories)

@@ -29,6 +29,7 @@ struct InspectionTests {
     capture.client(second, push(100, device: 2) + push(101, device: 6))
     capture.client(second, push(3, device: 3, "other") + push(4, device: 44))
     capture.finish(second)
+    capture.observe()
     let report = try capture.inspected()
     let resent = try #require(finding(.resent, in: report))
     #expect(resent.count == 2)

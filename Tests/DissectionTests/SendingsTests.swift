@@ -140,7 +140,9 @@ struct SendingsTests {
     let place = RecordPlace(connection: 1, time: .none, packet: 1, offset: 0, length: 5)
     let layout = PushNotification.Layout(fitting: ([2, 0, 0, 0, 0] as [UInt8]).rawBytes)
     func digest(_ token: [UInt8], _ payload: [UInt8]) -> UInt64 {
-      SentNotification(malformed: layout, token: token.rawBytes, payload: payload.rawBytes, at: place, index: 0).digest
+      SentNotification(
+        malformed: layout, token: token.rawBytes, payload: payload.rawBytes, at: place, index: 0, isSelected: true
+      ).digest
     }
     #expect(digest([], [1]) == 0 && digest([1], []) == 0)
     #expect(

@@ -27,6 +27,7 @@ struct StreamLog {
     var initiator: FlowDirection?
     var closings: [(direction: FlowDirection, isReset: Bool)] = []
     var conflicts: [(direction: FlowDirection, offset: Int, length: Int)] = []
+    var unfinished: [(direction: FlowDirection, since: Timestamp, until: Timestamp?)] = []
     var limits: [LimitKind] = []
     var isClosed = false
 
@@ -90,6 +91,8 @@ struct StreamLog {
     case .conflict(let direction, let offset, let length):
       connections[index].conflicts.append((direction, offset, length))
     case .limit(let kind): connections[index].limits.append(kind)
+    case .unfinished(let direction, let since, let until):
+      connections[index].unfinished.append((direction, since, until))
     case .closed:
       if !connections[index].low.hasEnded || !connections[index].high.hasEnded {
         violations.append("closed before both directions ended")

@@ -81,6 +81,9 @@ package struct RedactedRecords: RecordSink {
   package mutating func segment(notifications: Int, at time: Timestamp) {
     sink.segment(notifications: notifications, at: time)
   }
+  package var takesWholeRecording: Bool { sink.takesWholeRecording }
+  package mutating func mark(isSelected: Bool) { sink.mark(isSelected: isSelected) }
+  package mutating func select(connection: Int) { sink.select(connection: connection) }
   package mutating func pause() { sink.pause() }
 }
 

@@ -29,6 +29,9 @@ public struct SelectedRecords: RecordSink {
   /// notifications follow the one before, and need no look at their connection's state.
   private var run = Run()
   private var ranges = 0
+  /// The sink takes the other records too, and what it was told of the latest one.
+  private let passesAll: Bool
+  private var isMarkedSelected = true
   /// A limit was reached, so that records may be missing and fates are not counted.
   public private(set) var isCut = false
 
@@ -81,6 +84,7 @@ public struct SelectedRecords: RecordSink {
     self.countsSelected = countsSelected
     self.limit = limit
     self.maximumRanges = maximumRanges
+    passesAll = sink.takesWholeRecording
     if selection.from != nil || selection.to != nil { times = .unknown }
     resolveTimes(.none)
   }
@@ -206,9 +210,23 @@ public struct SelectedRecords: RecordSink {
   private mutating func open(_ slot: Int, _ connection: Int) {
     connections[slot].isShown = true
     summary.connections += 1
+    if passesAll { return sink.select(connection: connection) }
     sink.opened(connection: connection, at: connections[slot].opened)
     for record in connections[slot].early { sink.receive(record) }
     connections[slot].early = []
+  }
+
+  /// Whether the sink takes a record, and tells it before whether that is selected.
+  @inline(__always)
+  private mutating func passes(_ isSelected: Bool) -> Bool {
+    if passesAll, isSelected != isMarkedSelected { mark(isSelected) }
+    return isSelected || passesAll
+  }
+
+  @inline(never)
+  private mutating func mark(_ isSelected: Bool) {
+    isMarkedSelected = isSelected
+    sink.mark(isSelected: isSelected)
   }
 
   // MARK: records
@@ -224,6 +242,7 @@ public struct SelectedRecords: RecordSink {
   public mutating func opened(connection: Int, at time: Timestamp) {
     if time.isKnown { resolveTimes(time) }
     connections.add(ConnectionState(opened: time), number: connection)
+    if passesAll, passes(false) { sink.opened(connection: connection, at: time) }
   }
 
   public mutating func presented(subject: String, connection: Int) {
@@ -233,17 +252,20 @@ public struct SelectedRecords: RecordSink {
   public mutating func ended(connection: Int) { sink.ended(connection: connection) }
 
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    guard selects(layout, frame, place, index) else { return }
-    note(index, place.connection)
-    sink.receive(layout, frame, at: place, index: index)
+    let isSelected = selects(layout, frame, place, index)
+    if isSelected { note(index, place.connection) }
+    if passes(isSelected) { sink.receive(layout, frame, at: place, index: index) }
   }
 
   public mutating func receive(
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    guard selects(layout, frame, place, index) else { return }
-    note(index, place.connection)
-    summary.malformed += 1
+    let isSelected = selects(layout, frame, place, index)
+    if isSelected {
+      note(index, place.connection)
+      summary.malformed += 1
+    }
+    guard passes(isSelected) else { return }
     sink.receive(malformed: problem, layout, frame, at: place, index: index)
   }
 
@@ -284,48 +306,58 @@ public struct SelectedRecords: RecordSink {
   }
 
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {
-    guard selects(record) else { return }
-    if let slot = connections.index(of: record.place.connection), !connections[slot].isShown {
+    let isSelected = selects(record)
+    if isSelected, let slot = connections.index(of: record.place.connection), !connections[slot].isShown {
       open(slot, record.place.connection)
     }
-    sink.receiveEarly(record)
+    if passes(isSelected) { sink.receiveEarly(record) }
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
-    guard selects(record) else { return }
-    if let slot = show(record.place.connection) { connections[slot].errorResponses += 1 }
-    summary.errorResponses += 1
-    sink.receive(record)
+    let isSelected = selects(record)
+    if isSelected {
+      if let slot = show(record.place.connection) { connections[slot].errorResponses += 1 }
+      summary.errorResponses += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
   }
 
   public mutating func receive(_ record: borrowing FeedbackRecord) {
-    guard selects(.feedback, record.place.connection, record.place.time),
-      selection.tokens.isEmpty || fits(record.tuple.token)
-    else { return }
-    if let slot = show(record.place.connection) { connections[slot].tuples += 1 }
-    summary.feedbackTuples += 1
-    sink.receive(record)
+    let isSelected =
+      selects(.feedback, record.place.connection, record.place.time)
+      && (selection.tokens.isEmpty || fits(record.tuple.token))
+    if isSelected {
+      if let slot = show(record.place.connection) { connections[slot].tuples += 1 }
+      summary.feedbackTuples += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
   }
 
   public mutating func receive(_ record: GapRecord) {
-    guard selection.tokens.isEmpty, selects(.gap, record.place.connection, record.place.time) else { return }
-    _ = show(record.place.connection)
-    summary.gaps += 1
-    sink.receive(record)
+    let isSelected = selection.tokens.isEmpty && selects(.gap, record.place.connection, record.place.time)
+    if isSelected {
+      _ = show(record.place.connection)
+      summary.gaps += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
   }
 
   public mutating func receive(_ record: MalformedRecord) {
-    guard selection.tokens.isEmpty, selects(.malformed, record.place.connection, record.place.time) else { return }
-    _ = show(record.place.connection)
-    summary.malformed += 1
-    sink.receive(record)
+    let isSelected = selection.tokens.isEmpty && selects(.malformed, record.place.connection, record.place.time)
+    if isSelected {
+      _ = show(record.place.connection)
+      summary.malformed += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
   }
 
   public mutating func receive(_ record: FateRecord) {
     endRun()
     guard let slot = connections.index(of: record.connection) else { return }
     count(record, slot)
-    if connections[slot].isShown {
+    if passesAll {
+      if passes(connections[slot].isShown) { sink.receive(record) }
+    } else if connections[slot].isShown {
       if !isFull { sink.receive(record) }
     } else if reserveRange() {
       connections[slot].early.append(record)
@@ -360,18 +392,18 @@ public struct SelectedRecords: RecordSink {
     guard let state = connections.remove(record.connection) else { return }
     ranges -= state.matching.count + state.uncounted.count + state.early.count
     // The record of a connection that was still open when the limit was reached would be of a part of it.
-    guard state.isShown, isWanted || !isFull else { return }
+    let isShown = state.isShown && (isWanted || !isFull)
     var record = record
     if countsSelected {
-      record.notifications = state.notifications
-      record.errorResponses = state.errorResponses
-      record.feedbackTuples = state.tuples
-      record.fates = state.fates
+      var counts = ConnectionRecord.Selected(
+        notifications: state.notifications, errorResponses: state.errorResponses, feedbackTuples: state.tuples,
+        fates: state.fates)
       // Ranges beyond the limit are not counted.
-      record.fates.unknown += max(0, state.notifications - state.fates.written)
+      counts.fates.unknown += max(0, state.notifications - state.fates.written)
+      record.selected = counts
     }
-    summary.noteEnd(of: record)
-    sink.receive(record)
+    if isShown { summary.noteEnd(of: record.counted) }
+    if passes(isShown) { sink.receive(passesAll ? record : record.counted) }
   }
 
   private func selectsItself(_ record: ConnectionRecord) -> Bool {
@@ -379,7 +411,7 @@ public struct SelectedRecords: RecordSink {
   }
 
   public mutating func receive(_ record: CaptureLossRecord) {
-    if isOfType(.captureLoss) { sink.receive(record) }
+    if passes(isOfType(.captureLoss)) { sink.receive(record) }
   }
 
   public mutating func receive(_ record: SummaryRecord) {

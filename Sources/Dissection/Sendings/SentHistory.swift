@@ -10,11 +10,14 @@ struct SentHistory {
     var digest: UInt64
     var time: Timestamp
     var connection: UInt32
-    var index: UInt32
+    /// With the highest bit when it is selected.
+    var markedIndex: UInt32
     var expiration: UInt32
     /// Places back to the connection's previous one; 0 for none.
     var distance: UInt32
   }
+
+  private static let selected: UInt32 = 1 << 31
 
   /// A power of two.
   private let maximum: Int
@@ -51,7 +54,8 @@ struct SentHistory {
     let distance = latest < 0 ? 0 : total - latest
     let entry = Entry(
       digest: sent.digest, time: sent.time, connection: UInt32(truncatingIfNeeded: sent.connection),
-      index: UInt32(truncatingIfNeeded: sent.index), expiration: sent.expiration,
+      markedIndex: UInt32(truncatingIfNeeded: sent.index) & ~Self.selected | (sent.isSelected ? Self.selected : 0),
+      expiration: sent.expiration,
       distance: distance < maximum ? UInt32(distance) : 0)
     let slot = total & (maximum - 1)
     repeats.prepare(sent.digest)
@@ -95,8 +99,9 @@ struct SentHistory {
   private func notification(at place: Int) -> SentNotification {
     let entry = entries[place & (maximum - 1)]
     return SentNotification(
-      digest: entry.digest, time: entry.time, connection: Int(entry.connection), index: Int(entry.index),
-      expiration: entry.expiration)
+      digest: entry.digest, time: entry.time, connection: Int(entry.connection),
+      index: Int(entry.markedIndex & ~Self.selected), expiration: entry.expiration,
+      isSelected: entry.markedIndex & Self.selected != 0)
   }
 
   /// The remembered notifications of a connection from index `lower` on, the latest first, each with its place for
@@ -105,7 +110,7 @@ struct SentHistory {
     var place = latest
     while place >= 0 && place >= total - entries.count {
       let entry = entries[place & (maximum - 1)]
-      guard Int(entry.index) >= lower else { return }
+      guard Int(entry.markedIndex & ~Self.selected) >= lower else { return }
       body(notification(at: place), place)
       guard entry.distance > 0 else { return }
       place -= Int(entry.distance)

@@ -12,12 +12,19 @@ struct SentNotification {
   let index: Int
   /// UNIX seconds; 0: none.
   let expiration: UInt32
+  /// It is among the selected records.
+  let isSelected: Bool
 
   var isRecognisable: Bool { digest != 0 }
 
+  /// It was written after its expiration.
   @inline(__always)
-  init(_ layout: PushNotification.Layout, digest: UInt64, at place: RecordPlace, index: Int) {
+  var isLate: Bool { expiration != 0 && time.nanoseconds > Int64(expiration) * 1_000_000_000 }
+
+  @inline(__always)
+  init(_ layout: PushNotification.Layout, digest: UInt64, at place: RecordPlace, index: Int, isSelected: Bool) {
     self.digest = digest
+    self.isSelected = isSelected
     (time, connection, self.index) = (place.time, place.connection, index)
     expiration = layout.expiration ?? 0
   }
@@ -30,17 +37,19 @@ struct SentNotification {
 
   /// A frame with bad items is another notification than one whose items fit.
   init(
-    malformed layout: PushNotification.Layout, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int
+    malformed layout: PushNotification.Layout, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int,
+    isSelected: Bool
   ) {
+    self.isSelected = isSelected
     let isWhole = token.byteCount > 0 && payload.byteCount > 0
     digest = isWhole ? ~Self.digest(token: token, payload: payload) | 1 : 0
     (time, connection, self.index) = (place.time, place.connection, index)
     expiration = layout.expiration ?? 0
   }
 
-  init(digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32) {
+  init(digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32, isSelected: Bool = true) {
     (self.digest, self.time, self.connection, self.index) = (digest, time, connection, index)
-    self.expiration = expiration
+    (self.expiration, self.isSelected) = (expiration, isSelected)
   }
 }
 

@@ -1,3 +1,4 @@
+import APNSProtocol
 import Measurement
 import PacketCapture
 
@@ -21,38 +22,68 @@ struct TrackedStories {
   }
 
   private(set) var lost = Finding()
+  /// Discarded each time they were sent, which is not proven of the sendings that the recording does not show.
+  private(set) var notSeenAgain = Finding()
   /// Discarded and sent again, whatever became of that.
   private(set) var resent = Finding()
   private(set) var acceptedTwice = Finding()
-  private(set) var rejected = 0
+  /// Of the notifications of which a sending is selected.
+  private var outcomes: [StoryOutcome: Int] = [:]
+  private var openReasons: NamedCounts<OpenReason> = [:]
+  private var reasonsNotSeenAgain: NamedCounts<OpenReason> = [:]
+  /// Their selected sendings.
+  private var sendings = ProviderSession.Fates()
   /// Seconds from first sendings to accepted ones of recovered notifications; in any order.
   private(set) var recoveries: [Double] = []
-  private(set) var recovered = 0
   private(set) var losses: [Int: Loss] = [:]
+  /// In what providers sent, and their bytes.
+  let gaps: (count: Int, bytes: Int)
 
   private typealias Sending = TrackedNotifications.Sending
 
-  init(_ tracked: TrackedNotifications, repeatAfter: Int64 = StoryCollector.Options().repeatAfter) {
+  /// - Parameters:
+  ///   - unseen: what the recording does not show.
+  ///   - topics: of the connections.
+  init(
+    _ tracked: TrackedNotifications, _ unseen: UnseenSendings, _ topics: ProviderTopics,
+    repeatAfter: Int64 = StoryCollector.Options().repeatAfter
+  ) {
+    var longestResend: Int64 = 0
+    Self.forEachStory(of: tracked, topics, repeatAfter) { facts, _ in
+      longestResend = max(longestResend, facts.longestResend)
+    }
+    let view = unseen.view(longestResend: longestResend)
+    gaps = view.gaps
+    Self.forEachStory(of: tracked, topics, repeatAfter) { note($0, $1, view) }
+  }
+
+  private static func forEachStory(
+    of tracked: TrackedNotifications, _ topics: ProviderTopics, _ repeatAfter: Int64,
+    _ body: (StoryFacts, [Sending]) -> Void
+  ) {
     tracked.forEachStory { sendings in
-      var part: [TrackedNotifications.Sending] = []
+      var part: [Sending] = []
       var fold: StoryFold?
       for sending in sendings {
-        let row = StoryRow(sending)
-        if var open = fold, open.takes(row, repeatAfter: repeatAfter) {
+        let row = StoryRow(sending, topic: topics.topic(of: sending.connection))
+        if var open = fold, open.continues(row, repeatAfter: repeatAfter) {
           open.add(row)
           fold = open
         } else {
-          if let fold { note(fold.facts, part) }
+          if let fold { body(fold.facts, part) }
           fold = StoryFold(row)
           part.removeAll(keepingCapacity: true)
         }
         part.append(sending)
       }
-      if let fold { note(fold.facts, part) }
+      if let fold { body(fold.facts, part) }
     }
   }
 
-  private mutating func note(_ facts: StoryFacts, _ sendings: [TrackedNotifications.Sending]) {
+  private mutating func note(_ facts: StoryFacts, _ sendings: [Sending], _ view: UnseenSendings.View) {
+    let (outcome, reason) = facts.outcome(in: view)
+    noteLosses(outcome, sendings)
+    guard facts.isSelected else { return }
     func firstPacket(_ isShown: (Sending) -> Bool) -> Int? {
       var first: Int?
       for sending in sendings where sending.packet > 0 && isShown(sending) {
@@ -60,31 +91,46 @@ struct TrackedStories {
       }
       return first
     }
-    switch facts.outcome {
-    case .lost: lost.note(packet: firstPacket { $0.fate == .discarded })
-    case .acceptedTwice:
+    outcomes[outcome, default: 0] += 1
+    if let reason { openReasons[reason, default: 0] += 1 }
+    for sending in sendings where sending.isSelected { self.sendings[sending.fate.fate] += 1 }
+    switch (outcome, facts.seen) {
+    case (.lost, _): lost.note(packet: firstPacket { $0.fate == .discarded })
+    case (.open, .lost):
+      notSeenAgain.note(packet: firstPacket { $0.fate == .discarded })
+      if let reason { reasonsNotSeenAgain[reason, default: 0] += 1 }
+    case (.acceptedTwice, _):
       let first = sendings.first { $0.fate == .accepted }
       acceptedTwice.note(
         packet: firstPacket { $0.fate == .accepted && ($0.connection, $0.index) != (first?.connection, first?.index) })
-    case .rejected: rejected += 1
-    case .recovered:
-      recovered += 1
-      if let duration = facts.recoveredAfter { recoveries.append(Double(duration) / 1e9) }
-    case .expired, .accepted, .open: break
+    case (.recovered, _): if let duration = facts.recoveredAfter { recoveries.append(Double(duration) / 1e9) }
+    default: break
     }
-    var isResent = false
-    for (place, sending) in sendings.enumerated() where sending.fate == .discarded {
-      let isAgain = sendings[(place + 1)...].contains { $0.loss < 0 || $0.loss != sending.loss }
-      if isAgain { isResent = true }
-      guard sending.loss >= 0 else { continue }
-      losses[sending.loss, default: Loss()].outcomes[facts.outcome, default: 0] += 1
-      if isAgain { losses[sending.loss]?.sentAgain += 1 }
+    if sendings.indices.contains(where: { Self.isSentAgain($0, of: sendings) }) {
+      resent.note(packet: firstPacket { $0.fate == .discarded })
     }
-    if isResent { resent.note(packet: firstPacket { $0.fate == .discarded }) }
+  }
+
+  /// A discarded sending is followed by another, which no response discarded together with it.
+  private static func isSentAgain(_ place: Int, of sendings: [Sending]) -> Bool {
+    let sending = sendings[place]
+    guard sending.fate == .discarded else { return false }
+    return sendings[(place + 1)...].contains { $0.loss < 0 || $0.loss != sending.loss }
+  }
+
+  /// Adds the discarded sendings, selected or not, to the error responses that discarded them.
+  private mutating func noteLosses(_ outcome: StoryOutcome, _ sendings: [Sending]) {
+    for (place, sending) in sendings.enumerated() where sending.fate == .discarded && sending.loss >= 0 {
+      losses[sending.loss, default: Loss()].outcomes[outcome, default: 0] += 1
+      if Self.isSentAgain(place, of: sendings) { losses[sending.loss]?.sentAgain += 1 }
+    }
   }
 
   func report(into findings: inout Findings) {
     if lost.count > 0 { findings.note(.neverResent, count: lost.count, packet: lost.firstPacket) }
+    if notSeenAgain.count > 0 {
+      findings.note(.notSeenAgain, count: notSeenAgain.count, packet: notSeenAgain.firstPacket)
+    }
     if resent.count > 0 { findings.note(.resent, count: resent.count, packet: resent.firstPacket) }
     if acceptedTwice.count > 0 {
       findings.note(.acceptedTwice, count: acceptedTwice.count, packet: acceptedTwice.firstPacket)
@@ -92,22 +138,58 @@ struct TrackedStories {
   }
 
   /// The counts for the report.
-  var stories: InspectionReport.Stories {
+  ///
+  /// - Parameters:
+  ///   - fates: of all selected sendings: those that are not tracked are notifications of their own.
+  ///   - gaps: what is missing of that which providers sent.
+  func stories(_ fates: InspectionReport.Fates, gaps: (count: Int, bytes: Int)) -> InspectionReport.Stories {
     var stories = InspectionReport.Stories()
-    (stories.lost, stories.rejected, stories.recovered) = (lost.count, rejected, recovered)
-    stories.acceptedTwice = acceptedTwice.count
+    for (outcome, count) in outcomes { stories[outcome] = count }
+    (stories.openReasons, stories.notSeenAgain) = (openReasons, reasonsNotSeenAgain)
+    stories.accepted += max(0, fates.accepted - sendings.accepted)
+    stories.rejected += max(0, fates.rejected - sendings.rejected)
+    for (reason, count) in [
+      (OpenReason.unknownFate, fates.unknown - sendings.unknown), (.notTracked, fates.discarded - sendings.discarded),
+    ] where count > 0 {
+      stories.open += count
+      stories.openReasons[reason, default: 0] += count
+    }
+    (stories.gaps, stories.gapBytes) = gaps
     stories.recovery = RecoveryTimes(sortedSeconds: recoveries.sorted())
     return stories
   }
 }
 
+extension ProviderSession.Fates {
+  subscript(fate: ProviderSession.Fate) -> Int {
+    get {
+      switch fate {
+      case .accepted: accepted
+      case .rejected: rejected
+      case .discarded: discarded
+      case .unknown: unknown
+      }
+    }
+    set {
+      switch fate {
+      case .accepted: accepted = newValue
+      case .rejected: rejected = newValue
+      case .discarded: discarded = newValue
+      case .unknown: unknown = newValue
+      }
+    }
+  }
+}
+
 extension StoryRow {
-  init(_ sending: TrackedNotifications.Sending) {
+  init(_ sending: TrackedNotifications.Sending, topic: ContentKey) {
     self.init(.sending, connection: sending.connection, index: sending.index)
     time = sending.time.nanoseconds
     packet = sending.packet
     fate = sending.fate
     expiration = sending.expiration
+    self.topic = topic
     if sending.expiration != 0 { flags.insert(.hasExpiration) }
+    if sending.isSelected { flags.insert(.isSelected) }
   }
 }

@@ -15,6 +15,7 @@ struct TrackedNotifications {
     fileprivate var narrow: (connection: UInt32, index: UInt32, loss: Int32, next: Int32)
     var expiration: UInt32
     var fate: FateCode
+    let isSelected: Bool
 
     var connection: Int { Int(narrow.connection) }
     var index: Int { Int(narrow.index) }
@@ -23,6 +24,7 @@ struct TrackedNotifications {
 
     fileprivate init(_ sent: SentNotification, packet: Int, loss: Int, fate: FateCode) {
       (time, self.packet, expiration, self.fate) = (sent.time, packet, sent.expiration, fate)
+      isSelected = sent.isSelected
       narrow = (
         UInt32(truncatingIfNeeded: sent.connection), UInt32(truncatingIfNeeded: sent.index),
         Int32(truncatingIfNeeded: loss), -1
@@ -90,6 +92,9 @@ struct TrackedNotifications {
     mayHave(digest) && story(of: digest).map { stories[$0].waiting > 0 } ?? false
   }
 
+  /// Whether a notification is tracked.
+  func has(_ digest: UInt64) -> Bool { mayHave(digest) && story(of: digest) != nil }
+
   private func story(of digest: UInt64) -> Int? { numbers[digest].map(Int.init) }
 
   /// Tracks a sending that may be discarded by an error response, or be the one that is rejected.
@@ -138,6 +143,16 @@ struct TrackedNotifications {
     }
     if isResend { counts.resends += 1 } else { counts.repeats += 1 }
     _ = append(sent, to: story ?? earlier.map { append($0) }, packet: packet, loss: -1, fate: .unknown)
+  }
+
+  /// Tracks a sending whose notification has expired, so that it matters whether it is accepted.
+  mutating func addLate(_ sent: SentNotification) {
+    guard counts.repeats < limit else {
+      repeatsNotTracked += 1
+      return
+    }
+    counts.repeats += 1
+    _ = append(sent, to: nil, packet: 0, loss: -1, fate: .unknown)
   }
 
   /// Begins a story with the sending before, and returns its number.

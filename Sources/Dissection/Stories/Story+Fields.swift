@@ -10,6 +10,7 @@ extension StoryRecord {
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("notification_story")
     output.field("outcome", word: outcome.word)
+    if let openReason { output.field("open_reason", openReason.rawValue) }
     if let token { output.field("token", hex: token.rawBytes) }
     if let topic { output.field("topic", topic) }
     if let payload {
@@ -86,7 +87,7 @@ extension StorySummary {
 /// The columns of CSV, in an order of which each type's own order of fields is a part.
 enum StoryColumns {
   static let all: [StaticString] = [
-    "type", "schema", "source", "format", "link_types", "selection", "file", "outcome", "token", "topic",
+    "type", "schema", "source", "format", "link_types", "selection", "file", "outcome", "open_reason", "token", "topic",
     "payload_length", "payload", "payload_base64", "malformed_items", "packets", "connections", "notifications",
     "error_responses", "feedback_tuples", "gaps", "malformed", "undecrypted_connections", "dropped_packets", "sent",
     "first_sent", "last_sent", "recovered_ms", "observed_s", "sendings", "stories", "accepted_twice", "expired",

@@ -22,6 +22,10 @@ extension StoryOutcome {
 /// A distinct notification of a recording: one token, payload and topic, however often it was sent.
 package struct StoryRecord: Sendable {
   package var outcome: StoryOutcome
+  /// The outcome by the sendings that the recording shows alone; the same unless that is open.
+  package var seen: StoryOutcome
+  /// Why it is open.
+  package var openReason: OpenReason?
   /// `nil`: its frames have none.
   package var token: [UInt8]?
   package var payload: [UInt8]?
@@ -29,12 +33,14 @@ package struct StoryRecord: Sendable {
   package var topic: String?
   /// The items do not fit its frames.
   package var isMalformed: Bool
+  /// One of its sendings is selected.
+  package var isSelected = true
   package var sent: Int
   package var firstSent: Timestamp
   package var lastSent: Timestamp
   /// Nanoseconds from the first sending to the accepted one, of a recovered notification.
   package var recoveredAfter: Int64?
-  /// Nanoseconds that the recording goes on after the last sending, of a lost notification.
+  /// Nanoseconds that the recording goes on after the last sending, of one whose sendings were all discarded.
   package var observedFor: Int64?
 }
 
@@ -92,6 +98,8 @@ package struct StorySummary: Sendable {
   package var tokens = 0
   /// From first sendings to accepted ones, of those that are recovered and have times.
   package var recovery: Recovery?
+  /// In what providers sent, and their bytes. No field of the record.
+  package var gaps: (count: Int, bytes: Int) = (0, 0)
 
   /// Quantiles of exact values, in nanoseconds.
   package struct Recovery: Sendable, Equatable {

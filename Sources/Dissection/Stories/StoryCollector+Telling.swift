@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// From rows to stories, when the recording was read.
@@ -97,6 +98,18 @@ extension StoryCollector {
     let sendings = RowSorter<ToldOrder>(memory: options.memory / 4, folder: options.folder)
     var rows = try sorter.sorted()
     var fold: StoryFold?
+    var longestResend: Int64 = 0
+    // Sendings without a topic are the first of their content.
+    var withoutTopic: ContentKey?
+    func end(_ fold: StoryFold) throws(UnnamedFile.Failure) {
+      var facts = fold.facts
+      longestResend = max(longestResend, facts.longestResend)
+      if hasSeveralTopics {
+        if facts.first.topic == .zero { withoutTopic = facts.first.content }
+        facts.isOfUnknownProvider = withoutTopic == facts.first.content
+      }
+      try stories.append(facts)
+    }
     while let row = try rows.next() {
       if var open = fold, open.takes(row, repeatAfter: options.repeatAfter) {
         // The only sending of a story is in its facts.
@@ -105,28 +118,33 @@ extension StoryCollector {
         try sendings.append(ToldSending(story: open.place, row: row))
         fold = open
       } else {
-        if let fold { try stories.append(fold.facts) }
+        if let fold { try end(fold) }
         fold = StoryFold(row)
       }
     }
-    if let fold { try stories.append(fold.facts) }
-    try write(stories, sendings, &summary)
+    if let fold { try end(fold) }
+    let view = unseen.view(longestResend: longestResend)
+    try write(stories, sendings, view, &summary)
   }
 
   private func write(
-    _ stories: RowSorter<StoryOrder>, _ sendings: RowSorter<ToldOrder>, _ summary: inout StorySummary
+    _ stories: RowSorter<StoryOrder>, _ sendings: RowSorter<ToldOrder>, _ view: UnseenSendings.View,
+    _ summary: inout StorySummary
   ) throws(UnnamedFile.Failure) {
     var stories = try stories.sorted()
     var sendings = try sendings.sorted()
     let durations = RowSorter<DurationOrder>(memory: options.memory / 8, folder: options.folder)
     while output.isOpen, let story = try stories.next() {
-      let isWanted =
-        story.isSelected && (options.outcomes.isEmpty || options.outcomes.contains(story.outcome))
-      if isWanted {
-        summary[story.outcome] += 1
+      let (outcome, reason) = story.outcome(in: view)
+      let isCounted = story.isSelected && (options.outcomes.isEmpty || options.outcomes.contains(outcome))
+      let isWanted = isCounted || options.tellsOthers
+      if isCounted {
+        summary[outcome] += 1
         summary.sendings += story.sent
-        if let duration = story.recoveredAfter { try durations.append(duration) }
-        output.begin(try record(of: story))
+        if outcome == .recovered, let duration = story.recoveredAfter { try durations.append(duration) }
+      }
+      if isWanted {
+        output.begin(try record(of: story, outcome, reason))
       }
       // Both are in the order of first sendings.
       if story.sent == 1, isWanted { output.receive(SendingRecord(story.first)) }
@@ -137,6 +155,7 @@ extension StoryCollector {
       if isWanted { output.endStory() }
     }
     summary.recovery = try recovery(durations)
+    summary.gaps = view.gaps
   }
 
   private func recovery(_ sorter: RowSorter<DurationOrder>) throws(UnnamedFile.Failure) -> StorySummary.Recovery? {
@@ -156,14 +175,17 @@ extension StoryCollector {
     return recovery
   }
 
-  private func record(of story: StoryFacts) throws(UnnamedFile.Failure) -> StoryRecord {
+  private func record(
+    of story: StoryFacts, _ outcome: StoryOutcome, _ reason: OpenReason?
+  ) throws(UnnamedFile.Failure) -> StoryRecord {
     let first = story.first
     return StoryRecord(
-      outcome: story.outcome, token: try string(at: first.tokenPlace), payload: try string(at: first.payloadPlace),
+      outcome: outcome, seen: story.seen, openReason: reason, token: try string(at: first.tokenPlace),
+      payload: try string(at: first.payloadPlace),
       topic: try string(at: first.topicPlace).map { String(decoding: $0, as: UTF8.self) },
-      isMalformed: first.flags.contains(.isMalformed), sent: story.sent,
+      isMalformed: first.flags.contains(.isMalformed), isSelected: story.isSelected, sent: story.sent,
       firstSent: Timestamp(nanoseconds: first.time), lastSent: Timestamp(nanoseconds: story.lastTime),
-      recoveredAfter: story.recoveredAfter, observedFor: story.observedFor(until: end))
+      recoveredAfter: outcome == .recovered ? story.recoveredAfter : nil, observedFor: story.observedFor(until: end))
   }
 
   private func string(at place: Int) throws(UnnamedFile.Failure) -> [UInt8]? {

@@ -14,11 +14,18 @@ package final class StoryCollector: RecordSink {
     package var selection = RecordSelection()
     /// The outcomes that are wanted; empty: all.
     package var outcomes: Set<StoryOutcome> = []
+    /// Stories that are not selected are told as well, marked as that.
+    package var tellsOthers = false
     /// Whether stories and tokens are wanted.
     package var tellsStories = true
     package var tellsTokens = true
     /// Nanoseconds after an accepted sending from which another is a repeat on purpose.
     package var repeatAfter: Int64 = 600_000_000_000
+    /// Nanoseconds in which providers send again what was discarded, unless the recording shows that they take longer:
+    /// what was discarded so shortly before its end, or after its beginning, is open and not lost.
+    package var resendWithin = UnseenSendings.usualResendWithin
+    /// Other connections of the recording are not read.
+    package var isPart = false
     /// Bytes of memory for what is kept; above, it goes to unnamed files.
     package var memory = 256 << 20
     /// Where these files are.
@@ -36,6 +43,7 @@ package final class StoryCollector: RecordSink {
   var hasSeveralTopics = false
   /// The latest time that was seen.
   var end = Timestamp.none
+  var unseen: UnseenSendings
   private(set) var summary = SummaryRecord()
   /// Why a temporary file cannot be used; nothing more is taken then.
   private(set) var failure: UnnamedFile.Failure?
@@ -46,6 +54,7 @@ package final class StoryCollector: RecordSink {
     selection = StorySelection(options.selection)
     contents = ContentStore(memory: options.memory / 8, folder: options.folder)
     byConnection = RowSorter(memory: options.memory / 2, folder: options.folder)
+    unseen = UnseenSendings(resendWithin: options.resendWithin, isPart: options.isPart)
   }
 
   package var isOpen: Bool { failure == nil && output.isOpen }
@@ -58,6 +67,7 @@ package final class StoryCollector: RecordSink {
   // MARK: records
 
   package func receive(_ record: CaptureRecord) {
+    unseen.note(record)
     var record = record
     record.selection +=
       options.selection.options
@@ -66,9 +76,17 @@ package final class StoryCollector: RecordSink {
     output.receive(record)
   }
 
-  package func receive(_ outcome: CaptureOutcome) { note(outcome.lastTime) }
+  package func receive(_ outcome: CaptureOutcome) {
+    note(outcome.lastTime)
+    unseen.note(outcome)
+  }
 
-  package func opened(connection: Int, at time: Timestamp) { if time.isKnown { selection.noteStart(time) } }
+  package func receive(_ record: CaptureLossRecord) { unseen.note(record) }
+
+  package func opened(connection: Int, at time: Timestamp) {
+    if time.isKnown { selection.noteStart(time) }
+    unseen.note(time)
+  }
 
   package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     keep(layout, frame, place, index, isMalformed: false)
@@ -122,6 +140,7 @@ package final class StoryCollector: RecordSink {
 
   package func receive(_ record: ErrorResponseRecord) {
     note(record.place.time)
+    unseen.note(record)
     guard let named = record.notification else { return }
     var row = StoryRow(.response, connection: record.place.connection, index: named)
     row.status = record.response.status.rawValue
@@ -149,12 +168,13 @@ package final class StoryCollector: RecordSink {
 
   package func receive(_ record: ConnectionRecord) {
     note(record.closed)
+    unseen.note(record)
     var row = StoryRow(.connection, connection: record.connection, index: -1)
     let topics = record.tls?.topics ?? []
     if selection.takes(topics: topics) { row.flags.insert(.isSelected) }
     if !topics.isEmpty {
       let name = Array(topics.joined(separator: " ").utf8)
-      row.topic = ContentKey(name.rawBytes, in: .present)
+      row.topic = ContentKey(topics: topics)
       do throws(UnnamedFile.Failure) {
         row.topicPlace = try contents.keep(name.rawBytes, key: row.topic)
       } catch {
@@ -168,7 +188,12 @@ package final class StoryCollector: RecordSink {
 
   package func receive(_ record: SummaryRecord) { summary = record }
 
-  private func note(_ time: Timestamp) { if time > end { end = time } }
+  private func note(_ time: Timestamp) {
+    if time > end {
+      end = time
+      unseen.note(time)
+    }
+  }
 
   private func keep(_ row: StoryRow) {
     do throws(UnnamedFile.Failure) { try byConnection?.append(row) } catch { failure = error }
@@ -176,11 +201,14 @@ package final class StoryCollector: RecordSink {
 
   // MARK: ignored records
 
-  package func receive(_ record: GapRecord) { note(record.place.time) }
+  package func receive(_ record: GapRecord) {
+    note(record.place.time)
+    unseen.note(record)
+  }
   package func receive(_ record: MalformedRecord) { note(record.place.time) }
 }
 
 extension ContentKey {
   fileprivate static let absent = ContentKey(high: 0, low: 1)
-  fileprivate static let present = ContentKey(high: 0, low: 2)
+  static let present = ContentKey(high: 0, low: 2)
 }

@@ -4,23 +4,39 @@ import PacketCapture
 /// Facts about a story when all of its sendings were seen, as it goes through memory and files.
 struct StoryFacts: BitwiseCopyable {
   var first: StoryRow
-  var outcome: StoryOutcome
+  /// By the sendings that the recording shows.
+  var seen: StoryOutcome
   /// One of its sendings was selected.
   var isSelected: Bool
+  /// The same was sent on connections of which only some show their provider.
+  var isOfUnknownProvider = false
   var sent: Int
   var lastTime: Int64
   /// Of the accepted sending.
   var acceptedTime: Int64
 
+  /// The longest time from a sending that was not accepted to the next one, in nanoseconds.
+  var longestResend: Int64
+
+  /// What became of it, as far as that is proven, and why it is open.
+  func outcome(in unseen: UnseenSendings.View) -> (outcome: StoryOutcome, reason: OpenReason?) {
+    if seen == .open { return (.open, .unknownFate) }
+    let reason = unseen.reason(
+      against: seen, first: first.time, last: lastTime, topic: first.topic,
+      isOfUnknownProvider: isOfUnknownProvider)
+    return reason == nil ? (seen, nil) : (.open, reason)
+  }
+
   /// Nanoseconds from the first sending to the accepted one, of a recovered notification with times.
   var recoveredAfter: Int64? {
-    guard outcome == .recovered else { return nil }
+    guard seen == .recovered else { return nil }
     return Timestamp(nanoseconds: acceptedTime).nanoseconds(since: Timestamp(nanoseconds: first.time))
   }
 
-  /// Nanoseconds from the last sending to the end of the recording, of a lost notification with times.
+  /// Nanoseconds from the last sending to the end of the recording, of a notification with times whose sendings were all
+  /// discarded.
   func observedFor(until end: Timestamp) -> Int64? {
-    guard outcome == .lost else { return nil }
+    guard seen == .lost else { return nil }
     return end.nanoseconds(since: Timestamp(nanoseconds: lastTime)).map { max(0, $0) }
   }
 }
@@ -37,6 +53,8 @@ struct StoryFold {
   private var isSelected = false
   private var lastTime = Timestamp.none
   private var lastAccepted = Timestamp.none
+  private var lastWasAccepted = false
+  private var longestResend: Int64 = 0
 
   init(_ first: StoryRow) {
     self.first = first
@@ -49,14 +67,23 @@ struct StoryFold {
   ///
   /// - Parameter repeatAfter: nanoseconds after the accepted sending before it from which it is one.
   func takes(_ row: StoryRow, repeatAfter: Int64) -> Bool {
-    guard row.content == first.content, row.topic == first.topic else { return false }
+    row.content == first.content && row.topic == first.topic && continues(row, repeatAfter: repeatAfter)
+  }
+
+  /// The same for a sending with the same content.
+  func continues(_ row: StoryRow, repeatAfter: Int64) -> Bool {
     guard let pause = Timestamp(nanoseconds: row.time).nanoseconds(since: lastAccepted) else { return true }
     return pause < repeatAfter
   }
 
   mutating func add(_ row: StoryRow) {
+    let time = Timestamp(nanoseconds: row.time)
+    if sent > 0, !lastWasAccepted, let pause = time.nanoseconds(since: lastTime) {
+      longestResend = max(longestResend, pause)
+    }
     sent += 1
-    lastTime = Timestamp(nanoseconds: row.time)
+    lastTime = time
+    lastWasAccepted = row.fate == .accepted
     if row.flags.contains(.isSelected) { isSelected = true }
     switch row.fate {
     case .accepted:
@@ -75,15 +102,16 @@ struct StoryFold {
 
   private var outcome: StoryOutcome {
     if accepted > 1 { return .acceptedTwice }
-    if accepted == 1 { return hasPassed ? .expired : acceptedFirst ? .accepted : .recovered }
+    // It may have been accepted, or accepted twice.
     if hasUnknown { return .open }
+    if accepted == 1 { return hasPassed ? .expired : acceptedFirst ? .accepted : .recovered }
     return hasRejected ? .rejected : .lost
   }
 
   var facts: StoryFacts {
     StoryFacts(
-      first: first, outcome: outcome, isSelected: isSelected, sent: sent, lastTime: lastTime.nanoseconds,
-      acceptedTime: lastAccepted.nanoseconds)
+      first: first, seen: outcome, isSelected: isSelected, sent: sent, lastTime: lastTime.nanoseconds,
+      acceptedTime: lastAccepted.nanoseconds, longestResend: longestResend)
   }
 }
 

@@ -27,6 +27,8 @@ struct StorySelection {
     return time.isKnown && times?.contains(time) == true
   }
 
+  private func isOfType(_ type: RecordType) -> Bool { selection.types.isEmpty || selection.types.contains(type) }
+
   private func takes(_ place: RecordPlace, _ token: RawSpan) -> Bool {
     guard isInTime(place.time),
       selection.connections.isEmpty || selection.connections.contains(where: { $0.contains(place.connection) })
@@ -38,13 +40,14 @@ struct StorySelection {
 
   /// Whether a notification is selected by what it says itself.
   func takes(_ place: RecordPlace, token: RawSpan, identifier: UInt32?) -> Bool {
-    guard takes(place, token) else { return false }
+    guard isOfType(.notification), takes(place, token) else { return false }
     return selection.identifiers.isEmpty || identifier.map(selection.identifiers.contains) == true
   }
 
   /// The same of a feedback tuple, which has neither identifier nor fate nor status.
   func takes(feedbackAt place: RecordPlace, token: RawSpan) -> Bool {
-    selection.identifiers.isEmpty && selection.fates.isEmpty && selection.statuses.isEmpty && takes(place, token)
+    isOfType(.feedback) && selection.identifiers.isEmpty && selection.fates.isEmpty && selection.statuses.isEmpty
+      && takes(place, token)
   }
 
   func takes(_ status: UInt8) -> Bool { selection.statuses.contains(status) }

@@ -8,10 +8,12 @@ package final class StoryTally: StorySink {
   private static let named = 20
 
   private var report = TraceReport.Stories()
-  /// The outcomes of notifications that were discarded on a connection.
-  private var losses: [Int: NamedCounts<StoryOutcome>] = [:]
+  /// What became of the notifications that were discarded on a connection, selected or not.
+  private var losses: [Int: (outcomes: NamedCounts<StoryOutcome>, sentAgain: Int)] = [:]
   private let listed: Int
   private var story: StoryRecord?
+  /// The connections on which the story's notification was discarded so far, since it was sent otherwise.
+  private var discardedOn: [Int] = []
 
   /// - Parameter listed: refused notifications, and connections with discarded ones, that are kept one by one.
   package init(listed: Int) { self.listed = listed }
@@ -20,15 +22,26 @@ package final class StoryTally: StorySink {
   package func flush() {}
   package func receive(_ record: CaptureRecord) {}
 
-  package func begin(_ story: StoryRecord) { self.story = story }
+  package func begin(_ story: StoryRecord) {
+    self.story = story
+    guard story.isSelected, let reason = story.openReason else { return }
+    report.openReasons[reason, default: 0] += 1
+    if story.seen == .lost { report.notSeenAgain[reason, default: 0] += 1 }
+  }
 
   package func receive(_ sending: SendingRecord) {
     guard let story else { return }
+    // Discarded together with the one before, it is not sent again.
+    for connection in discardedOn where connection != sending.connection || sending.fate != .discarded {
+      losses[connection]?.sentAgain += 1
+    }
+    discardedOn.removeAll { $0 != sending.connection || sending.fate != .discarded }
     switch sending.fate {
     case .accepted, .unknown: break
     case .discarded:
       guard losses[sending.connection] != nil || losses.count < listed else { return }
-      losses[sending.connection, default: [:]][story.outcome, default: 0] += 1
+      losses[sending.connection, default: ([:], 0)].outcomes[story.outcome, default: 0] += 1
+      discardedOn.append(sending.connection)
     case .rejected:
       guard report.refusals.count < listed else { return }
       let payload = story.payload ?? []
@@ -39,7 +52,10 @@ package final class StoryTally: StorySink {
     }
   }
 
-  package func endStory() { story = nil }
+  package func endStory() {
+    story = nil
+    discardedOn = []
+  }
 
   package func receive(_ token: TokenRecord) {
     let sentInVain = max(token.sentAfterListed ?? 0, token.sentAfterGone ?? 0)
@@ -55,6 +71,7 @@ package final class StoryTally: StorySink {
 
   package func receive(_ summary: StorySummary) {
     report.outcomes = StoryOutcome.allCases.map { TraceReport.Stories.Outcome($0.name, summary[$0]) }
+    (report.gaps, report.gapBytes) = summary.gaps
     func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
     report.recovery = summary.recovery.map {
       RecoveryTimes(p50S: seconds($0.p50), p99S: seconds($0.p99), maxS: seconds($0.max))
@@ -64,12 +81,12 @@ package final class StoryTally: StorySink {
   /// The records written so far.
   package var stories: TraceReport.Stories {
     var stories = report
-    stories.losses = losses.sorted { $0.key < $1.key }.map { connection, counts in
+    stories.losses = losses.sorted { $0.key < $1.key }.map { connection, loss in
       TraceReport.Stories.Loss(
         connection: connection,
         outcomes: StoryOutcome.allCases.compactMap { outcome in
-          counts[outcome].map { TraceReport.Stories.Outcome(outcome.name, $0) }
-        })
+          loss.outcomes[outcome].map { TraceReport.Stories.Outcome(outcome.name, $0) }
+        }, sentAgain: loss.sentAgain)
     }
     return stories
   }

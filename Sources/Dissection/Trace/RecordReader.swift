@@ -180,11 +180,12 @@ public struct RecordReader: ~Copyable {
     for (number, counts) in open.sorted(by: { $0.key < $1.key }) {
       let fates = counts.fates.fates(of: counts.notifications)
       let isGateway = fates.written > 0 || counts.errorResponses > 0
-      let record = ConnectionRecord(
+      var record = ConnectionRecord(
         connection: number, service: isGateway ? .gateway : counts.feedbackTuples > 0 ? .feedback : .unknown,
         client: nil, server: nil, opened: counts.opened, closed: .none, end: .captureEnd, tls: nil, clientBytes: 0,
         serverBytes: 0, missingBytes: 0, notifications: fates.written, errorResponses: counts.errorResponses,
         feedbackTuples: counts.feedbackTuples, fates: fates, conflictingBytes: 0, limits: [])
+      record.notCaptured = ConnectionRecord.NotCaptured(start: true, client: .init(), server: .init())
       summary.notifications += fates.written - counts.notifications
       summary.noteEnd(of: record)
       reportFates(counts.ranges, of: record.notifications, on: number, &sink)
@@ -382,13 +383,14 @@ public struct RecordReader: ~Copyable {
       file += 1
       mayRestart = true
     }
-    sink.receive(
-      CaptureRecord(
-        file: try fields.number("file", most: Self.mostFiles), source: fields.text("source") ?? "",
-        format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
-        linkTypes: fields.list("link_types").prefix(100).compactMap { name in
-          (0...UInt16(300)).lazy.map(LinkType.init).first { $0.description == name }
-        }, selection: fields.list("selection")))
+    var record = CaptureRecord(
+      file: try fields.number("file", most: Self.mostFiles), source: fields.text("source") ?? "",
+      format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
+      linkTypes: fields.list("link_types").prefix(100).compactMap { name in
+        (0...UInt16(300)).lazy.map(LinkType.init).first { $0.description == name }
+      }, selection: fields.list("selection"))
+    record.isOfSelection = !record.selection.isEmpty
+    sink.receive(record)
   }
 
   private static func errorResponse(_ fields: RecordFields) throws(RecordError) -> ErrorResponseRecord {
@@ -504,6 +506,15 @@ public struct RecordReader: ~Copyable {
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
       // Records of 0.1 name them as they are typed.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
+    let missing = fields.list("not_captured")
+    record.notCaptured.start = missing.contains("start")
+    // Those of 0.1 do not say it.
+    if missing.contains("client_end") || missing.isEmpty && record.end == .captureEnd {
+      let until = try fields.time("client_until")
+      record.notCaptured.client = ConnectionRecord.OpenEnd(
+        since: try fields.time("client_last"), until: until.isKnown ? until : nil)
+    }
+    if missing.contains("server_end") { record.notCaptured.server = ConnectionRecord.OpenEnd() }
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { DissectionOptions.knownPorts[$0.port] != nil } ?? false
     }

@@ -37,13 +37,15 @@ public struct TraceInspection: RecordSink {
   private var bytesPerSegment = Counts(highest: 65_535)
   /// By priority; the last one is of notifications without one.
   private var priorities = [Int](repeating: 0, count: 257)
-  /// Listed tokens by prefix: whether one was sent to later.
-  private var listed: [UInt64: Bool] = [:]
+  /// Listed tokens by prefix: whether one was sent to later, and whether a tuple that lists it is selected.
+  private var listed: [UInt64: (wasSentTo: Bool, isSelected: Bool)] = [:]
   private var ages = Samples()
   /// Seconds since 1970 that tuples tell.
   private var listedTimes: ClosedRange<UInt32>?
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
+  /// The records that come are selected; what is said of them may depend on others.
+  private var isSelected = true
 
   /// The counts of one connection.
   private struct Tally {
@@ -89,6 +91,18 @@ public struct TraceInspection: RecordSink {
 
   // MARK: records
 
+  public var takesWholeRecording: Bool { true }
+
+  public mutating func mark(isSelected: Bool) {
+    self.isSelected = isSelected
+    inspection.mark(isSelected: isSelected)
+  }
+
+  public mutating func select(connection: Int) {
+    inspection.select(connection: connection)
+    if let index = open.index(of: connection) { noteShown(index) }
+  }
+
   public mutating func receive(_ record: CaptureRecord) {
     inspection.receive(record)
     stories?.receive(record)
@@ -104,10 +118,14 @@ public struct TraceInspection: RecordSink {
   public mutating func opened(connection: Int, at time: Timestamp) {
     inspection.opened(connection: connection, at: time)
     stories?.opened(connection: connection, at: time)
-    note(time)
-    let tally = Tally(opened: time, hasTimeline: timelines < limits.timelines)
+    open.add(Tally(opened: time), number: connection)
+    if isSelected, let index = open.index(of: connection) { noteShown(index) }
+  }
+
+  private mutating func noteShown(_ index: Int) {
+    note(open[index].opened)
+    open[index].hasTimeline = timelines < limits.timelines
     timelines += 1
-    open.add(tally, number: connection)
   }
 
   @inline(__always)
@@ -121,7 +139,7 @@ public struct TraceInspection: RecordSink {
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     inspection.receive(layout, frame, at: place, index: index)
     stories?.receive(layout, frame, at: place, index: index)
-    note(layout, frame, place)
+    if isSelected { note(layout, frame, place) }
   }
 
   public mutating func receive(
@@ -129,7 +147,7 @@ public struct TraceInspection: RecordSink {
   ) {
     inspection.receive(malformed: problem, layout, frame, at: place, index: index)
     stories?.receive(malformed: problem, layout, frame, at: place, index: index)
-    note(layout, frame, place)
+    if isSelected { note(layout, frame, place) }
   }
 
   @inline(__always)
@@ -201,10 +219,10 @@ public struct TraceInspection: RecordSink {
 
   @inline(never)
   private mutating func noteListed(_ prefix: UInt64) {
-    guard let wasSentTo = listed[prefix] else { return }
+    guard let known = listed[prefix] else { return }
     report.feedback.sentToLater += 1
-    if !wasSentTo {
-      listed[prefix] = true
+    if !known.wasSentTo {
+      listed[prefix] = (true, known.isSelected)
       report.feedback.sentToLaterTokens += 1
     }
   }
@@ -227,6 +245,7 @@ public struct TraceInspection: RecordSink {
   public mutating func receive(_ record: ErrorResponseRecord) {
     inspection.receive(record)
     stories?.receive(record)
+    guard isSelected else { return }
     noteRecord(record.place)
     if let index = open.index(of: record.place.connection) { open[index].errorResponses += 1 }
     if record.place.time.isKnown { errors.add(1, bytes: 0, at: record.place.time) }
@@ -236,6 +255,8 @@ public struct TraceInspection: RecordSink {
   public mutating func receive(_ record: borrowing FeedbackRecord) {
     inspection.receive(record)
     stories?.receive(record)
+    noteListed(record)
+    guard isSelected else { return }
     noteRecord(record.place)
     if record.place.time.isKnown { feedback.add(1, bytes: record.place.length, at: record.place.time) }
     let timestamp = record.tuple.timestamp
@@ -246,6 +267,9 @@ public struct TraceInspection: RecordSink {
         ages.add(Double(record.place.time.nanoseconds) / 1e9 - Double(timestamp))
       }
     }
+  }
+
+  private mutating func noteListed(_ record: borrowing FeedbackRecord) {
     guard record.tuple.token.byteCount > 0 else { return }
     let prefix = Self.prefix(record.tuple.token)
     if listed[prefix] == nil {
@@ -253,7 +277,9 @@ public struct TraceInspection: RecordSink {
         report.feedback.isCut = true
         return
       }
-      listed[prefix] = false
+      listed[prefix] = (false, isSelected)
+    } else if isSelected {
+      listed[prefix]?.isSelected = true
     }
   }
 
@@ -268,6 +294,10 @@ public struct TraceInspection: RecordSink {
     if place.time > open[index].lastRecord { open[index].lastRecord = place.time }
   }
 
+  public mutating func receive(_ record: CaptureLossRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+  }
   public mutating func receive(_ record: GapRecord) {
     inspection.receive(record)
     stories?.receive(record)
@@ -281,8 +311,8 @@ public struct TraceInspection: RecordSink {
     inspection.receive(record)
     stories?.receive(record)
     if run.connection == record.connection { flush() }
+    guard var tally = open.remove(record.connection), isSelected else { return }
     note(record.closed)
-    guard var tally = open.remove(record.connection) else { return }
     guard ended.count < limits.inspection.listed else { return }
     tally.closed = record.closed
     ended.append(tally)
@@ -307,7 +337,7 @@ public struct TraceInspection: RecordSink {
     report.withoutPriority = priorities.last ?? 0
     finishTimes()
     report.tokens = tokens.report
-    report.feedback.tokens = listed.count
+    report.feedback.tokens = listed.values.count { $0.isSelected }
     report.feedback.ageS = ages.distribution
     report.feedback.firstTimestamp = listedTimes.map { Self.text($0.lowerBound) }
     report.feedback.lastTimestamp = listedTimes.map { Self.text($0.upperBound) }

@@ -12,10 +12,12 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
 
   // Causes of lost notifications, certain or possible.
   case neverResent = "never_resent"
+  case notSeenAgain = "not_seen_again"
   case resent
   case acceptedTwice = "accepted_twice"
   case lostNotTracked = "lost_not_tracked"
   case unknownFate = "unknown_fate"
+  case unknownFateEndNotCaptured = "unknown_fate_end_not_captured"
   case unknownFateAfterResponse = "unknown_fate_after_response"
   case unresolvedResponse = "unresolved_response"
   case ambiguousZero = "ambiguous_zero"

@@ -24,7 +24,19 @@ extension InspectionReport {
     public var readFeedbackConnections = 0
     public var latePackets = 0
     public var longestDelayNs: Int64 = 0
+    /// The outcomes of a part whose connections are all that the recording has; `nil`: it is not a part.
+    public var alone: Alone?
 
+    package init() {}
+  }
+
+  /// What is said of a part of a recording if its other parts hold no connections.
+  public struct Alone: Sendable, Equatable, Codable {
+    public var stories: Stories?
+    /// Of each listed error response, what became of what it discarded; empty: nothing is known.
+    public var outcomes: [NamedCounts<StoryOutcome>] = []
+    /// Seconds from first sendings to accepted ones of recovered notifications, in ascending order.
+    public var recoveriesS: [Double] = []
     package init() {}
   }
 

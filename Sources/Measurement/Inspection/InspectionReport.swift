@@ -183,22 +183,82 @@ public struct InspectionReport: Sendable, Equatable, Codable {
 
   /// Distinct notifications, each one token and payload, by what became of them over all of their sendings.
   public struct Stories: Sendable, Equatable, Codable {
-    /// All of their sendings were discarded.
-    public var lost = 0
-    /// None was accepted, and one was rejected.
-    public var rejected = 0
-    /// Accepted after others that were not.
-    public var recovered = 0
-    /// Two or more were accepted, as far as repeats were recognised.
+    /// The outcomes, which add up to the distinct notifications, as far as repeats were recognised.
     public var acceptedTwice = 0
+    public var expired = 0
+    public var recovered = 0
+    public var accepted = 0
+    public var open = 0
+    public var rejected = 0
+    public var lost = 0
+    /// Why those of `open` are open.
+    public var openReasons: NamedCounts<OpenReason> = [:]
+    /// The part of those whose sendings were all discarded: not seen again, and not proven lost.
+    public var notSeenAgain: NamedCounts<OpenReason> = [:]
+    /// Gaps in what providers sent, and their bytes.
+    public var gaps = 0
+    public var gapBytes = 0
     public var recovery: RecoveryTimes?
     /// Repeats were recognised among this many notifications before each; `nil`: among all.
     public var window: Int?
     /// The shortest time that those spanned.
     public var windowS: Double?
-    /// Sendings of discarded or repeated notifications that are not among the above, because of a limit.
+    /// Sendings of discarded or repeated notifications that were not followed, because of a limit.
     public var notTracked = 0
     package init() {}
+
+    /// Documents of 0.1 have four of the outcomes.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }
+      acceptedTwice = try count(.acceptedTwice)
+      expired = try count(.expired)
+      recovered = try count(.recovered)
+      accepted = try count(.accepted)
+      open = try count(.open)
+      rejected = try count(.rejected)
+      lost = try count(.lost)
+      openReasons = try container.decodeIfPresent(NamedCounts<OpenReason>.self, forKey: .openReasons) ?? [:]
+      notSeenAgain = try container.decodeIfPresent(NamedCounts<OpenReason>.self, forKey: .notSeenAgain) ?? [:]
+      gaps = try count(.gaps)
+      gapBytes = try count(.gapBytes)
+      recovery = try container.decodeIfPresent(RecoveryTimes.self, forKey: .recovery)
+      window = try container.decodeIfPresent(Int.self, forKey: .window)
+      windowS = try container.decodeIfPresent(Double.self, forKey: .windowS)
+      notTracked = try count(.notTracked)
+    }
+
+    /// Distinct notifications.
+    public var total: Int { StoryOutcome.allCases.reduce(0) { $0 + self[$1] } }
+
+    public subscript(outcome: StoryOutcome) -> Int {
+      get { self[keyPath: Self.path(outcome)] }
+      set { self[keyPath: Self.path(outcome)] = newValue }
+    }
+
+    private static func path(_ outcome: StoryOutcome) -> WritableKeyPath<Stories, Int> {
+      switch outcome {
+      case .acceptedTwice: \.acceptedTwice
+      case .expired: \.expired
+      case .recovered: \.recovered
+      case .accepted: \.accepted
+      case .open: \.open
+      case .rejected: \.rejected
+      case .lost: \.lost
+      }
+    }
+
+    /// Adds those of another recording.
+    package mutating func add(_ other: Stories) {
+      for outcome in StoryOutcome.allCases { self[outcome] += other[outcome] }
+      openReasons.merge(other.openReasons, +)
+      notSeenAgain.merge(other.notSeenAgain, +)
+      gaps += other.gaps
+      gapBytes += other.gapBytes
+      window = [window, other.window].compactMap { $0 }.min()
+      windowS = [windowS, other.windowS].compactMap { $0 }.min()
+      notTracked += other.notTracked
+    }
   }
 
   /// A device token that was rejected.

@@ -154,7 +154,11 @@ extension TraceReport {
     public struct Loss: Sendable, Equatable, Codable {
       public var connection: Int
       public var outcomes: [Outcome]
-      package init(connection: Int, outcomes: [Outcome]) { (self.connection, self.outcomes) = (connection, outcomes) }
+      /// The part of them that was sent again, whatever became of that.
+      public var sentAgain: Int
+      package init(connection: Int, outcomes: [Outcome], sentAgain: Int) {
+        (self.connection, self.outcomes, self.sentAgain) = (connection, outcomes, sentAgain)
+      }
     }
 
     /// A token that was rejected, or sent to after feedback listed it.
@@ -175,6 +179,13 @@ extension TraceReport {
 
     /// All outcomes, in the order in which they are decided.
     public var outcomes: [Outcome] = []
+    /// Why those that are open are.
+    public var openReasons: NamedCounts<OpenReason> = [:]
+    /// The part of those whose sendings were all discarded.
+    public var notSeenAgain: NamedCounts<OpenReason> = [:]
+    /// Gaps in what providers sent, and their bytes.
+    public var gaps = 0
+    public var gapBytes = 0
     public var recovery: RecoveryTimes?
     /// As many as error responses are listed.
     public var refusals: [Refusal] = []

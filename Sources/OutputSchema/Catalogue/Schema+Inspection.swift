@@ -189,10 +189,19 @@ extension Schema {
   ]
 
   private static let distinct: [Field] = [
-    Field("lost", .integer, "Those whose sendings were all discarded."),
-    Field("rejected", .integer, "Those of which no sending was accepted and one was rejected."),
-    Field("recovered", .integer, "Those that were accepted after sendings that were not."),
     Field("accepted_twice", .integer, "Those of which two or more sendings were accepted."),
+    Field("expired", .integer, "Those that were accepted after their expiration.", since: "0.2"),
+    Field("recovered", .integer, "Those that were accepted after sendings that were not."),
+    Field("accepted", .integer, "Those of which the first sending was accepted, and no other.", since: "0.2"),
+    Field("open", .integer, "Those of which the recording does not show enough.", since: "0.2"),
+    Field("rejected", .integer, "Those of which no sending was accepted and one was rejected."),
+    Field("lost", .integer, "Those whose sendings were all discarded, where nothing could hold another."),
+    Field("open_reasons", .map(key: .openReason, value: .integer), "Why those of `open` are open.", since: "0.2"),
+    Field(
+      "not_seen_again", .map(key: .openReason, value: .integer),
+      "The part of `open_reasons` of which all sendings were discarded.", since: "0.2"),
+    Field("gaps", .integer, "Gaps in what providers sent.", since: "0.2"),
+    Field("gap_bytes", .integer, "Bytes in those.", unit: .bytes, since: "0.2"),
     Field(
       "recovery",
       .object([
@@ -209,6 +218,16 @@ extension Schema {
 
   private static let counts: [Field] = [
     Field("shard", .text, "The part of the recording, as `2/4`.", when: "`--shard` was given"),
+    Field(
+      "alone",
+      .object([
+        Field("stories", .object(distinct), "As `stories`.", when: "any notification was sent"),
+        Field(
+          "outcomes", .array(.map(key: .storyOutcome, value: .integer)),
+          "Of each of `errors`, what became of what it discarded; empty where nothing is known."),
+        Field("recoveries_s", .array(.number), "As `recoveries_s` beside it."),
+      ]),
+      "What is said of the part if the other parts hold no connections.", when: "`--shard` was given", since: "0.2"),
     Field("payload_lengths", .values, "Lengths of payloads, in bytes."),
     Field("notifications_per_segment", .values, "Notifications that ended in one TCP segment."),
     Field("sent_per_second", .values, "Notifications by second since 1970."),

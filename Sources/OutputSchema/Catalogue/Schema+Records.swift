@@ -196,6 +196,15 @@ extension Schema {
     Field("closed", .time, "Time of the first FIN or RST.", when: "one was seen"),
     Field("end", .connectionEnd, "Who ended it, by the first FIN or RST."),
     Field(
+      "not_captured", .array(.notCaptured), "What the recording does not show of it.",
+      when: "its beginning and both of its ends were not captured", since: "0.2"),
+    Field(
+      "client_last", .time, "When the client was heard last: it may have sent more.",
+      when: "`not_captured` has `client_end`, and packets have times", since: "0.2"),
+    Field(
+      "client_until", .time, "When a RST ended the connection.", when: "`client_last` is there, and one was captured",
+      since: "0.2"),
+    Field(
       "tls", .object(tls), "TLS parameters, and whether the connection could be decrypted.",
       when: "the connection uses TLS"),
     Field(

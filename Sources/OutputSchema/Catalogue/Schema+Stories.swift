@@ -10,10 +10,17 @@ extension Schema {
       """
       A notification is one token, payload and topic, however often it was sent and with whatever identifiers. Its \
       sendings are in order of time, and the outcome is decided in this order: two or more accepted: `accepted_twice`; \
-      one accepted: `expired` when its expiration, other than 0, had passed when that one was written, `recovered` when \
-      it was not the first, else `accepted`; none accepted: `open` when the fate of any is unknown, `rejected` when any \
-      was rejected, else `lost`. A sending 10 minutes or more (`--repeat-after`) after an accepted one before it is a \
+      the fate of any unknown: `open`; one accepted: `expired` when its expiration, other than 0, had passed when that one \
+      was written, `recovered` when it was not the first, else `accepted`; none accepted: `rejected` when any was rejected, \
+      else `lost`. A sending 10 minutes or more (`--repeat-after`) after an accepted one before it is a \
       repeat on purpose, and begins a story of its own.
+      """,
+      """
+      `lost`, `rejected`, `recovered` and `expired` are said only when nothing that the recording does not show could hold \
+      another sending; otherwise the outcome is `open`, and `open_reason` says what could: dropped packets, gaps in what \
+      providers sent, connections of the same provider, or of an unknown one, that were not decrypted or not read, and \
+      connections whose beginning or end was not captured. For `lost` that is also the time before and after the recording, \
+      within the longest time after which anything in it was sent again, at least a minute (`--resend-within`).
       """,
       """
       "Accepted" is what the protocol proves: an error response names a later notification. Nothing says that a device \
@@ -61,6 +68,7 @@ extension Schema {
 
   private static let story: [Field] = [
     Field("outcome", .storyOutcome, "What became of it."),
+    Field("open_reason", .openReason, "Why that is open.", when: "`outcome` is `open`", since: "0.2"),
     Field("token", .hexadecimal, "The device token.", when: "its frames have one"),
     topic,
     Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "its frames have one"),
@@ -80,7 +88,7 @@ extension Schema {
       when: "`outcome` is `recovered`, and packets have times"),
     Field(
       "observed_s", .number, "How long the recording goes on after the last sending.", unit: .seconds,
-      when: "`outcome` is `lost`, and packets have times"),
+      when: "all sendings were discarded, and packets have times"),
     Field("sendings", .array(.object(sending)), "All of its sendings, in order of time."),
   ]
 
@@ -145,8 +153,28 @@ extension Shape {
     "expired": "One was accepted, written after its expiration: the gateway delivers it only at once.",
     "recovered": "One was accepted, after others that were not.",
     "accepted": "The first sending was accepted, and no other.",
-    "open": "None is known to be accepted, and the fate of at least one is unknown.",
+    "open": "The recording does not show enough; `open_reason` says why.",
     "rejected": "None was accepted, and at least one was rejected.",
-    "lost": "All sendings were discarded.",
+    "lost": "All sendings were discarded, and nothing that the recording does not show could hold another.",
+  ])
+
+  static let openReason = values([
+    "unknown_fate": "No error response proves anything about a sending.",
+    "not_tracked": "It cannot be recognised when it is sent again, or is one too many to be remembered.",
+    "capture_loss": "The capture dropped packets.",
+    "unread_packets": "Packets have a link type that is not read.",
+    "gap": "Bytes that a provider sent are missing.",
+    "undecrypted": "A connection could not be decrypted.",
+    "unread_connection": "A connection uses an unknown protocol.",
+    "selection": "The records that were read are a selection.",
+    "other_part": "Other parts of the recording were not read (`--shard`).",
+    "other_recording": "Another of the merged recordings is of the same time.",
+    "unknown_provider": "The same was sent on connections of which only some show their provider.",
+    "no_times": "The recording has no times.",
+    "connection_start": "The beginning of a connection was not captured.",
+    "connection_end": "The end of a connection was not captured.",
+    "between_files": "There is a pause of more than a second between two files.",
+    "before_recording": "The recording begins too short a time before it (`--resend-within`).",
+    "after_recording": "The recording ends too short a time after it (`--resend-within`).",
   ])
 }

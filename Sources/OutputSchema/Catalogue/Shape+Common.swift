@@ -56,6 +56,12 @@ extension Shape {
     "server_rst": "The server reset it.", "capture_end": "No end was seen.",
   ])
 
+  static let notCaptured = values([
+    "start": "Its first packets: bytes may have been sent before the first captured ones.",
+    "client_end": "A FIN or RST of the client: it may have sent more.",
+    "server_end": "A FIN or RST of the server: it may have sent more.",
+  ])
+
   static let limit = values([
     "max_buffered_bytes": "Bytes out of order of one connection.",
     "max_total_buffered_bytes": "Bytes out of order of all connections.",

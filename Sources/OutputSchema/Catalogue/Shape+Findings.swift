@@ -8,10 +8,14 @@ extension Shape {
     "other_protocol": "Connections use another or an unknown protocol.",
     "empty_connection": "A connection carried no data.",
     "never_resent": "Distinct notifications were lost for good: discarded each time they were sent.",
+    "not_seen_again":
+      "Distinct notifications were discarded and not seen again; something that the recording does not show may hold them.",
     "resent": "Distinct notifications were discarded after a rejection and sent again later.",
     "accepted_twice": "Distinct notifications were accepted twice or more.",
     "lost_not_tracked": "Discarded notifications were too many to be followed.",
     "unknown_fate": "A connection ended without an error response, so it is unknown what was accepted.",
+    "unknown_fate_end_not_captured":
+      "What the gateway sent on a connection was not captured to its end, so it is unknown what was accepted.",
     "unknown_fate_after_response": "The error responses of a connection leave notifications open.",
     "unresolved_response": "An error response names an identifier that was not seen on its connection.",
     "ambiguous_zero": "An error response names identifier 0, which may mean a notification or none.",

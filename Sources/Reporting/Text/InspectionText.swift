@@ -75,14 +75,16 @@ package struct InspectionText: Sendable {
     }
   }
 
-  /// By distinct notification, where anything happened to any.
+  /// By distinct notification: all outcomes, which add up.
   private mutating func add(_ stories: InspectionReport.Stories) {
-    let counts = [
-      (stories.lost, "lost for good"), (stories.recovered, "recovered"), (stories.rejected, "rejected"),
-      (stories.acceptedTwice, "accepted twice"),
-    ]
-    let told = counts.filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
-    if !told.isEmpty { add("distinct       \(told.joined(separator: ", "))") }
+    let told = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
+      "\(grouped(stories[outcome])) \(outcome == .lost ? "lost for good" : outcome.rawValue.replacing("_", with: " "))"
+    }
+    add("distinct       \(grouped(stories.total)): \(told.joined(separator: ", "))")
+    if !stories.notSeenAgain.isEmpty {
+      add("  \(grouped(stories.notSeenAgain.sum)) discarded and not seen again, open: \(stories.whereNotSeen)")
+    }
+    if !stories.openReasons.isEmpty { add("  open: \(stories.whereOpen)") }
     if let recovery = stories.recovery {
       add("  recovered after \(span(recovery.p50S)) (median), \(span(recovery.p99S)) (99 %)")
     }
@@ -104,8 +106,7 @@ package struct InspectionText: Sendable {
     var table = TextTable(
       [
         "conn", "service", "client -> server", "start (UTC)", "length", "cmd 0/1/2", "fates a/r/d/u", "first error",
-        "lost",
-        "end",
+        "discarded", "end",
       ],
       right: [0, 4, 5, 6, 8])
     for row in report.connections.prefix(rows) {

@@ -1,14 +1,8 @@
 import Glibc
+import Measurement
 
 /// A whole number with thousands separated: 4,608,727.
-package func grouped(_ value: Int) -> String {
-  var text: [Character] = []
-  for (index, digit) in String(value.magnitude).reversed().enumerated() {
-    if index > 0, index % 3 == 0 { text.append(",") }
-    text.append(digit)
-  }
-  return (value < 0 ? "-" : "") + String(text.reversed())
-}
+package func grouped(_ value: Int) -> String { GroupedNumber.text(value) }
 
 func grouped(_ value: Double) -> String {
   guard abs(value) < 9e15 else { return "\(value)" }

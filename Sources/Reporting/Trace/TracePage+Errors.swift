@@ -46,13 +46,14 @@ extension TracePage {
     for error in report.listedErrors.prefix(rows) {
       let row = error.row
       let discarded = row.discarded ?? 0
-      let isLost = discarded > 0 && (row.sentAgain ?? 0) < discarded
+      let isLost = row.outcomes?[.lost] ?? 0 > 0
+      let isOpen = discarded > 0 && (row.sentAgain ?? 0) < discarded
       table.add(
         Prose(seconds(error.timeS)), Prose(TracePage.packet(row.packet, of: row.file)), Prose("\(row.connection)"),
         Prose("\(row.status) \(row.statusName)"), Prose("\(row.identifier)"),
         Prose(row.notification.map { "#\(grouped($0))" } ?? "nothing seen"), Prose(row.accepted.map(grouped) ?? "–"),
         Prose(row.discarded.map(grouped) ?? "–"), Prose(discarded == 0 ? "–" : row.sentAgain.map(grouped) ?? "–"),
-        Prose(seconds(row.latency)), tone: isLost ? .bad : .neutral)
+        Prose(seconds(row.latency)), tone: isLost ? .bad : isOpen ? .warning : .neutral)
     }
     blocks += [.heading("One by one"), .table(table)]
     blocks += more(than: min(rows, listed.count), of: inspection.errorCount, "error responses")
@@ -66,7 +67,7 @@ extension TracePage {
     }
     blocks.append(
       .paragraph(
-        "Names is the number of the notification on its connection, from 0. Discarded notifications that were not resent are lost."
+        "Names is the number of the notification on its connection, from 0. Sent again says that a discarded notification was written later, whatever became of that."
       ))
     return Section("Errors and their cost", blocks)
   }

@@ -11,12 +11,14 @@ extension TracePage {
         Prose(Self.words(outcome.name)), Prose(Self.meaning(outcome.name)), Prose(grouped(outcome.count)),
         Prose(Unit.share.text(Double(outcome.count) / Double(stories.count))), tone: Self.tone(outcome.name))
     }
+    let told = InspectionReport.Stories(stories)
     var blocks: [Block] = [
       .paragraph(
         .strong(grouped(stories.count))
           + " distinct \(stories.count == 1 ? "notification" : "notifications"): one token, payload and topic, however often it was sent."
       ), .table(table),
     ]
+    if !told.openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(told.whereOpen)."))) }
     if let recovery = stories.recovery {
       blocks.append(
         .paragraph(
@@ -51,12 +53,12 @@ extension TracePage {
         Prose(
           outcomes.isEmpty
             ? "–" : outcomes.map { "\(grouped($0.count)) \(Self.words($0.name))" }.joined(separator: ", ")),
-        tone: outcomes.contains { $0.name == "lost" } ? .bad : .neutral)
+        tone: Self.tone(ofDiscarded: outcomes))
     }
     return [
       .heading("What each refused and threw away"), .table(table),
       .paragraph(
-        "The outcomes are those of the discarded notifications over all of their sendings: recovered ones were accepted later, lost ones never."
+        "The outcomes are those of the discarded notifications over all of their sendings: recovered ones were accepted later, lost ones never, and of open ones the trace does not show enough."
       ),
     ]
   }
@@ -88,12 +90,17 @@ extension TracePage {
     case "accepted_twice": "two or more sendings were accepted"
     case "expired": "the accepted sending was written after its expiration"
     case "recovered": "accepted after others that were not"
-    case "accepted": "the first sending was accepted, and no other"
-    case "open": "none is known to be accepted, and the fate of one is unknown"
+    case "accepted": "the first sending was accepted, and no other was seen to be"
+    case "open": "the trace does not show enough to tell"
     case "rejected": "none was accepted, and one was rejected"
-    case "lost": "all sendings were discarded"
+    case "lost": "all sendings were discarded, and nothing could hold another"
     default: ""
     }
+  }
+
+  private static func tone(ofDiscarded outcomes: [TraceReport.Stories.Outcome]) -> Tone {
+    let names = outcomes.map(\.name)
+    return names.contains("lost") ? .bad : names.contains("open") ? .warning : .neutral
   }
 
   private static func tone(_ outcome: String) -> Tone {

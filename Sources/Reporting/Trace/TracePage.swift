@@ -73,7 +73,7 @@ public struct TracePage: Sendable {
             "notifications", grouped(summary.notifications), note: summary.hasRead ? rateNote : "nothing was read"),
           Figure(
             "error responses", summary.hasRead ? grouped(inspection.errorCount) : "–",
-            note: responsesByStatus.sorted { ($1.count, $0.status) < ($0.count, $1.status) }.prefix(2)
+            note: responsesByStatus.sorted { ($1.count, $0.status) < ($0.count, $1.status) }
               .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
             tone: inspection.errorCount == 0 ? .neutral : .warning),
           Figure(
@@ -173,7 +173,14 @@ public struct TracePage: Sendable {
     let again = known.reduce(0, +)
     guard !known.isEmpty, again <= inspection.fates.discarded else { return "" }
     let least = notFollowed > 0 ? "at least " : ""
-    return "\(least)\(grouped(again)) of them sent again"
+    return "\(least)\(grouped(again)) of them sent again\(outcomesOfDiscarded)"
+  }
+
+  /// What became of those that were not proven to arrive.
+  private var outcomesOfDiscarded: String {
+    guard let stories = inspection.stories else { return "" }
+    let words = [(stories.lost, "lost for good"), (stories.notSeenAgain.sum, "not seen again")].filter { $0.0 > 0 }
+    return words.map { "; \(grouped($0.0)) notifications \($0.1)" }.joined()
   }
 
   private var connectionNote: String {

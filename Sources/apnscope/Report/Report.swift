@@ -89,6 +89,7 @@ struct Report: ParsableCommand {
   @OptionGroup(title: "Selection of a trace's records") var which: RecordSelectionOptions
   @OptionGroup(title: "Selection of a trace's records") var types: RecordTypeOptions
 
+  @OptionGroup(title: "Outcomes in a trace") var resends: ResendOption
   @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
   @OptionGroup(title: "Limits of traces") var stories: StoryLimitOptions
 
@@ -103,6 +104,8 @@ struct Report: ParsableCommand {
   private var traceLimits: TraceInspection.Limits {
     var limits = trace.limits(tallies)
     limits.inspection.judging = payloads.judging(context)
+    limits.inspection.resendWithin = resends.nanoseconds
+    limits.inspection.isPart = selection.isPart
     return limits
   }
 

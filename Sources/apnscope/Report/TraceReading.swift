@@ -41,11 +41,15 @@ struct TraceOptions: ParsableArguments {
 
   /// A trace is read into this, and its stories into the tally.
   static func sinks(
-    _ limits: TraceInspection.Limits, _ stories: StoryLimitOptions
+    _ limits: TraceInspection.Limits, _ stories: StoryLimitOptions, _ selection: RecordSelection
   ) -> (inspection: TraceInspection, collector: StoryCollector, tally: StoryTally) {
     let tally = StoryTally(listed: limits.inspection.listed)
     var options = StoryCollector.Options()
     stories.apply(to: &options)
+    options.selection = selection
+    options.tellsOthers = true
+    options.resendWithin = limits.inspection.resendWithin
+    options.isPart = limits.inspection.isPart
     let collector = StoryCollector(options, into: tally)
     return (TraceInspection(limits: limits, stories: collector), collector, tally)
   }
@@ -71,7 +75,7 @@ struct TraceReading {
     _ options: TraceOptions, _ selection: RecordSelection, _ redaction: Redaction?, _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
-    let (empty, collector, tally) = TraceOptions.sinks(traceLimits, stories)
+    let (empty, collector, tally) = TraceOptions.sinks(traceLimits, stories, selection)
     let reading = try InspectedRecording(
       paths, decoding, selection, redaction, into: empty, strict: options.strict)
     code = reading.code
@@ -118,7 +122,7 @@ struct TraceReading {
       }
       pass.reader.finish(into: &sink)
     }
-    var (sink, collector, tally) = TraceOptions.sinks(traceLimits, stories)
+    var (sink, collector, tally) = TraceOptions.sinks(traceLimits, stories, selection)
     if selection.isEmpty && !pass.reader.isSelection {
       if let redaction {
         var redacted = RedactedRecords(sink, redaction)

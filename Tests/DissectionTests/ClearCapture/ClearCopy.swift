@@ -92,8 +92,8 @@ struct ClearCopy {
 
   // MARK: the law
 
-  /// What depends on the packets and on the encryption.
-  private static let dropped: Set = ["connection", "offset", "packet", "file", "tls"]
+  /// What depends on the packets, those without data among them, and on the encryption.
+  private static let dropped: Set = ["connection", "offset", "packet", "file", "tls", "client_last"]
 
   /// The records of each connection, in order of their numbers.
   private static func connections(_ records: [[String: Any]]) -> [[[String: Any]]] {

@@ -46,6 +46,8 @@ struct Incident {
     /// The first that the gateway refuses, and the writes after it until the answer comes.
     var refused: (position: Int, status: UInt8, patience: Int)?
     var isOver = false
+    /// The client's FIN or RST is in the recording.
+    var isEnded = false
     /// The answer is in the recording.
     var isAnswered = false
   }
@@ -62,8 +64,13 @@ struct Incident {
 
   private static let firstSecond: Int64 = 1_450_000_000
   private var now: Int64 { (Self.firstSecond * 1_000 + Int64(capture.milliseconds)) * 1_000_000 }
-  /// The last packet's time.
+  /// The first packet's time, and the last one's.
+  let start = Incident.firstSecond * 1_000_000_000 + 1_000_000
   private(set) var end: Int64 = 0
+  /// A packet of a client is missing from the recording.
+  private(set) var hasGaps = false
+  /// The end of each connection is in the recording.
+  var isFinished: Bool { connections.allSatisfy(\.isEnded) }
 
   init(seed: UInt64) {
     random = SeededGenerator(seed: seed)
@@ -120,6 +127,7 @@ struct Incident {
       let unsure = connections[lane].sendings.suffix(random.number(0...3)).map(\.content)
       capture.finish(connections[lane].line, byServer: random.happens(oneIn: 2))
       connections[lane].isOver = true
+      connections[lane].isEnded = true
       if provider != .forgetful { queue = unsure + queue }
       return
     }
@@ -139,6 +147,7 @@ struct Incident {
       capture.client(connections[lane].line, frame)
     } else {
       capture.lose(connections[lane].line, frame.count)
+      hasGaps = true
     }
     connections[lane].sendings.append((content, identifier, now, isRecorded))
     guard connections[lane].refused == nil else { return }
@@ -162,6 +171,7 @@ struct Incident {
     }
     capture.finish(line, byServer: true)
     connections[lane].isOver = true
+    connections[lane].isEnded = true
     let lost = sent[(position + 1)...].map(\.content)
     // Stubborn ones give up some day, or this would never end.
     let isPatient = !random.happens(oneIn: 4)
@@ -179,7 +189,9 @@ struct Incident {
     if let refused = connections[connection].refused, random.happens(oneIn: 2) {
       _ = answer(refused.position, refused.status, .forgetful, connection)
     } else if random.happens(oneIn: 3) {
-      capture.reset(connections[connection].line, byServer: random.happens(oneIn: 2))
+      let byServer = random.happens(oneIn: 2)
+      capture.reset(connections[connection].line, byServer: byServer)
+      connections[connection].isEnded = !byServer
     }
   }
 
@@ -187,7 +199,7 @@ struct Incident {
     port += 1
     let line = capture.connect(from: port, to: 2196)
     // It has a place among the numbers of connections.
-    connections.append(Connection(line: line, isOver: true))
+    connections.append(Connection(line: line, isOver: true, isEnded: true))
     for _ in 0..<random.number(0...3) {
       let token = random.pick(tokens)
       let timestamp = random.happens(oneIn: 6) ? 0 : UInt32(now / 1_000_000_000 - Int64(random.number(0...1_000)))

@@ -32,14 +32,15 @@ struct StoryFoldTests {
     arguments: [
       ([.accepted, .accepted, .unknown], .acceptedTwice),
       ([.discarded, .accepted, .rejected, .accepted], .acceptedTwice),
-      ([.accepted], .accepted), ([.accepted, .discarded, .unknown, .rejected], .accepted),
-      ([.discarded, .accepted], .recovered), ([.unknown, .accepted, .discarded], .recovered),
+      ([.accepted], .accepted), ([.accepted, .discarded, .rejected], .accepted),
+      ([.accepted, .discarded, .unknown, .rejected], .open),
+      ([.discarded, .accepted], .recovered), ([.unknown, .accepted, .discarded], .open),
       ([.rejected, .accepted], .recovered), ([.unknown], .open), ([.rejected, .discarded, .unknown], .open),
       ([.discarded, .rejected], .rejected), ([.rejected], .rejected), ([.discarded, .discarded], .lost),
     ] as [([FateCode], StoryOutcome)])
   func order(fates: [FateCode], outcome: StoryOutcome) {
     let facts = facts(fates.enumerated().map { row($1, at: Int64($0)) })
-    #expect(facts.outcome == outcome && facts.sent == fates.count)
+    #expect(facts.seen == outcome && facts.sent == fates.count)
   }
 
   @Test(
@@ -53,13 +54,17 @@ struct StoryFoldTests {
       ([(.accepted, 100, 95), (.accepted, 101, 95)], .acceptedTwice), ([(.discarded, 100, 95)], .lost),
     ] as [([(FateCode, Int64, UInt32)], StoryOutcome)])
   func expired(sendings: [(FateCode, Int64, UInt32)], outcome: StoryOutcome) {
-    #expect(facts(sendings.map { row($0.0, at: $0.1, expiration: $0.2) }).outcome == outcome)
+    #expect(facts(sendings.map { row($0.0, at: $0.1, expiration: $0.2) }).seen == outcome)
   }
 
   @Test("A story recovers after the time from its first sending to the accepted one") func recovered() {
-    let facts = facts([row(.discarded, at: 10), row(.unknown, at: 20), row(.accepted, at: 35), row(.discarded, at: 90)])
+    let facts = facts([
+      row(.discarded, at: 10), row(.rejected, at: 20), row(.accepted, at: 35), row(.discarded, at: 90),
+    ])
     #expect(facts.recoveredAfter == 25 * Self.second)
     #expect(facts.observedFor(until: Timestamp(nanoseconds: 100 * Self.second)) == nil)
+    // A sending after the accepted one is no longer waited for.
+    #expect(facts.longestResend == 15 * Self.second)
   }
 
   @Test("A lost story is observed from its last sending on, which the end may not be before") func observed() {

@@ -1,4 +1,5 @@
 import APNSProtocol
+import Measurement
 import PacketCapture
 
 @testable import Dissection
@@ -61,6 +62,8 @@ extension Incident {
       outcome: "lost", token: part[0].content.token, payload: part[0].content.payload, sendings: part.map(\.sending))
     if accepted.count >= 2 {
       story.outcome = "accepted_twice"
+    } else if fates.contains(.unknown) {
+      story.outcome = "open"
     } else if let only = accepted.first {
       let expiration = Int64(part[only].content.expiration)
       if expiration != 0, part[only].sending.time > expiration * 1_000_000_000 {
@@ -71,14 +74,44 @@ extension Incident {
       } else {
         story.outcome = "accepted"
       }
-    } else if fates.contains(.unknown) {
-      story.outcome = "open"
     } else if fates.contains(.rejected) {
       story.outcome = "rejected"
     } else {
       story.observedFor = part.last.map { end - $0.sending.time }
     }
     return story
+  }
+
+  /// Whether a story that was told is what became of a notification, as far as the recording proves it: it is left open
+  /// where something that the recording does not show could hold another sending, and only there.
+  ///
+  /// - Parameter truth: by the sendings that were recorded.
+  func proves(_ told: ToldStory, of truth: ToldStory, among all: [ToldStory]) -> Bool {
+    var usual = told
+    usual.outcome = truth.outcome
+    usual.recoveredAfter = truth.recoveredAfter
+    guard usual == truth,
+      told.outcome == truth.outcome ? told.recoveredAfter == truth.recoveredAfter : told.outcome == "open"
+    else { return false }
+    guard ["lost", "rejected", "recovered", "expired"].contains(truth.outcome) else {
+      return told.outcome == truth.outcome
+    }
+    if hasGaps || !isFinished { return true }
+    return (told.outcome == "open") == !isObserved(truth, among: all)
+  }
+
+  /// The recording goes on after a story for as long as providers take to send again; where it was lost also before it, and
+  /// for a minute at least.
+  private func isObserved(_ story: ToldStory, among all: [ToldStory]) -> Bool {
+    let isLost = story.outcome == "lost"
+    var within: Int64 = isLost ? 60_000_000_000 : 0
+    for other in all {
+      for (one, next) in zip(other.sendings, other.sendings.dropFirst()) where one.fate != .accepted {
+        within = max(within, next.time - one.time)
+      }
+    }
+    guard let first = story.sendings.first?.time, let last = story.sendings.last?.time else { return false }
+    return (!isLost || first - within >= start) && last + within <= end
   }
 
   /// The tokens, by token.
@@ -115,6 +148,8 @@ extension Incident {
 final class StoryBook: StorySink {
   var captures: [CaptureRecord] = []
   var stories: [ToldStory] = []
+  /// Why those that are open are.
+  var reasons: [OpenReason?] = []
   var tokens: [ToldToken] = []
   var summaries: [StorySummary] = []
   var isOpen: Bool { true }
@@ -122,6 +157,7 @@ final class StoryBook: StorySink {
   func flush() {}
   func receive(_ record: CaptureRecord) { captures.append(record) }
   func begin(_ story: StoryRecord) {
+    reasons.append(story.openReason)
     stories.append(
       ToldStory(
         outcome: story.outcome.name, token: story.token ?? [], payload: story.payload ?? [], sendings: [],
