@@ -196,7 +196,15 @@ public struct Inspection: RecordSink {
     shared.unseen.note(record)
     let index = tallies.index(of: record.place.connection)
     let beginning = record.notification.flatMap { refused.removeValue(forKey: [record.place.connection, $0]) }
-    if let index { tallies[index].isAnswered = true }
+    // Losses of a connection belong to the last response that names a notification: it proved earlier ones accepted.
+    let takesLoss = record.notification != nil && record.response.status != .noError
+    if let index {
+      tallies[index].isAnswered = true
+      if takesLoss, let row = tallies[index].lossRow {
+        losses[row] = -1
+        tallies[index].lossRow = nil
+      }
+    }
     guard isSelected else { return }
     if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
@@ -204,9 +212,7 @@ public struct Inspection: RecordSink {
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record, beginning))
       losses.append(-1)
-      // Losses of a connection belong to the last response that names a notification: it proved earlier ones accepted.
-      if let index, record.notification != nil, record.response.status != .noError {
-        if let row = tallies[index].lossRow { losses[row] = -1 }
+      if let index, takesLoss {
         losses[losses.count - 1] = tallies[index].loss
         tallies[index].lossRow = losses.count - 1
       }

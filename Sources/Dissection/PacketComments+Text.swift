@@ -5,7 +5,7 @@ extension PacketComments {
     switch note {
     case .rejected(let index):
       guard let response = response(naming: index, on: connection) else { return "#\(index) refused" }
-      return Self.status(response) + ": #\(index) refused" + loss(response)
+      return Self.status(response) + ": #\(index) refused" + loss(response, on: connection)
     case .response(let number):
       let response = responses[number]
       guard let named = response.named else {
@@ -13,7 +13,7 @@ extension PacketComments {
         return "error response \(Self.status(response)) names no notification seen (identifier \(identifier))"
       }
       let verb = response.response.status.acceptsNamed ? "accepted" : "refused"
-      return "error response \(Self.status(response)): #\(named) \(verb)" + loss(response)
+      return "error response \(Self.status(response)): #\(named) \(verb)" + loss(response, on: connection)
     case .discarded(let range): return text(ofDiscarded: lost[range], on: connection)
     case .again(let range, let first):
       let verb = range.count == 1 ? "repeats" : "repeat discarded ones, first"
@@ -32,14 +32,18 @@ extension PacketComments {
     range.count == 1 ? "#\(range.lowerBound)" : "#\(range.lowerBound) to #\(range.upperBound)"
   }
 
-  private func loss(_ response: Response) -> String {
+  private func loss(_ response: Response, on connection: Int) -> String {
     guard response.discarded > 0 else { return "" }
     let discarded = ", \(response.discarded) after it discarded"
     // Above the limit some that were sent again are not known.
     guard omitted == 0 else { return discarded }
     let never = response.neverAgain
-    if never > 0 { return discarded + ", \(never) of them never sent again" }
-    return discarded + (response.sentAgain == response.discarded ? ", all sent again" : "")
+    let again =
+      never > 0
+      ? ", \(never) of them not seen again" : response.sentAgain == response.discarded ? ", all sent again" : ""
+    let outcomes = outcomesOfDiscarded(on: connection)
+      .map { "\($0.count) \($0.name.replacing("_", with: " "))" }.joined(separator: ", ")
+    return discarded + again + (outcomes.isEmpty ? "" : ": " + outcomes)
   }
 
   private func text(ofDiscarded part: ArraySlice<Lost>, on connection: Int) -> String {
@@ -51,9 +55,9 @@ extension PacketComments {
     guard omitted == 0 else { return text }
     let packets = part.compactMap(\.again)
     let never = part.count { $0.isRecognisable && $0.again == nil }
-    guard let earliest = packets.min() else { return never > 0 ? text + ", never sent again" : text }
+    guard let earliest = packets.min() else { return never > 0 ? text + ", not seen again" : text }
     let place = Set(packets).count == 1 ? "in packet \(earliest)" : "from packet \(earliest) on"
     if packets.count == part.count { return text + ", sent again \(place)" }
-    return text + ", \(packets.count) sent again \(place)" + (never > 0 ? ", \(never) never" : "")
+    return text + ", \(packets.count) sent again \(place)" + (never > 0 ? ", \(never) not seen again" : "")
   }
 }

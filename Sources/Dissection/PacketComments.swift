@@ -1,5 +1,6 @@
 import APNSProtocol
 import Bytes
+import Measurement
 import PacketCapture
 
 /// Comments at the packets of a recording: notifications that were refused, discarded, malformed or sent again, error
@@ -64,10 +65,15 @@ package final class PacketComments: RecordSink {
   /// The responses that name a notification; and of each connection the one that names the last.
   private var naming: [NotificationKey: Int] = [:]
   private var lastNaming: [Int: Int] = [:]
+  /// What became of the notifications that were discarded on a connection.
+  private let losses: [Int: [TraceReport.Stories.Outcome]]
 
-  /// - Parameter limit: comments are made for so many records.
-  package init(fates: FateIndex, limit: Int) {
+  /// - Parameters:
+  ///   - stories: of the same recording.
+  ///   - limit: comments are made for so many records.
+  package init(fates: FateIndex, stories: TraceReport.Stories, limit: Int) {
     self.fates = FateLookup(.each(fates))
+    losses = Dictionary(stories.losses.map { ($0.connection, $0.outcomes) }, uniquingKeysWith: { first, _ in first })
     self.limit = limit
   }
 
@@ -191,6 +197,9 @@ package final class PacketComments: RecordSink {
   func response(naming index: Int, on connection: Int) -> Response? {
     naming[NotificationKey(connection: connection, index: index)].map { responses[$0] }
   }
+
+  /// What became of the notifications that were discarded on a connection, over all of their sendings.
+  func outcomesOfDiscarded(on connection: Int) -> [TraceReport.Stories.Outcome] { losses[connection] ?? [] }
 
   func lastResponse(on connection: Int) -> Response? { lastNaming[connection].map { responses[$0] } }
 }

@@ -2,7 +2,9 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
+import Measurement
 import PacketCapture
+import TLSDecryption
 
 struct Annotate: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -12,10 +14,12 @@ struct Annotate: ParsableCommand {
       something to say: at notifications that were refused, discarded, malformed, or that repeat discarded ones, at error \
       responses, and at malformed bytes. For example:
 
-        8 invalid token: #7 refused, 26 after it discarded, 20 of them never sent again
+        8 invalid token: #7 refused, 26 after it discarded, 20 of them not seen again: 6 recovered, 20 lost
 
       #7 is the notification with index 7 of its connection in the records of 'decode'. A notification is sent again when \
-      one with its token and payload follows, on any connection of the capture.
+      one with its token and payload follows, on any connection of the capture. What became of the discarded ones over all \
+      of their sendings is counted by the outcomes of 'follow': lost only where nothing that the capture does not show \
+      could hold another sending.
 
       Everything else is copied as it is: packets, interfaces, secrets, names, comments. Times and lengths do not change. \
       Wireshark shows the comments in the packet details, and finds them with the filter 'pkt_comment'.
@@ -38,7 +42,7 @@ struct Annotate: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Notifications, responses and malformed stretches that get comments; further ones get none, and comments then do not say what was never sent again.",
+        "Notifications, responses and malformed stretches that get comments; further ones get none, and comments then do not say what was sent again.",
         valueName: "count"))
     var maxComments = 1_000_000
 
@@ -72,11 +76,25 @@ struct Annotate: ParsableCommand {
     let secrets = try self.secrets.read(limits)
     let fates = try RecordingReader(
       [input], decoding, into: FateIndex(maximumRanges: limits.maxFateRanges), secrets: secrets, isQuiet: true)
+    let stories = try stories(decoding, secrets)
     let reading = try RecordingReader(
-      [input], decoding, into: PacketComments(fates: fates.sink, limit: comments.maxComments), secrets: secrets)
+      [input], decoding, into: PacketComments(fates: fates.sink, stories: stories, limit: comments.maxComments),
+      secrets: secrets)
     if let failure = reading.failure { throw failure }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
     try write(reading.sink, to: output, isComplete: fates.sink.connectionsNotKept == 0)
+  }
+
+  /// What became of each notification.
+  private func stories(_ decoding: DecodingOptions, _ secrets: Secrets) throws -> TraceReport.Stories {
+    let tally = StoryTally(listed: comments.maxComments)
+    var options = StoryCollector.Options()
+    options.tellsTokens = false
+    options.folder = TemporaryFiles.folder
+    let reading = try RecordingReader(
+      [input], decoding, into: StoryCollector(options, into: tally), secrets: secrets, isQuiet: true)
+    try reading.sink.tellOrFail()
+    return tally.stories
   }
 
   private func write(_ notes: PacketComments, to output: ReplacedFile, isComplete: Bool) throws {

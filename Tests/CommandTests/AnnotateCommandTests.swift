@@ -81,7 +81,7 @@ struct AnnotateCommandTests {
       let comments = try comments(in: command)
       #expect(Set(comments.keys) == expected.packets)
       let never = comments.values.flatMap { $0.split(separator: "\\n") }.filter { $0.hasPrefix("error response") }
-        .compactMap { $0.firstMatch(of: #/([0-9]+) of them never sent again/#)?.output.1 }
+        .compactMap { $0.firstMatch(of: #/([0-9]+) of them not seen again/#)?.output.1 }
         .reduce(0) { $0 + (Int($1) ?? 0) }
       #expect(never == expected.neverAgain)
     }
@@ -105,7 +105,7 @@ struct AnnotateCommandTests {
     try Command.inFolder { command in
       _ = try annotate("plain-error.pcap", in: command)
       let comments = try comments(in: command)
-      #expect(comments[18] == "8 invalid token: #7 refused, 26 after it discarded, all sent again")
+      #expect(comments[18] == "8 invalid token: #7 refused, 26 after it discarded, all sent again: 26 open")
       #expect(comments[20] == "#8 discarded after #7 (8 invalid token), sent again in packet 80")
       #expect(comments[80] == "#0 repeats #8 of connection 1 (packet 20), which was discarded")
       _ = try annotate("known-bad-and-errors.pcap", in: command)
@@ -113,11 +113,26 @@ struct AnnotateCommandTests {
       #expect(
         others[16]?.components(separatedBy: #"\n"#) == [
           "8 invalid token: #1 refused",
-          "7 invalid payload size: #3 refused, 2 after it discarded, 1 of them never sent again",
-          "#4 to #5 discarded after #3 (7 invalid payload size), 1 sent again in packet 29, 1 never",
+          "7 invalid payload size: #3 refused, 2 after it discarded, 1 of them not seen again: 2 open",
+          "#4 to #5 discarded after #3 (7 invalid payload size), 1 sent again in packet 29, 1 not seen again",
         ])
-      #expect(others[30] == "error response 10 shutdown: #1 accepted, 3 after it discarded, 1 of them never sent again")
+      #expect(
+        others[30]
+          == "error response 10 shutdown: #1 accepted, 3 after it discarded, 1 of them not seen again: "
+          + "1 accepted twice, 2 open")
       #expect(others[36] == "#0 to #1 repeat discarded ones, first #2 of connection 3 (packet 27)")
+    }
+  }
+
+  @Test("Outcomes in comments are those of follow, lost ones among them") func outcomes() throws {
+    try Command.inFolder { command in
+      _ = try annotate("tls-incident.pcap", in: command)
+      let comments = try comments(in: command)
+      #expect(
+        comments[13]
+          == "error response 8 invalid token: #70 refused, 229 after it discarded, all sent again: "
+          + "109 recovered, 119 open, 1 rejected")
+      #expect(comments[28]?.hasSuffix("119 after it discarded, all sent again: 119 open") == true)
     }
   }
 
