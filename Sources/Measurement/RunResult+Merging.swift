@@ -334,6 +334,7 @@ extension RunResult.Connections {
     for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
     sum.asked = both(sum.asked, other.asked, Measurement.sum)
     sum.everUp = both(sum.everUp, other.everUp, Measurement.sum)
+    sum.refused = both(sum.refused, other.refused, Measurement.sum)
     sum.closed.merge(other.closed, Measurement.sum)
     sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
     sum.failures = both(sum.failures, other.failures) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
