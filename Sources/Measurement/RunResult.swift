@@ -129,10 +129,11 @@ public struct RunResult: Sendable, Equatable, Codable {
       case measuredAndDrain = "measured_and_drain"
     }
 
-    public var writtenPerS = 0.0
+    /// `nil`, as the next two, when there is no rate: nothing was measured, or segments did not run together.
+    public var writtenPerS: Double?
     /// Written in the phase and proven accepted, then or later.
-    public var acceptedPerS = 0.0
-    public var writtenBytesPerS = 0.0
+    public var acceptedPerS: Double?
+    public var writtenBytesPerS: Double?
     /// `nil` in documents of 0.1, and in `phases`.
     public var basis: Basis?
     package init() {}

@@ -48,7 +48,7 @@ public final class LoadRunner: Sendable {
   /// - Parameters:
   ///   - progress: called about once a second.
   ///   - notice: called with messages, e.g. when connections are refused and retried.
-  ///   - checkpoint: called at the start and about every five seconds with the current books, for
+  ///   - checkpoint: called at the start and about every second with the current books, for
   ///     `LoadOutcome.lostResult`.
   public func run(
     _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },

@@ -117,14 +117,19 @@ extension Shape {
           since: "0.2"),
       ])))
 
+  private static let thereIsARate = "the phase took time, and merged segments ran together; documents of 0.1 have 0"
+
   static let rates = named(
     Definition(
       "rates", "Notifications that were written in a phase, over the phase's length.",
       .object([
-        Field("written_per_s", .number, "Notifications that were written.", unit: .perSecond),
         Field(
-          "accepted_per_s", .number, "Notifications that were written and, then or later, accepted.", unit: .perSecond),
-        Field("written_bytes_per_s", .number, "Plaintext that was written.", unit: .bytesPerSecond),
+          "written_per_s", .number, "Notifications that were written.", unit: .perSecond, when: thereIsARate),
+        Field(
+          "accepted_per_s", .number, "Notifications that were written and, then or later, accepted.", unit: .perSecond,
+          when: thereIsARate),
+        Field(
+          "written_bytes_per_s", .number, "Plaintext that was written.", unit: .bytesPerSecond, when: thereIsARate),
         Field(
           "basis",
           .values([
