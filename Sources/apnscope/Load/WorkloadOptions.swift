@@ -52,7 +52,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Expirations: UNIX seconds, +1h for an hour after the start of the run, or none, or a mix. Default: 2147483647.",
+      "Expirations: UNIX seconds, +1h for an hour after the start of the run, or none, or a mix. Default: +30d.",
       valueName: "mix"),
     transform: MixArgument.parse)
   var expiration: MixArgument?
