@@ -63,7 +63,8 @@ struct ConnectionLifeTests {
     // A rejection is an answer about the connection's first notification, even where nothing is accepted.
     _ = answer(8, 1)
     #expect(fates.hasPrefix("0 accepted, 1 rejected"))
-    #expect(life.standing(atObserved: 5, endedBy: nil) == .up && life.standing(atObserved: 5, endedBy: .rejected) == .up)
+    #expect(
+      life.standing(atObserved: 5, endedBy: nil) == .up && life.standing(atObserved: 5, endedBy: .rejected) == .up)
   }
 
   @Test("An error response that names nothing of the connection, and bytes that are none, do not make it up")

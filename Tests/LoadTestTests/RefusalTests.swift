@@ -30,7 +30,7 @@ struct RefusalTests {
   @Test("Fewer than asked were ever up, because the gateway serves three: the run has failed, and says why")
   func limit() throws {
     let run = try run()
-    run.environment.mostServed = 3
+    run.environment.served = 3
     let outcome = try run.run()
     expectBalance(outcome, run.environment.books)
     let result = result(outcome)
@@ -96,6 +96,22 @@ struct RefusalTests {
     }
   }
 
+  @Test("A connection that nothing was sent on is not taken for up before the gateway has answered on it")
+  func unused() throws {
+    // The run is over before the refusals arrive.
+    let run = try run {
+      ($0.count, $0.duration) = (2, .seconds(50))
+      $0.connections.stagger = .zero
+    }
+    run.environment.served = 3
+    run.environment.refusalDelay = .milliseconds(300)
+    let outcome = try run.run()
+    expectBalance(outcome, run.environment.books)
+    let result = result(outcome)
+    #expect(outcome.books.accepted == 2 && result.connections.everUp == 3 && result.connections.refused == 3)
+    #expect(result.verdict.outcome == .failed)
+  }
+
   @Test("A gateway that holds a connection for longer than the settling time has served it, proof or none")
   func held() throws {
     var behavior = SimulatedLink.GatewayBehavior()
@@ -126,7 +142,7 @@ struct RefusalTests {
   @Test("A refusal that the load reads late, because it stood still, is one all the same")
   func stopped() throws {
     let run = try run { $0.connections.stagger = .zero }
-    run.environment.mostServed = 3
+    run.environment.served = 3
     var isStopped = false
     let outcome = try run.run { run in
       guard !isStopped, run.environment.links.count >= 3 else { return }
@@ -201,7 +217,8 @@ struct RefusalTests {
     #expect(
       reasons.contains {
         $0.hasSuffix(
-          "none of \(outcome.books.unresolvedResponses) error responses names a notification that was sent on its connection")
+          "none of \(outcome.books.unresolvedResponses) error responses names a notification that was sent on its connection"
+        )
       }, "\(reasons)")
     #expect(!reasons.contains { $0.contains("no connection could be established") }, "\(reasons)")
   }

@@ -241,7 +241,8 @@ final class ProviderConnection {
     }
   }
 
-  /// Closes the connection gracefully: a marker settles its notifications; without markers they stay open.
+  /// Closes the connection gracefully: a marker settles its notifications; without markers they stay open. One that was
+  /// never up gets a marker in any case, because its refusal may be on its way.
   func close(as cause: LoadTally.Cause) {
     guard case .up(let link) = state else { return }
     // What waits is tried again on it.
@@ -254,7 +255,8 @@ final class ProviderConnection {
     let now = runner.clock()
     link.life.cause = cause
     var closing = Closing(since: now)
-    let (proves, isEmpty) = (runner.plan.usesMarkers, link.life.unsettled == 0)
+    let proves = runner.plan.usesMarkers
+    let isEmpty = link.life.unsettled == 0 && (wasUp || !proves)
     closing.leavesOpen = !isEmpty && !proves
     state = .closing(link, closing)
     guard !isEmpty else { return link.channel.close(promise: nil) }

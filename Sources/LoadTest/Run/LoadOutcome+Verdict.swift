@@ -32,7 +32,8 @@ extension LoadOutcome {
     let (connections, failed) = (tally.connections, tally.connections.commonestFailure)
     let refused =
       tally.refused > (failed?.count ?? 0)
-      ? "\(tally.refused) of \(tally.opened) were closed by the gateway before anything on them was proven accepted" : nil
+      ? "\(tally.refused) of \(tally.opened) were closed by the gateway before anything on them was proven accepted"
+      : nil
     let why = refused ?? failed?.reason ?? (connections.failed > 0 ? lastError : nil)
     return "\(tally.everUp) of \(plan.connections.count) connections came up\(why.map { ": \($0)" } ?? "")"
   }
