@@ -5,7 +5,8 @@ import Payload
 struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Seed of the stream; the same seed gives the same stream. Default: 1.", valueName: "number"))
+      "Seed of the stream; the same seed gives the same stream, but for times that count from the start of the run. Default: 1.",
+      valueName: "number"))
   var seed: UInt64?
 
   @Option(
