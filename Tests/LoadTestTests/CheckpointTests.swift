@@ -28,6 +28,7 @@ struct CheckpointTests {
     let outcome = try run.run()
     expectBalance(outcome, run.environment.books)
     let results = kept.books.withLock { $0 }.map { $0.lostResult(Environment()) }
+    try #require(results.count == 4)
     #expect(results.compactMap(\.interrupted?.phase) == [.connect, .warmUp, .measured, .measured])
     #expect(results.allSatisfy { $0.interrupted?.cause == .lost })
     for result in results {
