@@ -71,6 +71,10 @@ public struct LoadPlan: Sendable {
   public var behind = Behind.catchUp
   /// How late a notification may be before `skip` leaves it out.
   package static let lateness = Duration.milliseconds(100)
+  /// How long a gateway may take to refuse a connection: one that the gateway closes within this time, before it has
+  /// settled anything, was never up. Refusals come right after the handshake; the slowest answers that were usual, error
+  /// responses, came after 800 ms.
+  package static let settling = Duration.seconds(1)
   /// Notifications in all; `nil`: as many as are due until `duration` ends.
   public var count: Int?
   public var duration = Duration.seconds(60)

@@ -42,11 +42,16 @@ struct LoadTally: Sendable {
   var opened = 0
   var resumed = 0
   var failed = 0
-  /// Of the connections that the plan asks for, how many were up at any time.
+  /// Of the connections that the plan asks for, how many were opened at any time.
+  var everOpened = 0
+  /// The same for those that were up (`ConnectionLife.standing`).
   var everUp = 0
-  /// Connections that were ended by the gateway, or the network, within a second and before anything written on them was
-  /// settled.
+  /// Connections that the gateway, or the network, ended before they were up.
+  var refused = 0
+  /// Of these, connections that ended without an error response, and not because of foreign bytes.
   var endedSilently = 0
+  /// Of these, connections on which nothing had been written: the gateway did not end them because of a notification.
+  var endedUnused = 0
   /// The same by their reasons, few of which differ.
   private(set) var failures: [String: Int] = [:]
   var closed: [Cause: Int] = [:]
@@ -93,6 +98,9 @@ struct LoadTally: Sendable {
     }
   }
 
+  /// Notifications whose fate is unknown: they may have been accepted.
+  var open: Int { unknown + abandonedOpen }
+
   /// The peer has answered a notification, which proves that it is a gateway.
   var hasProof: Bool { accepted > 0 || rejected > 0 || sendings.markersAnswered > 0 || !errorResponses.isEmpty }
 
@@ -104,7 +112,7 @@ struct LoadTally: Sendable {
       \.sendings.markersAnswered,
       \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.obstacles, \.foreignAnswers, \.attempted, \.opened,
       \.resumed,
-      \.failed, \.everUp, \.endedSilently, \.up,
+      \.failed, \.everOpened, \.everUp, \.refused, \.endedSilently, \.endedUnused, \.up,
     ]
   }
 

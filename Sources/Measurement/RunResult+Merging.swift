@@ -61,7 +61,15 @@ extension RunResult {
     if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
 
     // Segments that a part misses may be in another one: they are looked at again, as is what ran together.
-    var warnings = results.flatMap(\.warnings).filter { !Segments.isWarning($0) && !isOverlapWarning($0) }
+    var warnings = parts.flatMap { part in
+      part.result.warnings.filter { !Segments.isWarning($0) && !isOverlapWarning($0) }
+        .map { warning in
+          // Reasons are named below; a part that was merged before names its own parts.
+          let isNamed =
+            parts.count == 1 || part.result.merged != nil || part.result.verdict.reasons?.contains(warning) == true
+          return isNamed ? warning : "\(part.name): \(warning)"
+        }
+    }
     warnings += differences(of: parts)
     let missing = Missing(parts, unreadable: unreadable)
     if let segments = missing.segments { merged.plan["segment"] = .text(segments.text) }
@@ -109,8 +117,12 @@ extension RunResult {
   private static func rates(of results: [RunResult], over measured: Double) -> Rates {
     if results.count == 1 { return results[0].rates }
     var rates = Rates()
-    func counted(_ path: KeyPath<Rates, Double>) -> Double {
-      finite(results.reduce(0) { $0 + $1.rates[keyPath: path] * $1.measuredS } / measured)
+    // A part that measured nothing has no rates, and adds nothing.
+    func counted(_ path: KeyPath<Rates, Double?>) -> Double? {
+      let sum = results.filter { $0.measuredS > 0 }.reduce(0 as Double?) { sum, result in
+        both(sum, result.rates[keyPath: path]) { $0 + $1 * result.measuredS }
+      }
+      return sum.map { finite($0 / measured) }
     }
     rates.writtenPerS = counted(\.writtenPerS)
     rates.writtenBytesPerS = counted(\.writtenBytesPerS)
@@ -120,18 +132,19 @@ extension RunResult {
       let drain = result.phase(.drain)?.seconds ?? 0
       return basis == .measuredAndDrain ? result.measuredS + drain : result.measuredS
     }
-    func accepted(_ result: RunResult) -> Double {
+    func accepted(_ result: RunResult) -> Double? {
       guard isBehind, result.rates.basis == .measured else {
-        return result.rates.acceptedPerS * base(result, result.rates.basis)
+        let base = base(result, result.rates.basis)
+        return base > 0 ? result.rates.acceptedPerS.map { $0 * base } : 0
       }
       return result.phases.filter { $0.name == .measured || $0.name == .drain }
         .reduce(0) { $0 + Double($1.sendings.accepted) }
     }
-    let accepted = results.reduce(0) { $0 + accepted($1) }
+    let accepted = results.reduce(0 as Double?) { both($0, accepted($1), +) }
     // As in the merged result: the longest of both phases.
     let drain = results.map { base($0, rates.basis) - $0.measuredS }.max() ?? 0
     let longest = measured + drain
-    rates.acceptedPerS = longest > 0 ? finite(accepted / longest) : 0
+    rates.acceptedPerS = longest > 0 ? accepted.map { finite($0 / longest) } : nil
     return rates
   }
 
@@ -334,6 +347,7 @@ extension RunResult.Connections {
     for path in [\.attempted, \.opened, \.resumed, \.failed] as [WritableKeyPath<Self, Int>] { sum.add(other, path) }
     sum.asked = both(sum.asked, other.asked, Measurement.sum)
     sum.everUp = both(sum.everUp, other.everUp, Measurement.sum)
+    sum.refused = both(sum.refused, other.refused, Measurement.sum)
     sum.closed.merge(other.closed, Measurement.sum)
     sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
     sum.failures = both(sum.failures, other.failures) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
@@ -373,9 +387,12 @@ extension RunResult.Rates {
   fileprivate func joined(_ seconds: Double, _ other: Self, _ otherSeconds: Double) -> Self {
     var sum = Self()
     let longest = max(seconds, otherSeconds)
-    for path in [\.writtenPerS, \.acceptedPerS, \.writtenBytesPerS] as [WritableKeyPath<Self, Double>] {
-      let counted = self[keyPath: path] * seconds + other[keyPath: path] * otherSeconds
-      sum[keyPath: path] = longest > 0 ? finite(counted / longest) : 0
+    for path in [\.writtenPerS, \.acceptedPerS, \.writtenBytesPerS] as [WritableKeyPath<Self, Double?>] {
+      // A phase of no length has no rates, and adds nothing.
+      let counted = both(
+        seconds > 0 ? self[keyPath: path].map { $0 * seconds } : 0,
+        otherSeconds > 0 ? other[keyPath: path].map { $0 * otherSeconds } : 0, +)
+      sum[keyPath: path] = longest > 0 ? counted.map { finite($0 / longest) } : nil
     }
     return sum
   }

@@ -129,10 +129,11 @@ public struct RunResult: Sendable, Equatable, Codable {
       case measuredAndDrain = "measured_and_drain"
     }
 
-    public var writtenPerS = 0.0
+    /// `nil`, as the next two, when there is no rate: nothing was measured, or segments did not run together.
+    public var writtenPerS: Double?
     /// Written in the phase and proven accepted, then or later.
-    public var acceptedPerS = 0.0
-    public var writtenBytesPerS = 0.0
+    public var acceptedPerS: Double?
+    public var writtenBytesPerS: Double?
     /// `nil` in documents of 0.1, and in `phases`.
     public var basis: Basis?
     package init() {}
@@ -149,14 +150,18 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// Counts of connections.
   public struct Connections: Sendable, Equatable, Codable {
-    /// How many the plan asks for, and how many of these were up at any time; `nil` in documents from before they were
-    /// counted.
+    /// How many the plan asks for, and how many of these were up at any time: the gateway settled a notification on one of
+    /// their lives, or held it for longer than a second, or until this side closed it. In documents without `refused` every
+    /// opened connection was up. `nil` in documents from before they were counted.
     public var asked: Int?
     public var everUp: Int?
     public var attempted = 0
     public var opened = 0
     public var resumed = 0
     public var failed = 0
+    /// Connections that the gateway closed before it had settled anything on them, and within a second; a part of `opened`
+    /// and of `closed`. `nil` in documents from before they were counted.
+    public var refused: Int?
     public var closed: NamedCounts<ConnectionEnd> = [:]
     /// Handshakes by TLS version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256"; `nil` in documents from
     /// before they were counted.

@@ -14,7 +14,7 @@ struct CompareCommandTests {
     result.measuredBy = measuredBy
     result.environment.host = host
     result.measuredS = 10
-    result.rates.acceptedPerS = rate
+    (result.rates.acceptedPerS, result.rates.writtenPerS, result.rates.writtenBytesPerS) = (rate, 0, 0)
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     try encoder.encode(result).write(to: command.folder.appending(path: name))

@@ -228,7 +228,7 @@ struct LoadEndTests {
     arguments: [
       // A fatal alert, protocol version; nothing; an error response to a client hello.
       ("\\x15\\x03\\x01\\x00\\x02\\x02\\x46", "--plain", "it requires TLS; give --identity"),
-      ("", "--plain", "without an answer: does it speak TLS?"),
+      ("", "--plain", "without an answer: does it speak TLS, or send no error responses?"),
       // An HTTP server on the port: 156 × status 10, three ✓ and 0.
       ("<!DOCTYPE HTML>\\n<p>\\n", "--plain", "the server is not a gateway: it sent HTML or XML (3c21444f4354"),
       ("\\x08\\x01\\x00\\x00\\x00\\x00", "--identity=ids", "does not seem to use TLS; if so, give --plain"),

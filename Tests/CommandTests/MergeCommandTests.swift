@@ -94,7 +94,8 @@ struct MergeCommandTests {
       let (short, long) = (try start("1/2", ["--count", "500"]), try start("2/2", ["--for", "1h"]))
       #expect(try short.end().status == 0)
       let hasBooks = waitUntil {
-        ((try? result("results/2.json.part", in: command))?.sendings.written ?? 0) > 0
+        guard let books = try? result("results/2.json.part", in: command) else { return false }
+        return books.sendings.written > 0 && books.series.count > 1
       }
       #expect(hasBooks && long.isRunning, "\(long.errors)")
       long.send(SIGKILL)

@@ -56,6 +56,29 @@ struct ReportCommandTests {
     }
   }
 
+  /// The last one replaced the others, and nothing said so.
+  @Test("The books of several gateways are added, in any order, and copied under names of their own")
+  func severalLedgers() throws {
+    try inFolderWithRun { command in
+      _ = try SimulatorProcess(in: command, name: "idle").stop()
+      for ledgers in [["sim.json", "idle.ledger.json"], ["idle.ledger.json", "sim.json"]] {
+        let outcome = try command.run(
+          ["report", "run.json", "--output", "out"] + ledgers.flatMap { ["--ledger", $0] })
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try command.read("out/report.md").contains("The books balance, and those of the gateway agree"))
+        for (number, ledger) in ledgers.enumerated() {
+          #expect(try command.read("out/ledger-\(number + 1).json") == command.read(ledger))
+        }
+      }
+      // Each counts: the same books twice are too many.
+      let twice = try command.run(
+        "report", "run.json", "--output", "out", "--ledger", "sim.json", "--ledger", "sim.json")
+      #expect(twice.status == 70, "\(twice.errors)")
+      let one = try command.run("report", "run.json", "--output", "out", "--ledger", "sim.json")
+      #expect(one.status == 0 && one.errors.contains("ledger-1.json, ledger-2.json"), "\(one.errors)")
+    }
+  }
+
   @Test("Books of another run do not agree: 70, and the report is there and says where")
   func otherBooks() throws {
     try inFolderWithRun { command in

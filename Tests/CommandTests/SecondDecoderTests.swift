@@ -97,6 +97,8 @@ struct SecondDecoderTests {
         simulator,
         [
           "--plain", "--count", "\(count)", "--connections", "3", "--threads", "2", "--rate", "3k/s",
+          // Otherwise it begins at the start of the run.
+          "--expiration", "\(Self.expiration)",
           "--faults", Self.faults.map { "\($0.rawValue)=5e-4" }.joined(separator: ","),
         ] + (end == "lifetime" ? ["--connection-count", "300"] : []), in: command
       ).end()
@@ -119,6 +121,7 @@ struct SecondDecoderTests {
 
   private static let faults = WorkloadPlan.Fault.allCases
   private static let marker: UInt32 = 0xffff_ffff
+  private static let expiration: UInt32 = 2_000_000_000
 
   /// Connection by connection as the gateway has it, in sum as the load has it.
   private func expectSameBooks(
@@ -161,6 +164,7 @@ struct SecondDecoderTests {
     _ connections: [SecondDecoder.Connection], count: Int, _ result: RunResult
   ) throws {
     var plan = WorkloadPlan()
+    plan.expirations = .init(.at(Self.expiration))
     for fault in Self.faults { plan.faults[fault] = 5e-4 }
     let workload = try Workload(plan)
     let statuses: [WorkloadPlan.Fault: Int] = [

@@ -45,6 +45,56 @@ struct ConnectionLifeTests {
     #expect(life.settledPhases == [.warmUp])
   }
 
+  @Test("A connection is up once something on it is settled, or it has lived for longer than the settling time")
+  func up() {
+    let settling = LoadPlan.settling.nanoseconds
+    #expect(life.standing(atObserved: settling, endedBy: nil) == .open)
+    #expect(life.standing(atObserved: settling + 1, endedBy: nil) == .up)
+    for end in [LoadTally.Cause.peerFin, .peerRst, .rejected, .shutdown] {
+      #expect(life.standing(atObserved: settling, endedBy: end) == .refused(.unused), "\(end)")
+      #expect(life.standing(atObserved: settling + 1, endedBy: end) == .up, "\(end)")
+    }
+    // What the load closes itself was not refused.
+    for end in [LoadTally.Cause.local, .lifetime, .idle] {
+      #expect(life.standing(atObserved: 0, endedBy: end) == .up, "\(end)")
+    }
+    write(0, 10)
+    #expect(life.standing(atObserved: 5, endedBy: .peerFin) == .refused(.silent))
+    // A rejection is an answer about the connection's first notification, even where nothing is accepted.
+    _ = answer(8, 1)
+    #expect(fates.hasPrefix("0 accepted, 1 rejected"))
+    #expect(
+      life.standing(atObserved: 5, endedBy: nil) == .up && life.standing(atObserved: 5, endedBy: .rejected) == .up)
+  }
+
+  @Test("An error response that names nothing of the connection, and bytes that are none, do not make it up")
+  func answeredAndRefused() {
+    write(0, 10)
+    _ = answer(10, 0)
+    #expect(life.standing(atObserved: 5, endedBy: .shutdown) == .refused(.answered))
+    let other = ConnectionLife(
+      openedAt: 7, log: SentLog(), session: ProviderSession(), phase: .measured, lastScheduled: .measured)
+    _ = other.receive(Array("HTTP/1.1 400".utf8), at: 8)
+    #expect(other.standing(atObserved: 9, endedBy: .peerFin) == .refused(.answered))
+  }
+
+  @Test("A marker that the gateway closes on proves nothing, and one that is answered does")
+  func markerStanding() {
+    life.wroteMarker(identifier: 0xffff_ffff, at: 0)
+    #expect(life.standing(atObserved: 5, endedBy: .peerFin) == .refused(.silent))
+    _ = answer(2, 0xffff_ffff)
+    #expect(life.standing(atObserved: 5, endedBy: .peerFin) == .up)
+  }
+
+  @Test("The time in which the load stood still is not part of a connection's life")
+  func standstill() {
+    let life = ConnectionLife(
+      openedAt: 9_000_000_000, observed: 3, log: SentLog(), session: ProviderSession(), phase: .measured,
+      lastScheduled: .measured)
+    #expect(life.standing(atObserved: LoadPlan.settling.nanoseconds + 3, endedBy: .peerFin) == .refused(.unused))
+    #expect(life.standing(atObserved: LoadPlan.settling.nanoseconds + 4, endedBy: .peerFin) == .up)
+  }
+
   @Test("A shutdown accepts what it names, and is no error of it")
   func shutdown() throws {
     write(0, 10)

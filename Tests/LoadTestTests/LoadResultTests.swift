@@ -357,8 +357,10 @@ struct LoadResultTests {
       ($0.accepted, $0.sendings.markersAnswered, $0.opened, $0.endedSilently) = (0, 0, 5, 5)
     }
     let said = Self.judged(
-      closed, plan: { $0.connections.giveUp = .milliseconds(500) }, run: { $0.givenUp = .lost(lastError: "x") })
-    #expect(said.contains("gave up: for 500 ms every connection was closed at once"))
+      closed, plan: { $0.connections.giveUp = .milliseconds(500) }, run: { $0.givenUp = .useless(opened: 4) })
+    #expect(
+      said.contains(
+        "gave up: for 500 ms the gateway closed every connection, 4 of them, before anything was proven accepted"))
     // While it was still connecting, connections that did not come up say nothing.
     let early = Self.judged(nothing, run: { $0.interruption = .init(phase: .connect, afterS: 1) })
     #expect(early == ["unproven", "nothing was sent"])

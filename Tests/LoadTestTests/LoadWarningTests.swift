@@ -37,7 +37,7 @@ struct LoadWarningTests {
     let result = counted.result(Environment())
     #expect(
       result.warnings.count == 1 && result.warnings[0].hasPrefix("interrupted in the warm-up, after 1.0 s of 5.0 s"))
-    #expect(result.measuredS == 0 && result.latency.sendLagUs.count == 0 && result.rates.writtenPerS == 0)
+    #expect(result.measuredS == 0 && result.latency.sendLagUs.count == 0 && result.rates == RunResult.Rates())
     #expect(result.interrupted == .init(phase: .warmUp, afterS: 1))
   }
 

@@ -19,6 +19,9 @@ final class SimulatedEnvironment {
   var isRefusing = true
   /// Most connections at a time; others are refused.
   var mostConnections = Int.max
+  /// How many of the load's connections the gateway serves; it closes the others as soon as they are open, or later.
+  var served = Int.max
+  var refusalDelay = Duration.zero
   /// One in so many attempts to connect is refused; 0: none.
   var refusesOneIn = 0
   private(set) var links: [SimulatedLink] = []
@@ -111,11 +114,16 @@ final class SimulatedEnvironment {
       guard door == .open, !isRefused, links.count < mostConnections else {
         return fail(IOError(errnoCode: ECONNREFUSED, reason: "connect"))
       }
+      let isServed = connection.number < served
       let link = try SimulatedLink(behavior, loop: loop, at: now)
       try link.channel.pipeline.syncOperations.addHandler(ProviderHandler(connection, usesTLS: false))
       links.append(link)
       link.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 2195), promise: nil)
       if behavior.closesOneIn > 0, generator.happens(oneIn: behavior.closesOneIn) { link.closeAtOnce() }
+      guard !isServed else { return }
+      if refusalDelay == .zero { return link.closeAtOnce() }
+      link.isServed = false
+      _ = loop.scheduleTask(in: .nanoseconds(refusalDelay.nanoseconds)) { link.closeAtOnce() }
     }
     func fail(_ error: any Error) {
       connection.note(error, attempt: attempt)

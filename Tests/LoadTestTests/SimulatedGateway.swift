@@ -62,6 +62,8 @@ final class SimulatedLink {
   private var now: Int64
   /// Whether it refuses anything beside what is bad.
   var isRefusing = true
+  /// It reads nothing of it.
+  var isServed = true
 
   /// Something has arrived that the sender has not read.
   var hasInput: Bool { answer.map { !$0.bytes.isEmpty && $0.from <= now } ?? false }
@@ -100,7 +102,7 @@ final class SimulatedLink {
     }
     let hasRoom = unread.count < behavior.receiveBuffer
     if hasRoom { unread += take() }
-    if isReading, !unread.isEmpty {
+    if isReading, isServed, !unread.isEmpty {
       let most = min(Double(behavior.readsAtMost), Double(behavior.bytesPerSecond) * Double(passed) / 1e9)
       receive(unread.prefix(generator.number(0...Int(most.rounded(.up)))), &generator)
     }

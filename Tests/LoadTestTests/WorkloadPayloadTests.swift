@@ -45,6 +45,20 @@ struct WorkloadPayloadTests {
     #expect((750...1_050).contains(counts[.background, default: 0]))
   }
 
+  @Test("The notifications of a plan that says nothing break no rule, and outlast the longest runs")
+  func defaults() throws {
+    let start = 1_435_708_800
+    let workload = try Workload(WorkloadPlan(), start: start)
+    for number in 0..<500 as Range<UInt64> {
+      var output = ByteWriter(capacity: 8_192)
+      _ = workload.encode(number, into: &output)
+      let frame = Array(copying: output.bytes)
+      #expect(try judgement(frame).isClean)
+      let expiration = try #require(try PushNotification.Layout(parsing: frame.rawBytes).expiration)
+      #expect(Int(expiration) - start >= 7 * 86_400)
+    }
+  }
+
   @Test("Each rule that one notification can break is broken by its faulty payloads", arguments: PayloadBank.codes)
   func faults(code: String) throws {
     var plan = WorkloadPlan()

@@ -44,7 +44,7 @@ struct MergedFieldsTests {
     var connections = RunResult.Connections()
     (connections.asked, connections.everUp) = (number, number)
     (connections.attempted, connections.opened) = (number, number)
-    (connections.resumed, connections.failed) = (number, number)
+    (connections.resumed, connections.failed, connections.refused) = (number, number, number)
     connections.closed = [.rejected: number]
     (connections.suites, connections.failures) = (["TLS": number], ["refused": number])
     return connections

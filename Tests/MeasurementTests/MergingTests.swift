@@ -99,7 +99,7 @@ struct MergingTests {
     #expect(merged.phases.map(\.name) == [.measured])
     #expect(merged.phases[0].sendings == merged.sendings)
     #expect(merged.phases[0].sendLagUs == lag)
-    #expect(abs(merged.rates.writtenPerS - Double(merged.sendings.written) / 10) < 1e-6)
+    #expect(abs((merged.rates.writtenPerS ?? .nan) - Double(merged.sendings.written) / 10) < 1e-6)
     #expect(merged.series.map(\.tS) == (count == 1 ? parts[0].series.map(\.tS) : (0..<10).map(Double.init)))
     for (index, sample) in merged.series.enumerated() {
       #expect(sample.written == parts.reduce(0) { $0 + $1.series[index].written })
@@ -222,10 +222,32 @@ struct MergingTests {
     a.warnings = ["one"]
     b.warnings = ["one", "two"]
     let merged = try Self.merge([a, b])
-    #expect(merged.warnings == ["one", "two", "the plan of 1.json differs from that of 0.json: rate, seed"])
+    #expect(
+      merged.warnings == [
+        "0.json: one", "1.json: one", "1.json: two", "the plan of 1.json differs from that of 0.json: rate, seed",
+      ])
     #expect(merged.environment.hosts == ["here", "there"])
     #expect(merged.environment.host == "here")
     #expect(merged.started == b.started)
+  }
+
+  @Test("A warning names the segment that it is of, also when segments were merged before, and once")
+  func namedWarnings() throws {
+    var random = SeededGenerator(seed: 3)
+    var parts = (1...4).map { Self.result(&random, segment: "\($0)/4") }
+    for index in parts.indices { parts[index].warnings = ["the generator stalled"] }
+    let named = (0..<4).map { "\($0).json: the generator stalled" }
+    let whole = try Self.merge(parts)
+    #expect(whole.warnings == named)
+    let half = try Self.merge([parts[0], parts[1]])
+    #expect(half.warnings.filter { $0.contains("stalled") } == Array(named[..<2]))
+    // One result alone keeps what it said.
+    #expect(try Self.merge([parts[0]]).warnings.filter { $0.contains("stalled") } == ["the generator stalled"])
+    #expect(try Self.merge([whole]) == whole)
+    // A reason that is a warning as well is named once.
+    parts[0].verdict.reasons = ["slow"]
+    parts[0].warnings = ["slow"]
+    #expect(try Self.merge(parts).warnings.filter { $0.contains("slow") } == ["0.json: slow"])
   }
 
   @Test("Thresholds and invariants are judged again")

@@ -17,7 +17,7 @@ extension LoadOutcome {
     trial.connectionsOpened = result.connections.opened
     trial.connectionsFailed = result.connections.failed
     trial.writtenBytes = tally.writtenBytes
-    trial.writtenPerS = result.rates.writtenPerS
+    trial.writtenPerS = result.rates.writtenPerS ?? 0
     let proven = trial.settleS + trial.measuredS + trial.drainS
     trial.acceptedPerS = proven > 0 ? Double(trial.notifications.accepted) / proven : 0
     trial.sendLagP50Us = result.latency.sendLagUs.quantile(0.5)

@@ -9,6 +9,8 @@ import Measurement
 final class ConnectionLife {
   /// Nanoseconds of the monotonic clock, as all times here.
   let openedAt: Int64
+  /// The same without the time in which the load itself stood still.
+  private let openedAtObserved: Int64
   private(set) var log: SentLog
   private var marks: PhaseMarks
   /// The phase that is on, and the last one in which something became due.
@@ -46,8 +48,13 @@ final class ConnectionLife {
     var lossWindow: Int?
   }
 
-  init(openedAt: Int64, log: SentLog, session: ProviderSession, phase: RunPhase, lastScheduled: RunPhase) {
+  /// - Parameter observed: the time of opening without the time in which the load stood still; that of opening if `nil`.
+  init(
+    openedAt: Int64, observed: Int64? = nil, log: SentLog, session: ProviderSession, phase: RunPhase,
+    lastScheduled: RunPhase
+  ) {
     (self.openedAt, self.log, self.session) = (openedAt, log, session)
+    openedAtObserved = observed ?? openedAt
     (self.phase, self.lastScheduled, marks) = (phase, lastScheduled, PhaseMarks(in: phase))
   }
 
@@ -83,6 +90,42 @@ final class ConnectionLife {
   var isForeign: Bool { answers.isForeign }
   /// It has settled nothing so far.
   var hasSettledNothing: Bool { settledEnd == 0 && !isTerminated }
+
+  // MARK: standing
+
+  /// What the gateway has shown of the connection.
+  enum Standing: Equatable {
+    /// Nothing yet.
+    case open
+    /// The gateway has settled a notification on it, has held it for longer than `LoadPlan.settling`, or was still holding
+    /// it when the load closed it.
+    case up
+    /// The gateway, or the network, ended it before that.
+    case refused(Refusal)
+  }
+
+  enum Refusal: Equatable {
+    /// Without an error response, and with nothing written on it.
+    case unused
+    /// Without an error response, after something was written.
+    case silent
+    /// With an error response that names no notification of it, or with bytes that are none.
+    case answered
+  }
+
+  /// - Parameters:
+  ///   - now: without the time in which the load stood still: a refusal waits that long to be read.
+  ///   - cause: why it has ended; `nil` while it is open.
+  func standing(atObserved now: Int64, endedBy cause: LoadTally.Cause?) -> Standing {
+    if settledEnd > 0 || isProven || now - openedAtObserved > LoadPlan.settling.nanoseconds { return .up }
+    switch cause {
+    case nil: return .open
+    case .rejected, .shutdown, .peerFin, .peerRst:
+      if isOver { return .refused(.answered) }
+      return .refused(log.count == 0 && !hasMarker ? .unused : .silent)
+    default: return .up
+    }
+  }
 
   // MARK: reading
 

@@ -54,6 +54,8 @@ final class ProviderConnection {
     var readsFirst = false
     /// Its last batch went after something unsent, because it had waited long enough.
     var hasLingered = false
+    /// Until when nothing is written, to see whether the gateway closes the connection all the same.
+    var isQuietUntil: Int64?
 
     init(_ channel: any Channel, _ life: ConnectionLife) {
       (self.channel, self.life) = (channel, life)
@@ -73,7 +75,7 @@ final class ProviderConnection {
   /// In a row: attempts that failed, and connections that ended without anything said or proven.
   private(set) var failures = 0
   private(set) var silences = 0
-  private var wasUp = false
+  private var (wasOpened, wasUp) = (false, false)
   /// When the error was read that ended its last life and caused resends, until it is up again.
   private var recoversSince: Int64?
 
@@ -93,6 +95,8 @@ final class ProviderConnection {
 
   var isDown: Bool { if case .down = state { true } else { false } }
   var isUp: Bool { if case .up = state { true } else { false } }
+  /// Nothing is written on it for a while, by intention.
+  var isQuiet: Bool { if case .up(let link) = state { link.isQuietUntil != nil } else { false } }
 
   private var open: Link? {
     switch state {
@@ -106,7 +110,7 @@ final class ProviderConnection {
   var isWritable: Bool { open?.isWritable ?? false }
   /// Takes notifications: its batch has room, and it is not at its end.
   var isReady: Bool {
-    guard case .up(let link) = state, link.takesMore, !link.readsFirst else { return false }
+    guard case .up(let link) = state, link.takesMore, !link.readsFirst, link.isQuietUntil == nil else { return false }
     return !batch.isFull(room: room(link.life))
   }
   /// How many notifications it takes before it closes.
@@ -117,7 +121,7 @@ final class ProviderConnection {
   /// It has lasted, or its end is not yet one of those that say nothing.
   func isOfUse(_ now: Int64) -> Bool {
     guard let life = open?.life else { return false }
-    return silences == 0 || now - life.openedAt >= 1_000_000_000
+    return silences == 0 || now - life.openedAt >= LoadPlan.settling.nanoseconds
   }
   /// Written and not settled.
   var unsettled: Int { open?.life.unsettled ?? 0 }
@@ -222,11 +226,14 @@ final class ProviderConnection {
     case .up(let link):
       // Poll again, in case the detected input never arrives as a read.
       link.readsFirst = false
+      if let end = link.isQuietUntil, now >= end { endQuiet(link) }
+      if !wasUp { noteStanding(of: link.life, at: now) }
       // Only once: if the gateway does not read, unsent bytes would grow without bound.
       if hasBatch, !link.hasLingered, now - batch.began >= runner.lingerNanoseconds { flush(.linger) }
       if let lifetime = runner.lifetimeNanoseconds, now - link.life.openedAt >= lifetime { close(as: .lifetime) }
     case .closing(let link, var closing):
       link.readsFirst = false
+      if !wasUp { noteStanding(of: link.life, at: now) }
       guard now - closing.since > runner.markerTimeoutNanoseconds else { break }
       closing.isOverdue = true
       state = .closing(link, closing)
@@ -234,9 +241,12 @@ final class ProviderConnection {
     }
   }
 
-  /// Closes the connection gracefully: a marker settles its notifications; without markers they stay open.
+  /// Closes the connection gracefully: a marker settles its notifications; without markers they stay open. One that was
+  /// never up gets a marker in any case, because its refusal may be on its way.
   func close(as cause: LoadTally.Cause) {
     guard case .up(let link) = state else { return }
+    // What waits is tried again on it.
+    if link.isQuietUntil != nil, runner.hasLeftovers { return }
     link.takesMore = false
     flush(.full)
     guard isUp else { return }
@@ -245,7 +255,8 @@ final class ProviderConnection {
     let now = runner.clock()
     link.life.cause = cause
     var closing = Closing(since: now)
-    let (proves, isEmpty) = (runner.plan.usesMarkers, link.life.unsettled == 0)
+    let proves = runner.plan.usesMarkers
+    let isEmpty = link.life.unsettled == 0 && (wasUp || !proves)
     closing.leavesOpen = !isEmpty && !proves
     state = .closing(link, closing)
     guard !isEmpty else { return link.channel.close(promise: nil) }
@@ -275,6 +286,7 @@ final class ProviderConnection {
     for event in life.receive(bytes.readBytes(length: bytes.readableBytes) ?? [], at: now) {
       runner.note(event, of: life, at: now)
     }
+    if !wasUp { noteStanding(of: life, at: now) }
     if life.isOver { leave() }
   }
 
@@ -302,20 +314,38 @@ final class ProviderConnection {
     guard case .connecting = state, attempt == self.attempt, runner.phase != .over else {
       return channel.close(promise: nil)
     }
+    let now = runner.clock()
     let life = ConnectionLife(
-      openedAt: runner.clock(), log: runner.makeLog(), session: runner.makeSession(), phase: runner.runPhase,
-      lastScheduled: runner.lastScheduled)
-    state = .up(Link(channel, life))
+      openedAt: now, observed: runner.observed(now), log: runner.makeLog(), session: runner.makeSession(),
+      phase: runner.runPhase, lastScheduled: runner.lastScheduled)
+    let link = Link(channel, life)
+    state = .up(link)
     failures = 0
-    runner.noteUp(isFirst: !wasUp, isResumed: isResumed)
-    wasUp = true
-    runner.probe(self)
+    runner.noteUp(isFirst: !wasOpened, isResumed: isResumed)
+    wasOpened = true
+    if silences > 0, runner.takesQuietOpening() {
+      link.isQuietUntil = now + LoadPlan.settling.nanoseconds
+    } else {
+      runner.probe(self)
+    }
     runner.pump()
     // The resends are written now, unless another connection has taken them.
     if let since = recoversSince {
       runner.measurements.latency.recoverUs.record(Int((runner.clock() - since) / 1_000))
       recoversSince = nil
     }
+  }
+
+  private func endQuiet(_ link: Link) {
+    link.isQuietUntil = nil
+    runner.probe(self)
+    runner.pump()
+  }
+
+  private func noteStanding(of life: ConnectionLife, at now: Int64, endedBy cause: LoadTally.Cause? = nil) {
+    let standing = life.standing(atObserved: runner.observed(now), endedBy: cause)
+    runner.noteStanding(standing, isFirst: !wasUp)
+    if standing == .up { wasUp = true }
   }
 
   /// Takes what went wrong, in case that the attempt to connect ends of it.
@@ -342,8 +372,10 @@ final class ProviderConnection {
     readRest(of: life, at: now)
     // If the peer closed before answering the marker, the close is attributed to the peer.
     let isOurs = !life.hasMarker || life.isTerminated || closing?.isOverdue == true
-    runner.noteDown(isOurs ? life.cause ?? peer : peer)
-    noteSilence(life, age: now - life.openedAt, isOurs: isOurs, leavesOpen: closing?.leavesOpen == true)
+    let cause = isOurs ? life.cause ?? peer : peer
+    runner.noteDown(cause)
+    noteStanding(of: life, at: now, endedBy: cause)
+    noteSilence(life, age: now - life.openedAt, leavesOpen: closing?.leavesOpen == true)
     settle(life, leavesOpen: closing?.leavesOpen == true, sendsAgain: true)
     let unwritten = batch.unwritten
     state = .down
@@ -353,11 +385,8 @@ final class ProviderConnection {
   }
 
   /// Counts connections that end without anything said or proven.
-  private func noteSilence(_ life: ConnectionLife, age: Int64, isOurs: Bool, leavesOpen: Bool) {
+  private func noteSilence(_ life: ConnectionLife, age: Int64, leavesOpen: Bool) {
     let isSilent = life.hasSettledNothing
-    if isSilent, !life.isForeign, age < 1_000_000_000, !isOurs || life.cause == nil {
-      runner.tally.endedSilently += 1
-    }
     let wasEmpty = life.log.count == 0 && life.cause != nil
     silences = isSilent && !leavesOpen && !wasEmpty && age < 5_000_000_000 ? silences + 1 : 0
   }
@@ -377,6 +406,7 @@ final class ProviderConnection {
     runner.noteNeverSent(unwritten.filter { $0.attempt == 0 })
     runner.abandon(unwritten)
     runner.noteDown(life.cause ?? .local)
+    noteStanding(of: life, at: runner.clock(), endedBy: life.cause ?? .local)
     state = .down
     batch.removeAll()
     link.channel.close(promise: nil)

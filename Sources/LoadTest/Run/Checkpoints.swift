@@ -3,7 +3,7 @@ import Measurement
 /// Books saved during a run, for when its process is killed.
 struct Checkpoints {
   /// Nanoseconds between two.
-  static let interval: Int64 = 5_000_000_000
+  static let interval: Int64 = 1_000_000_000
 
   /// The run so far without the current phase.
   var books: LoadOutcome

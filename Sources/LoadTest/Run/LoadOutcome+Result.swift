@@ -45,7 +45,8 @@ extension LoadOutcome {
     result.verdict.reasons = reasons
     result.warnings =
       [interruptionWarning].compactMap { $0 } + reasons
-      + [result.connections.failureWarning].compactMap { $0 } + warnings
+      + [result.connections.failureWarning, result.connections.refusalWarning, result.duplicateWarning]
+      .compactMap { $0 } + warnings
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
@@ -204,6 +205,7 @@ extension LoadTally {
     for cause in Cause.ofLoads { counts.closed[cause] = closed[cause] ?? 0 }
     counts.suites = suites.filter { $0.value > 0 }
     counts.failures = failures
+    counts.refused = refused
     return counts
   }
 

@@ -21,12 +21,21 @@ extension LoadOutcome {
       // An obstacle is the reason already.
       if !isObstructed { reasons.append(reason) }
     }
-    let asked = plan.connections.count
-    let why = tally.connections.commonestFailure?.reason ?? lastError
-    if plan.usesMarkers, interruption?.phase != .connect, tally.everUp < asked, !isObstructed {
-      reasons.append("\(tally.everUp) of \(asked) connections came up\(why.map { ": \($0)" } ?? "")")
+    if plan.usesMarkers, interruption?.phase != .connect, tally.everUp < plan.connections.count, !isObstructed {
+      // Where every connection was closed at once, that is said already.
+      if !areSilent(tally) || tally.everUp > 0 { reasons.append(tooFewUp(tally)) }
     }
     return reasons
+  }
+
+  private func tooFewUp(_ tally: LoadTally) -> String {
+    let (connections, failed) = (tally.connections, tally.connections.commonestFailure)
+    let refused =
+      tally.refused > (failed?.count ?? 0)
+      ? "\(tally.refused) of \(tally.opened) were closed by the gateway before anything on them was proven accepted"
+      : nil
+    let why = refused ?? failed?.reason ?? (connections.failed > 0 ? lastError : nil)
+    return "\(tally.everUp) of \(plan.connections.count) connections came up\(why.map { ": \($0)" } ?? "")"
   }
 
   private var isObstructed: Bool { if case .permanentFailure = givenUp { true } else { false } }
@@ -37,15 +46,19 @@ extension LoadOutcome {
     case nil: return nil
     case .permanentFailure(let reason): return reason
     case .lost(let lastError):
-      return areSilent(tally)
-        ? "gave up: for \(patience) every connection was closed at once"
-        : "gave up: no connection could be established for \(patience): \(lastError)"
+      return "gave up: no connection could be established for \(patience): \(lastError)"
+    case .useless(let opened):
+      return
+        "gave up: for \(patience) the gateway closed every connection, \(opened) of them, before anything was proven accepted"
     }
   }
 
   private func nothingAccepted(_ tally: LoadTally) -> String? {
     guard tally.accepted == 0 else { return nil }
-    let what = tally.generated == 0 ? "nothing was sent" : "nothing was accepted"
+    // Of what is unknown the gateway may have accepted anything.
+    let what =
+      tally.generated == 0
+      ? "nothing was sent" : tally.open > 0 ? "nothing was proven accepted" : "nothing was accepted"
     return "\(what)\(cause(tally).map { ": \($0)" } ?? "")"
   }
 
@@ -58,14 +71,24 @@ extension LoadOutcome {
   private func cause(_ tally: LoadTally) -> String? {
     if areSilent(tally) {
       let which = "\(tally.endedSilently) of \(tally.opened) connections were closed"
+      // Of the others the load cannot tell whether the gateway closes all, or because of what was written on them.
+      if tally.endedUnused > 0 {
+        return usesTLS
+          ? "\(which) right after the handshake: certificate of the other environment, or revoked?"
+          : "\(which) right after they were opened: does the gateway take connections from here?"
+      }
       return usesTLS
-        ? "\(which) right after the handshake: certificate of the other environment, or revoked?"
-        : "\(which) by the gateway without an answer: does it speak TLS?"
+        ? "\(which) without an error response after something was written: does the gateway send none?"
+        : "\(which) by the gateway without an answer: does it speak TLS, or send no error responses?"
     }
     if tally.rejected > 0, tally.rejected == tally.generated {
       return "all \(tally.generated) were rejected"
     }
     if tally.generated == 0 { return tally.unsent > 0 ? "\(tally.unsent) were due" : "nothing was due" }
+    let responses = tally.errorResponses.values.reduce(0, +)
+    if tally.unresolvedResponses > 0, tally.unresolvedResponses == responses {
+      return "none of \(responses) error responses names a notification that was sent on its connection"
+    }
     let markers = tally.sendings.markers
     if markers > 0, tally.sendings.markersAnswered == 0, tally.errorResponses.isEmpty {
       return
@@ -90,7 +113,7 @@ extension LoadOutcome {
   private func doubts(_ tally: LoadTally) -> [String] {
     var reasons: [String] = []
     if interruption != nil, tally.generated == 0 { reasons.append("nothing was sent") }
-    let open = tally.unknown + tally.abandonedOpen
+    let open = tally.open
     if !plan.usesMarkers {
       reasons.append(
         "written, not proven: without markers the fate of \(open) of \(tally.generated) notifications is unknown")

@@ -4,8 +4,11 @@ import Measurement
 public struct LoadOutcome: Sendable {
   /// Why a run ended early.
   public enum GivingUp: Sendable, Equatable {
-    /// For as long as the plan allows, no connection could be made, or none that was made was of any use.
+    /// For as long as the plan allows, no connection could be made.
     case lost(lastError: String)
+    /// For as long as the plan allows, so many connections were made, and the gateway closed each before it had settled
+    /// anything.
+    case useless(opened: Int)
     /// Nothing that another attempt would overcome.
     case permanentFailure(String)
   }

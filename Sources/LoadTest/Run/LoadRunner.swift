@@ -48,7 +48,7 @@ public final class LoadRunner: Sendable {
   /// - Parameters:
   ///   - progress: called about once a second.
   ///   - notice: called with messages, e.g. when connections are refused and retried.
-  ///   - checkpoint: called at the start and about every five seconds with the current books, for
+  ///   - checkpoint: called at the start and about every second with the current books, for
   ///     `LoadOutcome.lostResult`.
   public func run(
     _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
@@ -127,7 +127,7 @@ public final class LoadRunner: Sendable {
     return outcome
   }
 
-  /// Until every connection has been up, or no more came up for a while. Returns why there is nothing to wait for.
+  /// Until every connection has been opened, or no more was for a while. Returns why there is nothing to wait for.
   private func connect(
     _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async throws -> LoadOutcome.GivingUp? {
@@ -148,7 +148,7 @@ public final class LoadRunner: Sendable {
         guard tally.opened > 0 else { throw Failure.unreachable(permanentFailure) }
         return .permanentFailure(permanentFailure)
       }
-      if tally.everUp >= total { return nil }
+      if tally.everOpened >= total { return nil }
       let lastError = tally.failed > 0 ? await loopRunners.lastError() : nil
       if let lastError { notices.tryingAgain(lastError) }
       // A gateway that is slow to answer is there; one that refuses is not.
@@ -219,6 +219,8 @@ public final class LoadRunner: Sendable {
         return .givenUp(.permanentFailure(permanentFailure))
       }
       if await loopRunners.all({ $0.isCutOff }) {
+        let opened = await loopRunners.gather { $0.openedSinceOfUse }.reduce(0, +)
+        if opened > 0 { return .givenUp(.useless(opened: opened)) }
         return .givenUp(.lost(lastError: await loopRunners.lastError() ?? "no answer"))
       }
       // Behind the end the loops are in the next phase already.

@@ -12,10 +12,23 @@ extension LoopRunner {
   }
 
   func noteUp(isFirst: Bool, isResumed: Bool) {
-    if isFirst { tally.everUp += 1 }
+    if isFirst { tally.everOpened += 1 }
     tally.opened += 1
+    openedSinceOfUse += 1
     tally.up += 1
     if isResumed { tally.resumed += 1 }
+  }
+
+  /// The only place that counts connections which were up, and connections which were refused.
+  func noteStanding(_ standing: ConnectionLife.Standing, isFirst: Bool) {
+    switch standing {
+    case .open: break
+    case .up: if isFirst { tally.everUp += 1 }
+    case .refused(let refusal):
+      tally.refused += 1
+      if refusal != .answered { tally.endedSilently += 1 }
+      if refusal == .unused { tally.endedUnused += 1 }
+    }
   }
 
   func noteDown(_ cause: LoadTally.Cause) {

@@ -108,11 +108,32 @@ extension LoopRunner {
 
   /// Suspects need separate connections; when none is opening, one is reopened.
   private func makeRoomForSuspects() {
-    guard phase == .running, !suspects.isEmpty, !connections.contains(where: { !$0.isUp }) else { return }
+    guard phase == .running, !suspects.isEmpty, !connections.contains(where: { !$0.isUp || $0.isQuiet }) else { return }
     connections.first?.close(as: .local)
   }
 
   // MARK: time
+
+  /// Nanoseconds between two looks at the clock up to which a loop is not held to have stood still.
+  private static let longestLook: Int64 = 100_000_000
+
+  /// A time without that in which this loop stood still, and connections went unread.
+  func observed(_ now: Int64) -> Int64 {
+    now - stoodStill - max(0, now - (lastTick ?? now) - Self.longestLook)
+  }
+
+  /// Silent closes before a connection is opened quietly.
+  private static let silencesBeforeQuiet = 2
+
+  /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and has
+  /// answered nothing, to tell a gateway that closes every connection from one that does so because of a notification.
+  func takesQuietOpening() -> Bool {
+    guard !hasOpenedQuietly else { return false }
+    let tally = tallies.reduce(into: LoadTally()) { $0 += $1 }
+    guard tally.endedSilently >= Self.silencesBeforeQuiet, tally.endedUnused == 0, !tally.hasProof else { return false }
+    hasOpenedQuietly = true
+    return true
+  }
 
   /// Nanoseconds between two ticks.
   static let tick: Int64 = 1_000_000
@@ -125,14 +146,17 @@ extension LoopRunner {
     if lastTick != nil {
       measurements.noteLoopLag(late)
       // No connects are attempted while the process is stopped.
-      if late > 100_000_000 { lastOpen += late }
+      if late > Self.longestLook {
+        lastOpen += late
+        stoodStill += late
+      }
     }
     lastTick = now
     streak = 0
     pump()
     makeRoomForSuspects()
     for connection in connections { connection.check(now) }
-    if connections.contains(where: { $0.isOfUse(now) }) { lastOpen = now }
+    if connections.contains(where: { $0.isOfUse(now) }) { (lastOpen, openedSinceOfUse) = (now, 0) }
   }
 
   /// No connection was of use for as long as the plan allows, in the time that this loop saw pass: none could be made, or

@@ -78,6 +78,11 @@ final class LoopRunner {
   var streak = 0
   /// When the loop's timer fired last.
   var lastTick: Int64?
+  /// Nanoseconds in which this loop stood still.
+  var stoodStill: Int64 = 0
+  /// Connections opened since one was of use.
+  var openedSinceOfUse = 0
+  var hasOpenedQuietly = false
   let most: Int
   var start: Int64
   var lastOpen: Int64

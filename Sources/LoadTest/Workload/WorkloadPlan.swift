@@ -74,8 +74,9 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
   public var payload = Payload.sizes(Mix(100...200))
   /// `nil`: the item is left out.
   public var priorities = Mix<UInt8?>(10)
-  /// `nil`: the item is left out; with command 1, which always has one, it is 0.
-  public var expirations = Mix<Expiration?>(0x7fff_ffff)
+  /// `nil`: the item is left out; with command 1, which always has one, it is 0. The default outlasts a run, and is near
+  /// enough to break no rule of payloads.
+  public var expirations = Mix<Expiration?>(.after(seconds: 30 * 86_400))
   /// The share of notifications that have each fault.
   public var faults: [Fault: Double] = [:]
   /// The share of notifications whose payload breaks each rule, by its code; one of those is of the fault `payload`.

@@ -97,12 +97,17 @@ extension Shape {
       .object([
         Field("asked", .integer, "Connections that the plan asks for.", when: "it is of a whole run, since 0.2"),
         Field(
-          "ever_up", .integer, "The part of `asked` that was up at any time.",
+          "ever_up", .integer,
+          "The part of `asked` that was up at any time: the gateway settled a notification on it, or held it for more than a second, or until it was closed here. Where `refused` is absent: that was opened.",
           when: "it is of a whole run, since 0.2"),
         Field("attempted", .integer, "Attempts to connect."),
         Field("opened", .integer, "Attempts that succeeded, TLS handshake included."),
         Field("resumed", .integer, "The part of `opened` that resumed a TLS session."),
         Field("failed", .integer, "Attempts that failed."),
+        Field(
+          "refused", .integer,
+          "The part of `opened` that the gateway closed within a second, before it had settled anything on it; `closed` has them too.",
+          since: "0.2"),
         Field("closed", .map(key: .closeCause, value: .integer), "Connections that ended, by cause."),
         Field(
           "suites", .map(key: .text, value: .integer), "Handshakes by version and suite, as `TLS 1.2 AES128-SHA`.",
@@ -112,14 +117,19 @@ extension Shape {
           since: "0.2"),
       ])))
 
+  private static let thereIsARate = "the phase took time, and merged segments ran together; documents of 0.1 have 0"
+
   static let rates = named(
     Definition(
       "rates", "Notifications that were written in a phase, over the phase's length.",
       .object([
-        Field("written_per_s", .number, "Notifications that were written.", unit: .perSecond),
         Field(
-          "accepted_per_s", .number, "Notifications that were written and, then or later, accepted.", unit: .perSecond),
-        Field("written_bytes_per_s", .number, "Plaintext that was written.", unit: .bytesPerSecond),
+          "written_per_s", .number, "Notifications that were written.", unit: .perSecond, when: thereIsARate),
+        Field(
+          "accepted_per_s", .number, "Notifications that were written and, then or later, accepted.", unit: .perSecond,
+          when: thereIsARate),
+        Field(
+          "written_bytes_per_s", .number, "Plaintext that was written.", unit: .bytesPerSecond, when: thereIsARate),
         Field(
           "basis",
           .values([

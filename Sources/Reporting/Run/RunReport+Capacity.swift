@@ -13,18 +13,22 @@ extension RunReport {
       .init("how it is known"),
     ])
     let rates = result.rates
+    // Only a document that is not apnscope's lacks one of them here.
+    let (written, accepted, bytes) = (
+      rates.writtenPerS ?? .nan, rates.acceptedPerS ?? .nan, rates.writtenBytesPerS ?? .nan
+    )
     let interval = WrittenInterval(self)
     /// Of what grows as the rate does.
     func around(_ value: Double, _ unit: Unit, by share: Double?) -> Prose {
       share.map { Prose("± \(unit.text(value * $0))") } ?? "–"
     }
     table.add(
-      "Written per second", .strong(Unit.perSecond.text(rates.writtenPerS)),
-      around(rates.writtenPerS, .perSecond, by: interval.share), interval.words)
+      "Written per second", .strong(Unit.perSecond.text(written)),
+      around(written, .perSecond, by: interval.share), interval.words)
     let ofAccepted = interval.shareOfAccepted(rates)
     table.add(
-      "Accepted per second", .strong(Unit.perSecond.text(rates.acceptedPerS)),
-      around(rates.acceptedPerS, .perSecond, by: ofAccepted),
+      "Accepted per second", .strong(Unit.perSecond.text(accepted)),
+      around(accepted, .perSecond, by: ofAccepted),
       rates.basis == .measuredAndDrain
         ? "over the measured phase and the drain"
         : ofAccepted == nil && interval.share != nil
@@ -33,23 +37,23 @@ extension RunReport {
             ? "written per second, times the share of the whole run that was accepted" : "the accepted part of that")
     if let count = plannedConnections {
       table.add(
-        "Written per second and connection", Prose(Unit.perSecond.text(rates.writtenPerS / count)),
-        around(rates.writtenPerS / count, .perSecond, by: interval.share),
+        "Written per second and connection", Prose(Unit.perSecond.text(written / count)),
+        around(written / count, .perSecond, by: interval.share),
         "\(grouped(count)) \(count == 1 ? "connection" : "connections")")
     }
-    if rates.acceptedPerS > 0 {
+    if accepted > 0 {
       table.add(
-        "A campaign of a million takes", Prose(Unit.seconds.text(1e6 / rates.acceptedPerS)),
+        "A campaign of a million takes", Prose(Unit.seconds.text(1e6 / accepted)),
         Prose(
           ofAccepted.flatMap { share in
             share < 1
               ? Self.between(
-                1e6 / rates.acceptedPerS / (1 + share)...1e6 / rates.acceptedPerS / (1 - share), .seconds) : nil
+                1e6 / accepted / (1 + share)...1e6 / accepted / (1 - share), .seconds) : nil
           } ?? "–"), "1,000,000 / accepted per second")
     }
     table.add(
-      "Plaintext to the gateway", Prose(Unit.bytesPerSecond.text(rates.writtenBytesPerS)), "–",
-      Prose(rates.writtenPerS > 0 ? "\(significant(rates.writtenBytesPerS / rates.writtenPerS, 3)) B each" : ""))
+      "Plaintext to the gateway", Prose(Unit.bytesPerSecond.text(bytes)), "–",
+      Prose(written > 0 ? "\(significant(bytes / written, 3)) B each" : ""))
     lagRows(&table)
     errorRows(&table)
     var blocks: [Block] = [.table(table)]

@@ -9,6 +9,17 @@ extension RunReport {
         "\(grouped(counts.attempted)) attempted, \(grouped(counts.opened)) opened, \(grouped(counts.resumed)) of them with a resumed TLS session, \(grouped(counts.failed)) failed."
       )
     ]
+    if let refused = counts.refused, refused > 0 {
+      let share = Unit.share.text(Double(refused) / Double(max(1, counts.opened)))
+      blocks.append(
+        .paragraph(
+          "The gateway closed \(grouped(refused)) of the opened ones (\(share)) before it had settled anything on them, within a second: they were never up."
+        ))
+    }
+    if let asked = counts.asked, let everUp = counts.everUp, everUp < asked {
+      blocks.append(
+        .callout(.bad, "\(grouped(everUp)) of \(grouped(asked)) connections that were asked for were ever up."))
+    }
     var causes = Table([.init("closed by"), .init("connections", .right), .init("what that is")])
     for (cause, count) in counts.closed.positive.mostFirst {
       let meaning = ConnectionEnd(rawValue: cause).map(Self.meaning) ?? ""

@@ -11,10 +11,10 @@ extension RunReport {
     var blocks: [Block] = [
       .figures([
         Figure(
-          "written", isMeasured ? Unit.perSecond.text(rates.writtenPerS) : "–",
+          "written", isMeasured ? rates.writtenPerS.map(Unit.perSecond.text) ?? "–" : "–",
           note: (askedRate.map { "asked: \($0); " } ?? "")
             + (isMeasured ? "over \(Unit.seconds.text(result.measuredS))" : reasonForNoRates)),
-        Figure("accepted", isMeasured ? Unit.perSecond.text(rates.acceptedPerS) : "–", note: acceptedNote),
+        Figure("accepted", isMeasured ? rates.acceptedPerS.map(Unit.perSecond.text) ?? "–" : "–", note: acceptedNote),
         Figure(
           "limited by", isMeasured ? result.verdict.limitedBy.rawValue : "–",
           note: isMeasured ? limitNote : reasonForNoRates),

@@ -51,8 +51,10 @@ extension RunReport {
     /// The interval of the accepted rate: widened by the losses if they are below the interval of the written rate;
     /// otherwise `nil`, because errors come in bursts, whose cost these bins do not show.
     func shareOfAccepted(_ rates: RunResult.Rates) -> Double? {
-      guard let share, rates.basis != .measuredAndDrain, rates.writtenPerS > 0 else { return nil }
-      let lost = 1 - rates.acceptedPerS / rates.writtenPerS
+      guard let share, rates.basis != .measuredAndDrain, let written = rates.writtenPerS, written > 0,
+        let accepted = rates.acceptedPerS
+      else { return nil }
+      let lost = 1 - accepted / written
       return lost >= 0 && lost <= share ? share + lost : nil
     }
   }

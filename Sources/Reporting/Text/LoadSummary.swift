@@ -36,6 +36,9 @@ package struct LoadSummary: Sendable {
     lines.append(
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(Self.reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
     )
+    if let refused = connections.refused, refused > 0 {
+      lines.append("refused        \(grouped(refused)) of the opened connections, before anything on them was settled")
+    }
     let latency = result.latency
     let window = result.measuredBy == nil ? "" : "measured phase"
     lines += Self.table(
@@ -75,8 +78,9 @@ package struct LoadSummary: Sendable {
 
   private static func rates(_ result: RunResult) -> String {
     let rates = result.rates
-    let written = "\(grouped(Int(nearest: rates.writtenPerS.rounded())))/s written"
-    let accepted = "\(grouped(Int(nearest: rates.acceptedPerS.rounded())))/s accepted"
+    func text(_ rate: Double?) -> String { rate.map { grouped(Int(nearest: $0.rounded())) } ?? "-" }
+    let written = "\(text(rates.writtenPerS))/s written"
+    let accepted = "\(text(rates.acceptedPerS))/s accepted"
     let measured = "over \(tenths(result.measuredS))"
     guard rates.basis == .measuredAndDrain else { return "\(written), \(accepted) \(measured)" }
     let drain = result.phase(.drain)?.seconds ?? 0

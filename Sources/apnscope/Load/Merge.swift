@@ -19,7 +19,7 @@ struct Merge: ParsableCommand {
       a result stays failed. Thresholds of the loads, and those given here, are evaluated on the whole.
 
       Missing segments, empty or truncated files, and killed runs are named and cause exit code 70, even though the rest is \
-      merged; with --allow-missing they are warnings. For a killed run, FILE.part has its books of a few seconds before, \
+      merged; with --allow-missing they are warnings. For a killed run, FILE.part has its books of about a second before, \
       and is read instead of FILE. A repeated segment causes exit code 70 as well. With --ledger the sum of the books of \
       the gateways has to equal that of the loads.
 

@@ -5,7 +5,8 @@ import Payload
 struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Seed of the stream; the same seed gives the same stream. Default: 1.", valueName: "number"))
+      "Seed of the stream; the same seed gives the same stream, but for times that count from the start of the run. Default: 1.",
+      valueName: "number"))
   var seed: UInt64?
 
   @Option(
@@ -52,7 +53,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Expirations: UNIX seconds, +1h for an hour after the start of the run, or none, or a mix. Default: 2147483647.",
+      "Expirations: UNIX seconds, +1h for an hour after the start of the run, or none, or a mix. Default: +30d.",
       valueName: "mix"),
     transform: MixArgument.parse)
   var expiration: MixArgument?

@@ -11,7 +11,7 @@ struct Report: ParsableCommand {
     discussion: """
       Writes into a folder: report.html, a self-contained page without scripts, light or dark like the reader's system, for \
       screens, phones and paper; report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
-      (run.json, ledger.json, baseline.json, capacity.json), so that the report can be created again. The page ends with \
+      (run.json, ledger.json, baseline.json, capacity.json; several ledgers are ledger-1.json, ledger-2.json …), so that the report can be created again. The page ends with \
       the command line that created it. The folder is created if it does not exist; pages, charts and copies of an \
       earlier report are replaced, but copies that this report does not have stay, with a warning: they may be originals.
 
@@ -69,9 +69,10 @@ struct Report: ParsableCommand {
   private var areSeveral: Bool { inputs.count > 1 || Paths.isDirectory(input) }
 
   @Option(
-    help: ArgumentHelp("The gateway's ledger of the same run ('apnscope simulate --ledger').", valueName: "file"),
-    completion: .file(extensions: ["json"]))
-  var ledger: String?
+    help: ArgumentHelp(
+      "The gateway's ledger of the same run ('apnscope simulate --ledger'); repeatable for several gateways, whose counts are added.",
+      valueName: "file"), completion: .file(extensions: ["json"]))
+  var ledger: [String] = []
 
   @Option(
     help: ArgumentHelp("An earlier result of a load to compare with.", valueName: "file"),
@@ -119,7 +120,7 @@ struct Report: ParsableCommand {
 
   private func checkFiles(_ paths: [String]) throws {
     try refuseConflicts(
-      reading: paths + [ledger, baseline].compactMap { $0 } + decoding.secrets.files + redacting.files,
+      reading: paths + ledger + [baseline].compactMap { $0 } + decoding.secrets.files + redacting.files,
       writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
   }
 
@@ -152,7 +153,7 @@ struct Report: ParsableCommand {
   private func report(_ path: String) throws {
     try checkFiles([path])
     let kind = try ReportInput.kind(of: path)
-    if kind == .records || kind == .recording, ledger != nil || baseline != nil {
+    if kind == .records || kind == .recording, !ledger.isEmpty || baseline != nil {
       throw ValidationError("--ledger and --baseline need a result of 'apnscope load'; \(input) is not one.")
     }
     if kind != .records && kind != .recording, !chosen.isEmpty {
@@ -181,7 +182,7 @@ struct Report: ParsableCommand {
   }
 
   private func reportRecordings() throws {
-    if ledger != nil || baseline != nil {
+    if !ledger.isEmpty || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load.")
     }
     for path in inputs where !Paths.isDirectory(path) {
@@ -204,10 +205,10 @@ struct Report: ParsableCommand {
   private func reportLoad(_ path: String) throws {
     let result = try ResultDocument.read(path)
     let report = try RunReport(
-      result, ledger: ledger.map { try ResultDocument.readLedger($0) },
+      result, ledger: Ledger.merging(try ledger.map { try ResultDocument.readLedger($0) }),
       baseline: baseline.map { try ResultDocument.read($0) }, command: Self.command)
     var inputs = [("run.json", path)]
-    if let ledger { inputs.append(("ledger.json", ledger)) }
+    for (number, path) in ledger.enumerated() { inputs.append((ReportFolder.ledger(number, of: ledger.count), path)) }
     if let baseline { inputs.append(("baseline.json", baseline)) }
     try ReportFolder(output).write(report.page, copying: inputs)
     if report.booksAgree == false {
@@ -217,7 +218,7 @@ struct Report: ParsableCommand {
   }
 
   private func reportCapacity(_ path: String) throws {
-    if ledger != nil || baseline != nil {
+    if !ledger.isEmpty || baseline != nil {
       throw ValidationError(
         "--ledger and --baseline need a result of 'apnscope load'; \(input) is a result of 'capacity'.")
     }

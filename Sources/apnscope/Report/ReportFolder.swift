@@ -40,10 +40,22 @@ struct ReportFolder {
     try standard.check()
   }
 
+  /// The name of a ledger's copy; of several they are numbered from 1.
+  ///
+  /// - Parameter number: from 0.
+  static func ledger(_ number: Int, of count: Int) -> String {
+    count == 1 ? "ledger.json" : "ledger-\(number + 1).json"
+  }
+
   /// Warns about copies in the folder that are not inputs of this report. They stay: they may be the only copy of a
   /// measurement.
   private func nameStrangers(except own: [String]) {
-    let copies = ["run.json", "ledger.json", "baseline.json", "capacity.json"]
+    var copies = ["run.json", "ledger.json", "baseline.json", "capacity.json"]
+    var number = 0
+    while Paths.exists(folder.path + Self.ledger(number, of: 2)) {
+      copies.append(Self.ledger(number, of: 2))
+      number += 1
+    }
     let strangers = copies.filter { !own.contains($0) && Paths.exists(folder.path + $0) }
     guard !strangers.isEmpty else { return }
     complain(

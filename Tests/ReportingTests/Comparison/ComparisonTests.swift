@@ -14,6 +14,7 @@ struct ComparisonTests {
     result.measuredS = 10
     result.rates.acceptedPerS = rate
     result.rates.writtenPerS = rate
+    result.rates.writtenBytesPerS = 0
     result.latency.sendLagUs.record(Int(1e9 / rate))
     result.plan = ["seed": .number(1), "payload": .text("100..200")]
     change(&result)
