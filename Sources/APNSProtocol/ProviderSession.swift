@@ -131,11 +131,12 @@ public struct ProviderSession: Sendable {
 
   /// Applies an error response.
   ///
-  /// - Parameter sent: how many of the notifications have left; a response that names a later one names none.
+  /// - Parameter sent: how many of the notifications can have arrived: it is about none of the others.
   public mutating func receive(_ response: ErrorResponse, sent: Int = .max) -> Verdict {
-    var (named, candidates) = history.find(response.identifier)
+    let sent = min(sent, written)
+    var (named, candidates) = history.find(response.identifier, before: sent)
     if response.identifier == 0, response.status != .noError {
-      switch meaningOfZero(response.status, found: named) {
+      switch meaningOfZero(response.status, found: named, sent: sent) {
       case .names(let index): (named, candidates) = (index, max(1, candidates))
       case .nothing: (named, candidates) = (nil, 0)
       case .ambiguous:
@@ -143,7 +144,7 @@ public struct ProviderSession: Sendable {
         return Verdict(notification: nil, accepted: nil, candidates: candidates, isAmbiguous: true)
       }
     }
-    guard let named, named < sent else {
+    guard let named else {
       unresolvedResponses += 1
       return Verdict(notification: nil, accepted: nil, candidates: 0)
     }
@@ -167,22 +168,24 @@ public struct ProviderSession: Sendable {
     case ambiguous
   }
 
-  /// - Parameter found: the latest notification with identifier 0.
-  private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?) -> MeaningOfZero {
+  /// - Parameters:
+  ///   - found: the latest notification with identifier 0.
+  ///   - sent: notifications that can have arrived; the meaning is one of these.
+  private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?, sent: Int) -> MeaningOfZero {
     if status == .protocolError {
       switch firstUnreadable {
-      case .frame(let index): return .names(index)
+      case .frame(let index) where index < sent: return .names(index)
       case .bytes: return .nothing
-      case .none: break
+      case .none, .frame: break
       }
     }
-    if let firstKnownBad {
+    if let firstKnownBad, firstKnownBad < sent {
       if status == .missingDeviceToken { return .names(firstKnownBad) }
       if status == .invalidTokenSize, !hasUnidentifiedBeforeKnownBad, !hasOddToken { return .names(firstKnownBad) }
     }
-    if status == .invalidPayloadSize, let firstOversize { return .names(firstOversize) }
+    if status == .invalidPayloadSize, let firstOversize, firstOversize < sent { return .names(firstOversize) }
     guard let found else { return .nothing }
-    if written == 1, !hasMissingBytes { return .names(found) }
+    if sent == 1, !hasMissingBytes { return .names(found) }
     if let zero, zero.index == found, zero.faults.explains(status) { return .names(found) }
     // The topic is the connection's, so its fault is that of the first notification.
     if found == 0, !hasMissingBytes, status == .missingTopic || status == .invalidTopicSize { return .names(found) }

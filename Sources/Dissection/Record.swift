@@ -87,6 +87,8 @@ public struct ErrorResponseRecord: Sendable {
   public var candidates: Int
   /// The identifier is 0, which may mean none, so that it is not taken to name a notification.
   public var isAmbiguous = false
+  /// Notifications that its packet acknowledges; `nil` when that is not known.
+  package var acknowledged: Int?
 }
 
 /// The fate of consecutive notifications of one connection. It comes when no response can change it any more, at the
