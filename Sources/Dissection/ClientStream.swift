@@ -215,7 +215,9 @@ struct ClientStream {
       return decode(malformed: error, frame, at: place, &session, &output)
     }
     let index = session.write(identifier: layout.identifier, isKnownBad: layout.isKnownBad)
-    if layout.token.length != 32 || layout.identifier == 0 { noteFaults(layout, frame, &session) }
+    if layout.token.length != 32 || layout.identifier == 0 || layout.payload.length == 0 {
+      noteFaults(layout, frame, &session)
+    }
     output.sink.receive(layout, frame, at: place, index: index)
   }
 
@@ -231,7 +233,7 @@ struct ClientStream {
     output.sink.receive(malformed: error.description, layout, frame, at: place, index: index)
   }
 
-  /// Out of line: few notifications have an odd token, or count from 0.
+  /// Out of line: few notifications have an odd token or no payload, or count from 0.
   @inline(never)
   private static func noteFaults(
     _ layout: PushNotification.Layout, _ frame: RawSpan, _ session: inout ProviderSession
