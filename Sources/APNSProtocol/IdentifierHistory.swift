@@ -87,13 +87,14 @@ struct IdentifierHistory: Sendable {
     runs.append(Run(firstIdentifier: identifier, step: 0, firstIndex: index, count: 1))
   }
 
-  /// The latest notification with this identifier, and how many have it.
-  func find(_ identifier: UInt32) -> (index: Int?, candidates: Int) {
+  /// The latest notification with this identifier, and how many have it, of those before `end`.
+  func find(_ identifier: UInt32, before end: Int) -> (index: Int?, candidates: Int) {
     var latest: Int?
     var candidates = 0
     for (position, var run) in runs.enumerated().reversed() {
       if position == runs.count - 1 { run.count += unrecorded }
-      guard let found = run.positions(of: identifier) else { continue }
+      run.count = min(run.count, end - run.firstIndex)
+      guard run.count > 0, let found = run.positions(of: identifier) else { continue }
       candidates += found.count
       if latest == nil { latest = run.firstIndex + found.latest }
     }

@@ -10,11 +10,11 @@
 /// - status 0 (sent by mock servers) accepts the notification it names and everything before, and discards nothing;
 /// - a later response that names a later notification proves that those between were taken after all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
-/// - status 128 with identifier 0 names the first frame with bad items, unless bytes that are not a frame came before:
-///   then it is about those bytes;
-/// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": with status 2 it
-///   names the first frame with an empty token; with status 5 too, when no other token has an odd length and all before
-///   it have an identifier;
+/// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": it names the first
+///   frame with the fault of the status. Bad items may be answered with status 128, or with that of what the gateway
+///   missed in them or could not process (1, 2, 4, 5, 7; when all before have an identifier); an empty token with status 2, and with 5 when no other token
+///   has an odd length and all before it have an identifier; an empty or absent payload with status 4;
+/// - status 128 with identifier 0 names none if bytes that are not a frame came before: then it is about those bytes;
 /// - with status 7 identifier 0 names the first payload above every gateway's limit, if the writer reports which that
 ///   is: it requires knowledge of the limit;
 /// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
@@ -62,6 +62,7 @@ public struct ProviderSession: Sendable {
   private var history: IdentifierHistory
   private var firstKnownBad: Int?
   private var firstOversize: Int?
+  private var firstWithoutPayload: Int?
   /// Some writes were not seen, so the apparent first or only notification may not be it.
   private var hasMissingBytes = false
   /// A token that is neither empty nor 32 bytes long was written.
@@ -86,8 +87,9 @@ public struct ProviderSession: Sendable {
   ///
   /// - Parameter identifier: when its item is among those that do fit.
   public mutating func write(malformedWith identifier: UInt32?) -> Int {
+    let areIdentified = !hasUnidentified
     let index = write(identifier: identifier, isKnownBad: false)
-    if case .none = firstUnreadable { firstUnreadable = .frame(index) }
+    if case .none = firstUnreadable { firstUnreadable = .frame(index, areIdentified: areIdentified) }
     return index
   }
 
@@ -100,9 +102,10 @@ public struct ProviderSession: Sendable {
   public mutating func noteMissingBytes() { hasMissingBytes = true }
 
   /// Notes the faults that can be seen in the notification that was written last. They matter for one whose identifier
-  /// is 0, or whose token is not 32 bytes long.
+  /// is 0, whose token is not 32 bytes long, or whose payload is empty.
   public mutating func noteFaults(_ faults: PushNotification.Faults, identifier: UInt32?) {
     if identifier == 0 { zero = (written - 1, faults) }
+    if faults.contains(.missingPayload), firstWithoutPayload == nil { firstWithoutPayload = written - 1 }
     if faults.contains(.tokenSize), !faults.contains(.missingToken) { hasOddToken = true }
   }
 
@@ -131,11 +134,12 @@ public struct ProviderSession: Sendable {
 
   /// Applies an error response.
   ///
-  /// - Parameter sent: how many of the notifications have left; a response that names a later one names none.
+  /// - Parameter sent: how many of the notifications can have arrived: it is about none of the others.
   public mutating func receive(_ response: ErrorResponse, sent: Int = .max) -> Verdict {
-    var (named, candidates) = history.find(response.identifier)
+    let sent = min(sent, written)
+    var (named, candidates) = history.find(response.identifier, before: sent)
     if response.identifier == 0, response.status != .noError {
-      switch meaningOfZero(response.status, found: named) {
+      switch meaningOfZero(response.status, found: named, sent: sent) {
       case .names(let index): (named, candidates) = (index, max(1, candidates))
       case .nothing: (named, candidates) = (nil, 0)
       case .ambiguous:
@@ -143,7 +147,7 @@ public struct ProviderSession: Sendable {
         return Verdict(notification: nil, accepted: nil, candidates: candidates, isAmbiguous: true)
       }
     }
-    guard let named, named < sent else {
+    guard let named else {
       unresolvedResponses += 1
       return Verdict(notification: nil, accepted: nil, candidates: 0)
     }
@@ -157,7 +161,8 @@ public struct ProviderSession: Sendable {
   /// The first thing that a gateway could not parse.
   private enum Unreadable {
     case none
-    case frame(Int)
+    /// - areIdentified: everything before it has an identifier.
+    case frame(Int, areIdentified: Bool)
     case bytes
   }
 
@@ -167,22 +172,30 @@ public struct ProviderSession: Sendable {
     case ambiguous
   }
 
-  /// - Parameter found: the latest notification with identifier 0.
-  private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?) -> MeaningOfZero {
-    if status == .protocolError {
-      switch firstUnreadable {
-      case .frame(let index): return .names(index)
-      case .bytes: return .nothing
-      case .none: break
-      }
+  /// - Parameters:
+  ///   - found: the latest notification with identifier 0.
+  ///   - sent: notifications that can have arrived; the meaning is one of these.
+  private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?, sent: Int) -> MeaningOfZero {
+    if case .bytes = firstUnreadable, status == .protocolError { return .nothing }
+    var first = Int.max
+    func note(_ index: Int?) { if let index, index < sent { first = min(first, index) } }
+    if case .frame(let index, let areIdentified) = firstUnreadable,
+      status == .protocolError || status.mayMeanBadItems && areIdentified
+    {
+      note(index)
     }
-    if let firstKnownBad {
-      if status == .missingDeviceToken { return .names(firstKnownBad) }
-      if status == .invalidTokenSize, !hasUnidentifiedBeforeKnownBad, !hasOddToken { return .names(firstKnownBad) }
+    switch status {
+    case .missingDeviceToken: note(firstKnownBad)
+    case .missingPayload: note(firstWithoutPayload)
+    case .invalidTokenSize: if !hasUnidentifiedBeforeKnownBad, !hasOddToken { note(firstKnownBad) }
+    case .invalidPayloadSize: note(firstOversize)
+    default: break
     }
-    if status == .invalidPayloadSize, let firstOversize { return .names(firstOversize) }
+    // The gateway reads no further than to the first of them.
+    if let zero, zero.index == found, zero.faults.explains(status), first < .max { note(zero.index) }
+    if first < .max { return .names(first) }
     guard let found else { return .nothing }
-    if written == 1, !hasMissingBytes { return .names(found) }
+    if sent == 1, !hasMissingBytes { return .names(found) }
     if let zero, zero.index == found, zero.faults.explains(status) { return .names(found) }
     // The topic is the connection's, so its fault is that of the first notification.
     if found == 0, !hasMissingBytes, status == .missingTopic || status == .invalidTopicSize { return .names(found) }
@@ -241,6 +254,15 @@ public struct ProviderSession: Sendable {
 extension ErrorResponse.Status {
   /// The notification that the response names was accepted, not rejected.
   package var acceptsNamed: Bool { self == .noError || self == .shutdown }
+
+  /// Servers were seen to answer a frame whose items do not fit with it and not with 128: with what they then missed,
+  /// took for too long or too short, or could not process.
+  var mayMeanBadItems: Bool {
+    switch self {
+    case .processingError, .missingDeviceToken, .missingPayload, .invalidTokenSize, .invalidPayloadSize: true
+    default: false
+    }
+  }
 }
 
 /// The rejected notifications of one connection, by number.

@@ -17,7 +17,21 @@
     self.used = 0
   }
 
+  /// Takes over memory that `giveUp` gave.
+  init(_ memory: UnsafeMutableRawPointer, capacity: Int) {
+    unsafe storage = memory
+    self.capacity = capacity
+    used = 0
+  }
+
   deinit { unsafe storage.deallocate() }
+
+  /// The memory, which is the caller's then.
+  consuming func giveUp() -> (memory: UnsafeMutableRawPointer, capacity: Int, count: Int) {
+    let parts = unsafe (storage, capacity, used)
+    discard self
+    return unsafe parts
+  }
 
   /// The bytes written so far.
   public var bytes: RawSpan {

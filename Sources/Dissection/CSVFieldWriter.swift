@@ -38,7 +38,9 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   }
 
   /// A writer of the same columns, without the header.
-  func emptyCopy(capacity: Int) -> CSVFieldWriter { CSVFieldWriter(columns, separator, hasType, capacity: capacity) }
+  func emptyCopy(capacity: Int) -> sending CSVFieldWriter {
+    CSVFieldWriter(columns, separator, hasType, capacity: capacity)
+  }
 
   /// Every column of every type of record, in an order of which each type's own order is a part.
   static let allColumns: [StaticString] = [

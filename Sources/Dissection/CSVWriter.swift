@@ -15,9 +15,9 @@ public final class CSVWriter: RecordSerializer {
       self.output = output
     }
 
-    /// Writes the same columns and no header.
-    init(like other: Table) {
-      fields = other.fields.emptyCopy(capacity: WriterBuffer.capacity)
+    /// Writes columns without a header.
+    init(_ fields: consuming CSVFieldWriter) {
+      self.fields = fields
       output = { _ in true }
     }
 
@@ -59,14 +59,16 @@ public final class CSVWriter: RecordSerializer {
     flushThreshold = WriterBuffer.threshold
   }
 
-  private init(notificationsOf other: CSVWriter) {
-    facts = other.facts
-    notifications = Table(like: other.notifications)
+  private init(notifications fields: consuming CSVFieldWriter, _ facts: NotificationFacts) {
+    self.facts = facts
+    notifications = Table(fields)
     tables = [.notification: notifications]
     flushThreshold = .max
   }
 
-  func makeLaneWriter() -> any RecordSerializer { CSVWriter(notificationsOf: self) }
+  func makeLaneWriter() -> sending any RecordSerializer {
+    CSVWriter(notifications: notifications.fields.emptyCopy(capacity: WriterBuffer.capacity), facts)
+  }
   var renderedCount: Int { notifications.fields.output.count }
   func exchange(_ rendered: inout ByteWriter) { swap(&notifications.fields.output, &rendered) }
 

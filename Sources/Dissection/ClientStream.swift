@@ -91,7 +91,7 @@ struct ClientStream {
     let before = session.written
     guard before > 0, reading(fromHigh: position.fromHigh) == .gateway else { return nil }
     if tls != nil { return readSealedAhead(bytes, at: position, workspace, into: &output) }
-    let mark = CapturePosition(time: position.time, packet: position.packet)
+    let mark = CapturePosition(position)
     count(bytes.byteCount, fromHigh: position.fromHigh)
     read(bytes, at: position.offset, mark, into: &output)
     return (bytes.byteCount, session.written - before)
@@ -103,7 +103,7 @@ struct ClientStream {
   ) -> (taken: Int, notifications: Int)? {
     let before = session.written
     let fromHigh = position.fromHigh
-    let mark = CapturePosition(time: position.time, packet: position.packet)
+    let mark = CapturePosition(position)
     let taken = tls?.receiveStraight(
       bytes, from: side(fromHigh: fromHigh), at: CapturePoint(position), workspace
     ) { event, _, offset, _ in
@@ -122,6 +122,8 @@ struct ClientStream {
   ) {
     let before = session.written
     var position = 0
+    // Where the first of the frames that are found may have ended at the earliest.
+    var sequence = mark.sequence
     if framer.completeBeginning(bytes, &position) {
       Self.decodeAssembled(&framer, mark, connection, &session, &output)
     }
@@ -134,17 +136,17 @@ struct ClientStream {
         break
       } else if framer.keepBeginning(bytes, at: position, offset: offset, mark: mark) {
         break
-      } else if !readSlowly(bytes, &position, at: offset, mark, &output) {
+      } else if !readSlowly(bytes, &position, at: offset, mark, &sequence, &output) {
         break
       }
     }
-    noteWritten(since: before, mark, &output)
+    noteWritten(since: before, mark, sequence, &output)
   }
 
   /// Takes one step that is not simply the next record; `false` when all bytes are read.
   @inline(never)
   private mutating func readSlowly<Sink>(
-    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition,
+    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition, _ sequence: inout UInt32,
     _ output: inout RecordEmitter<Sink>
   ) -> Bool {
     let step = framer.next(bytes, &position, at: offset, mark: mark)
@@ -156,6 +158,7 @@ struct ClientStream {
     case .assembled:
       Self.decodeAssembled(&framer, mark, connection, &session, &output)
     case .recovered(let record, let offset, let mark):
+      sequence = mark.sequence
       Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
     case .damage(let damage): output.report(damage, .client, connection)
     }
@@ -185,12 +188,14 @@ struct ClientStream {
   /// Reads the records that a gap or the end completed.
   private mutating func readFound<Sink>(_ mark: CapturePosition, _ output: inout RecordEmitter<Sink>) {
     let before = session.written
+    var sequence: UInt32?
     while true {
       switch framer.nextFound() {
       case .recovered(let record, let offset, let mark):
+        sequence = sequence ?? mark.sequence
         Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
       case .damage(let damage): output.report(damage, .client, connection)
-      default: return noteWritten(since: before, mark, &output)
+      default: return noteWritten(since: before, mark, sequence ?? mark.sequence, &output)
       }
     }
   }
@@ -210,7 +215,9 @@ struct ClientStream {
       return decode(malformed: error, frame, at: place, &session, &output)
     }
     let index = session.write(identifier: layout.identifier, isKnownBad: layout.isKnownBad)
-    if layout.token.length != 32 || layout.identifier == 0 { noteFaults(layout, frame, &session) }
+    if layout.token.length != 32 || layout.identifier == 0 || layout.payload.length == 0 {
+      noteFaults(layout, frame, &session)
+    }
     output.sink.receive(layout, frame, at: place, index: index)
   }
 
@@ -226,7 +233,7 @@ struct ClientStream {
     output.sink.receive(malformed: error.description, layout, frame, at: place, index: index)
   }
 
-  /// Out of line: few notifications have an odd token, or count from 0.
+  /// Out of line: few notifications have an odd token or no payload, or count from 0.
   @inline(never)
   private static func noteFaults(
     _ layout: PushNotification.Layout, _ frame: RawSpan, _ session: inout ProviderSession
@@ -243,38 +250,57 @@ struct ClientStream {
   }
 
   /// Notes when the notifications of one piece were written.
+  ///
+  /// - Parameter sequence: all of them end after this sequence number.
   private mutating func noteWritten<Sink>(
-    since before: Int, _ mark: CapturePosition, _ output: inout RecordEmitter<Sink>
+    since before: Int, _ mark: CapturePosition, _ sequence: UInt32, _ output: inout RecordEmitter<Sink>
   ) {
     let ended = session.written - before
     output.summary.notifications += ended
-    if ended > 0 { writeTimes.note(before, mark.time) }
+    if ended > 0 { writeTimes.note(before, mark, sequence) }
     // With TLS a segment may have many records; the caller counts the segment.
     if tls == nil { output.sink.segment(notifications: ended, at: mark.time) }
   }
 
   // MARK: responses
 
-  /// Applies an error response; returns its interpretation and its latency.
+  /// Applies an error response; returns its interpretation and its latency, which is absent when it would be negative.
   mutating func receive(
-    _ response: ErrorResponse, at time: Timestamp
+    _ response: ErrorResponse, at mark: CapturePosition
   ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64?) {
-    let verdict = session.receive(response)
-    let written = verdict.notification.flatMap { writeTimes.time(of: $0) }
-    return (verdict, written.flatMap { time.nanoseconds(since: $0) })
+    let verdict = session.receive(response, sent: writeTimes.count(acknowledgedBy: mark.acknowledgement) ?? .max)
+    return (verdict, latency(of: verdict, at: mark.time))
   }
 
-  /// Applies a response again that named nothing when it arrived; `nil` if the notification was not written before it.
+  /// Applies a response later than it stands in the capture, if something proves that the notification that it names was
+  /// written before it; otherwise it names none.
+  ///
+  /// - Parameter before: how many notifications stand before it in the capture.
   mutating func receiveLate(
-    _ response: ErrorResponse, at time: Timestamp
-  ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64)? {
+    _ response: ErrorResponse, at mark: CapturePosition, after before: Int
+  ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64?) {
     var later = session
-    let verdict = later.receive(response)
-    guard let written = verdict.notification.flatMap({ writeTimes.time(of: $0) }),
-      let latency = time.nanoseconds(since: written), latency >= 0
-    else { return nil }
-    session = later
+    let acknowledged = writeTimes.count(acknowledgedBy: mark.acknowledgement)
+    var verdict = later.receive(response, sent: acknowledged ?? .max)
+    let latency = latency(of: verdict, at: mark.time)
+    if let named = verdict.notification {
+      guard acknowledged != nil || named < before || latency != nil else {
+        (verdict.notification, verdict.accepted, verdict.candidates) = (nil, nil, 0)
+        return (verdict, nil)
+      }
+      session = later
+    }
     return (verdict, latency)
+  }
+
+  /// How many notifications a response's packet acknowledges.
+  func acknowledged(by mark: CapturePosition) -> Int? {
+    writeTimes.count(acknowledgedBy: mark.acknowledgement).map { min($0, session.written) }
+  }
+
+  private func latency(of verdict: ProviderSession.Verdict, at time: Timestamp) -> Int64? {
+    let written = verdict.notification.flatMap { writeTimes.time(of: $0) }
+    return written.flatMap { time.nanoseconds(since: $0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 
   // MARK: fates

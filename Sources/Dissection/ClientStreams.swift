@@ -4,7 +4,25 @@ import Bytes
 ///
 /// They stay where they are in memory when more come, so that another thread can read one while the dissector opens or
 /// changes others. A copy refers to the same streams.
-@safe struct ClientStreams {
+///
+/// This is all that the dissector's thread and the lanes use at the same time. `@unchecked Sendable` is valid because
+/// each stream is used by one thread at a time, and `count` by the dissector's alone. The interleavings that were looked
+/// at, D the dissector's thread, L a lane's; a batch is D's after `LaneReader.take`, and events are in the same order
+/// for both:
+/// - L reads ahead on a slot and D has an earlier event of it: the slot is L's, which has read that event too, and D
+///   puts in what L found without access to the stream (`ParallelReading.play`). If L did not read it, L has left the
+///   slot (`LaneWork.left`) before, in the same batch or an earlier one, and does not touch it until the next turn.
+/// - L leaves a slot in the middle of an event and D reads the rest (`Dissector.consumeRest`): D has taken the batch, so
+///   L has left.
+/// - D opens or closes a connection in a slot: these are events, at which L leaves it; the next one in the slot is D's
+///   until the next turn.
+/// - D adds a slot while L reads another one: chunks do not move. The new slot's entry in `chunks` is written at a
+///   `.connection` event; L leaves the slot at that event without looking at the stream, for a turn.
+/// - D begins a turn (`ParallelReading.submit`), tells of secrets (`Dissector.retryTLS`), fetches streams that are wanted
+///   soon (`prefetch`), or ends all connections: no job is on its way.
+/// - Two lanes: each slot is one lane's (`LaneOwner`), and lanes write to no other.
+/// - A stream's `TLSStream` is D's too, through `Connection.tls`: D uses it at events of that slot, as above.
+@safe struct ClientStreams: @unchecked Sendable {
   private typealias Chunk = UnsafeMutablePointer<ClientStream>
 
   /// Streams of a chunk, and chunks at most: each stream takes some hundred bytes, so that memory ends before.

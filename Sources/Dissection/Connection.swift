@@ -12,6 +12,16 @@ final class Connection {
     var mark: CapturePosition
   }
 
+  /// An error response, and what tells which notification it names when that is not known at once.
+  struct SeenResponse {
+    var record: ErrorResponseRecord
+    let mark: CapturePosition
+    /// Notifications that stand before it in the capture.
+    let before: Int
+    /// It acknowledges what had not come then: which notification it names is decided when that has.
+    var isWaiting: Bool
+  }
+
   struct Closing {
     var isHigh: Bool
     var isReset: Bool
@@ -45,7 +55,9 @@ final class Connection {
 
   var responses: RecordFramer<ResponseGrammar, CapturePosition>
   var feedback: RecordFramer<FeedbackGrammar, CapturePosition>
-  var seenResponses: [ErrorResponseRecord] = []
+  var seenResponses: [SeenResponse] = []
+  /// How many of them wait: the last ones.
+  var waitingResponses = 0
   /// The fates that the summary has counted.
   var settled = ProviderSession.Fates()
   var feedbackTuples = 0

@@ -73,7 +73,7 @@ extension Dissector {
     _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint, _ slot: Int
   ) {
     let fromHigh = clientStreams[slot].isHigh(side)
-    let mark = CapturePosition(time: Timestamp(nanoseconds: point.time), packet: point.packet)
+    let mark = CapturePosition(point)
     switch event {
     case .bytes(let bytes):
       if clientStreams[slot].readWholeFrames(bytes, at: offset, fromHigh: fromHigh, mark, into: &output) { return }
@@ -120,12 +120,8 @@ extension Dissector {
     for (piece, isHigh) in connection.takeHeld() {
       tls.receive(
         piece.bytes.rawBytes, from: connection.side(fromHigh: isHigh),
-        at: CapturePoint(time: piece.mark.time.nanoseconds, packet: piece.mark.packet)
+        at: CapturePoint(piece.mark)
       ) { consumePlaintext($0, $1, $2, $3, connection.slot) }
     }
   }
-}
-
-extension CapturePoint {
-  init(_ position: StreamPosition) { self.init(time: position.time.nanoseconds, packet: position.packet) }
 }

@@ -105,12 +105,14 @@ struct Dissector<Sink: RecordSink> {
     }
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
-    for index in connection.seenResponses.indices where connection.seenResponses[index].notification == nil {
+    for index in connection.seenResponses.indices where connection.seenResponses[index].record.notification == nil {
       resolve(&connection.seenResponses[index], connection)
       clientStreams[connection.slot].reportFates(to: &output.sink)
-      output.sink.receiveEarly(connection.seenResponses[index])
+      output.sink.receiveEarly(connection.seenResponses[index].record)
     }
-    for var response in connection.seenResponses {
+    for seen in connection.seenResponses {
+      var response = seen.record
+      response.acknowledged = clientStreams[connection.slot].acknowledged(by: seen.mark)
       if let named = response.notification {
         response.discarded = clientStreams[connection.slot].session.discarded(after: named)
       }
@@ -217,7 +219,7 @@ struct Dissector<Sink: RecordSink> {
       consume(copy change, slot: position.slot, time: position.time, packet: position.packet)
     case .bytes(let bytes):
       if let tls = clientStreams[position.slot].tls { return consume(bytes, at: position, through: tls) }
-      let mark = CapturePosition(time: position.time, packet: position.packet)
+      let mark = CapturePosition(position)
       // The usual case accesses only the client stream.
       if clientStreams[position.slot].readWholeFrames(
         bytes, at: position.offset, fromHigh: position.fromHigh, mark, into: &output)
@@ -229,7 +231,7 @@ struct Dissector<Sink: RecordSink> {
       }
     case .gap(let length, let reason):
       guard let connection = connections[position.slot] else { return }
-      let mark = CapturePosition(time: position.time, packet: position.packet)
+      let mark = CapturePosition(position)
       connection.missingBytes += length
       if let tls = connection.tls {
         tls.gap(
@@ -323,37 +325,68 @@ struct Dissector<Sink: RecordSink> {
   private mutating func note(
     _ response: ErrorResponse, at offset: Int, _ mark: CapturePosition, _ connection: Connection
   ) {
-    let (verdict, latency) = clientStreams[connection.slot].receive(response, at: mark.time)
     connection.errorResponses += 1
     output.summary.errorResponses += 1
     output.summary.errorsByStatus[response.status.rawValue, default: 0] += 1
-    var decided = clientStreams[connection.slot].session.fates
-    (decided.discarded, decided.unknown) = (0, 0)
-    settle(connection, decided)
-    let record = ErrorResponseRecord(
+    var record = ErrorResponseRecord(
       place: RecordPlace(
         connection: connection.number, time: mark.time, packet: mark.packet, offset: offset,
         length: ErrorResponse.length),
-      response: response, notification: verdict.notification, accepted: verdict.accepted,
-      discarded: verdict.notification.map { clientStreams[connection.slot].session.discarded(after: $0) },
-      latencyNanoseconds: latency, candidates: verdict.candidates, isAmbiguous: verdict.isAmbiguous)
+      response: response, candidates: 0)
+    let before = clientStreams[connection.slot].session.written
     let isHeld = connection.seenResponses.count < options.maximumHeldResponses
+    if isHeld && mark.isAhead {
+      connection.waitingResponses += 1
+      return connection.seenResponses.append(.init(record: record, mark: mark, before: before, isWaiting: true))
+    }
+    // Nothing is missing of what this one acknowledges, so nothing is of what those before it did.
+    for index in connection.seenResponses.indices.suffix(connection.waitingResponses) {
+      resolve(&connection.seenResponses[index], connection)
+      if connection.seenResponses[index].record.notification != nil {
+        output.sink.receiveEarly(connection.seenResponses[index].record)
+      }
+    }
+    connection.waitingResponses = 0
+    let (verdict, latency) = clientStreams[connection.slot].receive(response, at: mark)
+    settleDecided(connection)
+    note(verdict, latency, in: &record, connection)
     // One that names nothing yet may do so when the connection has ended.
     if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
-    if isHeld { connection.seenResponses.append(record) } else { output.sink.receive(record) }
+    if isHeld {
+      connection.seenResponses.append(.init(record: record, mark: mark, before: before, isWaiting: false))
+    } else {
+      output.sink.receive(record)
+    }
     clientStreams[connection.slot].reportFates(to: &output.sink)
   }
 
-  /// Resolves a response again: its notifications may have been buffered behind missing bytes when it arrived.
-  private mutating func resolve(_ record: inout ErrorResponseRecord, _ connection: Connection) {
-    guard let late = clientStreams[connection.slot].receiveLate(record.response, at: record.place.time) else { return }
-    let (verdict, latency) = late
+  private func note(
+    _ verdict: ProviderSession.Verdict, _ latency: Int64?, in record: inout ErrorResponseRecord,
+    _ connection: Connection
+  ) {
     record.notification = verdict.notification
     record.accepted = verdict.accepted
-    record.candidates = verdict.candidates
-    record.isAmbiguous = false
-    record.latencyNanoseconds = latency
     record.discarded = verdict.notification.map { clientStreams[connection.slot].session.discarded(after: $0) }
+    record.latencyNanoseconds = latency
+    record.candidates = verdict.candidates
+    record.isAmbiguous = verdict.isAmbiguous
+  }
+
+  /// Counts what responses have decided while the connection goes on.
+  private mutating func settleDecided(_ connection: Connection) {
+    var decided = clientStreams[connection.slot].session.fates
+    (decided.discarded, decided.unknown) = (0, 0)
+    settle(connection, decided)
+  }
+
+  /// Resolves a response later than it was seen: what it acknowledges, or notifications buffered behind missing bytes,
+  /// came after it.
+  private mutating func resolve(_ seen: inout Connection.SeenResponse, _ connection: Connection) {
+    let (verdict, latency) = clientStreams[connection.slot].receiveLate(
+      seen.record.response, at: seen.mark, after: seen.before)
+    if seen.isWaiting || verdict.notification != nil { note(verdict, latency, in: &seen.record, connection) }
+    seen.isWaiting = false
+    settleDecided(connection)
   }
 
   mutating func readFeedback(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection) {

@@ -106,7 +106,7 @@ public struct Inspection: RecordSink {
   @inline(__always)
   public mutating func prepare(for connection: Int) { tallies.prefetch(connection) }
 
-  public func makeLane() -> DigestLane { DigestLane() }
+  public func makeLane() -> sending DigestLane { DigestLane() }
 
   @inline(__always)
   public mutating func receive(_ batch: inout FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {

@@ -25,7 +25,7 @@ public final class JSONLinesWriter: RecordSerializer {
     (self.facts, flushThreshold, self.output) = (facts, threshold, output)
   }
 
-  func makeLaneWriter() -> any RecordSerializer { JSONLinesWriter(facts, .max) { _ in true } }
+  func makeLaneWriter() -> sending any RecordSerializer { JSONLinesWriter(facts, .max) { _ in true } }
   var renderedCount: Int { fields.output.count }
   func exchange(_ rendered: inout ByteWriter) { swap(&fields.output, &rendered) }
 

@@ -1,8 +1,9 @@
 import APNSProtocol
 import Bytes
+import Payload
 
 /// What writers say of a notification beyond its frame.
-struct NotificationFacts {
+struct NotificationFacts: Sendable {
   private var fates: FateLookup
   private var verdicts: PayloadVerdicts?
 
@@ -29,8 +30,15 @@ struct NotificationFacts {
   mutating func note(subject: String, of connection: Int) { verdicts?.note(subject: subject, of: connection) }
   mutating func noteEnd(of connection: Int) { verdicts?.noteEnd(of: connection) }
 
+  /// What was told of connections.
+  struct Told: Sendable {
+    fileprivate let topics: [Int: PayloadTopic]?
+  }
+
+  var told: Told { Told(topics: verdicts?.topics) }
+
   /// Takes over what another has been told of connections.
-  mutating func takeTopics(of other: NotificationFacts) {
-    if let others = other.verdicts { verdicts?.takeTopics(of: others) }
+  mutating func take(_ told: Told) {
+    if let topics = told.topics { verdicts?.take(topics) }
   }
 }

@@ -89,6 +89,8 @@ public struct ErrorResponseRecord: Sendable {
   public var candidates: Int
   /// The identifier is 0, which may mean none, so that it is not taken to name a notification.
   public var isAmbiguous = false
+  /// Notifications that its packet acknowledges; `nil` when that is not known.
+  package var acknowledged: Int?
 }
 
 /// The fate of consecutive notifications of one connection. It comes when no response can change it any more, at the
@@ -324,9 +326,10 @@ public struct CaptureOutcome: Sendable {
 public protocol RecordSink {
   /// What other threads make of notifications before it is their turn.
   associatedtype Lane: RecordLane = FrameLane
-  func makeLane() -> Lane
-  /// Called from time to time, while the lane does nothing.
-  func prepare(_ lane: inout Lane)
+  /// A lane for another thread, which shares nothing with the sink.
+  func makeLane() -> sending Lane
+  /// Asked for from time to time, while lanes do nothing, and given to each.
+  var laneKnowledge: Lane.Knowledge { get }
   /// Something of a connection comes soon: what is known of it may be fetched from memory.
   mutating func prepare(for connection: Int)
   /// Notifications that a lane has made a batch of, as if each had come by itself.
@@ -391,7 +394,7 @@ public protocol RecordSink {
 }
 
 extension RecordSink where Lane == FrameLane {
-  public func makeLane() -> FrameLane { FrameLane() }
+  public func makeLane() -> sending FrameLane { FrameLane() }
 
   @inline(__always)
   public mutating func receive(_ batch: inout FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
@@ -403,12 +406,15 @@ extension RecordSink where Lane == FrameLane {
 public protocol ConnectionSink: RecordSink where Lane == EmptyLane {}
 
 extension ConnectionSink {
-  public func makeLane() -> EmptyLane { EmptyLane() }
+  public func makeLane() -> sending EmptyLane { EmptyLane() }
   public mutating func receive(_ batch: inout EmptyLane.Batch, _ range: Range<Int>, in block: RawSpan) {}
 }
 
+extension RecordSink where Lane.Knowledge == NoKnowledge {
+  public var laneKnowledge: NoKnowledge { NoKnowledge() }
+}
+
 extension RecordSink {
-  public func prepare(_ lane: inout Lane) {}
   @inline(__always) public mutating func prepare(for connection: Int) {}
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: CaptureLossRecord) {}

@@ -20,8 +20,8 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
   /// Every output has accepted everything so far.
   public var isOpen: Bool { notifications.isOpen && others.values.allSatisfy(\.isOpen) }
 
-  public func makeLane() -> Writer.Lane { notifications.makeLane() }
-  public func prepare(_ lane: inout Writer.Lane) { notifications.prepare(&lane) }
+  public func makeLane() -> sending Writer.Lane { notifications.makeLane() }
+  public var laneKnowledge: Writer.Lane.Knowledge { notifications.laneKnowledge }
   public func receive(_ batch: inout Writer.Lane.Batch, _ range: Range<Int>, in block: RawSpan) {
     notifications.receive(&batch, range, in: block)
   }

@@ -22,7 +22,7 @@ protocol RecordSerializer: RecordSink, AnyObject {
   /// Puts notifications that another writer of the same kind has written.
   func put(rendered: RawSpan)
   /// A writer of notifications in the same form that keeps them for `exchange`.
-  func makeLaneWriter() -> any RecordSerializer
+  func makeLaneWriter() -> sending any RecordSerializer
   /// Bytes of written notifications that were not passed to an output.
   var renderedCount: Int { get }
   /// Exchanges those for others.

@@ -3,15 +3,21 @@ import PacketCapture
 
 /// When notifications were written: one entry per packet that ended at least one, not one per notification.
 ///
-/// It answers how long an error response took. The oldest entries are forgotten at the limit.
+/// It answers how long an error response took, and which notifications its packet acknowledges. The oldest entries are
+/// forgotten at the limit.
 struct WriteTimes {
   private struct Entry {
     var firstIndex: Int
     var time: Timestamp
+    /// The notifications end after this sequence number, those of earlier entries at it or before.
+    var sequence: UInt32
   }
 
+  /// Sequence numbers further away than this are no acknowledgement of what was written.
+  private static let farthest = 1 << 30
+
   private let maximum: Int
-  private var lastTime = Timestamp.none
+  private var lastPacket = -1
   /// A ring once it is full.
   private var entries: [Entry] = []
   /// The oldest one.
@@ -26,10 +32,11 @@ struct WriteTimes {
     entries.prefetch(latest..<latest + 1)
   }
 
-  mutating func note(_ index: Int, _ time: Timestamp) {
-    if time == lastTime && !entries.isEmpty { return }
-    lastTime = time
-    let entry = Entry(firstIndex: index, time: time)
+  /// - Parameter sequence: that of the first byte in which notification `index` may end.
+  mutating func note(_ index: Int, _ mark: CapturePosition, _ sequence: UInt32) {
+    if mark.packet == lastPacket && !entries.isEmpty { return }
+    lastPacket = mark.packet
+    let entry = Entry(firstIndex: index, time: mark.time, sequence: sequence)
     if entries.count < maximum { return entries.append(entry) }
     entries[head] = entry
     head = head + 1 == maximum ? 0 : head + 1
@@ -43,6 +50,23 @@ struct WriteTimes {
       if entry(middle).firstIndex <= index { low = middle + 1 } else { high = middle }
     }
     return low > 0 ? entry(low - 1).time : nil
+  }
+
+  /// How many notifications had arrived, as far as an acknowledgement tells; a packet of which a part is acknowledged
+  /// counts, because a capture may have larger segments than the network. `nil` when it tells nothing: it is of no byte
+  /// that was written, as in captures that were made without a TCP stack.
+  func count(acknowledgedBy number: UInt32) -> Int? {
+    func distance(_ position: Int) -> Int {
+      SequenceNumber(rawValue: number).distance(from: SequenceNumber(rawValue: entry(position).sequence))
+    }
+    guard !entries.isEmpty, distance(entries.count - 1) < Self.farthest else { return nil }
+    var (low, high) = (0, entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if distance(middle) > 0 { low = middle + 1 } else { high = middle }
+    }
+    if low == entries.count { return .max }
+    return low > 0 || head > 0 || entries.count == maximum ? entry(low).firstIndex : nil
   }
 
   /// By age, the oldest first.

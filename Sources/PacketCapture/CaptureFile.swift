@@ -5,7 +5,7 @@ import Glibc
 ///
 /// libpcap is not used for files: it has no access to secrets blocks, refuses mixed link types, cuts nanoseconds and
 /// reads nothing compressed. Memory is one block of 512 KiB, or the largest packet.
-public struct CaptureFile: ~Copyable {
+public struct CaptureFile: ~Copyable, Sendable {
   private enum Parser {
     case pcap(PcapParser)
     case pcapng(PcapngParser)

@@ -1,20 +1,44 @@
 import CZlib
 import CZstd
+import Synchronization
+
+/// A compressed file's contents, as bytes. It goes with its file to the thread that reads it, so it is behind a lock,
+/// which is taken for each block and always free.
+protocol Decompressor: AnyObject, Sendable {
+  static var name: String { get }
+  func supply(_ block: [UInt8], count: Int)
+  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
+  var isAtBoundary: Bool { get }
+}
+
+/// The decompressor of one format.
+final class StreamDecompressor<Stream: DecompressionStream & ~Copyable>: Decompressor {
+  static var name: String { Stream.name }
+  private let stream: Mutex<Stream>
+
+  init(_ stream: consuming sending Stream) { self.stream = Mutex(stream) }
+
+  var isAtBoundary: Bool { stream.withLock { $0.isAtBoundary } }
+  func supply(_ block: [UInt8], count: Int) { stream.withLock { $0.supply(block, count: count) } }
+  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
+    try stream.withLock { stream throws(CaptureError) in try stream.decompress(into: &output, from: offset) }
+  }
+}
 
 /// Turns compressed blocks into bytes, a piece at a time.
-protocol Decompressor: AnyObject {
+protocol DecompressionStream: ~Copyable {
   /// The format's common name.
   static var name: String { get }
   /// Takes the next block of compressed input; the last one has been used up.
-  func supply(_ block: [UInt8], count: Int)
+  mutating func supply(_ block: [UInt8], count: Int)
   /// Writes into `output` from `offset` to its end; returns how many bytes, 0 when it needs input.
-  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
+  mutating func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
   /// The input so far ends where a compressed stream ends.
   var isAtBoundary: Bool { get }
 }
 
 /// gzip (RFC 1952) through zlib; several members in a row count as one stream.
-@safe final class GzipDecompressor: Decompressor {
+@safe struct GzipStream: ~Copyable, DecompressionStream {
   static let name = "gzip"
 
   // Safe: allocated in init, freed in deinit, never handed out.
@@ -34,12 +58,12 @@ protocol Decompressor: AnyObject {
     unsafe stream.deallocate()
   }
 
-  func supply(_ block: [UInt8], count: Int) {
+  mutating func supply(_ block: [UInt8], count: Int) {
     input = Array(block[..<count])
     consumed = 0
   }
 
-  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
+  mutating func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
     while consumed < input.count && offset < output.count {
       if isAtBoundary {
         unsafe inflateReset(stream)
@@ -63,7 +87,7 @@ protocol Decompressor: AnyObject {
     return 0
   }
 
-  private func step(_ output: inout [UInt8], _ offset: Int) -> (status: Int32, made: Int) {
+  private mutating func step(_ output: inout [UInt8], _ offset: Int) -> (status: Int32, made: Int) {
     let available = output.count - offset
     return unsafe input.withUnsafeMutableBufferPointer { source in
       unsafe output.withUnsafeMutableBufferPointer { target in
@@ -81,7 +105,7 @@ protocol Decompressor: AnyObject {
 }
 
 /// Zstandard (RFC 8878) through libzstd; several frames in a row count as one stream.
-@safe final class ZstdDecompressor: Decompressor {
+@safe struct ZstdStream: ~Copyable, DecompressionStream {
   static let name = "zstd"
 
   private let stream: OpaquePointer
@@ -96,12 +120,12 @@ protocol Decompressor: AnyObject {
 
   deinit { unsafe _ = ZSTD_freeDStream(stream) }
 
-  func supply(_ block: [UInt8], count: Int) {
+  mutating func supply(_ block: [UInt8], count: Int) {
     input = Array(block[..<count])
     consumed = 0
   }
 
-  func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
+  mutating func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int {
     guard offset < output.count else { return 0 }
     while true {
       let before = consumed

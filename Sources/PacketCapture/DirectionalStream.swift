@@ -20,6 +20,8 @@ struct DirectionalStream {
     var bytes: [UInt8]
     var time: Timestamp
     var packet: Int
+    /// Of that packet.
+    var acknowledgement: UInt32
     var end: Int { offset + bytes.count }
     /// Its cost against the limits, including overhead.
     var cost: Int { bytes.count + DirectionalStream.pieceOverhead }
@@ -65,6 +67,12 @@ struct DirectionalStream {
   /// Nothing is missing, waiting or ending: the next bytes in order can pass through.
   var isInOrder: Bool { start == .known && waitingCost == 0 && finOffset == nil }
 
+  /// Whether that acknowledges bytes that have not come. One more than have is a FIN.
+  @inline(__always)
+  func isBehind(_ acknowledgement: UInt32) -> Bool {
+    offset(of: SequenceNumber(rawValue: acknowledgement)) > next + 1
+  }
+
   /// Notes what the peer has acknowledged, if it can be about this stream.
   mutating func acknowledge(_ number: SequenceNumber, within farthest: Int) {
     let offset = offset(of: number)
@@ -94,7 +102,7 @@ struct DirectionalStream {
   /// Keeps bytes that cannot be delivered yet. Where something waits already the first bytes stay; returns how many
   /// bytes of the new ones differ from them, and the first place where they do.
   mutating func hold(
-    _ bytes: RawSpan, at offset: Int, time: Timestamp, packet: Int
+    _ bytes: RawSpan, at offset: Int, in packet: StreamPosition
   ) -> (conflicts: Int, firstConflict: Int) {
     let end = offset + bytes.byteCount
     var cursor = offset
@@ -103,12 +111,12 @@ struct DirectionalStream {
     var index = firstWaiting(endingAfter: offset)
     while cursor < end {
       guard index < waiting.count, waiting[index].offset < end else {
-        insert(bytes.extracting(cursor - offset..<bytes.byteCount), at: cursor, index, time, packet)
+        insert(bytes.extracting(cursor - offset..<bytes.byteCount), at: cursor, index, packet)
         break
       }
       if cursor < waiting[index].offset {
         let stop = waiting[index].offset
-        insert(bytes.extracting(cursor - offset..<stop - offset), at: cursor, index, time, packet)
+        insert(bytes.extracting(cursor - offset..<stop - offset), at: cursor, index, packet)
         cursor = stop
         index += 1
       }
@@ -154,8 +162,10 @@ struct DirectionalStream {
     return first
   }
 
-  private mutating func insert(_ bytes: RawSpan, at offset: Int, _ index: Int, _ time: Timestamp, _ packet: Int) {
-    let piece = Waiting(offset: offset, bytes: Array(copying: bytes), time: time, packet: packet)
+  private mutating func insert(_ bytes: RawSpan, at offset: Int, _ index: Int, _ packet: StreamPosition) {
+    let piece = Waiting(
+      offset: offset, bytes: Array(copying: bytes), time: packet.time, packet: packet.packet,
+      acknowledgement: packet.acknowledgement)
     waitingCost += piece.cost
     waiting.insert(piece, at: index)
   }

@@ -190,8 +190,8 @@ struct InputFile: ~Copyable {
   private mutating func detectCompression() throws(CaptureError) {
     while count < 4 && !atEnd { try readMore() }
     switch Self.compression(of: window) {
-    case .gzip: decompressor = try GzipDecompressor()
-    case .zstd: decompressor = try ZstdDecompressor()
+    case .gzip: decompressor = StreamDecompressor(try GzipStream())
+    case .zstd: decompressor = StreamDecompressor(try ZstdStream())
     case nil: return
     }
     if let decompressor {

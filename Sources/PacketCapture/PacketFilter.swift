@@ -14,6 +14,15 @@ public final class PacketFilter {
     _ = try program(for: .ethernet)
   }
 
+  /// Takes an expression that has been compiled.
+  private init(known expression: String, _ snapLength: Int32) {
+    self.expression = expression
+    self.snapLength = snapLength
+  }
+
+  /// One of the same expression that shares nothing with this one, for another thread.
+  func another() -> sending PacketFilter { PacketFilter(known: expression, snapLength) }
+
   /// Whether the packet is to be read. A link type for which the expression has no meaning throws `.badFilter`.
   public func matches(_ packet: Packet, _ bytes: RawSpan) throws(CaptureError) -> Bool {
     try program(for: packet.linkType).matches(bytes, originalLength: packet.originalLength)

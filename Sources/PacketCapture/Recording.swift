@@ -1,8 +1,10 @@
+import Synchronization
+
 /// Captures that are read as one: the files of a ring, or those of several capture points.
 ///
 /// They are read in the order of their first packets' times, those of equal times in the natural order of their names.
 /// Where files overlap in time their packets are merged by it. Flows, TLS, sessions and numbers continue from file to file.
-public struct Recording {
+public struct Recording: Sendable {
   /// In the order in which they are read, when `sort()` was called.
   public private(set) var files: [RecordedFile] = []
   /// The number of the first file in packets' numbers (`PacketNumber`); 0 when they are to have none.
@@ -39,41 +41,48 @@ public struct Recording {
 }
 
 /// A file of a recording, before it is read.
-public final class RecordedFile {
+public final class RecordedFile: Sendable {
+  private struct State: ~Copyable {
+    var firstTime = Timestamp.none
+    /// `nil` when it was closed meanwhile.
+    var file: CaptureFile?
+  }
+
   /// The path that it was opened by; `-` is standard input.
   public let path: String
   public let format: CaptureFormat
   /// Bytes on disk, `nil` for a pipe.
   public let size: Int?
   /// Of the first packet; not known without packets, and without times.
-  public private(set) var firstTime = Timestamp.none
+  public var firstTime: Timestamp { state.withLock { $0.firstTime } }
   /// Link types that its header tells.
   public let linkTypes: [LinkType]
-  /// `nil` when it was closed meanwhile.
-  private var file: CaptureFile?
+  private let state: Mutex<State>
 
   init(_ file: consuming CaptureFile) {
     path = file.path
     format = file.format
     size = file.size
     linkTypes = file.linkTypes
-    self.file = consume file
+    state = Mutex(State(file: consume file))
   }
 
   /// It can be opened again, and gives the same.
   private var canBeOpenedAgain: Bool { path != "-" && size != nil }
 
   fileprivate func lookAhead() {
-    guard var file = file.take() else { return }
-    // Errors are reported when it is read.
-    _ = try? file.holdNext()
-    firstTime = file.held?.packet.time ?? .none
-    if !canBeOpenedAgain { self.file = consume file }
+    state.withLock { state in
+      guard var file = state.file.take() else { return }
+      // Errors are reported when it is read.
+      _ = try? file.holdNext()
+      state.firstTime = file.held?.packet.time ?? .none
+      if !canBeOpenedAgain { state.file = consume file }
+    }
   }
 
   /// Gives the file away, opened.
   func open(_ options: CaptureOptions) throws(CaptureError) -> CaptureFile {
-    if let file = file.take() { return file }
+    if let file = state.withLock({ $0.file.take() }) { return file }
     guard let file = try CaptureInput.openCapture(path, options: options) else {
       throw CaptureError(.notACapture, "is no capture any more: it has changed since it was opened first")
     }

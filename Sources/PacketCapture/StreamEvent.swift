@@ -23,10 +23,17 @@ public struct StreamPosition: Sendable {
   /// The reassembler's number for the connection, reused after `.closed`.
   public var slot: Int
   public var direction: FlowDirection
+  /// The packet acknowledges bytes of the other direction that have not come: they stand later in the capture, or are
+  /// missing in it.
+  package var isAhead = false
+  /// The packet's acknowledgement number: its sender had everything of the other direction before it.
+  package var acknowledgement: UInt32 = 0
   /// Bytes of this direction before the event.
   public var offset: Int
   public var time: Timestamp
   public var packet: Int
+  /// The sequence number of the first of an event's bytes.
+  package var sequence: UInt32 = 0
 
   package init(slot: Int, direction: FlowDirection, offset: Int, time: Timestamp, packet: Int) {
     self.slot = slot

@@ -57,12 +57,15 @@ public final class StreamReader {
     var hasEnded = false
     while true {
       while !hasEnded && batches.count < ahead {
-        if batches.isEmpty {
-          while !work.wait(.milliseconds(200)) { if !idle() { return nil } }
-        } else if !work.wait(.nanoseconds(0)) {
-          break
+        guard let next = work.next(within: batches.isEmpty ? .milliseconds(200) : .nanoseconds(0)) else {
+          if !batches.isEmpty { break }
+          if idle() { continue }
+          return nil
         }
-        if let batch = work.take() { batches.append(batch) } else { hasEnded = true }
+        switch next {
+        case .batch(let batch): batches.append(batch)
+        case .end: hasEnded = true
+        }
       }
       if batches.isEmpty { return try work.end() }
       let goesOn = try body(batches)
@@ -82,12 +85,14 @@ public struct CaptureFileEnd: Sendable {
   public var failure: CaptureError?
 }
 
-/// The state that both threads see.
-///
-/// `@unchecked Sendable` is valid because of exclusive ownership: `source`, `decoder`, `reassembler`, `filter` and
-/// `failure` belong to the reading thread, which is that of the queue, until it has handed over the end; only then does
-/// the other thread access them. Batches are handed over under a lock.
-private final class ReadingWork: @unchecked Sendable {
+/// What the consuming thread takes of the reading one.
+private enum Delivery: Sendable {
+  case batch(EventBatch)
+  case end
+}
+
+/// What the reading thread works with.
+private struct Reading {
   private var source: RecordingReader
   private var decoder: PacketDecoder
   private var reassembler: TCPReassembler
@@ -95,13 +100,43 @@ private final class ReadingWork: @unchecked Sendable {
   private let shard: Shard?
   private var failure: (any Error)?
 
-  /// Batches that wait to be taken, `nil` for the end; and used ones, whose memory is used again.
-  private let ready = Mutex<[EventBatch?]>([])
+  init(_ recording: Recording, _ options: CaptureOptions, _ filter: sending PacketFilter?) {
+    source = RecordingReader(recording, options: options)
+    decoder = PacketDecoder(options: options)
+    reassembler = TCPReassembler(options: options.reassembly)
+    shard = options.shard
+    self.filter = filter
+  }
+
+  /// `false` after the last one.
+  mutating func read(_ batch: inout EventBatch) -> Bool {
+    batch.removeAll()
+    batch.shard = shard
+    var hasMore = false
+    do { hasMore = try source.readBatch(&batch, &decoder, &reassembler, filter) } catch { failure = error }
+    if !hasMore {
+      let blockLength = batch.block.count
+      reassembler.finish { batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength) }
+    }
+    return hasMore
+  }
+
+  func end() throws -> CaptureFileEnd {
+    if let failure { throw failure }
+    return source.end
+  }
+}
+
+/// What both threads see: the state of reading behind a lock that is free whenever it is taken, since the consuming
+/// thread wants it only after the end; and batches, each of which belongs to one thread.
+private final class ReadingWork: Sendable {
+  private let reading: Mutex<Reading>
+  private let ready = Handover<Delivery>()
+  /// Used ones, whose memory is used again.
   private let spare = Mutex<[EventBatch]>([])
   /// Batches that may be read ahead; -1: none may, and reading has stopped for that.
   private let room: Mutex<Int>
   private let hasRoom = DispatchSemaphore(value: 0)
-  private let count = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
   private let queue: DispatchQueue
   private let isShared: Bool
@@ -110,11 +145,8 @@ private final class ReadingWork: @unchecked Sendable {
     self.queue = queue ?? StreamReader.makeQueue()
     isShared = queue != nil
     room = Mutex(max(1, depth) - 1)
-    source = RecordingReader(recording, options: options)
-    self.filter = filter
-    shard = options.shard
-    decoder = PacketDecoder(options: options)
-    reassembler = TCPReassembler(options: options.reassembly)
+    // The caller's filter may still be used by the thread of a recording before, and is for the next one.
+    reading = Mutex(Reading(recording, options, filter?.another()))
   }
 
   func start() { queue.async { self.read() } }
@@ -134,36 +166,21 @@ private final class ReadingWork: @unchecked Sendable {
       // A thread that waits goes on sooner than a queue starts again.
       if !hasRoomNow { hasRoom.wait() }
     }
-    handOver(nil)
+    ready.put(.end)
   }
 
   /// `false` after the last one.
   private func readBatch() -> Bool {
     var batch = spare.withLock { $0.popLast() } ?? EventBatch()
-    batch.removeAll()
-    batch.shard = shard
-    var hasMore = false
-    do { hasMore = try source.readBatch(&batch, &decoder, &reassembler, filter) } catch { failure = error }
-    if !hasMore {
-      let blockLength = batch.block.count
-      reassembler.finish { batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength) }
-    }
-    handOver(batch)
+    let hasMore = reading.withLock { $0.read(&batch) }
+    ready.put(.batch(batch))
     return hasMore
-  }
-
-  private func handOver(_ batch: EventBatch?) {
-    ready.withLock { $0.append(batch) }
-    count.signal()
   }
 
   // MARK: the consuming thread
 
-  /// Waits for the next batch; `false` when none came in time.
-  func wait(_ interval: DispatchTimeInterval) -> Bool { count.wait(timeout: .now() + interval) == .success }
-
-  /// The batch that was waited for; `nil` at the end.
-  func take() -> EventBatch? { ready.withLock { $0.removeFirst() } }
+  /// Waits for the next batch; `nil` when none came in time.
+  func next(within interval: DispatchTimeInterval) -> Delivery? { ready.take(within: interval) }
 
   func giveBack(_ batch: consuming EventBatch) {
     let batch = batch
@@ -180,10 +197,7 @@ private final class ReadingWork: @unchecked Sendable {
     if isShared { start() } else { hasRoom.signal() }
   }
 
-  func end() throws -> CaptureFileEnd {
-    if let failure { throw failure }
-    return source.end
-  }
+  func end() throws -> CaptureFileEnd { try reading.withLock { try $0.end() } }
 
   /// Ends the reading thread soon and drops its batches.
   func cancel() {

@@ -3,7 +3,8 @@ import Bytes
 /// Makes the packets of a TCP connection from the bytes of its ends: IP and TCP headers with sequence numbers and
 /// checksums, without a link layer (`LinkType.raw`).
 ///
-/// Bytes may come in any order, as packets of a capture do. An end acknowledges what it has got without a gap by then.
+/// Bytes may come in any order, as packets of a capture do. An end acknowledges what it has got without a gap by then, or
+/// as much as it is said to have.
 package struct SynthesizedConnection: Sendable {
   /// Largest payload of a packet: with its headers it fills an IPv4 packet. It is the MSS that both ends name.
   package static let segmentLength = 65_495
@@ -73,7 +74,13 @@ package struct SynthesizedConnection: Sendable {
   }
 
   /// Bytes of one end, in as many packets as they take.
-  package mutating func data(_ bytes: RawSpan, at offset: Int, fromClient: Bool) -> [[UInt8]] {
+  ///
+  /// - Parameter acknowledged: bytes of the other end that it has got.
+  package mutating func data(
+    _ bytes: RawSpan, at offset: Int, fromClient: Bool, acknowledging acknowledged: Int? = nil
+  ) -> [[UInt8]] {
+    let peer = fromClient ? server : client
+    let number = acknowledged.map { peer.sequence(at: $0) } ?? peer.expected
     var packets: [[UInt8]] = []
     var start = 0
     while start < bytes.byteCount {
@@ -82,8 +89,8 @@ package struct SynthesizedConnection: Sendable {
       packets.append(
         packet(
           fromClient: fromClient, sequence: sender.sequence(at: offset + start),
-          acknowledging: (fromClient ? server : client).expected,
-          Flags.acknowledgement | (end == bytes.byteCount ? Flags.push : 0), bytes.extracting(start..<end)))
+          acknowledging: number, Flags.acknowledgement | (end == bytes.byteCount ? Flags.push : 0),
+          bytes.extracting(start..<end)))
       start = end
     }
     if bytes.byteCount > 0 {

@@ -113,6 +113,7 @@ public struct TCPReassembler {
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
     if time > streams[stream].lastTime { streams[stream].lastTime = time }
     var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
+    position.acknowledgement = segment.acknowledgement.rawValue
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
     if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
       && !connections[slot].isLingering
@@ -121,6 +122,8 @@ public struct TCPReassembler {
       if segment.payloadLength == 0 { return }
       if let offset = streams[stream].takeNext(segment, payload) {
         position.offset = offset
+        position.sequence = segment.sequence.rawValue
+        position.isAhead = streams[stream ^ 1].isBehind(position.acknowledgement)
         emit(.bytes(payload), position)
         return
       }
@@ -468,6 +471,8 @@ public struct TCPReassembler {
     guard bytes.byteCount > 0 else { return }
     var position = position
     position.offset = streams[stream].next
+    position.sequence = streams[stream].base.advanced(by: position.offset).rawValue
+    position.isAhead = streams[stream ^ 1].isBehind(position.acknowledgement)
     streams[stream].recent.note(bytes, at: position.offset)
     streams[stream].next += bytes.byteCount
     emit(.bytes(bytes), position)
@@ -477,7 +482,7 @@ public struct TCPReassembler {
     _ bytes: RawSpan, _ offset: Int, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
     let before = streams[stream].waitingCost
-    let held = streams[stream].hold(bytes, at: offset, time: position.time, packet: position.packet)
+    let held = streams[stream].hold(bytes, at: offset, in: position)
     totalCost += streams[stream].waitingCost - before
     if held.conflicts > 0 {
       emit(
@@ -544,6 +549,7 @@ public struct TCPReassembler {
         var its = position
         its.time = first.time
         its.packet = first.packet
+        its.acknowledgement = first.acknowledgement
         deliver(first.bytes.rawBytes.extracting(skip..<first.bytes.count), stream, its, emit)
       } else if let cut = streams[stream].cuts.first, cut.lowerBound <= streams[stream].next {
         let stop = min(cut.upperBound, streams[stream].waiting.first?.offset ?? .max)

@@ -12,8 +12,11 @@ public struct CapturePoint: Sendable {
   /// Nanoseconds since 1970, or the caller's value for "unknown".
   public var time: Int64
   public var packet: Int
+  /// Where the packet stands in both TCP streams, for the caller; nothing here depends on it.
+  package var sequence: UInt32 = 0
+  package var acknowledgement: UInt32 = 0
+  package var isAhead = false
 
-  @inlinable
   public init(time: Int64, packet: Int) {
     self.time = time
     self.packet = packet

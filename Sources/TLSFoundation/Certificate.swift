@@ -2,8 +2,18 @@ import COpenSSL
 import Glibc
 
 /// An X.509 certificate.
+///
+/// `@unchecked Sendable` is valid because nothing is set in it once others have it (openssl-threads(7): objects are safe
+/// as long as no call modifies them; what is cached in them, and references, are under OpenSSL's own locks and atomics).
+/// The interleavings that were looked at, of any two threads with the same certificate:
+/// - Both read (names, end, extensions, the public key, the DER encoding): no call sets anything. The public key is
+///   decoded when the certificate is; extensions are decoded anew in each call.
+/// - One reads and the other gives it to an `SSL_CTX` (`TLSContext.init`) or a chain (`Identity.init`), which takes a
+///   reference and caches what extensions say: under the certificate's lock.
+/// - One drops its last reference: `X509_free` counts down atomically, and frees after the last.
+/// - It is being made (`CertificateProfile.certificate`): one thread has it until it is signed.
 @safe package final class Certificate: @unchecked Sendable {
-  /// Sendable because this object owns it, it is never changed, and OpenSSL counts references atomically.
+  /// Owned by this object.
   package let pointer: OpaquePointer
 
   /// Takes over the caller's reference.

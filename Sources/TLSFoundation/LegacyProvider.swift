@@ -5,7 +5,11 @@ import COpenSSL
 ///
 /// It is a separate library context, so other users of OpenSSL in the process are not affected.
 package enum LegacyProvider {
-  /// Safe to share: a library context is made for use by many threads, and this one is never changed or freed.
+  /// Safe to share. The interleavings that were looked at:
+  /// - Two threads ask for it first: a static is made once, and the other one waits. Both providers are loaded then.
+  /// - Two threads fetch algorithms from it (`EVP_CIPHER_fetch` and such, `PKCS12_init_ex`): OpenSSL locks a library
+  ///   context's stores itself (OSSL_LIB_CTX(3), openssl-threads(7)), and no call here changes its settings.
+  /// - It is never freed, so no thread can be left with it.
   nonisolated(unsafe) private static let loaded: (context: OpaquePointer?, isInstalled: Bool) = {
     guard let context = unsafe OSSL_LIB_CTX_new() else { return (nil, false) }
     _ = unsafe OSSL_PROVIDER_load(context, "default")

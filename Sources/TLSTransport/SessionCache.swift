@@ -53,10 +53,18 @@ public final class SessionCache: Sendable {
   }
 }
 
-/// One session: counted by OpenSSL, never changed here.
+/// One session of a client, complete when it comes here (`SSL_CTX_sess_set_new_cb`).
+///
+/// `@unchecked Sendable` is valid because no call sets anything in it. The interleavings that were looked at:
+/// - Connections of two loops begin with the same session, which those before TLS 1.3 may (`SessionCache.take`):
+///   `SSL_set_session` takes a reference, and each handshake reads ticket and secret. A ticket that comes for a
+///   session that has one goes into a copy of it.
+/// - One begins with it while the connection that it came from still runs, on another loop: that one has its own
+///   reference, and sets nothing in a session that it has handed to the callback. It is ended by
+///   `SSL_set_shutdown` before `SSL_free` (`TLSConnection.deinit`), so that OpenSSL does not mark it as not resumable.
+/// - One is dropped from the cache while a connection has it: `SSL_SESSION_free` counts down atomically.
 @safe final class TLSSession: @unchecked Sendable {
-  // Safe: the reference is owned by this value; OpenSSL counts references with atomics, and `SSL_set_session` takes one
-  // more and changes nothing in a session that is complete.
+  /// The reference is owned by this object.
   let pointer: OpaquePointer
 
   init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }

@@ -235,6 +235,12 @@ import TLSFoundation
 
 extension TLSConnection {
   /// How OpenSSL reaches the two buffers. Made once; `nil` only without memory.
+  ///
+  /// Safe to share. The interleavings that were looked at:
+  /// - Two loops make their first connections: a static is made once, and the other one waits. All functions are set
+  ///   then, and none afterwards.
+  /// - Two loops make or use BIOs of it: `BIO_new` and the calls of a BIO read the method; the BIO is a connection's own,
+  ///   and so are the buffers that the functions reach through it.
   nonisolated(unsafe) fileprivate static let method: OpaquePointer? = {
     // Safe: never changed or freed after this.
     guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "apnscope buffers") else {

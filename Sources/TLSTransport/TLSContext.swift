@@ -5,8 +5,18 @@ import TLSFoundation
 /// The settings, certificates and session keys that connections of one side share (OpenSSL's `SSL_CTX`).
 ///
 /// Made once, used by all event loops, not changed afterwards.
+///
+/// `@unchecked Sendable` is valid because of what ssl(7) asks for: an SSL_CTX is not changed after it was used to make an
+/// SSL; every `SSL_CTX_set…` here is called by `init`. The interleavings that were looked at:
+/// - Two loops make connections (`SSL_new`), which take references and copy settings: atomics, and the context's lock.
+/// - Two handshakes keep, find or remove sessions, or encrypt tickets: the context's cache is under its lock, and the
+///   ticket keys are made in `SSL_CTX_new`. What a client gets goes to `SessionCache`, which has a lock.
+/// - Two handshakes verify certificates against the same store: `X509_STORE` has a lock.
+/// - Two handshakes log secrets: the callback reads `keyLog`, a constant; each line is one write in append mode.
+/// - One loop's last connection ends while another's begins: each `TLSConnection` keeps this object, so `SSL_CTX_free`
+///   comes after the last of them.
 @safe public final class TLSContext: @unchecked Sendable {
-  // Safe: OpenSSL locks the shared state of a context; nothing here changes after `init`.
+  /// Owned by this object.
   let pointer: OpaquePointer
   public let side: TLSConfiguration.Side
   /// Distinguishes contexts even if one reuses the address of a freed one.

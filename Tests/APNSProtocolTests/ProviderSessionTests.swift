@@ -332,6 +332,61 @@ struct ProviderSessionTests {
     #expect(nameless.fates == [4, 1, 1, 0])
   }
 
+  @Test(
+    "What a gateway may answer bad items with names the first such frame by identifier 0, and no other status does",
+    arguments: [1, 2, 3, 4, 5, 6, 7, 8, 10, 128, 255] as [UInt8])
+  func badItems(status: UInt8) {
+    let isOfItems = [1, 2, 4, 5, 7, 128].contains(status)
+    var talk = Conversation()
+    talk.write(1...4)
+    _ = talk.session.write(malformedWith: nil)
+    talk.write(6...8)
+    // Behind that one: the gateway reads no further.
+    talk.writeKnownBad(identifier: 9)
+    talk.session.noteFaults([.tokenSize, .missingToken, .missingPayload], identifier: 9)
+    _ = talk.session.write(malformedWith: 10)
+    let verdict = talk.receive(.init(rawValue: status), 0)
+    #expect(verdict == (isOfItems ? .init(4, accepted: 4) : .init(nil, accepted: nil, candidates: 0)))
+    #expect(talk.fates == (isOfItems ? [4, 1, 5, 0] : [0, 0, 0, 10]))
+  }
+
+  @Test("Behind one without an identifier, only status 128 with identifier 0 is about bad items")
+  func badItemsBehindNameless() {
+    var talk = Conversation()
+    talk.write(1...2)
+    _ = talk.session.write(identifier: nil, isKnownBad: false)
+    _ = talk.session.write(malformedWith: nil)
+    for status in [1, 2, 4, 5, 7] as [UInt8] { #expect(talk.named(.init(rawValue: status), 0).notification == nil) }
+    #expect(talk.named(.protocolError, 0) == .init(3, accepted: 3))
+  }
+
+  @Test("An empty token or payload before the bad items is what the gateway came to first")
+  func faultBeforeBadItems() {
+    for (status, fault) in [(2, .missingToken), (4, .missingPayload)] as [(UInt8, PushNotification.Faults)] {
+      var talk = Conversation()
+      talk.write(1...2)
+      if status == 2 { talk.writeKnownBad(identifier: 3) } else { talk.write([3]) }
+      talk.session.noteFaults(fault, identifier: 3)
+      talk.write([4])
+      _ = talk.session.write(malformedWith: nil)
+      #expect(talk.named(.init(rawValue: status), 0) == .init(2, accepted: 2))
+      #expect(talk.named(.protocolError, 0) == .init(4, accepted: 4))
+    }
+  }
+
+  @Test("An answer is about none of the notifications that cannot have arrived, whatever they look like")
+  func onlyWhatArrived() {
+    var talk = Conversation()
+    talk.write([7, 8, 9, 7])
+    #expect(talk.session.receive(.init(status: .invalidToken, identifier: 7), sent: 3) == .init(0, accepted: 0))
+    var bad = Conversation()
+    bad.write([7, 8])
+    _ = bad.session.write(malformedWith: nil)
+    var early = bad
+    #expect(early.session.receive(.init(status: .protocolError, identifier: 0), sent: 2).notification == nil)
+    #expect(bad.session.receive(.init(status: .protocolError, identifier: 0), sent: 3).notification == 2)
+  }
+
   @Test("Status 128 with identifier 0 names no frame when bytes that are no frame came before")
   func unreadableBytes() {
     var talk = Conversation()

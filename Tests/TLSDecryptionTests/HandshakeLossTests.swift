@@ -1,3 +1,4 @@
+import Bytes
 import TestSupport
 import Testing
 
@@ -26,6 +27,16 @@ import Testing
     records.firstIndex { $0.side == .server && $0.bytes[0] == 22 }
   }
 
+  /// Whether the record before which another one is missing is sealed, and by chance looks as if it was clear: random bytes
+  /// whose first ones are the header of a message of just their length. Nobody can tell that then.
+  private static func looksClear(after missing: Int, in records: [RecordedConversation.Step]) -> Bool {
+    guard let next = records[missing...].dropFirst().first(where: { $0.side == records[missing].side }),
+      records[missing].bytes[0] == 20, next.bytes[0] == 22
+    else { return false }
+    return TLSStream(secrets: Secrets(), limits: TLSLimits()).isClearHandshake(
+      next.bytes.rawBytes.extracting(5..<next.bytes.count))
+  }
+
   private static func recorded(_ kind: LossTests.Kind) throws -> RecordedConversation {
     var conversation = TLSConversation(version: kind.version, suite: kind.suite)
     conversation.usesEncryptThenMAC = kind.usesEncryptThenMAC
@@ -44,7 +55,7 @@ import Testing
       records.firstIndex { $0.bytes[0] == 23 && kind.version != .tls13 || $0.bytes.count == 5 + 25 + 17 })
     let serverHello = try #require(Self.serverHello(in: records))
     #expect(records[serverHello].bytes[5] == 2)
-    for missing in 0..<firstData {
+    for missing in 0..<firstData where !Self.looksClear(after: missing, in: records) {
       let arrivals: [Arrival] = records.enumerated().map { index, record in
         index == missing ? .gap(record.side, record.bytes.count) : .bytes(record.side, record.bytes)
       }
@@ -139,7 +150,8 @@ import Testing
     let records = Self.records(recorded)
     let data = records.indices.filter { records[$0].side == .client && records[$0].bytes[0] == 23 }
     // TLS 1.0 may need the record before, and puts an empty one before each of data.
-    for missing in data[0] + 1..<data[data.count - 3] where records[missing].side == .client {
+    for missing in data[0] + 1..<data[data.count - 3]
+    where records[missing].side == .client && !Self.looksClear(after: missing, in: records) {
       let arrivals: [Arrival] = records.indices.map { index in
         index == missing
           ? .gap(.client, records[index].bytes.count) : .bytes(records[index].side, records[index].bytes)

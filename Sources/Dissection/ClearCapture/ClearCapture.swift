@@ -28,7 +28,27 @@ package final class ClearCapture: RecordSink {
     var isDamaged = false
     /// The first of its rows.
     var first: ClearRow?
+    /// Where the notifications of each row begin, for responses, which come at the end.
+    var begins: [(index: Int, offset: Int)] = []
+
+    mutating func noteBegin(_ index: Int, _ offset: Int) {
+      if begins.count >= 2 * ClearCapture.maximumBegins { begins.removeFirst(ClearCapture.maximumBegins) }
+      begins.append((index, offset))
+    }
+
+    /// Where notification `index` begins, or the first one after it that begins a row.
+    func offset(ofNotification index: Int) -> Int {
+      var (low, high) = (0, begins.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if begins[middle].index < index { low = middle + 1 } else { high = middle }
+      }
+      return low < begins.count ? begins[low].offset : clientBytes
+    }
   }
+
+  /// Rows of a connection of which is known where their notifications begin.
+  private static let maximumBegins = 1 << 15
 
   private let options: Options
   private var contents: ContentStore
@@ -59,7 +79,7 @@ package final class ClearCapture: RecordSink {
   // MARK: records
 
   package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    keep(frame, at: place, isFromClient: true)
+    if keep(frame, at: place, isFromClient: true) { open[place.connection]?.noteBegin(index, place.offset) }
   }
 
   /// Its fields are not known, so that nobody can tell what in it is about people.
@@ -72,7 +92,8 @@ package final class ClearCapture: RecordSink {
   package func receive(_ record: ErrorResponseRecord) {
     var bytes = ByteWriter(capacity: 64)
     record.response.encode(into: &bytes)
-    keep(bytes.bytes, at: record.place, isFromClient: false)
+    let acknowledged = record.acknowledged.flatMap { open[record.place.connection]?.offset(ofNotification: $0) }
+    keep(bytes.bytes, at: record.place, isFromClient: false, acknowledged: acknowledged ?? -1)
   }
 
   package func receive(_ record: borrowing FeedbackRecord) {
@@ -131,9 +152,12 @@ package final class ClearCapture: RecordSink {
     return row
   }
 
-  private func keep(_ bytes: RawSpan, at place: RecordPlace, isFromClient: Bool) {
+  /// - Returns: whether a row begins with it.
+  @discardableResult
+  private func keep(_ bytes: RawSpan, at place: RecordPlace, isFromClient: Bool, acknowledged: Int = -1) -> Bool {
     var its = open[place.connection] ?? OpenConnection()
-    if its.isDamaged { return }
+    if its.isDamaged { return false }
+    var begins = false
     if isFromClient { its.clientBytes += bytes.byteCount } else { its.serverBytes += bytes.byteCount }
     if let latest, latest.connection == place.connection, latest.isFromClient == isFromClient,
       latest.packet == place.packet, latest.offset + latestBytes.count == place.offset
@@ -144,12 +168,15 @@ package final class ClearCapture: RecordSink {
       var row = row(.data, place.connection, place.time, place.packet)
       row.offset = place.offset
       row.isFromClient = isFromClient
+      row.acknowledged = acknowledged
+      begins = true
       latest = row
       latestBytes.append(copying: bytes)
       its.rows += 1
       if its.first.map({ ClearOrder.precedes(row, $0) }) ?? true { its.first = row }
     }
     open[place.connection] = its
+    return begins
   }
 
   private func keepLatest() {
@@ -224,6 +251,8 @@ extension SynthesizedConnection {
   fileprivate mutating func packets(for row: ClearRow, _ bytes: [UInt8]) -> [[UInt8]] {
     row.kind == .closing
       ? [closing(fromClient: row.isFromClient, isReset: row.isReset)]
-      : data(bytes.rawBytes, at: row.offset, fromClient: row.isFromClient)
+      : data(
+        bytes.rawBytes, at: row.offset, fromClient: row.isFromClient,
+        acknowledging: row.acknowledged >= 0 ? row.acknowledged : nil)
   }
 }

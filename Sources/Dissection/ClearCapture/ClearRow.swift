@@ -12,6 +12,8 @@ struct ClearRow: BitwiseCopyable {
   /// Of the first byte in its stream.
   var offset = 0
   var time = Int64.min
+  /// Bytes of the client that a response acknowledges; negative where those do that were sent before it.
+  var acknowledged = -1
   /// Where the bytes are that it stands for.
   var place = -1
   var kind: Kind

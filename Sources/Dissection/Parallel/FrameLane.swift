@@ -3,7 +3,7 @@ import Bytes
 
 /// The lane of sinks that take notifications one by one: the fields of each, and where its frame stands.
 public struct FrameLane: RecordLane {
-  public struct Batch {
+  public struct Batch: Sendable {
     fileprivate struct Item {
       var layout: PushNotification.Layout
       /// In the block; if negative, the complement of it in `copies`.
@@ -42,7 +42,7 @@ public struct FrameLane: RecordLane {
 
   public var position: Int { batch.items.count }
 
-  public func makeBatch() -> Batch { Batch() }
+  public static func makeBatch() -> Batch { Batch() }
 
   public mutating func begin(_ batch: inout Batch, _ block: RawSpan) {
     swap(&self.batch, &batch)
@@ -136,7 +136,7 @@ public struct DigestLane: RecordLane {
   public init() {}
 
   public var position: Int { frames.position }
-  public func makeBatch() -> FrameLane.Batch { FrameLane.Batch() }
+  public static func makeBatch() -> FrameLane.Batch { FrameLane.Batch() }
   public mutating func begin(_ batch: inout FrameLane.Batch, _ block: RawSpan) { frames.begin(&batch, block) }
   public mutating func end(_ batch: inout FrameLane.Batch) { frames.end(&batch) }
 

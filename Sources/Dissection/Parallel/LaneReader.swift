@@ -1,6 +1,7 @@
 import Bytes
 import Dispatch
 import PacketCapture
+import Synchronization
 import TLSDecryption
 
 /// The thread that the connection in a slot belongs to; 0 is the dissector's. A single connection is another's, so that
@@ -12,11 +13,10 @@ enum LaneOwner {
 
 /// A batch of packets on its way through a lane, and what the lane found.
 ///
-/// `@unchecked Sendable` is valid because it has one owner: the lane's thread from `submit` until `done` is signalled,
-/// otherwise the dissector's.
-final class LaneJob<Lane: RecordLane>: @unchecked Sendable {
+/// A value that goes to the lane's thread (`LaneReader.submit`) and comes back (`LaneReader.take`).
+struct LaneJob<Lane: RecordLane>: Sendable {
   /// What was read of an event's bytes.
-  struct Outcome {
+  struct Outcome: Sendable {
     /// The event's number in the batch.
     var event: Int
     /// Bytes that were read; the dissector reads the others.
@@ -34,35 +34,40 @@ final class LaneJob<Lane: RecordLane>: @unchecked Sendable {
   var others: [(position: Int, record: LaneSink<Lane>.Other)] = []
   var outcomes: [Outcome] = []
   var summary = SummaryRecord()
-  let done = DispatchSemaphore(value: 0)
 
-  init(_ found: Lane.Batch) { self.found = found }
+  init() { found = Lane.makeBatch() }
 }
 
 /// One thread's part of the reading: the bytes of its connections for which nothing is needed but their client stream.
 /// Everything else is left to the dissector, with all that follows on the same connection until the next turn.
 ///
-/// `@unchecked Sendable` is valid because its state belongs to its queue while jobs are there, and otherwise to the
-/// dissector's thread; of the streams each thread touches its own.
-final class LaneReader<Lane: RecordLane>: @unchecked Sendable {
+/// The lane's state is behind a lock, which is taken once for each batch: it is free then, because its queue reads one
+/// job at a time, and the dissector's thread wants it only between turns. Jobs are values that one thread has at a time.
+/// What both threads use at the same time is `ClientStreams` alone.
+final class LaneReader<Lane: RecordLane>: Sendable {
   private let queue = DispatchQueue(label: "apnscope.lane", qos: .userInitiated)
-  private var work: LaneWork<Lane>
+  private let work: Mutex<LaneWork<Lane>>
+  /// Not in closures for the queue: these would keep a second reference to a job's memory, which is written into.
+  private let submitted = Handover<LaneJob<Lane>>()
+  private let read = Handover<LaneJob<Lane>>()
 
-  init(_ work: LaneWork<Lane>) { self.work = work }
+  init(_ work: sending LaneWork<Lane>) { self.work = Mutex(work) }
 
-  /// Call it while no job is on its way.
-  func withLane(_ body: (inout Lane) -> Void) { body(&work.output.sink.lane) }
-
-  func makeBatch() -> Lane.Batch { work.output.sink.lane.makeBatch() }
-  func makeJob() -> LaneJob<Lane> { LaneJob(makeBatch()) }
+  /// Tells the lane what its sink knows.
+  func take(_ knowledge: Lane.Knowledge) { work.withLock { $0.output.sink.lane.take(knowledge) } }
 
   /// - Parameter other: the queue to use instead of its own; another than before only while no job is on its way.
-  func submit(_ job: LaneJob<Lane>, on other: DispatchQueue?) {
+  func submit(_ job: consuming LaneJob<Lane>, on other: DispatchQueue?) {
+    submitted.put(job)
     (other ?? queue).async { [self] in
-      if let events = job.events.take() { work.read(events, job) }
-      job.done.signal()
+      var job = submitted.take()
+      work.withLock { $0.read(&job) }
+      read.put(job)
     }
   }
+
+  /// Waits for the job that was submitted first of those that were not taken.
+  func take() -> LaneJob<Lane> { read.take() }
 }
 
 /// The state of a lane's thread: a value, because access to a class is checked at run time.
@@ -87,7 +92,8 @@ struct LaneWork<Lane: RecordLane> {
     output = RecordEmitter(sink: LaneSink(lane))
   }
 
-  fileprivate mutating func read(_ batch: consuming EventBatch, _ job: LaneJob<Lane>) {
+  fileprivate mutating func read(_ job: inout LaneJob<Lane>) {
+    guard let batch = job.events.take() else { return }
     turn = job.turn
     swap(&outcomes, &job.outcomes)
     swap(&output.sink.others, &job.others)

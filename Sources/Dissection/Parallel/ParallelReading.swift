@@ -15,9 +15,16 @@ import PacketCapture
 struct ParallelReading<Sink: RecordSink> {
   private struct Lane {
     let reader: LaneReader<Sink.Lane>
-    /// In the order of batches.
-    var jobs: [LaneJob<Sink.Lane>] = []
+    /// That of the batch that is put in.
+    var job = LaneJob<Sink.Lane>()
+    /// Whose memory is used again.
     var spare: [LaneJob<Sink.Lane>] = []
+
+    mutating func keepJob() {
+      var kept = LaneJob<Sink.Lane>()
+      swap(&kept, &job)
+      spare.append(kept)
+    }
   }
 
   /// How much of what a lane has found was put in.
@@ -30,7 +37,7 @@ struct ParallelReading<Sink: RecordSink> {
   /// Those of the other threads.
   private var lanes: [Lane]
   /// Of each lane, what it has read of the batch that is put in. Beside the lanes and not in their jobs, because every
-  /// event is looked up here: access to a class, or a copy of a lane, would take longer.
+  /// event is looked up here: a copy of a lane would take longer.
   private var outcomes: [[LaneJob<Sink.Lane>.Outcome]]
   private var found: [Sink.Lane.Batch]
   private var progress: [Progress]
@@ -56,11 +63,11 @@ struct ParallelReading<Sink: RecordSink> {
     isForced = if case .exactly = dissector.options.threads { true } else { false }
     leastWeight = dissector.options.leastWeightForThreads
     lanes = (1..<threads).map {
-      let work = LaneWork($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams)
-      return Lane(reader: LaneReader(work))
+      Lane(
+        reader: LaneReader(LaneWork($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams)))
     }
     outcomes = lanes.map { _ in [] }
-    found = lanes.map { $0.reader.makeBatch() }
+    found = lanes.map { _ in Sink.Lane.makeBatch() }
     progress = lanes.map { _ in Progress() }
   }
 
@@ -77,11 +84,10 @@ struct ParallelReading<Sink: RecordSink> {
       return
     }
     for index in lanes.indices {
-      let job = lanes[index].jobs[0]
-      job.done.wait()
-      exchange(job, index)
+      lanes[index].job = lanes[index].reader.take()
+      exchange(index)
       progress[index] = Progress()
-      dissector.output.add(job.summary)
+      dissector.output.add(lanes[index].job.summary)
     }
     var event = 0
     batch.withBlock { block in
@@ -96,9 +102,8 @@ struct ParallelReading<Sink: RecordSink> {
       }
     }
     for index in lanes.indices {
-      let job = lanes[index].jobs.removeFirst()
-      exchange(job, index)
-      lanes[index].spare.append(job)
+      exchange(index)
+      lanes[index].keepJob()
     }
     waiting -= 1
   }
@@ -113,7 +118,8 @@ struct ParallelReading<Sink: RecordSink> {
       guard isWorthwhile(dissector), batches.reduce(0, { $0 + $1.weight }) >= leastWeight else { return }
       turn += 1
       leftBefore = totals.left
-      for lane in lanes { lane.reader.withLane { dissector.output.sink.prepare(&$0) } }
+      let knowledge = dissector.output.sink.laneKnowledge
+      for lane in lanes { lane.reader.take(knowledge) }
     } else if totals.left - leftBefore >= 8 * leastWeight {
       // It costs more than to catch up.
       return
@@ -122,9 +128,8 @@ struct ParallelReading<Sink: RecordSink> {
       // The dissector is told of secrets before the batch that they are in, while the lanes do nothing.
       if waiting > 0, !batch.secrets.isEmpty { return }
       for index in lanes.indices {
-        let job = lanes[index].spare.popLast() ?? lanes[index].reader.makeJob()
+        var job = lanes[index].spare.popLast() ?? LaneJob()
         (job.events, job.turn) = (batch, turn)
-        lanes[index].jobs.append(job)
         lanes[index].reader.submit(job, on: index == 0 ? readingQueue : nil)
       }
       waiting += 1
@@ -164,7 +169,7 @@ struct ParallelReading<Sink: RecordSink> {
   }
 
   private mutating func playOther(_ lane: Int, in block: RawSpan, into sink: inout Sink) {
-    let (position, record) = lanes[lane].jobs[0].others[progress[lane].others]
+    let (position, record) = lanes[lane].job.others[progress[lane].others]
     progress[lane].others += 1
     playNotifications(lane, to: position, in: block, into: &sink)
     switch record {
@@ -173,8 +178,8 @@ struct ParallelReading<Sink: RecordSink> {
     }
   }
 
-  private mutating func exchange(_ job: LaneJob<Sink.Lane>, _ lane: Int) {
-    swap(&outcomes[lane], &job.outcomes)
-    swap(&found[lane], &job.found)
+  private mutating func exchange(_ lane: Int) {
+    swap(&outcomes[lane], &lanes[lane].job.outcomes)
+    swap(&found[lane], &lanes[lane].job.found)
   }
 }

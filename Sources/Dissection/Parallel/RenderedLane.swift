@@ -3,8 +3,13 @@ import Bytes
 
 /// The lane of writers: notifications as they will stand in the output, so that only copying is left to do in order.
 public struct RenderedLane: RecordLane {
-  public final class Batch {
-    fileprivate(set) var bytes = ByteWriter()
+  public struct Batch: Sendable {
+    fileprivate var text = WrittenBytes()
+  }
+
+  /// Topics of connections' certificates, for judgements of payloads.
+  public struct Knowledge: Sendable {
+    fileprivate let facts: NotificationFacts.Told
   }
 
   /// A writer of the lane's own, which passes nothing to an output.
@@ -13,14 +18,21 @@ public struct RenderedLane: RecordLane {
   public static var cost: LaneCost { .high }
   public var position: Int { writer.renderedCount }
 
-  public func makeBatch() -> Batch { Batch() }
+  public static func makeBatch() -> Batch { Batch() }
+  public mutating func take(_ knowledge: Knowledge) { writer.facts.take(knowledge.facts) }
 
   public mutating func begin(_ batch: inout Batch, _ block: RawSpan) {
-    batch.bytes.removeAll()
-    writer.exchange(&batch.bytes)
+    var text = WrittenBytes()
+    swap(&text, &batch.text)
+    var bytes = ByteWriter(reusing: text)
+    writer.exchange(&bytes)
   }
 
-  public mutating func end(_ batch: inout Batch) { writer.exchange(&batch.bytes) }
+  public mutating func end(_ batch: inout Batch) {
+    var bytes = ByteWriter(capacity: 0)
+    writer.exchange(&bytes)
+    batch.text = WrittenBytes(bytes)
+  }
 
   public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     writer.receive(layout, frame, at: place, index: index)
@@ -34,13 +46,11 @@ public struct RenderedLane: RecordLane {
 }
 
 extension RecordSerializer {
-  public func makeLane() -> RenderedLane { RenderedLane(writer: makeLaneWriter()) }
+  public func makeLane() -> sending RenderedLane { RenderedLane(writer: makeLaneWriter()) }
 
-  public func prepare(_ lane: inout RenderedLane) {
-    lane.writer.facts.takeTopics(of: facts)
-  }
+  public var laneKnowledge: RenderedLane.Knowledge { RenderedLane.Knowledge(facts: facts.told) }
 
   public func receive(_ batch: inout RenderedLane.Batch, _ range: Range<Int>, in block: RawSpan) {
-    batch.bytes.withBytes { put(rendered: $0.extracting(range)) }
+    put(rendered: batch.text.bytes.extracting(range))
   }
 }

@@ -23,7 +23,7 @@ public struct PayloadVerdicts: Sendable {
   private var second: Int64?
   private var connection = 0
   private var topic: PayloadTopic
-  private var topics: [Int: PayloadTopic] = [:]
+  private(set) var topics: [Int: PayloadTopic] = [:]
   private var seed: UInt64 = 0
 
   /// Payloads that were judged, those again that had been forgotten.
@@ -53,9 +53,9 @@ public struct PayloadVerdicts: Sendable {
   }
 
   /// Takes over what another has been told of connections.
-  mutating func takeTopics(of other: PayloadVerdicts) {
-    guard topics != other.topics else { return }
-    topics = other.topics
+  mutating func take(_ topics: [Int: PayloadTopic]) {
+    guard topics != self.topics else { return }
+    self.topics = topics
     connection = 0
   }
 

@@ -31,7 +31,7 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
     output = { _ in true }
   }
 
-  func makeLaneWriter() -> any RecordSerializer {
+  func makeLaneWriter() -> sending any RecordSerializer {
     JSONSomeFieldsWriter(
       SelectedFieldWriter(JSONFieldWriter(capacity: WriterBuffer.capacity), fields.fields), facts)
   }
@@ -92,7 +92,7 @@ public final class SomeColumnsWriter: RecordSerializer {
     output = { _ in true }
   }
 
-  func makeLaneWriter() -> any RecordSerializer {
+  func makeLaneWriter() -> sending any RecordSerializer {
     SomeColumnsWriter(
       SelectedFieldWriter(fields.base.emptyCopy(capacity: WriterBuffer.capacity), fields.fields), facts)
   }

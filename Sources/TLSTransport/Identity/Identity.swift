@@ -3,12 +3,17 @@ import TLSFoundation
 
 /// The identity of one side of a TLS connection: a certificate, its private key, and the certificates between it and an
 /// authority.
+///
+/// `@unchecked Sendable` is valid because everything is set in `init`: key and certificate are `Sendable` themselves, and
+/// the stack `chain` is only read. The interleavings that were looked at:
+/// - Two threads make a `TLSContext` of it, or sign with it: `SSL_CTX_set1_chain` copies the stack and takes references
+///   to its certificates; `X509_sign` and `SSL_CTX_use_PrivateKey` read the key (`KeyPair`).
+/// - One of these while the last reference elsewhere is dropped: whoever calls has a reference of its own, so `deinit`
+///   runs after the call; a context has its own references to all parts.
 @safe public final class Identity: @unchecked Sendable {
   private let keyPair: KeyPair
   let leaf: Certificate
   /// A `STACK_OF(X509)` without the certificate itself; `nil` when there is nothing above it.
-  ///
-  /// Sendable because it is filled in `init` and never changed afterwards.
   let chain: OpaquePointer?
 
   /// The `EVP_PKEY`, which lives as long as this identity.

@@ -10,8 +10,16 @@ public enum KeyKind: String, Sendable, CaseIterable {
 }
 
 /// A private key with its public half.
+///
+/// `@unchecked Sendable` is valid because the key is complete when this object is made, and no call sets anything in it.
+/// The interleavings that were looked at, of any two threads with the same key:
+/// - Both sign or compare (`X509_sign`, `X509_verify`, `X509_check_private_key`, handshakes of connections whose context
+///   has it): each operation has a context of its own; what a key caches for its provider, and an RSA key's blinding, is
+///   under locks of OpenSSL (openssl-threads(7): updates of cached values are done with locks).
+/// - One writes it (`pem()`, `rehomed(as:)`): these only read.
+/// - One drops its last reference: `EVP_PKEY_free` counts down atomically, and contexts have references of their own.
 @safe final class KeyPair: @unchecked Sendable {
-  /// Sendable because this object owns it, it is never changed, and OpenSSL counts references atomically.
+  /// Owned by this object.
   let pointer: OpaquePointer
 
   /// Takes over the caller's reference.

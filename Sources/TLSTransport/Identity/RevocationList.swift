@@ -2,9 +2,16 @@ import COpenSSL
 import TLSFoundation
 
 /// The certificates that an authority has taken back.
+///
+/// `@unchecked Sendable` is valid because the list is filled and signed, or read, in `init`, and never changed then. The
+/// interleavings that were looked at, of any two threads with the same list:
+/// - Both look for a certificate (`holds`): `X509_CRL_get0_by_cert` sorts the entries when it is called first, under the
+///   list's lock.
+/// - One looks and the other writes, counts, verifies, or makes a later list of it (`copyEntries`, which duplicates
+///   entries): these only read.
+/// - One drops its last reference: `X509_CRL_free` counts down atomically.
 @safe public final class RevocationList: @unchecked Sendable {
-  /// The `X509_CRL`. Sendable because this object owns it, it is never changed, and OpenSSL counts references
-  /// atomically.
+  /// The `X509_CRL`, owned by this object.
   let pointer: OpaquePointer
 
   /// Takes over the caller's reference.

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Passes a capture on from one pipe to another, and writes it to a ring of files.
 ///
-/// `@unchecked Sendable` is valid because `ring` belongs to the relay's thread; everything else is constant or locked.
-final class CaptureRelay: @unchecked Sendable {
+/// The ring goes to the relay's thread as a value; whatever both threads see is constant or behind a lock.
+final class CaptureRelay: Sendable {
   private struct State {
     var secrets: [UInt8] = []
     var hasFailed = false
@@ -17,7 +17,6 @@ final class CaptureRelay: @unchecked Sendable {
   let output: Int32
   private let input: Int32
   private let next: Int32
-  private var ring: CaptureRing?
   private let state = Mutex(State())
   private let finishing = DispatchSemaphore(value: 0)
   private let finished = DispatchSemaphore(value: 0)
@@ -25,9 +24,8 @@ final class CaptureRelay: @unchecked Sendable {
   /// Takes over `input`.
   init(_ input: Int32, to ring: CaptureRing, _ ends: (read: Int32, write: Int32)) {
     self.input = input
-    self.ring = ring
     (output, next) = ends
-    DispatchQueue(label: "apnscope.relay", qos: .userInitiated).async { self.run() }
+    DispatchQueue(label: "apnscope.relay", qos: .userInitiated).async { self.run(ring) }
   }
 
   /// Takes lines of a key log to be written into the files.
@@ -42,21 +40,22 @@ final class CaptureRelay: @unchecked Sendable {
 
   // MARK: the relay's thread
 
-  private func run() {
+  private func run(_ ring: CaptureRing) {
+    var ring: CaptureRing? = ring
     var buffer = [UInt8](repeating: 0, count: 1 << 18)
     while true {
       // Safe: at most the array's length is written.
       let count = unsafe read(input, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0, pass(buffer.rawBytes.extracting(0..<count)) else { break }
-      addSecrets()
-      keep { try $0.take(buffer.rawBytes.extracting(0..<count)) }
+      addSecrets(to: &ring)
+      keep(in: &ring) { try $0.take(buffer.rawBytes.extracting(0..<count)) }
     }
     close(input)
     close(next)
     finishing.wait()
-    addSecrets()
-    keep { try $0.end() }
+    addSecrets(to: &ring)
+    keep(in: &ring) { try $0.end() }
     finished.signal()
   }
 
@@ -73,22 +72,22 @@ final class CaptureRelay: @unchecked Sendable {
     return true
   }
 
-  private func addSecrets() {
+  private func addSecrets(to ring: inout CaptureRing?) {
     let lines = state.withLock { state in
       defer { state.secrets = [] }
       return state.secrets
     }
-    if !lines.isEmpty { keep { try $0.add(secrets: lines) } }
+    if !lines.isEmpty { keep(in: &ring) { try $0.add(secrets: lines) } }
   }
 
   /// After a failure nothing more is kept; decoding goes on.
-  private func keep(_ body: (inout CaptureRing) throws -> Void) {
-    guard var ring = ring.take() else { return }
+  private func keep(in ring: inout CaptureRing?, _ body: (inout CaptureRing) throws -> Void) {
+    guard var kept = ring.take() else { return }
     do {
-      try body(&ring)
-      self.ring = ring
+      try body(&kept)
+      ring = kept
     } catch {
-      ring.close()
+      kept.close()
       complain("\(error); packets are no longer kept (--keep), but still decoded")
       state.withLock { $0.hasFailed = true }
     }

@@ -1,0 +1,75 @@
+/// What a `ByteWriter` has written, as a value that several threads may have: its memory, taken over without a copy.
+///
+/// `ByteWriter(reusing:)` takes the memory back, to write into it again.
+@safe public struct WrittenBytes: Sendable {
+  /// Owns the memory.
+  ///
+  /// `@unchecked Sendable` is valid because the memory is written only by the `ByteWriter` that has it, while no storage
+  /// does. The interleavings that were looked at:
+  /// - Two threads read: nothing changes. `count` is constant.
+  /// - One reads and the other drops its copy: references are counted atomically, and the last one frees.
+  /// - One takes the memory back and the other reads: the first would need the only reference
+  ///   (`isKnownUniquelyReferenced`, on a variable that it has exclusively), and the other has one.
+  /// - One takes the memory back and the other makes a copy: that needs a copy to be made of, which would be a second
+  ///   reference.
+  @safe fileprivate final class Storage: @unchecked Sendable {
+    private var memory: UnsafeMutableRawPointer?
+    private let capacity: Int
+    private let count: Int
+
+    init(_ memory: UnsafeMutableRawPointer, capacity: Int, count: Int) {
+      unsafe self.memory = memory
+      (self.capacity, self.count) = (capacity, count)
+    }
+
+    deinit { unsafe memory?.deallocate() }
+
+    var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: memory, count: count) }
+
+    /// Gives the memory away; for the owner of the only reference.
+    func take() -> (memory: UnsafeMutableRawPointer, capacity: Int)? {
+      guard let taken = unsafe memory.take() else { return nil }
+      return unsafe (taken, capacity)
+    }
+  }
+
+  private var storage: Storage?
+
+  /// Nothing.
+  public init() {}
+
+  /// Takes over what was written.
+  public init(_ writer: consuming ByteWriter) {
+    let (memory, capacity, count) = unsafe writer.giveUp()
+    storage = unsafe Storage(memory, capacity: capacity, count: count)
+  }
+
+  public var bytes: RawSpan {
+    @_lifetime(borrow self)
+    get {
+      guard let storage else { return RawSpan() }
+      // Safe: the storage keeps the memory as long as this value has it.
+      let span = unsafe RawSpan(_unsafeBytes: storage.bytes)
+      return unsafe _overrideLifetime(span, borrowing: self)
+    }
+  }
+
+  /// The memory, if nobody else has it.
+  fileprivate mutating func takeMemory() -> (memory: UnsafeMutableRawPointer, capacity: Int)? {
+    guard isKnownUniquelyReferenced(&storage) else { return nil }
+    defer { storage = nil }
+    return unsafe storage?.take()
+  }
+}
+
+extension ByteWriter {
+  /// Writes into the memory of what was written before, if nobody else has that any more; else into new memory.
+  public init(reusing written: consuming WrittenBytes) {
+    var written = written
+    if let (memory, capacity) = unsafe written.takeMemory() {
+      unsafe self.init(memory, capacity: capacity)
+    } else {
+      self.init()
+    }
+  }
+}
