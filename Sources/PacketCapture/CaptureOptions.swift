@@ -57,6 +57,10 @@ public struct ReassemblyOptions: Sendable {
   public var gapPatience: Int
   /// Segments of a direction whose start was not captured that are held before the lowest of them counts as the start.
   public var startPatience: Int
+  /// A connection after a RST is closed when it was silent for so many nanoseconds: packets are not always recorded in
+  /// order, and the peer goes on sending for a while. While an input that stays open is silent they are those of the
+  /// clock, and data that wait for lost ones wait no longer either.
+  public var linger: Int64 = 2_000_000_000
 
   public init(
     maximumBufferedBytes: Int = 1 << 20, maximumTotalBufferedBytes: Int = 16 << 20, maximumConnections: Int = 65_536,

@@ -37,10 +37,7 @@ public struct TCPReassembler {
     var opened: Int
   }
 
-  /// A connection after a RST is closed when it was silent for this long: packets are not always recorded in order, and
-  /// the peer goes on sending for a while.
-  private static let lingerNanoseconds: Int64 = 2_000_000_000
-  /// The same for captures without times.
+  /// As `ReassemblyOptions.linger`, in segments, for captures without times.
   private static let lingerSegments = 1_000
   /// Segments further than this from the expected sequence number do not belong to the connection.
   private static let farthest = 1 << 30
@@ -61,6 +58,7 @@ public struct TCPReassembler {
   private var received = 0
   /// Segments received when each slot's connection was opened, to recognise a slot that was used again.
   private var openedAt: [Int] = []
+  private var silence = SilenceClock()
 
   public init(options: ReassemblyOptions = ReassemblyOptions()) { self.options = options }
 
@@ -165,6 +163,48 @@ public struct TCPReassembler {
     self = TCPReassembler(options: options)
   }
 
+  /// Reads what waits for later packets of connections that have been silent for `ReassemblyOptions.linger` by the
+  /// clock, and closes those that were reset. Packets tell no time while none come: without this a provider that fell
+  /// silent would end with the next packet of another.
+  ///
+  /// - Parameter now: by the reader's clock, not before that of the last call.
+  /// - Returns: `false` when nothing can become due before a further segment.
+  mutating func advance(to now: ContinuousClock.Instant, _ emit: StreamReceiver) -> Bool {
+    let before = silence.received
+    let hasMore = silence.note(received, at: now, linger: .nanoseconds(options.linger))
+    if silence.received > before {
+      for slot in connections.indices where waitsForPackets(slot) {
+        let heard = connections[slot].lastReceived
+        if heard > before && heard <= silence.received { settleSilent(slot, emit) }
+      }
+    }
+    return hasMore && connections.indices.contains(where: waitsForPackets)
+  }
+
+  /// Something of the connection is decided by packets that come later.
+  private func waitsForPackets(_ slot: Int) -> Bool {
+    guard !connections[slot].isClosed && !connections[slot].isFree else { return false }
+    if connections[slot].reset != nil { return true }
+    let (low, high) = (2 * slot, 2 * slot + 1)
+    return streams[low].waitingCost > 0 || streams[high].waitingCost > 0 || streams[low].start == .held
+      || streams[high].start == .held
+  }
+
+  private mutating func settleSilent(_ slot: Int, _ emit: StreamReceiver) {
+    let packet = connections[slot].lastPacket
+    let hasEnded = streams[2 * slot].finOffset != nil && streams[2 * slot + 1].finOffset != nil
+    if hasEnded || connections[slot].reset != nil {
+      let time = connections[slot].reset?.time ?? .none
+      flush(slot, time, packet, emit)
+      return close(slot, time, packet, emit)
+    }
+    for stream in [2 * slot, 2 * slot + 1] where streams[stream].waitingCost > 0 || streams[stream].start == .held {
+      var position = StreamPosition.whole(slot, .none, packet)
+      position.direction = stream & 1 == 1 ? .reverse : .forward
+      settle(stream, isSilent: true, position, emit)
+    }
+  }
+
   // MARK: opening and closing
 
   /// A SYN that does not match the tracked connection starts a new one on the same 4-tuple.
@@ -251,7 +291,7 @@ public struct TCPReassembler {
         continue
       }
       let silence = time.nanoseconds(since: reset.time)
-      let isSilent = silence.map { $0 >= Self.lingerNanoseconds } ?? (received - reset.received >= Self.lingerSegments)
+      let isSilent = silence.map { $0 >= options.linger } ?? (received - reset.received >= Self.lingerSegments)
       guard isSilent else { break }
       lingeringHead += 1
       flush(slot, time, connections[slot].lastPacket, emit)
@@ -479,12 +519,16 @@ public struct TCPReassembler {
   }
 
   /// Emits deliverable bytes of one direction, and declares gaps that have waited long enough.
-  private mutating func settle(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
+  ///
+  /// - Parameter isSilent: no packet of the connection has come for long.
+  private mutating func settle(
+    _ stream: Int, isSilent: Bool = false, _ position: StreamPosition, _ emit: StreamReceiver
+  ) {
     var limit: LimitKind?
     if streams[stream].start == .held {
       streams[stream].patience += 1
       limit = exceededLimit(stream)
-      guard limit != nil || streams[stream].patience >= options.startPatience else { return }
+      guard limit != nil || isSilent || streams[stream].patience >= options.startPatience else { return }
       streams[stream].settleStart()
     }
     drain(stream, position, emit)
@@ -495,7 +539,7 @@ public struct TCPReassembler {
         streams[stream].patience += 1
         isCounted = true
       }
-      if !isAcknowledged || streams[stream].patience < options.gapPatience {
+      if !isAcknowledged || (streams[stream].patience < options.gapPatience && !isSilent) {
         guard let exceeded = exceededLimit(stream) else { break }
         limit = exceeded
       }
