@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 import Measurement
 import PacketCapture
@@ -27,6 +28,19 @@ extension InspectionReport {
       return
     }
     connections.append(ConnectionRow(record, tally))
+  }
+
+  /// Adds an error response of a connection that is open: what it discards is not known yet.
+  ///
+  /// - Parameter refused: the notification that it refused, if that is remembered.
+  mutating func add(early record: ErrorResponseRecord, _ refused: NotificationBeginning?, listed: Int) {
+    errorCount += 1
+    errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
+    if record.notification != nil && !record.response.status.acceptsNamed { fates.rejected += 1 }
+    guard errors.count < listed else { return }
+    var row = ErrorRow(record, refused)
+    row.discarded = nil
+    errors.append(row)
   }
 }
 

@@ -171,7 +171,9 @@ extension Schema {
     Field("identifier", .integer, "The identifier that it names."),
     Field("notification", .integer, "Index of the notification that it names.", when: "one was seen"),
     Field("accepted", .integer, "Notifications of the connection before it.", when: "`notification` is there"),
-    Field("discarded", .integer, "Notifications of the connection after it.", when: "`notification` is there"),
+    Field(
+      "discarded", .integer, "Notifications of the connection after it.",
+      when: "`notification` is there, and the connection has ended"),
     Field("sent_again", .integer, "The part of `discarded` that was seen again later.", when: "it was followed"),
     Field(
       "latency_ms", .number, "From the named notification's last byte to the response's.", unit: .milliseconds,
