@@ -236,6 +236,7 @@ public struct Inspection: RecordSink {
       let kind: FindingKind = record.errorResponses > 0 ? .unknownFateAfterResponse : .unknownFate
       shared.findings.note(kind, count: record.fates.unknown, packet: packet)
     }
+    if !record.alsoSeenAs.isEmpty { shared.findings.note(.seenTwice, packet: packet) }
     if record.conflictingBytes > 0 { shared.findings.note(.conflict, count: record.conflictingBytes, packet: packet) }
     if !record.limits.isEmpty { shared.findings.note(.limitHit, packet: packet) }
   }

@@ -69,6 +69,11 @@ extension InspectionReport.ConnectionRow {
     discardedAfterFirstError = tally.firstError?.discarded
     missingBytes = record.missingBytes
     tls = record.tls.map(InspectionReport.TLSRow.init)
+    if !record.alsoSeenAs.isEmpty {
+      alsoSeenAs = record.alsoSeenAs.map {
+        InspectionReport.Ends(client: $0.client.description, server: $0.server.description)
+      }
+    }
   }
 }
 

@@ -170,6 +170,16 @@ public struct ConnectionRecord: Sendable {
   public var conflictingBytes: Int
   /// The limits that were hit, by the names of their options.
   public var limits: [LimitKind]
+  /// Other addresses under which the connection was recorded as well: those before or after a translation.
+  public var alsoSeenAs: [ConnectionEnds] = []
+}
+
+/// The two ends of a connection.
+public struct ConnectionEnds: Sendable, Hashable {
+  public var client: Endpoint
+  public var server: Endpoint
+
+  public init(client: Endpoint, server: Endpoint) { (self.client, self.server) = (client, server) }
 }
 
 /// Packets that the capturing program did not get or could not write.

@@ -6,23 +6,39 @@ import Bytes
 /// `ReassemblyOptions`. Where bytes are sent twice the first ones captured count. A gap is declared late: when the peer
 /// acknowledged the missing bytes and the connection went on for a while, when a limit is hit, or at the end.
 public struct TCPReassembler {
-  private struct Connection {
+  /// What the segments of a flow belong to.
+  enum Role {
+    case own
+    /// Not known yet (`ConnectionViews`).
+    case pending
+    case view(of: Int, isFlipped: Bool)
+
+    var isOwn: Bool { if case .own = self { true } else { false } }
+    var isPending: Bool { if case .pending = self { true } else { false } }
+  }
+
+  struct Connection {
     var flow: Flow
     var hash: UInt64
     var lastPacket: Int
     /// Segments of all connections up to its last one: packets' numbers do not compare where files are merged.
     var lastReceived = 0
     var initiatorIsKnown = false
-    /// All events were emitted; the flow is kept so that late packets do not open it again.
+    /// All events were emitted, or none are; the flow is kept so that late packets do not open it again.
     var isClosed = false
     var isFree = false
+    var role = Role.own
+    /// Others are compared with it, or it has views.
+    var isWatched = false
+    /// It has ended, and flows that may be views of it have not.
+    var deferral: Reset?
     /// The RST that ended it, unless its sender went on: then somebody else had sent it.
     var reset: Reset?
     /// It stands in `lingering`.
     var isLingering = false
   }
 
-  private struct Reset {
+  struct Reset {
     var direction: FlowDirection
     /// Where it stood in its sender's stream; `nil` when that had not begun.
     var offset: Int?
@@ -44,23 +60,27 @@ public struct TCPReassembler {
   /// How far in front of the expected bytes a RST may stand to count.
   private static let resetWindow = 1 << 20
 
-  private let options: ReassemblyOptions
+  let options: ReassemblyOptions
   private var table = FlowTable()
-  private var connections: [Connection] = []
+  var connections: [Connection] = []
   /// Two a connection: the direction from the flow's low end, then from its high end.
-  private var streams: [DirectionalStream] = []
+  var streams: [DirectionalStream] = []
   private var freeSlots: [Int] = []
   /// The cost of all buffered data against the limit.
   private var totalCost = 0
   private var lingering: [Lingering] = []
   private var lingeringHead = 0
   private var sweep = 0
-  private var received = 0
+  private(set) var received = 0
   /// Segments received when each slot's connection was opened, to recognise a slot that was used again.
-  private var openedAt: [Int] = []
+  private(set) var openedAt: [Int] = []
   private var silence = SilenceClock()
+  var views: ConnectionViews
 
-  public init(options: ReassemblyOptions = ReassemblyOptions()) { self.options = options }
+  public init(options: ReassemblyOptions = ReassemblyOptions()) {
+    self.options = options
+    views = ConnectionViews(options)
+  }
 
   /// Memory that waiting pieces take at the moment, as the limits count it.
   var bufferedCost: Int { totalCost }
@@ -97,30 +117,60 @@ public struct TCPReassembler {
     let slot: Int
     if let found = table.find(hash, { connections[$0].flow == flow }) {
       slot = found
-      if (segment.flags.contains(.syn) || connections[slot].isClosed) && isNewConnection(segment, slot, direction) {
-        reopen(slot, flow, time, packet, emit)
+      if segment.flags.contains(.syn) || connections[slot].isClosed {
+        if !connections[slot].role.isOwn,
+          receiveElsewhere(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+        {
+          return
+        }
+        if isNewConnection(segment, slot, direction) {
+          clear(slot, flow, time, packet, emit)
+          if !begin(slot, segment, payload, flow, direction, time, packet, emit) { return }
+        }
       }
     } else {
-      slot = open(flow, hash, time, packet, emit)
+      slot = takeSlot(flow, hash, time, packet, emit)
+      if !begin(slot, segment, payload, flow, direction, time, packet, emit) { return }
     }
     connections[slot].lastPacket = packet
     connections[slot].lastReceived = received
-    if connections[slot].isClosed { return }
+    receiveOpen(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+  }
 
+  /// Takes a segment of a connection that is known.
+  @inline(__always)
+  mutating func receiveOpen(
+    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
+    _ emit: StreamReceiver
+  ) {
+    if connections[slot].isClosed { return }
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
     var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
     if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
-      && !connections[slot].isLingering
+      && !connections[slot].isLingering && !connections[slot].isWatched
     {
       streams[stream ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
       if segment.payloadLength == 0 { return }
-      if let offset = streams[stream].takeNext(segment, payload) {
+      if let offset = streams[stream].takeNext(segment, payload, time) {
         position.offset = offset
         emit(.bytes(payload), position)
         return
       }
     }
+    if connections[slot].isWatched {
+      return receiveWatched(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+    }
+    process(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+  }
+
+  /// Takes a segment that is not simply the next one.
+  mutating func process(
+    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
+    _ emit: StreamReceiver
+  ) {
+    let stream = 2 * slot + (direction == .reverse ? 1 : 0)
+    let position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     if segment.flags.contains(.syn) { noteSYN(segment, stream, position, emit) }
     if segment.flags.contains(.rst) {
       if isAcceptable(reset: segment, stream) {
@@ -150,11 +200,14 @@ public struct TCPReassembler {
       other.direction = direction.opposite
       settle(stream ^ 1, other, emit)
     }
-    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded { close(slot, time, packet, emit) }
+    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded && !deferClosing(slot, time) {
+      close(slot, time, packet, emit)
+    }
   }
 
   /// Ends everything: what still waits is emitted with the gaps before it.
   public mutating func finish(_ emit: StreamReceiver) {
+    for slot in views.pending.keys.sorted(by: { openedAt[$0] < openedAt[$1] }) { settlePending(slot, emit) }
     for slot in connections.indices.sorted(by: { openedAt[$0] < openedAt[$1] })
     where !connections[slot].isClosed && !connections[slot].isFree {
       flush(slot, .none, connections[slot].lastPacket, emit)
@@ -183,18 +236,21 @@ public struct TCPReassembler {
 
   /// Something of the connection is decided by packets that come later.
   private func waitsForPackets(_ slot: Int) -> Bool {
+    if connections[slot].role.isPending { return views.pending[slot]?.hasData == true }
     guard !connections[slot].isClosed && !connections[slot].isFree else { return false }
-    if connections[slot].reset != nil { return true }
+    if connections[slot].reset != nil || connections[slot].deferral != nil { return true }
     let (low, high) = (2 * slot, 2 * slot + 1)
     return streams[low].waitingCost > 0 || streams[high].waitingCost > 0 || streams[low].start == .held
       || streams[high].start == .held
   }
 
   private mutating func settleSilent(_ slot: Int, _ emit: StreamReceiver) {
+    if connections[slot].role.isPending { return settlePending(slot, emit) }
     let packet = connections[slot].lastPacket
     let hasEnded = streams[2 * slot].finOffset != nil && streams[2 * slot + 1].finOffset != nil
-    if hasEnded || connections[slot].reset != nil {
-      let time = connections[slot].reset?.time ?? .none
+    let lingering = connections[slot].reset ?? connections[slot].deferral
+    if hasEnded || lingering != nil {
+      let time = lingering?.time ?? .none
       flush(slot, time, packet, emit)
       return close(slot, time, packet, emit)
     }
@@ -208,7 +264,7 @@ public struct TCPReassembler {
   // MARK: opening and closing
 
   /// A SYN that does not match the tracked connection starts a new one on the same 4-tuple.
-  private func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
+  func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
     let stream = streams[2 * slot + (direction == .reverse ? 1 : 0)]
     let distance = segment.sequence.advanced(by: 1).distance(from: stream.base)
     if segment.flags.contains(.syn) {
@@ -232,7 +288,8 @@ public struct TCPReassembler {
     return stream.start == .unknown || abs(offset - stream.next) > 1 << 20
   }
 
-  private mutating func open(
+  /// A slot for a flow that has none.
+  private mutating func takeSlot(
     _ flow: Flow, _ hash: UInt64, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) -> Int {
     if freeSlots.isEmpty && connections.count >= max(1, options.maximumConnections) { evict(time, packet, emit) }
@@ -252,11 +309,11 @@ public struct TCPReassembler {
       streams.append(DirectionalStream())
     }
     table.insert(hash, slot: slot)
-    emit(.connection(.opened(flow)), .whole(slot, time, packet))
     return slot
   }
 
-  private mutating func reopen(
+  /// Makes a flow's slot that of a new connection.
+  private mutating func clear(
     _ slot: Int, _ flow: Flow, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) {
     if !connections[slot].isClosed {
@@ -267,10 +324,9 @@ public struct TCPReassembler {
     openedAt[slot] = received
     streams[2 * slot] = DirectionalStream()
     streams[2 * slot + 1] = DirectionalStream()
-    emit(.connection(.opened(flow)), .whole(slot, time, packet))
   }
 
-  private mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
+  mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     connections[slot].isClosed = true
     for stream in [2 * slot, 2 * slot + 1] {
       totalCost -= streams[stream].waitingCost
@@ -279,13 +335,14 @@ public struct TCPReassembler {
       streams[stream].cuts = []
     }
     emit(.connection(.closed), .whole(slot, time, packet))
+    endViews(slot, emit)
   }
 
   private mutating func closeLingering(_ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     while lingeringHead < lingering.count {
       let (slot, opened) = (lingering[lingeringHead].slot, lingering[lingeringHead].opened)
       let isOurs = openedAt[slot] == opened && !connections[slot].isClosed && !connections[slot].isFree
-      guard isOurs, let reset = connections[slot].reset else {
+      guard isOurs, let reset = connections[slot].reset ?? connections[slot].deferral else {
         if isOurs { connections[slot].isLingering = false }
         lingeringHead += 1
         continue
@@ -309,9 +366,12 @@ public struct TCPReassembler {
     for step in 0..<min(16, connections.count) {
       let slot = (sweep + step) % connections.count
       let (a, b) = (connections[slot], connections[victim])
-      if a.isClosed != b.isClosed ? a.isClosed : a.lastReceived < b.lastReceived { victim = slot }
+      let (aHasEnded, bHasEnded) = (a.isClosed && a.role.isOwn, b.isClosed && b.role.isOwn)
+      if aHasEnded != bHasEnded ? aHasEnded : a.lastReceived < b.lastReceived { victim = slot }
     }
     sweep = (sweep + 16) % connections.count
+    settlePending(victim, emit)
+    dropView(victim)
     if !connections[victim].isClosed {
       emit(.connection(.limit(.connections)), .whole(victim, time, packet))
       flush(victim, time, packet, emit)
@@ -399,12 +459,16 @@ public struct TCPReassembler {
     if connections[slot].reset == nil {
       connections[slot].reset = Reset(
         direction: position.direction, offset: offset, time: position.time, received: received)
-      if !connections[slot].isLingering {
-        connections[slot].isLingering = true
-        lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
-      }
+      linger(slot)
     }
     emit(.connection(.closing(position.direction, isReset: true)), position)
+  }
+
+  /// The connection is closed when it was silent for a while.
+  mutating func linger(_ slot: Int) {
+    if connections[slot].isLingering { return }
+    connections[slot].isLingering = true
+    lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
   }
 
   /// A segment after a RST: the connection is not silent yet, and not reset at all if the RST's sender has new data.
@@ -491,7 +555,7 @@ public struct TCPReassembler {
     guard bytes.byteCount > 0 else { return }
     var position = position
     position.offset = streams[stream].next
-    streams[stream].recent.note(bytes, at: position.offset)
+    streams[stream].recent.note(bytes, at: position.offset, position.time)
     streams[stream].next += bytes.byteCount
     emit(.bytes(bytes), position)
   }

@@ -28,6 +28,7 @@ struct StreamLog {
     var closings: [(direction: FlowDirection, isReset: Bool)] = []
     var conflicts: [(direction: FlowDirection, offset: Int, length: Int)] = []
     var limits: [LimitKind] = []
+    var views: [Flow] = []
     var isClosed = false
 
     /// Both ends, as tshark writes them.
@@ -89,6 +90,7 @@ struct StreamLog {
     case .closing(let direction, let isReset): connections[index].closings.append((direction, isReset))
     case .conflict(let direction, let offset, let length):
       connections[index].conflicts.append((direction, offset, length))
+    case .alsoSeen(let flow, _): connections[index].views.append(flow)
     case .limit(let kind): connections[index].limits.append(kind)
     case .closed:
       if !connections[index].low.hasEnded || !connections[index].high.hasEnded {

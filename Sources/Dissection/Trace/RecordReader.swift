@@ -504,6 +504,7 @@ public struct RecordReader: ~Copyable {
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
       // Records of 0.1 name them as they are typed.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
+    record.alsoSeenAs = fields.ends("also_seen_as")
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { DissectionOptions.knownPorts[$0.port] != nil } ?? false
     }

@@ -124,6 +124,15 @@ extension Schema {
       "discarded_after_first_error", .integer, "Notifications that it discarded.", when: "it names a notification"),
     Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
     Field("tls", .object(tlsRow), "TLS parameters of the connection.", when: "it uses TLS"),
+    Field(
+      "also_seen_as", .array(.object(ends)),
+      "Other addresses under which the same packets were captured: those before or after a translation.",
+      when: "there are any", since: "0.2"),
+  ]
+
+  private static let ends: [Field] = [
+    Field("client", .text, "Address and port of the provider."),
+    Field("server", .text, "Address and port of the gateway or feedback service."),
   ]
 
   private static let tlsRow: [Field] = [
