@@ -17,13 +17,15 @@ struct ConnectionViews {
     let opened: Int
     /// The low end of the one flow is the high end of the other.
     let isFlipped: Bool
-    /// Segments without data that both have.
-    fileprivate var empties = 0
+    /// The flow begins in the middle of its streams.
+    let isInMiddle: Bool
+    /// The sequence and acknowledgement numbers of segments without data that both have.
+    fileprivate var numbers = 0
     /// Segments whose data begin alike.
     fileprivate var beginnings = 0
 
-    init(slot: Int, opened: Int, isFlipped: Bool) {
-      (self.slot, self.opened, self.isFlipped) = (slot, opened, isFlipped)
+    init(slot: Int, opened: Int, isFlipped: Bool, isInMiddle: Bool = false) {
+      (self.slot, self.opened, self.isFlipped, self.isInMiddle) = (slot, opened, isFlipped, isInMiddle)
     }
 
     func map(_ direction: FlowDirection) -> FlowDirection { isFlipped ? direction.opposite : direction }
@@ -36,6 +38,8 @@ struct ConnectionViews {
     let bytes: [UInt8]
     let time: Timestamp
     let packet: Int
+    /// Counts the segments of all flows.
+    let serial: Int
     fileprivate let print: SegmentPrint
     fileprivate var isMatched = false
 
@@ -77,6 +81,8 @@ struct ConnectionViews {
   enum Verdict {
     case undecided
     case view(of: Candidate)
+    /// No candidate is left.
+    case other
     case own
   }
 
@@ -203,12 +209,13 @@ struct ConnectionViews {
   /// - Parameter known: what the reassembler remembers of each candidate says.
   mutating func hold(
     _ segment: TCPSegment, _ payload: RawSpan, _ print: SegmentPrint, _ direction: FlowDirection, packet: Int,
-    in slot: Int, known: [SegmentPrint.Likeness]
+    serial: Int, in slot: Int, known: [SegmentPrint.Likeness]
   ) -> Verdict {
     guard var flow = pending.removeValue(forKey: slot) else { return .own }
     let time = print.time
     var held = Held(
-      segment: segment, direction: direction, bytes: Array(copying: payload), time: time, packet: packet, print: print)
+      segment: segment, direction: direction, bytes: Array(copying: payload), time: time, packet: packet,
+      serial: serial, print: print)
     var sure: Candidate?
     for (candidate, known) in zip(flow.candidates, known) where sure == nil {
       var mapped = print
@@ -223,6 +230,7 @@ struct ConnectionViews {
     flow.held.append(held)
     pending[slot] = flow
     if let sure { return .view(of: sure) }
+    if flow.candidates.isEmpty { return .other }
     return isHopeless(flow, at: time) ? .own : .undecided
   }
 
@@ -246,14 +254,14 @@ struct ConnectionViews {
     }
     if likenesses.contains(.empty) {
       held.isMatched = true
-      flow.candidates[index].empties += 1
+      flow.candidates[index].numbers += held.segment.flags.contains(.ack) ? 2 : 1
     }
     return false
   }
 
   /// Later segments are not expected to show what a flow is.
   private func isHopeless(_ flow: Pending, at time: Timestamp) -> Bool {
-    if flow.candidates.isEmpty || flow.held.count >= Self.maximumHeld || flow.cost > Self.maximumHeldBytes
+    if flow.held.count >= Self.maximumHeld || flow.cost > Self.maximumHeldBytes
       || cost > maximumCost
     {
       return true
@@ -285,19 +293,19 @@ struct ConnectionViews {
         decided.append((place, .view(of: candidate)))
       } else if !flow.candidates.contains(where: { $0.slot == slot }) {
         unwatch(slot, for: place)
-        if flow.candidates.isEmpty { decided.append((place, .own)) }
+        if flow.candidates.isEmpty { decided.append((place, .other)) }
       }
     }
     return decided
   }
 
-  /// What a pending flow is when nothing more of it comes: where neither has data, two segments that both have are
-  /// enough.
+  /// What a pending flow is when nothing more of it comes: where neither has data, two numbers of segments that both have
+  /// are enough.
   ///
-  /// - Parameter isEmpty: the candidate's connection had no data.
+  /// - Parameter isEmpty: the candidate's connection had no data, as far as the flow may have been captured.
   func finalVerdict(_ slot: Int, isEmpty: (Candidate) -> Bool) -> Verdict {
     guard let flow = pending[slot], !flow.hasData,
-      let candidate = flow.candidates.first(where: { $0.empties > 1 && isEmpty($0) })
+      let candidate = flow.candidates.first(where: { $0.numbers > 1 && ($0.isInMiddle || isEmpty($0)) })
     else { return .own }
     return .view(of: candidate)
   }

@@ -11,6 +11,7 @@ extension TCPReassembler {
     _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) -> Bool {
     let candidates = candidates(for: segment, flow, direction, slot, time)
+    if candidates.isEmpty, isLate(segment, direction, slot, time) { return false }
     if candidates.isEmpty {
       views.noteBeginning(segment, direction, slot: slot, opened: openedAt[slot], time: time)
       emit(.connection(.opened(flow)), .whole(slot, time, packet))
@@ -56,16 +57,46 @@ extension TCPReassembler {
     for other in connections.indices where other != slot && isOpen(other) {
       for isFlipped in [false, true] {
         let sender = 2 * other + ((direction == .reverse) != isFlipped ? 1 : 0)
-        guard let acknowledged = streams[sender ^ 1].distance(of: segment.acknowledgement) else { continue }
-        let sent = streams[sender].distance(of: sequence)
-        let (nearer, farther) = (min(abs(sent ?? 0), abs(acknowledged)), max(abs(sent ?? 0), abs(acknowledged)))
-        // Nothing is known of one side: the other has to fit exactly.
-        guard sent == nil ? farther == 0 : nearer <= Self.nearest && farther <= Self.farthestNumbers else { continue }
-        found.append(.init(slot: other, opened: openedAt[other], isFlipped: isFlipped))
+        let fits: Bool
+        switch (streams[sender].distance(of: sequence), streams[sender ^ 1].distance(of: segment.acknowledgement)) {
+        case (nil, nil): fits = false
+        // Nothing is known of one side: the other has to be exact.
+        case (let known?, nil), (nil, let known?): fits = known == 0
+        case (let sent?, let received?):
+          let (nearer, farther) = (min(abs(sent), abs(received)), max(abs(sent), abs(received)))
+          fits = nearer <= Self.nearest && farther <= Self.farthestNumbers
+        }
+        guard fits else { continue }
+        found.append(
+          .init(
+            slot: other, opened: openedAt[other], isFlipped: isFlipped, isInMiddle: !segment.flags.contains(.syn)))
         if found.count == ConnectionViews.maximumCandidates { return found }
       }
     }
     return found
+  }
+
+  /// The only segment so far is the last one of a connection that has ended, under other addresses: it opens nothing.
+  private mutating func isLate(
+    _ segment: TCPSegment, _ direction: FlowDirection, _ slot: Int, _ time: Timestamp
+  ) -> Bool {
+    guard segment.payloadLength == 0, segment.flags.contains(.ack), !segment.flags.contains(.syn), time.isKnown,
+      options.maximumViewDelay > 0, connections.count <= options.maximumComparedConnections
+    else { return false }
+    for other in connections.indices
+    where other != slot && connections[other].isClosed && !connections[other].isFree && connections[other].role.isOwn {
+      for isFlipped in [false, true] {
+        let sender = 2 * other + ((direction == .reverse) != isFlipped ? 1 : 0)
+        // Behind all data, or behind the FIN as well.
+        guard let sent = streams[sender].distance(of: segment.sequence), (0...1).contains(sent),
+          let received = streams[sender ^ 1].distance(of: segment.acknowledgement), (0...1).contains(received),
+          streams[sender].next + streams[sender ^ 1].next > 0
+        else { continue }
+        leave(slot, other, isFlipped)
+        return true
+      }
+    }
+    return false
   }
 
   // MARK: pending flows
@@ -77,25 +108,31 @@ extension TCPReassembler {
     connections[slot].lastPacket = packet
     connections[slot].lastReceived = received
     let print = SegmentPrint(segment, payload, direction, time)
-    let known = (views.pending[slot]?.candidates ?? []).map {
-      likeness(of: print, to: $0, at: segment.sequence, length: payload.byteCount, candidateDirection: $0.map(direction))
-    }
-    let verdict = views.hold(segment, payload, print, direction, packet: packet, in: slot, known: known)
-    settle(slot, verdict, emit)
+    let known = (views.pending[slot]?.candidates ?? []).map { likeness(of: print, segment, direction, to: $0) }
+    let verdict = views.hold(
+      segment, payload, print, direction, packet: packet, serial: received, in: slot, known: known)
+    settle([(slot, verdict)], emit)
     stopWatching()
     if connections[slot].role.isPending, segment.flags.contains(.fin) || segment.flags.contains(.rst) {
       endWithoutData(slot, emit)
     }
   }
 
-  /// Compares a segment with the latest ones of a connection that was not watched before.
+  /// Compares a segment with what is left of those of a connection that was not watched before.
   private func likeness(
-    of print: SegmentPrint, to candidate: ConnectionViews.Candidate, at sequence: SequenceNumber, length: Int,
-    candidateDirection direction: FlowDirection
+    of print: SegmentPrint, _ segment: TCPSegment, _ direction: FlowDirection, to candidate: ConnectionViews.Candidate
   ) -> SegmentPrint.Likeness {
-    let stream = 2 * candidate.slot + (direction == .reverse ? 1 : 0)
-    guard openedAt[candidate.slot] == candidate.opened, streams[stream].start == .known,
-      let latest = streams[stream].recent.segment(at: streams[stream].offset(of: sequence), length: length),
+    let mapped = candidate.map(direction)
+    let stream = 2 * candidate.slot + (mapped == .reverse ? 1 : 0)
+    guard openedAt[candidate.slot] == candidate.opened, streams[stream].start == .known else { return .none }
+    let offset = streams[stream].offset(of: segment.sequence)
+    if segment.flags.contains(.rst) {
+      guard let reset = connections[candidate.slot].reset, reset.direction == mapped, reset.offset == offset,
+        views.isNear(reset.time, print.time)
+      else { return .none }
+      return .empty
+    }
+    guard let latest = streams[stream].recent.segment(at: offset, length: segment.payloadLength),
       latest.isWithin(options.maximumViewDelay, of: print.time)
     else { return .none }
     return print.likeness(to: latest)
@@ -104,7 +141,7 @@ extension TCPReassembler {
   /// A connection without data ends: what is known of the flow is all.
   private mutating func endWithoutData(_ slot: Int, _ emit: StreamReceiver) {
     let verdict = finalVerdict(slot)
-    if case .view = verdict { settle(slot, verdict, emit) }
+    if case .view = verdict { settle([(slot, verdict)], emit) }
     stopWatching()
   }
 
@@ -118,22 +155,46 @@ extension TCPReassembler {
   /// Decides what a pending flow is, because nothing more of it is waited for.
   mutating func settlePending(_ slot: Int, _ emit: StreamReceiver) {
     guard connections[slot].role.isPending else { return }
-    settle(slot, finalVerdict(slot), emit)
+    settle([(slot, finalVerdict(slot))], emit)
     stopWatching()
   }
 
-  private mutating func settle(_ slot: Int, _ verdict: ConnectionViews.Verdict, _ emit: StreamReceiver) {
-    switch verdict {
-    case .undecided: return
-    case .own:
-      guard let flow = views.settle(slot) else { return }
-      open(slot, as: flow, emit)
-      closeDeferred(flow.candidates, emit)
-    case .view(let candidate):
-      guard let flow = views.settle(slot) else { return }
-      join(slot, flow, to: candidate, emit)
-      closeDeferred(flow.candidates, emit)
+  /// A held segment, and the connection that it belongs to.
+  private struct Replayed {
+    let held: ConnectionViews.Held
+    let slot: Int
+    let opened: Int
+    let direction: FlowDirection
+  }
+
+  /// Acts on what was decided of pending flows. Of several views the segments that they have held follow in the order in
+  /// which they came: the first capture of a packet counts.
+  private mutating func settle(_ decided: [(slot: Int, verdict: ConnectionViews.Verdict)], _ emit: StreamReceiver) {
+    var segments: [Replayed] = []
+    var candidates: [ConnectionViews.Candidate] = []
+    for (slot, verdict) in decided {
+      if case .undecided = verdict { continue }
+      // One that was decided just before, and begins alike, may be what it is a view of.
+      if case .other = verdict, views.pending[slot]?.candidates.isEmpty == false { continue }
+      guard let flow = views.settle(slot) else { continue }
+      candidates += flow.candidates
+      var target = ConnectionViews.Candidate(slot: slot, opened: openedAt[slot], isFlipped: false)
+      if case .view(let candidate) = verdict, join(slot, flow, to: candidate, emit) {
+        target = candidate
+      } else {
+        open(slot, as: flow, emit)
+      }
+      segments += flow.held.map {
+        Replayed(held: $0, slot: target.slot, opened: target.opened, direction: target.map($0.direction))
+      }
     }
+    if decided.count > 1 { segments.sort { $0.held.serial < $1.held.serial } }
+    for segment in segments where isOpen(segment.slot) && openedAt[segment.slot] == segment.opened {
+      let (held, bytes) = (segment.held, segment.held.bytes)
+      receiveOpen(
+        held.segment, bytes.rawBytes, in: segment.slot, segment.direction, time: held.time, packet: held.packet, emit)
+    }
+    closeDeferred(candidates, emit)
   }
 
   /// The flow is a connection of its own.
@@ -145,17 +206,14 @@ extension TCPReassembler {
     views.offer(slot, opened: openedAt[slot], as: flow)
     connections[slot].isWatched = views.isWatched(slot)
     emit(.connection(.opened(flow.flow)), .whole(slot, first.time, first.packet))
-    for held in flow.held where connections[slot].role.isOwn && !connections[slot].isClosed {
-      receiveInSlot(held, slot, held.direction, emit)
-    }
   }
 
-  /// The flow is a view of the connection.
+  /// The flow is a view of the connection; `false` if that has ended.
   private mutating func join(
     _ slot: Int, _ flow: ConnectionViews.Pending, to candidate: ConnectionViews.Candidate, _ emit: StreamReceiver
-  ) {
+  ) -> Bool {
     let other = candidate.slot
-    guard openedAt[other] == candidate.opened, isOpen(other) else { return open(slot, as: flow, emit) }
+    guard openedAt[other] == candidate.opened, isOpen(other) else { return false }
     connections[slot].role = .view(of: other, isFlipped: candidate.isFlipped)
     views.add(.init(slot: slot, isFlipped: candidate.isFlipped), to: other)
     connections[other].isWatched = true
@@ -163,16 +221,7 @@ extension TCPReassembler {
       emit(
         .connection(.alsoSeen(flow.flow, isFlipped: candidate.isFlipped)), .whole(other, first.time, first.packet))
     }
-    for held in flow.held where isOpen(other) && openedAt[other] == candidate.opened {
-      receiveInSlot(held, other, candidate.map(held.direction), emit)
-    }
-  }
-
-  private mutating func receiveInSlot(
-    _ held: ConnectionViews.Held, _ slot: Int, _ direction: FlowDirection, _ emit: StreamReceiver
-  ) {
-    let bytes = held.bytes
-    receiveOpen(held.segment, bytes.rawBytes, in: slot, direction, time: held.time, packet: held.packet, emit)
+    return true
   }
 
   private mutating func stopWatching() {
@@ -232,11 +281,13 @@ extension TCPReassembler {
     _ emit: StreamReceiver
   ) {
     let print = SegmentPrint(segment, payload, direction, time)
-    if views.isCopy(print, of: slot) { return }
+    let opened = openedAt[slot]
+    // What a view has held was captured before.
+    settle(views.compare(print, of: slot), emit)
+    stopWatching()
+    guard isOpen(slot), openedAt[slot] == opened, !views.isCopy(print, of: slot) else { return }
     views.note(print, of: slot)
-    let decided = views.compare(print, of: slot)
     process(segment, payload, in: slot, direction, time: time, packet: packet, emit)
-    for (place, verdict) in decided { settle(place, verdict, emit) }
     if segment.flags.contains(.fin) || segment.flags.contains(.rst) {
       for place in views.pending(on: slot) { endWithoutData(place, emit) }
     }
@@ -273,7 +324,7 @@ extension TCPReassembler {
     connections[slot].isWatched = false
     let (ended, own) = views.end(slot)
     for view in ended { leave(view.slot, slot, view.isFlipped) }
-    for place in own { settle(place, .own, emit) }
+    settle(own.map { ($0, .other) }, emit)
     stopWatching()
   }
 
