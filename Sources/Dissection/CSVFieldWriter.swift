@@ -55,8 +55,8 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     "status", "status_name", "identifier", "expiration", "priority", "timestamp", "token", "payload_length", "payload",
     "payload_base64", "kind", "lint", "items", "item_order", "reason", "problem", "bytes", "notification",
     "notifications", "error_responses", "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms",
-    "candidates", "ambiguous", "conflicting_bytes", "limits", "gaps", "malformed", "undecrypted_connections",
-    "dropped_packets",
+    "candidates", "ambiguous", "conflicting_bytes", "limits", "also_seen_as", "gaps", "malformed",
+    "undecrypted_connections", "dropped_packets",
   ]
 
   /// Writes a record and returns how many bytes there are now.
@@ -186,6 +186,10 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
       output.write(":")
       output.write(hex: item.data.rawBytes)
     }
+  }
+
+  mutating func field(_ name: StaticString, ends: [ConnectionEnds]) {
+    field(name, ends.map { "\($0.client)>\($0.server)" }.joined(separator: " "))
   }
 
   mutating func beginObject(_ name: StaticString) {

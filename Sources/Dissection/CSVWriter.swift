@@ -117,7 +117,7 @@ public final class CSVWriter: RecordSerializer {
         "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert",
         "tls_certificate_ends", "tls_environment",
         "client_bytes", "server_bytes", "missing_bytes", "notifications", "error_responses", "feedback_tuples",
-        "accepted", "rejected", "discarded", "unknown", "conflicting_bytes", "limits",
+        "accepted", "rejected", "discarded", "unknown", "conflicting_bytes", "limits", "also_seen_as",
       ]
     case .captureLoss:
       ["type", "file", "interface", "dropped", "interface_dropped", "os_dropped", "received"]

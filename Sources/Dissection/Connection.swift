@@ -69,6 +69,8 @@ final class Connection {
   var closed = Timestamp.none
   /// The ends whose FIN or RST was not captured.
   var unfinished: (low: ConnectionRecord.OpenEnd?, high: ConnectionRecord.OpenEnd?) = (nil, nil)
+  /// Other flows under which it was recorded.
+  private var views: [(flow: Flow, isFlipped: Bool)] = []
   /// The first FIN or RST of each end; and the latest, when it repeats one.
   private var closings: [Closing] = []
   private var repeatedClosing: Closing?
@@ -93,6 +95,17 @@ final class Connection {
     } else {
       closings.append(closing)
       repeatedClosing = nil
+    }
+  }
+
+  func noteView(_ flow: Flow, isFlipped: Bool) {
+    if !views.contains(where: { $0.flow == flow }) { views.append((flow, isFlipped)) }
+  }
+
+  func otherEnds(clientIsHigh: Bool) -> [ConnectionEnds] {
+    views.map { flow, isFlipped in
+      clientIsHigh != isFlipped
+        ? ConnectionEnds(client: flow.high, server: flow.low) : ConnectionEnds(client: flow.low, server: flow.high)
     }
   }
 

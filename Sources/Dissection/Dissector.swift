@@ -47,6 +47,7 @@ struct Dissector<Sink: RecordSink> {
     case .closing(let direction, let isReset):
       connection.note(.init(isHigh: direction == .reverse, isReset: isReset, time: time, packet: packet))
     case .conflict(_, _, let length): connection.conflictingBytes += length
+    case .alsoSeen(let flow, let isFlipped): connection.noteView(flow, isFlipped: isFlipped)
     case .limit(let kind): if !connection.limits.contains(kind) { connection.limits.append(kind) }
     case .unfinished(let direction, let since, let until):
       let open = ConnectionRecord.OpenEnd(since: since, until: until)
@@ -172,7 +173,7 @@ struct Dissector<Sink: RecordSink> {
       missingBytes: connection.missingBytes, notifications: clientStreams[connection.slot].session.written,
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
       fates: clientStreams[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes,
-      limits: connection.limits)
+      limits: connection.limits, alsoSeenAs: connection.otherEnds(clientIsHigh: clientIsHigh))
   }
 
   private func isOnKnownPort(_ connection: Connection) -> Bool {

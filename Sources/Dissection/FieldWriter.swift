@@ -22,6 +22,7 @@ protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, rules: PayloadRuleSet)
   mutating func field(_ name: StaticString, numbers: [UInt8])
   mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])])
+  mutating func field(_ name: StaticString, ends: [ConnectionEnds])
   /// The fields until `endObject` belong together under this name.
   mutating func beginObject(_ name: StaticString)
   mutating func endObject()

@@ -46,6 +46,15 @@ public struct Inspection: RecordSink {
   private var health: ProviderHealth
   /// The records that come are selected.
   private var isSelected = true
+  /// Error responses by connection, until it ends: their records come with its end.
+  private var early: [Int: EarlyResponses] = [:]
+  private var earlyCount = 0
+
+  private struct EarlyResponses {
+    var records: [ErrorResponseRecord] = []
+    /// Those whose records have come.
+    var told = 0
+  }
 
   public init(limits: Limits = Limits()) {
     self.limits = limits
@@ -133,6 +142,10 @@ public struct Inspection: RecordSink {
   }
 
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {
+    if isSelected, earlyCount < limits.listed {
+      earlyCount += 1
+      early[record.place.connection, default: EarlyResponses()].records.append(record)
+    }
     guard let index = tallies.index(of: record.place.connection) else { return }
     let tally = tallies[index]
     let packet = record.place.packet
@@ -209,6 +222,7 @@ public struct Inspection: RecordSink {
     if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
     report.errorCount += 1
+    early[record.place.connection]?.told += 1
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record, beginning))
       losses.append(-1)
@@ -256,6 +270,7 @@ public struct Inspection: RecordSink {
     shared.noteEnd(of: record.connection)
     shared.unseen.note(record)
     shared.topics.note(record.tls?.topic, of: record.connection)
+    earlyCount -= early.removeValue(forKey: record.connection)?.records.count ?? 0
     guard let tally = tallies.remove(record.connection) else { return }
     shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
     health.note(record, tally, isSelected: isSelected, &shared.findings)
@@ -269,6 +284,7 @@ public struct Inspection: RecordSink {
     if record.fates.unknown > 0 && record.end != .captureEnd {
       shared.findings.note(Self.unknownFate(record, tally), count: record.fates.unknown, packet: packet)
     }
+    if !record.alsoSeenAs.isEmpty { shared.findings.note(.seenTwice, packet: packet) }
     if record.conflictingBytes > 0 { shared.findings.note(.conflict, count: record.conflictingBytes, packet: packet) }
     if !record.limits.isEmpty { shared.findings.note(.limitHit, packet: packet) }
   }
@@ -304,12 +320,25 @@ public struct Inspection: RecordSink {
       copy.report.connectionsNotListed += 1
       for command in 0..<3 { copy.report.notificationsByCommand[command] += tally.commands[command] }
     }
-    let settled = summary.settled
-    let rest = summary.notifications - settled.accepted - settled.rejected - settled.discarded
-    copy.report.fates.accepted = settled.accepted
-    copy.report.fates.rejected = settled.rejected
-    copy.report.fates.discarded = settled.discarded
-    copy.report.fates.unknown = max(0, rest)
+    // What is shown beside the fates is of the same moment: the responses that have decided them.
+    let open = early.sorted { $0.key < $1.key }.flatMap { $0.value.records.dropFirst($0.value.told) }
+    for record in open {
+      let beginning = record.notification.flatMap { refused[[record.place.connection, $0]] }
+      copy.report.add(early: record, beginning, listed: limits.listed)
+    }
+    if report.selection == nil {
+      // Those that name nothing as well.
+      copy.report.errorCount = summary.errorResponses
+      copy.report.errorsByStatus = [:]
+      for (status, count) in summary.errorsByStatus { copy.report.errorsByStatus[Int(status)] = count }
+      copy.report.fates.accepted = summary.settled.accepted
+      copy.report.fates.rejected = summary.settled.rejected
+      copy.report.fates.discarded = summary.settled.discarded
+    } else {
+      copy.report.summary.errorResponses = copy.report.errorCount
+    }
+    let fates = copy.report.fates
+    copy.report.fates.unknown = max(0, summary.notifications - fates.accepted - fates.rejected - fates.discarded)
     return copy.finish()
   }
 

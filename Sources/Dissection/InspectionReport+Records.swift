@@ -1,3 +1,4 @@
+import APNSProtocol
 import Bytes
 import Measurement
 import PacketCapture
@@ -28,6 +29,19 @@ extension InspectionReport {
     }
     connections.append(ConnectionRow(record, tally))
   }
+
+  /// Adds an error response of a connection that is open: what it discards is not known yet.
+  ///
+  /// - Parameter refused: the notification that it refused, if that is remembered.
+  mutating func add(early record: ErrorResponseRecord, _ refused: NotificationBeginning?, listed: Int) {
+    errorCount += 1
+    errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
+    if record.notification != nil && !record.response.status.acceptsNamed { fates.rejected += 1 }
+    guard errors.count < listed else { return }
+    var row = ErrorRow(record, refused)
+    row.discarded = nil
+    errors.append(row)
+  }
 }
 
 extension InspectionReport.ConnectionRow {
@@ -55,6 +69,11 @@ extension InspectionReport.ConnectionRow {
     discardedAfterFirstError = tally.firstError?.discarded
     missingBytes = record.missingBytes
     tls = record.tls.map(InspectionReport.TLSRow.init)
+    if !record.alsoSeenAs.isEmpty {
+      alsoSeenAs = record.alsoSeenAs.map {
+        InspectionReport.Ends(client: $0.client.description, server: $0.server.description)
+      }
+    }
   }
 }
 

@@ -133,6 +133,17 @@ struct JSONFieldWriter: FieldWriter, ~Copyable {
     }
   }
 
+  mutating func field(_ name: StaticString, ends: [ConnectionEnds]) {
+    beginList(name)
+    for (client, server) in ends.map({ ($0.client, $0.server) }) {
+      beginItem()
+      field("client", client.description)
+      field("server", server.description)
+      endObject()
+    }
+    endList()
+  }
+
   mutating func beginObject(_ name: StaticString) {
     key(name)
     output.write(UInt8(ascii: "{"))

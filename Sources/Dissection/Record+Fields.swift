@@ -233,6 +233,7 @@ extension ConnectionRecord: WritableRecord {
     output.field("unknown", fates.unknown)
     if conflictingBytes > 0 { output.field("conflicting_bytes", conflictingBytes) }
     if !limits.isEmpty { output.field("limits", limits.map(\.rawValue)) }
+    if !alsoSeenAs.isEmpty { output.field("also_seen_as", ends: alsoSeenAs) }
     output.end()
   }
 }

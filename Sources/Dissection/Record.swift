@@ -176,6 +176,8 @@ public struct ConnectionRecord: Sendable {
   public var conflictingBytes: Int
   /// The limits that were hit, by the names of their options.
   public var limits: [LimitKind]
+  /// Other addresses under which the connection was recorded as well: those before or after a translation.
+  public var alsoSeenAs: [ConnectionEnds] = []
   /// The counts of its selected records; `nil`: all are.
   package var selected: Selected?
 }
@@ -222,6 +224,14 @@ extension ConnectionRecord {
     /// More may have come from the server, as far as its client could still read it: a RST ends both directions.
     var isServerOpen: Bool { server != nil && server?.until == nil }
   }
+}
+
+/// The two ends of a connection.
+public struct ConnectionEnds: Sendable, Hashable {
+  public var client: Endpoint
+  public var server: Endpoint
+
+  public init(client: Endpoint, server: Endpoint) { (self.client, self.server) = (client, server) }
 }
 
 /// Packets that the capturing program did not get or could not write.

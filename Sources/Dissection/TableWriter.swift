@@ -228,6 +228,7 @@ public final class TableWriter: RecordSink {
       details += "  \(record.feedbackTuples) tuples"
     }
     if record.missingBytes > 0 { details += "  \(record.missingBytes) B missing" }
+    for ends in record.alsoSeenAs { details += "  also seen as \(ends.client) -> \(ends.server)" }
     let place = RecordPlace(connection: record.connection, time: record.closed, packet: 0, offset: 0, length: 0)
     line(place, "connection", details)
   }

@@ -21,6 +21,13 @@ public struct CaptureFile: ~Copyable, Sendable {
   private var unmet = Unmet()
   /// A packet that was read ahead and is the next one.
   private(set) var held: HeldPacket?
+  /// The last reading ended because no input came within `patience`: more may come.
+  private(set) var isQuiet = false
+  /// How long to wait for input that a pipe does not have yet; `nil`: as long as it takes.
+  var patience: Duration? {
+    get { input.patience }
+    set { input.patience = newValue }
+  }
 
   private struct Unmet {
     var needs = 0
@@ -185,25 +192,31 @@ public struct CaptureFile: ~Copyable, Sendable {
 
   // MARK: packet by packet
 
-  /// Reads the next packet, if none is held, and holds it; `false` at the end of the file.
+  /// Reads the next packet, if none is held, and holds it; `false` at the end of the file, and when it `isQuiet`.
   mutating func holdNext() throws -> Bool {
     if held != nil { return true }
     var counter = packetCount
     defer { packetCount = counter }
-    let warning: String?
+    let end: Meeting?
     switch parser {
     case .pcap(var pcap):
       defer { parser = .pcap(pcap) }
-      (held, warning) = try Self.next(&input, &pcap, &counter, &unmet)
+      (held, end) = try Self.next(&input, &pcap, &counter, &unmet)
     case .snoop(var snoop):
       defer { parser = .snoop(snoop) }
-      (held, warning) = try Self.next(&input, &snoop, &counter, &unmet)
+      (held, end) = try Self.next(&input, &snoop, &counter, &unmet)
     case .pcapng(var pcapng):
       defer { parser = .pcapng(pcapng) }
-      (held, warning) = try Self.next(&input, &pcapng, &counter, &unmet)
+      (held, end) = try Self.next(&input, &pcapng, &counter, &unmet)
     }
-    if let warning { readingWarnings.append(warning) }
+    note(end)
     return held != nil
+  }
+
+  /// Notes whether more is to come, and what is wrong with the file.
+  private mutating func note(_ end: Meeting?) {
+    isQuiet = end == .quiet
+    if case .ended(let warning?) = end { readingWarnings.append(warning) }
   }
 
   /// Gives away the packet that is held.
@@ -214,22 +227,22 @@ public struct CaptureFile: ~Copyable, Sendable {
 
   private static func next(
     _ input: inout InputFile, _ parser: inout some CaptureParser, _ packetCount: inout Int, _ unmet: inout Unmet
-  ) throws -> (HeldPacket?, warning: String?) {
+  ) throws -> (HeldPacket?, Meeting?) {
     while true {
-      let (isThere, warning) = try meet(&unmet, &input, packetCount)
-      if !isThere { return (nil, warning) }
+      let meeting = try meet(&unmet, &input, packetCount)
+      if meeting != .met { return (nil, meeting) }
       var offset = 0
       let step: CaptureStep
       do throws(CaptureError) {
         step = try parser.next(in: input.window, at: &offset, position: input.position)
       } catch {
-        return (nil, error.message)
+        return (nil, .ended(warning: error.message))
       }
       defer { input.consume(offset) }
       switch step {
       case .packet(let packet, let range):
         packetCount += 1
-        return (HeldPacket(packet: packet, bytes: Array(copying: input.window.extracting(range))), nil)
+        return (HeldPacket(packet: packet, bytes: Array(copying: input.window.extracting(range))), .met)
       case .other: continue
       case .needs(let count): unmet.needs = count
       case .skip(let count): unmet.skip = count
@@ -237,21 +250,32 @@ public struct CaptureFile: ~Copyable, Sendable {
     }
   }
 
-  /// Reads the data that ended the last batch or packet; `false` if the file ends first, with a warning if a part of it
-  /// was there.
-  private static func meet(
-    _ unmet: inout Unmet, _ input: inout InputFile, _ packetCount: Int
-  ) throws -> (isThere: Bool, warning: String?) {
+  /// Whether the data that ended the last batch or packet came.
+  private enum Meeting: Equatable {
+    case met
+    /// The file ends first, with a warning if a part of it was there.
+    case ended(warning: String?)
+    /// A pipe does not have it yet.
+    case quiet
+  }
+
+  /// Reads the data that ended the last batch or packet.
+  private static func meet(_ unmet: inout Unmet, _ input: inout InputFile, _ packetCount: Int) throws -> Meeting {
     let rest = input.count
     // Compressed contents that end early have their own warning.
     if unmet.skip > 0, try !input.skip(unmet.skip) {
-      return (false, input.warning == nil ? cutShort(packetCount) : nil)
+      return .ended(warning: input.warning == nil ? cutShort(packetCount) : nil)
     }
-    if unmet.needs > 0, try !input.fill(atLeast: unmet.needs) {
-      return (false, rest > 0 && input.warning == nil ? cutShort(packetCount) : nil)
+    unmet.skip = 0
+    if unmet.needs > 0 {
+      switch try input.fillPatiently(atLeast: unmet.needs) {
+      case .filled: break
+      case .ended: return .ended(warning: rest > 0 && input.warning == nil ? cutShort(packetCount) : nil)
+      case .quiet: return .quiet
+      }
     }
     unmet = Unmet()
-    return (true, nil)
+    return .met
   }
 
   // MARK: batches
@@ -263,6 +287,8 @@ public struct CaptureFile: ~Copyable, Sendable {
     case last
     /// The next packet is after the time that was given; it is held.
     case held
+    /// Nothing came within `patience`.
+    case quiet
   }
 
   /// Reads the next block's streams into `batch` and gives the block away with them.
@@ -302,6 +328,7 @@ public struct CaptureFile: ~Copyable, Sendable {
         &input, &pcapng, &counter, &unmet, &held, &batch, limit, base, &decoder, &reassembler, filter)
     }
     if let warning { readingWarnings.append(warning) }
+    isQuiet = end == .quiet
     return end
   }
 
@@ -320,8 +347,11 @@ public struct CaptureFile: ~Copyable, Sendable {
     _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
   ) throws -> (BatchEnd, warning: String?) {
     // The data that ended the last batch is read now: a batch of a pipe must not wait for later data.
-    let (isThere, warning) = try meet(&unmet, &input, packetCount)
-    if !isThere { return (.last, warning) }
+    switch try meet(&unmet, &input, packetCount) {
+    case .met: break
+    case .ended(let warning): return (.last, warning)
+    case .quiet: return (.quiet, nil)
+    }
     // Also when the walk throws: the events so far have their bytes in this block.
     defer { input.giveAway(&batch.block) }
     var offset = 0

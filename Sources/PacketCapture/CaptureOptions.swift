@@ -57,6 +57,16 @@ public struct ReassemblyOptions: Sendable {
   public var gapPatience: Int
   /// Segments of a direction whose start was not captured that are held before the lowest of them counts as the start.
   public var startPatience: Int
+  /// A connection after a RST is closed when it was silent for so many nanoseconds: packets are not always recorded in
+  /// order, and the peer goes on sending for a while. While an input that stays open is silent they are those of the
+  /// clock, and data that wait for lost ones wait no longer either.
+  public var linger: Int64 = 2_000_000_000
+  /// Two captures of one packet under other addresses are at most so many nanoseconds apart; 0: flows are never compared.
+  public var maximumViewDelay: Int64 = 1_000_000
+  /// Connections that a flow is compared with which may be one of them under other addresses: those that began within
+  /// the delay, and for a flow whose beginning was not captured those that are followed. With more than these there a
+  /// connection that was captured on several interfaces may count as several.
+  public var maximumComparedConnections = 4_096
 
   public init(
     maximumBufferedBytes: Int = 1 << 20, maximumTotalBufferedBytes: Int = 16 << 20, maximumConnections: Int = 65_536,

@@ -84,11 +84,11 @@ struct DirectionalStream {
 
   /// Takes a segment that is whole and next in order, and returns its offset; `nil` when it is not.
   @inline(__always)
-  mutating func takeNext(_ segment: borrowing TCPSegment, _ payload: RawSpan) -> Int? {
+  mutating func takeNext(_ segment: borrowing TCPSegment, _ payload: RawSpan, _ time: Timestamp) -> Int? {
     let length = segment.payloadLength
     guard payload.byteCount == length, segment.sequence == base.advanced(by: next), !hasEnded else { return nil }
     let offset = next
-    recent.note(payload, at: offset)
+    recent.note(payload, at: offset, time)
     next += length
     return offset
   }

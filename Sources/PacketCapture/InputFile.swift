@@ -16,6 +16,8 @@ struct InputFile: ~Copyable {
   private var start = 0
   private var end = 0
   private var atEnd = false
+  /// How long to wait for input that a pipe does not have yet; `nil`: as long as it takes.
+  var patience: Duration?
 
   /// Bytes on disk; `nil` for pipes.
   let size: Int?
@@ -91,9 +93,29 @@ struct InputFile: ~Copyable {
     position += count
   }
 
+  /// How widening the window ended.
+  enum Filling {
+    case filled
+    /// The contents end before.
+    case ended
+    /// No input came within `patience`.
+    case quiet
+  }
+
   /// Widens the window to at least `wanted` bytes; `false` when the contents end before. Throws on a read error.
   mutating func fill(atLeast wanted: Int) throws(CaptureError) -> Bool {
-    if count >= wanted { return true }
+    while true {
+      switch try fillPatiently(atLeast: wanted) {
+      case .filled: return true
+      case .ended: return false
+      case .quiet: continue
+      }
+    }
+  }
+
+  /// The same, which gives up for now when no input comes within `patience`.
+  mutating func fillPatiently(atLeast wanted: Int) throws(CaptureError) -> Filling {
+    if count >= wanted { return .filled }
     if start > 0 {
       let (from, length) = (start, count)
       unsafe buffer.withUnsafeMutableBytes { memory in
@@ -107,9 +129,9 @@ struct InputFile: ~Copyable {
     while count < wanted && !atEnd {
       // By doubling: the requested size may be a limit far above the actual size.
       if end == buffer.count { buffer.append(contentsOf: repeatElement(0, count: min(wanted - end, buffer.count))) }
-      try readMore()
+      if try !readMore() { return .quiet }
     }
-    return count >= wanted
+    return count >= wanted ? .filled : .ended
   }
 
   /// Skips bytes without holding them; `false` when the contents end first.
@@ -126,26 +148,29 @@ struct InputFile: ~Copyable {
 
   // MARK: reading
 
-  private mutating func readMore() throws(CaptureError) {
+  /// `false` when no input came within `patience`.
+  private mutating func readMore() throws(CaptureError) -> Bool {
     if decompressor == nil {
+      guard hasInput() else { return false }
       let read = try Self.read(descriptor, into: &buffer, from: end)
       if read == 0 { atEnd = true }
       bytesRead += read
       end += read
-      return
+      return true
     }
     do {
       while let decompressor {
         let made = try decompressor.decompress(into: &buffer, from: end)
         end += made
-        if made > 0 { return }
+        if made > 0 { return true }
+        guard hasInput() else { return false }
         var block = [UInt8](repeating: 0, count: 1 << 18)
         let read = try Self.read(descriptor, into: &block, from: 0)
         bytesRead += read
         if read == 0 {
           atEnd = true
           if !decompressor.isAtBoundary { warning = cutShort(decompressor) }
-          return
+          return true
         }
         decompressor.supply(block, count: read)
       }
@@ -154,6 +179,16 @@ struct InputFile: ~Copyable {
       warning = error.message
       atEnd = true
     }
+    return true
+  }
+
+  /// Waits until there is input, or the end of it, for `patience` at most.
+  private func hasInput() -> Bool {
+    guard let patience, size == nil else { return true }
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    let milliseconds = Int32(clamping: Int64(patience / .milliseconds(1)))
+    // Interrupted by a signal, or not to be waited for: reading tells what there is.
+    return unsafe poll(&request, 1, milliseconds) != 0
   }
 
   private func cutShort(_ decompressor: some Decompressor) -> String {
@@ -188,7 +223,7 @@ struct InputFile: ~Copyable {
   static func isCompressed(_ bytes: RawSpan) -> Bool { compression(of: bytes) != nil }
 
   private mutating func detectCompression() throws(CaptureError) {
-    while count < 4 && !atEnd { try readMore() }
+    while count < 4 && !atEnd { _ = try readMore() }
     switch Self.compression(of: window) {
     case .gzip: decompressor = StreamDecompressor(try GzipStream())
     case .zstd: decompressor = StreamDecompressor(try ZstdStream())

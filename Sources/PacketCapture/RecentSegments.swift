@@ -3,10 +3,17 @@ import Bytes
 /// The latest segments of a direction with a digest of their bytes, so that retransmissions with other contents are
 /// detected without keeping the bytes.
 struct RecentSegments {
-  private struct Segment {
-    var offset = -1
-    var length = 0
-    var digest: UInt64 = 0
+  struct Segment {
+    fileprivate(set) var offset = -1
+    fileprivate(set) var length: UInt32 = 0
+    /// When it was captured, in units of 1,024 ns; wraps around after 73 minutes.
+    fileprivate var tick: UInt32 = 0
+    fileprivate(set) var digest: UInt64 = 0
+
+    /// It was captured within so many nanoseconds of the time, as far as a wrapped one tells.
+    func isWithin(_ nanoseconds: Int64, of time: Timestamp) -> Bool {
+      offset >= 0 && abs(Int64(Int32(bitPattern: RecentSegments.tick(time) &- tick))) << 10 <= nanoseconds
+    }
   }
 
   private static let capacity = 8
@@ -14,9 +21,22 @@ struct RecentSegments {
   private var latest = 0
 
   @inline(__always)
-  mutating func note(_ bytes: RawSpan, at offset: Int) {
+  mutating func note(_ bytes: RawSpan, at offset: Int, _ time: Timestamp = .none) {
     latest = (latest + 1) & (Self.capacity - 1)
-    segments[latest] = Segment(offset: offset, length: bytes.byteCount, digest: Self.digest(bytes))
+    segments[latest] = Segment(
+      offset: offset, length: UInt32(truncatingIfNeeded: bytes.byteCount), tick: Self.tick(time),
+      digest: Self.digest(bytes))
+  }
+
+  @inline(__always)
+  private static func tick(_ time: Timestamp) -> UInt32 { UInt32(truncatingIfNeeded: time.nanoseconds >> 10) }
+
+  /// The segment that began here, of this length, if it is among the latest.
+  func segment(at offset: Int, length: Int) -> Segment? {
+    for index in 0..<Self.capacity where segments[index].offset == offset && segments[index].length == length {
+      return segments[index]
+    }
+    return nil
   }
 
   /// How many bytes of whole segments among the latest stand in `bytes`, which begins at `offset`, with other contents.
@@ -25,10 +45,11 @@ struct RecentSegments {
     for index in 0..<Self.capacity {
       let segment = segments[index]
       let start = segment.offset - offset
-      guard segment.offset >= 0, start >= 0, start + segment.length <= bytes.byteCount else { continue }
-      if Self.digest(bytes.extracting(start..<start + segment.length)) != segment.digest {
+      let length = Int(segment.length)
+      guard segment.offset >= 0, start >= 0, start + length <= bytes.byteCount else { continue }
+      if Self.digest(bytes.extracting(start..<start + length)) != segment.digest {
         if result.length == 0 || segment.offset < result.first { result.first = segment.offset }
-        result.length += segment.length
+        result.length += length
       }
     }
     return result
@@ -37,7 +58,7 @@ struct RecentSegments {
   /// A sum of eight-byte words in four lanes keeps up with memory. The last 32 bytes are summed once more, apart: so none is
   /// left to be looked at alone.
   @inline(__always)
-  private static func digest(_ bytes: RawSpan) -> UInt64 {
+  static func digest(_ bytes: RawSpan) -> UInt64 {
     let count = bytes.byteCount
     var lanes = SIMD4<UInt64>(repeating: 0)
     var offset = 0

@@ -16,6 +16,12 @@ struct RecordingReader {
   private var order: PacketOrder?
   /// Packets were read before their turn.
   private var hadNoRoom = false
+  /// When the reassembler was last told the time, while a pipe is read.
+  private var told = ContinuousClock.now
+  /// Something becomes due while the pipe is silent.
+  private var hasDue = false
+  /// Since when the pipe has been silent.
+  private var quietSince: ContinuousClock.Instant?
   /// Of all files that have been read.
   private(set) var end = CaptureFileEnd()
 
@@ -40,6 +46,8 @@ struct RecordingReader {
   /// Packets and copied bytes of a batch of merged files.
   private static let mergedPackets = 4_096
   private static let mergedBytes = 1 << 19
+  /// How often the reassembler is told the time.
+  private static let tick = Duration.milliseconds(100)
 
   init(_ recording: Recording, options: CaptureOptions) {
     files = recording.files
@@ -60,15 +68,48 @@ struct RecordingReader {
     _ filter: PacketFilter?
   ) throws -> Bool {
     if open.isEmpty, next < files.count { openNext(&batch) }
-    if order != nil {
-      try readOrdered(&batch, &decoder, &reassembler, filter)
-    } else if open.count > 1 {
-      try merge(&batch, &decoder, &reassembler, filter)
-    } else if let only = open.first {
-      try read(only, &batch, &decoder, &reassembler, filter)
-    }
+    repeat {
+      tellTime(&batch, &reassembler)
+      // Their bytes stand in no block, and another follows with the next packets.
+      if !batch.isEmpty { return true }
+      if order != nil {
+        try readOrdered(&batch, &decoder, &reassembler, filter)
+      } else if open.count > 1 {
+        try merge(&batch, &decoder, &reassembler, filter)
+      } else if let only = open.first {
+        try read(only, &batch, &decoder, &reassembler, filter)
+      }
+    } while isQuiet && batch.isEmpty
     batch.bytesRead = bytesReadBefore + open.reduce(0) { $0 + $1.file.bytesRead }
     return !open.isEmpty || next < files.count || order?.isEmpty == false
+  }
+
+  // MARK: a pipe that stays open
+
+  /// No input of the pipe came in time.
+  private var isQuiet: Bool { open.count == 1 && open[0].file.isQuiet }
+
+  /// Tells the reassembler the time while a pipe is read alone: that of packets stands still when none come.
+  private mutating func tellTime(_ batch: inout EventBatch, _ reassembler: inout TCPReassembler) {
+    guard open.count == 1, next == files.count, open[0].file.size == nil else { return }
+    let now = ContinuousClock.now
+    quietSince = isQuiet ? quietSince ?? now : nil
+    if isQuiet || told.duration(to: now) >= Self.tick {
+      told = now
+      let blockLength = batch.block.count
+      hasDue = reassembler.advance(to: now) {
+        batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength)
+      }
+    }
+    // What came since the last time becomes due as well, and so do packets that wait for their turn.
+    let waits = !isQuiet || hasDue || order?.isEmpty == false
+    open[0].file.patience = waits ? Self.tick : nil
+  }
+
+  /// Packets that wait for later ones have waited long enough.
+  private var isWindowOver: Bool {
+    guard isQuiet, let window = options.reorderWindow, window < .max, let quietSince else { return false }
+    return quietSince.duration(to: .now) >= .nanoseconds(window)
   }
 
   // MARK: opening and closing
@@ -138,7 +179,7 @@ struct RecordingReader {
     file.latest = batch.current.lastTime
     if batch.current.packets > 0 { batch.files.append(batch.current) }
     switch ending {
-    case .success(.more): return
+    case .success(.more), .success(.quiet): return
     case .success(.last): try end(file, nil, &batch)
     case .success(.held): _ = try nextInTime(&batch)
     case .failure(let error): try end(file, error, &batch)
@@ -169,6 +210,7 @@ struct RecordingReader {
       var failure: (any Error)?
       do { if try !file.file.holdNext() { failure = nil } } catch { failure = error }
       guard let held = file.file.held else {
+        if failure == nil && file.file.isQuiet { continue }
         try end(file, failure, &batch)
         continue
       }
@@ -236,7 +278,7 @@ struct RecordingReader {
         }
       }
       // After the last file everything that waits is read.
-      let isLast = file == nil && next == files.count
+      let isLast = file == nil && next == files.count && (!isQuiet || isWindowOver)
       while let entry = order.next(isLast: isLast) {
         batch.deliver(
           entry.packet, entry.bytes.rawBytes, in: RawSpan(), at: 0, blockLength: blockLength, base: entry.base,

@@ -56,6 +56,9 @@ public enum ConnectionEvent: Sendable {
   /// The SYN or SYN-ACK shows that the sender in this direction opened the connection. Comes at most once, before
   /// any bytes if it can.
   case initiator(FlowDirection)
+  /// The connection was recorded under these addresses as well. `isFlipped`: the low end of this flow is the high end
+  /// of the connection's.
+  case alsoSeen(Flow, isFlipped: Bool)
   /// A FIN or RST was recorded.
   case closing(FlowDirection, isReset: Bool)
   /// The same bytes were sent twice and differ; the first ones were used.

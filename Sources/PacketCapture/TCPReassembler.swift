@@ -6,23 +6,39 @@ import Bytes
 /// `ReassemblyOptions`. Where bytes are sent twice the first ones captured count. A gap is declared late: when the peer
 /// acknowledged the missing bytes and the connection went on for a while, when a limit is hit, or at the end.
 public struct TCPReassembler {
-  private struct Connection {
+  /// What the segments of a flow belong to.
+  enum Role {
+    case own
+    /// Not known yet (`ConnectionViews`).
+    case pending
+    case view(of: Int, isFlipped: Bool)
+
+    var isOwn: Bool { if case .own = self { true } else { false } }
+    var isPending: Bool { if case .pending = self { true } else { false } }
+  }
+
+  struct Connection {
     var flow: Flow
     var hash: UInt64
     var lastPacket: Int
     /// Segments of all connections up to its last one: packets' numbers do not compare where files are merged.
     var lastReceived = 0
     var initiatorIsKnown = false
-    /// All events were emitted; the flow is kept so that late packets do not open it again.
+    /// All events were emitted, or none are; the flow is kept so that late packets do not open it again.
     var isClosed = false
     var isFree = false
+    var role = Role.own
+    /// Others are compared with it, or it has views.
+    var isWatched = false
+    /// It has ended, and flows that may be views of it have not.
+    var deferral: Reset?
     /// The RST that ended it, unless its sender went on: then somebody else had sent it.
     var reset: Reset?
     /// It stands in `lingering`.
     var isLingering = false
   }
 
-  private struct Reset {
+  struct Reset {
     var direction: FlowDirection
     /// Where it stood in its sender's stream; `nil` when that had not begun.
     var offset: Int?
@@ -38,32 +54,34 @@ public struct TCPReassembler {
     var opened: Int
   }
 
-  /// A connection after a RST is closed when it was silent for this long: packets are not always recorded in order, and
-  /// the peer goes on sending for a while.
-  private static let lingerNanoseconds: Int64 = 2_000_000_000
-  /// The same for captures without times.
+  /// As `ReassemblyOptions.linger`, in segments, for captures without times.
   private static let lingerSegments = 1_000
   /// Segments further than this from the expected sequence number do not belong to the connection.
   private static let farthest = 1 << 30
   /// How far in front of the expected bytes a RST may stand to count.
   private static let resetWindow = 1 << 20
 
-  private let options: ReassemblyOptions
+  let options: ReassemblyOptions
   private var table = FlowTable()
-  private var connections: [Connection] = []
+  var connections: [Connection] = []
   /// Two a connection: the direction from the flow's low end, then from its high end.
-  private var streams: [DirectionalStream] = []
+  var streams: [DirectionalStream] = []
   private var freeSlots: [Int] = []
   /// The cost of all buffered data against the limit.
   private var totalCost = 0
   private var lingering: [Lingering] = []
   private var lingeringHead = 0
   private var sweep = 0
-  private var received = 0
+  private(set) var received = 0
   /// Segments received when each slot's connection was opened, to recognise a slot that was used again.
-  private var openedAt: [Int] = []
+  private(set) var openedAt: [Int] = []
+  private var silence = SilenceClock()
+  var views: ConnectionViews
 
-  public init(options: ReassemblyOptions = ReassemblyOptions()) { self.options = options }
+  public init(options: ReassemblyOptions = ReassemblyOptions()) {
+    self.options = options
+    views = ConnectionViews(options)
+  }
 
   /// Memory that waiting pieces take at the moment, as the limits count it.
   var bufferedCost: Int { totalCost }
@@ -100,27 +118,44 @@ public struct TCPReassembler {
     let slot: Int
     if let found = table.find(hash, { connections[$0].flow == flow }) {
       slot = found
-      if (segment.flags.contains(.syn) || connections[slot].isClosed) && isNewConnection(segment, slot, direction) {
-        reopen(slot, flow, time, packet, emit)
+      if segment.flags.contains(.syn) || connections[slot].isClosed {
+        if !connections[slot].role.isOwn,
+          receiveElsewhere(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+        {
+          return
+        }
+        if isNewConnection(segment, slot, direction) {
+          clear(slot, flow, time, packet, emit)
+          if !begin(slot, segment, payload, flow, direction, time, packet, emit) { return }
+        }
       }
     } else {
-      slot = open(flow, hash, time, packet, emit)
+      slot = takeSlot(flow, hash, time, packet, emit)
+      if !begin(slot, segment, payload, flow, direction, time, packet, emit) { return }
     }
     connections[slot].lastPacket = packet
     connections[slot].lastReceived = received
-    if connections[slot].isClosed { return }
+    receiveOpen(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+  }
 
+  /// Takes a segment of a connection that is known.
+  @inline(__always)
+  mutating func receiveOpen(
+    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
+    _ emit: StreamReceiver
+  ) {
+    if connections[slot].isClosed { return }
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
     if time > streams[stream].lastTime { streams[stream].lastTime = time }
     var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     position.acknowledgement = segment.acknowledgement.rawValue
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
     if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
-      && !connections[slot].isLingering
+      && !connections[slot].isLingering && !connections[slot].isWatched
     {
       streams[stream ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
       if segment.payloadLength == 0 { return }
-      if let offset = streams[stream].takeNext(segment, payload) {
+      if let offset = streams[stream].takeNext(segment, payload, time) {
         position.offset = offset
         position.sequence = segment.sequence.rawValue
         position.isAhead = streams[stream ^ 1].isBehind(position.acknowledgement)
@@ -128,6 +163,19 @@ public struct TCPReassembler {
         return
       }
     }
+    if connections[slot].isWatched {
+      return receiveWatched(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+    }
+    process(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+  }
+
+  /// Takes a segment that is not simply the next one.
+  mutating func process(
+    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
+    _ emit: StreamReceiver
+  ) {
+    let stream = 2 * slot + (direction == .reverse ? 1 : 0)
+    let position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     if segment.flags.contains(.syn) { noteSYN(segment, stream, position, emit) }
     if segment.flags.contains(.rst) {
       if isAcceptable(reset: segment, stream) {
@@ -157,11 +205,14 @@ public struct TCPReassembler {
       other.direction = direction.opposite
       settle(stream ^ 1, other, emit)
     }
-    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded { close(slot, time, packet, emit) }
+    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded && !deferClosing(slot, time) {
+      close(slot, time, packet, emit)
+    }
   }
 
   /// Ends everything: what still waits is emitted with the gaps before it.
   public mutating func finish(_ emit: StreamReceiver) {
+    for slot in views.pending.keys.sorted(by: { openedAt[$0] < openedAt[$1] }) { settlePending(slot, emit) }
     for slot in connections.indices.sorted(by: { openedAt[$0] < openedAt[$1] })
     where !connections[slot].isClosed && !connections[slot].isFree {
       flush(slot, .none, connections[slot].lastPacket, emit)
@@ -170,10 +221,55 @@ public struct TCPReassembler {
     self = TCPReassembler(options: options)
   }
 
+  /// Reads what waits for later packets of connections that have been silent for `ReassemblyOptions.linger` by the
+  /// clock, and closes those that were reset. Packets tell no time while none come: without this a provider that fell
+  /// silent would end with the next packet of another.
+  ///
+  /// - Parameter now: by the reader's clock, not before that of the last call.
+  /// - Returns: `false` when nothing can become due before a further segment.
+  mutating func advance(to now: ContinuousClock.Instant, _ emit: StreamReceiver) -> Bool {
+    let before = silence.received
+    let hasMore = silence.note(received, at: now, linger: .nanoseconds(options.linger))
+    if silence.received > before {
+      for slot in connections.indices where waitsForPackets(slot) {
+        let heard = connections[slot].lastReceived
+        if heard > before && heard <= silence.received { settleSilent(slot, emit) }
+      }
+    }
+    return hasMore && connections.indices.contains(where: waitsForPackets)
+  }
+
+  /// Something of the connection is decided by packets that come later.
+  private func waitsForPackets(_ slot: Int) -> Bool {
+    if connections[slot].role.isPending { return views.pending[slot]?.hasData == true }
+    guard !connections[slot].isClosed && !connections[slot].isFree else { return false }
+    if connections[slot].reset != nil || connections[slot].deferral != nil { return true }
+    let (low, high) = (2 * slot, 2 * slot + 1)
+    return streams[low].waitingCost > 0 || streams[high].waitingCost > 0 || streams[low].start == .held
+      || streams[high].start == .held
+  }
+
+  private mutating func settleSilent(_ slot: Int, _ emit: StreamReceiver) {
+    if connections[slot].role.isPending { return settlePending(slot, emit) }
+    let packet = connections[slot].lastPacket
+    let hasEnded = streams[2 * slot].finOffset != nil && streams[2 * slot + 1].finOffset != nil
+    let lingering = connections[slot].reset ?? connections[slot].deferral
+    if hasEnded || lingering != nil {
+      let time = lingering?.time ?? .none
+      flush(slot, time, packet, emit)
+      return close(slot, time, packet, emit)
+    }
+    for stream in [2 * slot, 2 * slot + 1] where streams[stream].waitingCost > 0 || streams[stream].start == .held {
+      var position = StreamPosition.whole(slot, .none, packet)
+      position.direction = stream & 1 == 1 ? .reverse : .forward
+      settle(stream, isSilent: true, position, emit)
+    }
+  }
+
   // MARK: opening and closing
 
   /// A SYN that does not match the tracked connection starts a new one on the same 4-tuple.
-  private func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
+  func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
     let stream = streams[2 * slot + (direction == .reverse ? 1 : 0)]
     let distance = segment.sequence.advanced(by: 1).distance(from: stream.base)
     if segment.flags.contains(.syn) {
@@ -197,7 +293,8 @@ public struct TCPReassembler {
     return stream.start == .unknown || abs(offset - stream.next) > 1 << 20
   }
 
-  private mutating func open(
+  /// A slot for a flow that has none.
+  private mutating func takeSlot(
     _ flow: Flow, _ hash: UInt64, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) -> Int {
     if freeSlots.isEmpty && connections.count >= max(1, options.maximumConnections) { evict(time, packet, emit) }
@@ -217,11 +314,11 @@ public struct TCPReassembler {
       streams.append(DirectionalStream())
     }
     table.insert(hash, slot: slot)
-    emit(.connection(.opened(flow)), .whole(slot, time, packet))
     return slot
   }
 
-  private mutating func reopen(
+  /// Makes a flow's slot that of a new connection.
+  private mutating func clear(
     _ slot: Int, _ flow: Flow, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) {
     if !connections[slot].isClosed {
@@ -232,10 +329,9 @@ public struct TCPReassembler {
     openedAt[slot] = received
     streams[2 * slot] = DirectionalStream()
     streams[2 * slot + 1] = DirectionalStream()
-    emit(.connection(.opened(flow)), .whole(slot, time, packet))
   }
 
-  private mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
+  mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     connections[slot].isClosed = true
     for stream in [2 * slot, 2 * slot + 1] {
       totalCost -= streams[stream].waitingCost
@@ -245,6 +341,7 @@ public struct TCPReassembler {
       reportUnfinished(stream, slot, time, packet, emit)
     }
     emit(.connection(.closed), .whole(slot, time, packet))
+    endViews(slot, emit)
   }
 
   private func reportUnfinished(
@@ -264,13 +361,13 @@ public struct TCPReassembler {
     while lingeringHead < lingering.count {
       let (slot, opened) = (lingering[lingeringHead].slot, lingering[lingeringHead].opened)
       let isOurs = openedAt[slot] == opened && !connections[slot].isClosed && !connections[slot].isFree
-      guard isOurs, let reset = connections[slot].reset else {
+      guard isOurs, let reset = connections[slot].reset ?? connections[slot].deferral else {
         if isOurs { connections[slot].isLingering = false }
         lingeringHead += 1
         continue
       }
       let silence = time.nanoseconds(since: reset.time)
-      let isSilent = silence.map { $0 >= Self.lingerNanoseconds } ?? (received - reset.received >= Self.lingerSegments)
+      let isSilent = silence.map { $0 >= options.linger } ?? (received - reset.received >= Self.lingerSegments)
       guard isSilent else { break }
       lingeringHead += 1
       flush(slot, time, connections[slot].lastPacket, emit)
@@ -288,9 +385,12 @@ public struct TCPReassembler {
     for step in 0..<min(16, connections.count) {
       let slot = (sweep + step) % connections.count
       let (a, b) = (connections[slot], connections[victim])
-      if a.isClosed != b.isClosed ? a.isClosed : a.lastReceived < b.lastReceived { victim = slot }
+      let (aHasEnded, bHasEnded) = (a.isClosed && a.role.isOwn, b.isClosed && b.role.isOwn)
+      if aHasEnded != bHasEnded ? aHasEnded : a.lastReceived < b.lastReceived { victim = slot }
     }
     sweep = (sweep + 16) % connections.count
+    settlePending(victim, emit)
+    dropView(victim)
     if !connections[victim].isClosed {
       emit(.connection(.limit(.connections)), .whole(victim, time, packet))
       flush(victim, time, packet, emit)
@@ -379,12 +479,16 @@ public struct TCPReassembler {
       connections[slot].reset = Reset(
         direction: position.direction, offset: offset, firstTime: position.time, time: position.time,
         received: received)
-      if !connections[slot].isLingering {
-        connections[slot].isLingering = true
-        lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
-      }
+      linger(slot)
     }
     emit(.connection(.closing(position.direction, isReset: true)), position)
+  }
+
+  /// The connection is closed when it was silent for a while.
+  mutating func linger(_ slot: Int) {
+    if connections[slot].isLingering { return }
+    connections[slot].isLingering = true
+    lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
   }
 
   /// A segment after a RST: the connection is not silent yet, and not reset at all if the RST's sender has new data.
@@ -473,7 +577,7 @@ public struct TCPReassembler {
     position.offset = streams[stream].next
     position.sequence = streams[stream].base.advanced(by: position.offset).rawValue
     position.isAhead = streams[stream ^ 1].isBehind(position.acknowledgement)
-    streams[stream].recent.note(bytes, at: position.offset)
+    streams[stream].recent.note(bytes, at: position.offset, position.time)
     streams[stream].next += bytes.byteCount
     emit(.bytes(bytes), position)
   }
@@ -501,12 +605,16 @@ public struct TCPReassembler {
   }
 
   /// Emits deliverable bytes of one direction, and declares gaps that have waited long enough.
-  private mutating func settle(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
+  ///
+  /// - Parameter isSilent: no packet of the connection has come for long.
+  private mutating func settle(
+    _ stream: Int, isSilent: Bool = false, _ position: StreamPosition, _ emit: StreamReceiver
+  ) {
     var limit: LimitKind?
     if streams[stream].start == .held {
       streams[stream].patience += 1
       limit = exceededLimit(stream)
-      guard limit != nil || streams[stream].patience >= options.startPatience else { return }
+      guard limit != nil || isSilent || streams[stream].patience >= options.startPatience else { return }
       streams[stream].settleStart()
     }
     drain(stream, position, emit)
@@ -517,7 +625,7 @@ public struct TCPReassembler {
         streams[stream].patience += 1
         isCounted = true
       }
-      if !isAcknowledged || streams[stream].patience < options.gapPatience {
+      if !isAcknowledged || (streams[stream].patience < options.gapPatience && !isSilent) {
         guard let exceeded = exceededLimit(stream) else { break }
         limit = exceeded
       }

@@ -23,7 +23,7 @@ struct Follow: ParsableCommand {
       for each token follows, and a summary. Fates are those of 'decode'.
 
       The outcomes, in the order in which they are decided:
-        accepted_twice  two or more sendings were accepted
+        accepted_twice  two or more sendings were accepted: \(StoryOutcome.acceptedTwice.meaning)
         expired         one was accepted, written after its expiration
         recovered       one was accepted, after others that were not
         accepted        the first one was accepted, no other was

@@ -187,6 +187,12 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Connections that a new one is compared with, to find those captured under several addresses; with more at a time some may count as several.",
+      valueName: "count"))
+  var maxComparedConnections = Self.usual.capture.reassembly.maximumComparedConnections
+
+  @Option(
+    help: ArgumentHelp(
       "Packets to wait for missing bytes that the peer acknowledged before they count as lost.", valueName: "packets"))
   var gapPatience = Self.usual.capture.reassembly.gapPatience
 
@@ -278,6 +284,8 @@ struct LimitOptions: ParsableArguments {
       Limit("max-buffered-bytes", \.maxBufferedBytes.bytes, \.capture.reassembly.maximumBufferedBytes),
       Limit("max-total-buffered-bytes", \.maxTotalBufferedBytes.bytes, \.capture.reassembly.maximumTotalBufferedBytes),
       Limit("max-connections", \.maxConnections, \.capture.reassembly.maximumConnections),
+      Limit(
+        "max-compared-connections", \.maxComparedConnections, \.capture.reassembly.maximumComparedConnections),
       Limit("gap-patience", \.gapPatience, \.capture.reassembly.gapPatience),
       Limit("start-patience", \.startPatience, \.capture.reassembly.startPatience),
       Limit("max-identifier-runs", \.maxIdentifierRuns, \.maximumIdentifierRuns),

@@ -44,6 +44,28 @@ struct LiveCommandTests {
     }
   }
 
+  @Test("The end of a provider that fell silent is there while the input stays open")
+  func silence() throws {
+    try Command.inFolder { command in
+      let capture = try Data(contentsOf: Command.traces.appending(path: "known-bad-and-errors.pcap"))
+      let pipes = [Pipe(), Pipe()]
+      let decode = try RunningProcess(Command.path, ["decode", "-"], in: command.folder, pipe: pipes[0])
+      let inspect = try RunningProcess(
+        Command.path, ["inspect", "--every", "100ms", "-"], in: command.folder, pipe: pipes[1])
+      for pipe in pipes { try pipe.fileHandleForWriting.write(contentsOf: capture) }
+      // The last of four connections ends with the last packet, which is a RST.
+      #expect(waitUntil { decode.output.contains(#""end":"client_rst""#) })
+      #expect(waitUntil { inspect.output.contains("client_rst") })
+      #expect(decode.isRunning && inspect.isRunning)
+      for pipe in pipes { try pipe.fileHandleForWriting.close() }
+      let outcome = try decode.end()
+      #expect(outcome.status == 0)
+      let trace = trace("known-bad-and-errors.pcap")
+      #expect(outcome.output == (try command.shell("cat '\(trace)' | \"$apnscope\" decode -")).output)
+      #expect(try inspect.end().status == 0)
+    }
+  }
+
   /// They once waited for a moment without input, which such a pipe does not have.
   @Test("Records do not wait for a pause in the traffic")
   func steady() throws {

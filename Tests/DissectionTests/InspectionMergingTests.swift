@@ -238,4 +238,49 @@ struct InspectionMergingTests {
       }
     }
   }
+
+  @Test("The counts of a report in between are of one moment: rejected notifications beside their error responses")
+  func moment() throws {
+    var capture = CaptureBuilder()
+    for number in 0..<4 as Range<UInt32> {
+      let line = capture.connect(from: UInt16(40_001 + number))
+      for index in 0..<3 as Range<UInt32> { capture.client(line, push(index + 1, device: UInt8(number))) }
+      capture.server(line, refusal(8, 1 + number % 3))
+      if number == 2 { capture.server(line, refusal(8, 99)) }
+    }
+    capture.finish(0)
+    var all = RecordSelection()
+    all.connections = [1...1_000]
+    for selection in [RecordSelection(), all] {
+      try withTemporaryFile(capture.bytes) { path in
+        var options = DissectionOptions()
+        options.capture.blockLength = 200
+        var seen: [InspectionReport] = []
+        func note(_ sink: Inspection, _ summary: SummaryRecord) { seen.append(sink.report(after: summary)) }
+        if selection.isEmpty {
+          var dissection = Dissection(into: Inspection(), options: options)
+          dissection.onProgress = { note($0, $1) }
+          _ = try dissection.read(.open(path, options: options.capture), source: path) { _ in true }
+        } else {
+          let sink = SelectedRecords(
+            Inspection(), selection, facts: RecordingFacts(for: RecordSelection()), countsSelected: true,
+            maximumRanges: 1_000)
+          var dissection = Dissection(into: sink, options: options)
+          dissection.onProgress = { selected, _ in
+            if let sink = selected.sink as? Inspection { note(sink, selected.summary) }
+          }
+          _ = try dissection.read(.open(path, options: options.capture), source: path) { _ in true }
+        }
+        #expect(Set(seen.map(\.errorCount)).isSuperset(of: [0, 1, 2, 3]))
+        for report in seen {
+          // One of them names a notification that was not sent.
+          let named = report.errors.count { $0.notification != nil }
+          #expect(report.fates.rejected == named)
+          #expect(report.errorCount == report.errorsByStatus.values.reduce(0, +))
+          #expect(report.errorCount == report.summary.errorResponses)
+          #expect(report.errorCount - named <= 1)
+        }
+      }
+    }
+  }
 }

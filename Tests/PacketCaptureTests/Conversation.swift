@@ -75,6 +75,11 @@ struct Conversation {
     reassembler.receive(segment, data.rawBytes, time: moment, packet: packet) { log.consume($0, at: $1) }
   }
 
+  /// The reader's clock goes on; whether something is due later.
+  mutating func advance(to now: ContinuousClock.Instant) -> Bool {
+    reassembler.advance(to: now) { log.consume($0, at: $1) }
+  }
+
   /// The capture ends.
   mutating func finish() {
     reassembler.finish { log.consume($0, at: $1) }

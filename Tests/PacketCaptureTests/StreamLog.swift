@@ -29,6 +29,7 @@ struct StreamLog {
     var conflicts: [(direction: FlowDirection, offset: Int, length: Int)] = []
     var unfinished: [(direction: FlowDirection, since: Timestamp, until: Timestamp?)] = []
     var limits: [LimitKind] = []
+    var views: [Flow] = []
     var isClosed = false
 
     /// Both ends, as tshark writes them.
@@ -90,6 +91,7 @@ struct StreamLog {
     case .closing(let direction, let isReset): connections[index].closings.append((direction, isReset))
     case .conflict(let direction, let offset, let length):
       connections[index].conflicts.append((direction, offset, length))
+    case .alsoSeen(let flow, _): connections[index].views.append(flow)
     case .limit(let kind): connections[index].limits.append(kind)
     case .unfinished(let direction, let since, let until):
       connections[index].unfinished.append((direction, since, until))

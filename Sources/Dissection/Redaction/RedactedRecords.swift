@@ -48,6 +48,9 @@ package struct RedactedRecords: RecordSink {
     var record = record
     record.client = record.client.map(redaction.endpoint)
     record.server = record.server.map(redaction.endpoint)
+    record.alsoSeenAs = record.alsoSeenAs.map {
+      ConnectionEnds(client: redaction.endpoint($0.client), server: redaction.endpoint($0.server))
+    }
     record.flow = record.flow.map(redaction.name)
     if let subject = record.tls?.clientSubject { record.tls?.clientSubject = redaction.name(subject) }
     sink.receive(record)

@@ -99,6 +99,7 @@ struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyabl
   mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
     if wants(name) { base.field(name, items: items) }
   }
+  mutating func field(_ name: StaticString, ends: [ConnectionEnds]) { if wants(name) { base.field(name, ends: ends) } }
 
   mutating func beginObject(_ name: StaticString) { object = (name, false) }
 

@@ -58,6 +58,20 @@ struct RecordFields {
   func text(_ name: String) -> String? { texts[name] }
   func list(_ name: String) -> [String] { lists[name] ?? [] }
 
+  /// A list of objects with a client and a server.
+  func ends(_ name: String) -> [ConnectionEnds] {
+    // The strings of such a list are names and values, one after the other.
+    let words = list(name)
+    var ends: [ConnectionEnds] = []
+    var client: Endpoint?
+    for index in stride(from: 0, to: words.count - 1, by: 2) {
+      guard let end = Endpoint(words[index + 1]) else { continue }
+      if words[index] == "client" { client = end }
+      if words[index] == "server", let other = client.take() { ends.append(ConnectionEnds(client: other, server: end)) }
+    }
+    return ends
+  }
+
   func time(_ name: String) throws(RecordError) -> Timestamp {
     guard let text = texts[name] else { return .none }
     guard let nanoseconds = RFC3339.nanoseconds(Array(text.utf8).rawBytes) else {

@@ -515,6 +515,7 @@ public struct RecordReader: ~Copyable {
         since: try fields.time("client_last"), until: until.isKnown ? until : nil)
     }
     if missing.contains("server_end") { record.notCaptured.server = ConnectionRecord.OpenEnd() }
+    record.alsoSeenAs = fields.ends("also_seen_as")
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { DissectionOptions.knownPorts[$0.port] != nil } ?? false
     }

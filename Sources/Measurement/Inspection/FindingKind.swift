@@ -64,5 +64,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case feedbackWithoutTime = "feedback_without_time"
 
   // How it was captured.
+  /// A connection was recorded under several addresses.
+  case seenTwice = "seen_twice"
   case outOfOrder = "out_of_order"
 }

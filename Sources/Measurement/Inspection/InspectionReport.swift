@@ -114,7 +114,17 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var discardedAfterFirstError: Int?
     public var missingBytes = 0
     public var tls: TLSRow?
+    /// Other addresses under which it was recorded.
+    public var alsoSeenAs: [Ends]?
     package init() {}
+  }
+
+  /// The addresses and ports of a connection.
+  public struct Ends: Sendable, Equatable, Codable {
+    public var client: String
+    public var server: String
+
+    package init(client: String, server: String) { (self.client, self.server) = (client, server) }
   }
 
   /// A connection's TLS.

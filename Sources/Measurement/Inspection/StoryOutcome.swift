@@ -15,3 +15,14 @@ public enum StoryOutcome: String, Sendable, Codable, CaseIterable, BitwiseCopyab
   /// All were discarded.
   case lost
 }
+
+extension StoryOutcome {
+  /// What may have happened, where the name says more than a recording can: the two legs of a balancer have other
+  /// addresses and sequence numbers, as two senders have.
+  package var meaning: String {
+    switch self {
+    case .acceptedTwice: "sent twice, or recorded on both sides of a balancer"
+    default: rawValue.replacing("_", with: " ")
+    }
+  }
+}

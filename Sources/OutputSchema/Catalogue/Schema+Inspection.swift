@@ -124,6 +124,15 @@ extension Schema {
       "discarded_after_first_error", .integer, "Notifications that it discarded.", when: "it names a notification"),
     Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
     Field("tls", .object(tlsRow), "TLS parameters of the connection.", when: "it uses TLS"),
+    Field(
+      "also_seen_as", .array(.object(ends)),
+      "Other addresses under which the same packets were captured: those before or after a translation.",
+      when: "there are any", since: "0.2"),
+  ]
+
+  private static let ends: [Field] = [
+    Field("client", .text, "Address and port of the provider."),
+    Field("server", .text, "Address and port of the gateway or feedback service."),
   ]
 
   private static let tlsRow: [Field] = [
@@ -171,7 +180,9 @@ extension Schema {
     Field("identifier", .integer, "The identifier that it names."),
     Field("notification", .integer, "Index of the notification that it names.", when: "one was seen"),
     Field("accepted", .integer, "Notifications of the connection before it.", when: "`notification` is there"),
-    Field("discarded", .integer, "Notifications of the connection after it.", when: "`notification` is there"),
+    Field(
+      "discarded", .integer, "Notifications of the connection after it.",
+      when: "`notification` is there, and the connection has ended"),
     Field("sent_again", .integer, "The part of `discarded` that was seen again later.", when: "it was followed"),
     Field(
       "latency_ms", .number, "From the named notification's last byte to the response's.", unit: .milliseconds,

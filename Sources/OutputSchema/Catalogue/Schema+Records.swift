@@ -229,6 +229,15 @@ extension Schema {
     Field(
       "limits", .array(.limit), "Limits that were hit: the options of these names, with `_` for `-`.",
       when: "there are any"),
+    Field(
+      "also_seen_as", .array(.object(ends)),
+      "Other addresses under which the same packets were captured: those before or after a translation.",
+      when: "there are any", since: "0.2"),
+  ]
+
+  private static let ends: [Field] = [
+    Field("client", .text, "Address and port of the client."),
+    Field("server", .text, "Address and port of the server."),
   ]
 
   private static let tls: [Field] = [

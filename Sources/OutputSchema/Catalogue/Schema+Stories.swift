@@ -149,7 +149,7 @@ extension Schema {
 
 extension Shape {
   static let storyOutcome = values([
-    "accepted_twice": "Two or more sendings were accepted.",
+    "accepted_twice": "Two or more sendings were accepted: sent twice, or recorded on both sides of a balancer.",
     "expired": "One was accepted, written after its expiration: the gateway delivers it only at once.",
     "recovered": "One was accepted, after others that were not.",
     "accepted": "The first sending was accepted, and no other.",

@@ -126,6 +126,11 @@ package struct InspectionText: Sendable {
       ])
     }
     text += table.text(indent: 2)
+    for row in report.connections.prefix(rows) {
+      for ends in row.alsoSeenAs ?? [] {
+        add("  \(row.connection) was also captured as \(ends.client) -> \(ends.server)")
+      }
+    }
     let more = report.summary.connections - min(rows, report.connections.count)
     if more > 0 { add("  and \(grouped(more)) more (--rows)") }
   }

@@ -87,7 +87,7 @@ extension TracePage {
 
   private static func meaning(_ outcome: String) -> String {
     switch outcome {
-    case "accepted_twice": "two or more sendings were accepted"
+    case "accepted_twice": "two or more sendings were accepted: \(StoryOutcome.acceptedTwice.meaning)"
     case "expired": "the accepted sending was written after its expiration"
     case "recovered": "accepted after others that were not"
     case "accepted": "the first sending was accepted, and no other was seen to be"
