@@ -175,7 +175,8 @@ public struct TCPReassembler {
     _ emit: StreamReceiver
   ) {
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
-    let position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
+    var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
+    position.acknowledgement = segment.acknowledgement.rawValue
     if segment.flags.contains(.syn) { noteSYN(segment, stream, position, emit) }
     if segment.flags.contains(.rst) {
       if isAcceptable(reset: segment, stream) {
