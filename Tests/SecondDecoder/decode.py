@@ -212,11 +212,12 @@ def named(response, frames):
     if response.identifier or response.status == NO_ERROR:
         return same, False
     # 0 is an identifier like another, or stands for one that the gateway did not read. What no gateway takes is meant
-    # before what may be right: items that do not fit, or no token.
-    certain = [index for index in before if frames[index].misfit or frames[index].token == b""]
-    for index in certain if response.status in (2, 5, UNPARSABLE) else ():
-        if frames[index].shows(response.status) and (response.status != 5 or is_only_odd(frames, index, before)):
-            return index, False
+    # before what may be right, and the first of it, because nothing behind it is read.
+    certain = unread(response.status, frames, before)
+    if certain and same is not None and frames[same].shows(response.status):
+        certain.append(same)
+    if certain:
+        return min(certain), False
     # A wrong topic is the connection's, so of the first notification.
     is_topic = same == 0 and response.status in (3, 6)
     if same is None or is_topic or frames[same].shows(response.status) or len(before) == 1:
@@ -224,10 +225,29 @@ def named(response, frames):
     return None, True
 
 
+def unread(status, frames, before):
+    """The frames with the fault of a status that a gateway may have found before it read an identifier."""
+    found = []
+    misfit = next((index for index in before if frames[index].misfit), None)
+    # Servers answer such items with 128, or with what they then miss, if no other without an identifier came before.
+    if misfit is not None and (status == UNPARSABLE or status in (1, 2, 4, 5, 7) and are_numbered(frames[:misfit])):
+        found.append(misfit)
+    empty = next((index for index in before if frames[index].token == b"" and not frames[index].misfit), None)
+    if empty is not None and (status == 2 or status == 5 and is_only_odd(frames, empty, before)):
+        found.append(empty)
+    if status == 4:
+        found += [index for index in before if frames[index].shows(4)][:1]
+    return found
+
+
+def are_numbered(frames):
+    return all(frame.identifier is not None for frame in frames)
+
+
 def is_only_odd(frames, index, before):
     """No other token can be meant: each other has the usual length, and each frame until then an identifier."""
     usual = all(frames[other].misfit or len(frames[other].token or b"") in (0, USUAL_TOKEN) for other in before)
-    return usual and all(frame.identifier is not None for frame in frames[:index])
+    return usual and are_numbered(frames[:index])
 
 
 def settle(frames, responses):
