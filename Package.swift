@@ -51,7 +51,7 @@ let package = Package(
       name: "PacketCapture", dependencies: ["Bytes", "CPcap", "CZlib", "CZstd"],
       swiftSettings: settings),
 
-    .target(name: "TLSFoundation", dependencies: ["COpenSSL"], swiftSettings: settings),
+    .target(name: "TLSFoundation", dependencies: ["Bytes", "COpenSSL"], swiftSettings: settings),
 
     .target(name: "TLSDecryption", dependencies: ["Bytes", "COpenSSL", "TLSFoundation"], swiftSettings: settings),
 

@@ -147,7 +147,7 @@ extension FindingKind {
       ""
     case .neverResent: notifications("were") + " lost for good: discarded each time they were sent"
     case .notSeenAgain: notifications("were") + " discarded and not seen again, which does not prove them lost"
-    case .resent: notifications("were") + " discarded after a rejection and sent again later"
+    case .resent: notifications("were") + " discarded after an error response and sent again later"
     case .acceptedTwice: notifications("were") + " accepted more than once: \(StoryOutcome.acceptedTwice.meaning)"
     case .seenTwice:
       (count == 1 ? "1 connection was" : "\(count) connections were")

@@ -302,7 +302,8 @@ extension TCPReassembler {
   mutating func deferClosing(_ slot: Int, _ time: Timestamp) -> Bool {
     guard connections[slot].isWatched, !views.pending(on: slot).isEmpty else { return false }
     if connections[slot].deferral == nil {
-      connections[slot].deferral = Reset(direction: .forward, offset: nil, firstTime: time, time: time, received: received)
+      connections[slot].deferral = Reset(
+        direction: .forward, offset: nil, firstTime: time, time: time, received: received)
       linger(slot)
     }
     return true

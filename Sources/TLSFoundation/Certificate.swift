@@ -1,3 +1,4 @@
+import Bytes
 import COpenSSL
 import Glibc
 
@@ -96,8 +97,10 @@ import Glibc
       decoding: UnsafeRawBufferPointer(start: start, count: min(Int(length), maximumSubject)), as: UTF8.self)
   }
 
-  /// The topic that a provider's X509 names, its subject's first UID; `nil` when it has none.
-  package static func topic(of certificate: OpaquePointer) -> String? { unsafe text(of: certificate, NID_userId) }
+  /// The first topic that a provider's X509 names; `nil` when it has none.
+  package static func topic(of certificate: OpaquePointer) -> String? {
+    unsafe CertificateSubject(subject(of: certificate)).topics.first
+  }
 
   /// The first entry of a subject with that OpenSSL NID; `nil` without one.
   package static func text(of certificate: OpaquePointer, _ number: Int32) -> String? {

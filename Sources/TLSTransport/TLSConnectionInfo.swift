@@ -21,7 +21,7 @@ public struct TLSConnectionInfo: Sendable, Equatable {
   public struct Peer: Sendable, Equatable {
     /// As RFC 4514 writes it, in the certificate's own order.
     public var subject: String
-    /// The topic a provider's certificate is for: its subject's UID.
+    /// The first topic that a provider's certificate is for.
     public var topic: String?
   }
 }

@@ -16,7 +16,7 @@ struct Follow: ParsableCommand {
   }
 
   static let configuration = CommandConfiguration(
-    abstract: "Tell the story of every notification: lost, recovered, or accepted twice.",
+    abstract: "Tell the story of every notification: lost, recovered, accepted twice, or open.",
     discussion: """
       Writes one record for each distinct notification of a recording - one token, payload and topic, however often it \
       was sent and with whatever identifiers - with all of its sendings and what became of it over all of them. A record \
@@ -27,9 +27,16 @@ struct Follow: ParsableCommand {
         expired         one was accepted, written after its expiration
         recovered       one was accepted, after others that were not
         accepted        the first one was accepted, no other was
-        open            none is known to be accepted, and the fate of one is unknown
+        open            the recording does not prove what became of it; open_reason says why
         rejected        none was accepted, and one was rejected
         lost            all of them were discarded
+
+      Rejected, recovered, expired and lost are said only when nothing that the recording does not show could hold \
+      another sending of the same provider: no gap, no connection that was not decrypted or is of an unknown protocol, no \
+      packet that the capture dropped, no beginning or end of a connection that was not captured. For lost the recording \
+      also has to go on, before and after, for the time within which providers send again (--resend-within, or the longest \
+      that it shows). A notification whose sending would be on another connection later than that, or on a connection of \
+      which no packet was recorded, cannot be told from a lost one.
 
       "Accepted" is what the protocol proves: the gateway took the notification. Nothing in it says that a device got \
       one. A sending 10 minutes or more (--repeat-after) after an accepted one is a repeat on purpose, and begins a story \
@@ -47,6 +54,7 @@ struct Follow: ParsableCommand {
       Examples:
         apnscope follow --format table capture.pcap
         apnscope follow --outcome lost ring/ | jq -r .token
+        apnscope follow --outcome open capture.pcap | jq -r .open_reason | sort | uniq -c
         apnscope follow --from 10:00 --to 10:05 --fate discarded capture.pcap
         apnscope follow capture.pcap | jq 'select(.recovered_ms > 60000)'
         apnscope follow --type token a.pcap | jq 'select(.sent_after_listed > 0)'

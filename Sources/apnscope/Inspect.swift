@@ -21,15 +21,20 @@ struct Inspect: ParsableCommand {
       resumption, and overhead in bytes.
 
       Counts and fates are those of the records that 'decode' writes. Distinct notifications are one token and payload \
-      each, and are counted by what became of them over all of their sendings, by the rules of 'follow': lost for good \
-      when every sending was discarded, recovered when a later one was accepted, accepted twice when two were (less than 10 \
-      minutes apart). Sendings of discarded ones are found in the whole recording, other repeats among the latest \
-      notifications (--max-remembered), and the text says when there were more; 'follow' compares all.
+      each, and are counted by what became of them over all of their sendings, by the rules of 'follow': lost when every \
+      sending was discarded and nothing that the recording does not show could hold another one, recovered when a later \
+      one was accepted, accepted twice when two were (less than 10 minutes apart), open when the recording does not prove \
+      it. Those that were discarded and not seen again are counted with the place where a sending may be: a gap, a \
+      connection that was not decrypted, the time after the recording. Sendings of discarded ones are found in the whole \
+      recording, other repeats among the latest notifications (--max-remembered), and the text says when there were more; \
+      'follow' compares all.
 
       Captures given together, and those of a folder, are one recording, as for 'decode'; --separate reads them as \
       unrelated. --interface reads a network interface; with --every the summary so far is written again and again.
 
-      'apnscope merge' joins the JSON documents of several recordings, or of the parts that --shard made of one.
+      'apnscope merge' joins the JSON documents of several recordings, or of the parts that --shard made of one. A part \
+      does not see the other ones: what was discarded in it is open, and so is the sum, unless one part has all \
+      connections of the protocol.
 
       Payloads are judged: what they are for, and which rules they break, each with the first packet and an example.
 
@@ -43,7 +48,8 @@ struct Inspect: ParsableCommand {
         apnscope inspect --from 10:00 --to 10:05 --status 8 capture.pcap
         apnscope inspect --format json monday.pcapng.gz | jq .findings
 
-      Options select records as for 'decode'; all figures are then of these records, and a line says so.
+      Options select records as for 'decode'; all figures are then of these records, and a line says so. Outcomes, resends \
+      and findings about providers stay those of the whole recording.
 
       When no APNs traffic is found, the findings state the reason: encryption, ports with another protocol, a filter that \
       matches nothing.

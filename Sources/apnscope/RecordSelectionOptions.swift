@@ -48,7 +48,7 @@ struct RecordSelectionOptions: ParsableArguments {
   @Option(
     name: .customLong("topic"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Only of connections whose client certificate has this topic as UID; never of connections without TLS.",
+      "Only of connections whose client certificate names this topic, as UID or at the end of the CN; never of connections without TLS.",
       valueName: "topic"))
   var topics: [String] = []
 

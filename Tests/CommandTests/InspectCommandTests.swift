@@ -13,7 +13,7 @@ struct InspectCommandTests {
       for fact in [
         "plain-error.pcap  pcap (EN10MB)  20,722 B  146 packets", "notifications  66 (66 command 1)",
         "fates          7 accepted, 1 rejected, 26 discarded, 32 unknown", "loss: none",
-        "26 notifications were discarded after a rejection and sent again later",
+        "26 notifications were discarded after an error response and sent again later",
       ] { #expect(outcome.output.contains(fact)) }
       #expect(!outcome.output.contains("never seen again"))
     }

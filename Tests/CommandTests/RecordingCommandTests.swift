@@ -66,7 +66,7 @@ struct RecordingCommandTests {
       #expect(outcome.status == 0)
       for fact in [
         "1: ring/cap.pcap  pcap", "fates          7 accepted, 1 rejected, 26 discarded, 32 unknown", "loss: none",
-        "26 notifications were discarded after a rejection and sent again later",
+        "26 notifications were discarded after an error response and sent again later",
       ] { #expect(outcome.output.contains(fact), "\(fact)") }
       let report = try command.run("report", names[0], names[1], names[2], "--output", "page")
       #expect(report.status == 0)
@@ -76,7 +76,7 @@ struct RecordingCommandTests {
       #expect(try command.run("report", "records.jsonl", "--output", "other").status == 0)
       #expect(
         try command.read("other/report.md").contains(
-          "26 notifications were discarded after a rejection and sent again later"))
+          "26 notifications were discarded after an error response and sent again later"))
     }
   }
 

@@ -103,7 +103,8 @@ private struct TwoTaps {
     case serverFirst
     case clientFirst
 
-    static let all: [Order] = [-200, -100, -45, -9, 9, 45, 100, 200].map { .shifted($0) } + [.serverFirst, .clientFirst]
+    static let all: [Order] =
+      [-200, -100, -45, -9, 9, 45, 100, 200].map { .shifted($0) } + [.serverFirst, .clientFirst]
   }
 
   /// What became of a connection.

@@ -22,17 +22,6 @@ public struct PayloadVerdict: Sendable, Equatable {
   var needsBudget: Bool { kind != .voip && effects.contains(.background) && !effects.contains(.alert) }
 }
 
-extension PayloadTopic {
-  /// The topic in a certificate's subject: its UID, or the app's identifier that Apple writes at the end of the CN.
-  init(subject: String) {
-    // The parts are parted by commas, or by plus signs within one of several values.
-    let parts = subject.split { $0 == "," || $0 == "+" }.map { $0.drop { $0 == " " } }
-    let uid = parts.first { $0.hasPrefix("UID=") }?.dropFirst(4)
-    let name = parts.first { $0.hasPrefix("CN=") && $0.contains(": ") }?.split(separator: " ").last
-    self.init(name: (uid ?? name).map { String($0) })
-  }
-}
-
 /// Years as ranges of time.
 package enum SendingYear {
   /// Nanoseconds since 1970 that lie in the same year as `nanoseconds`, and its number; `nil` before 2009, when no push

@@ -41,7 +41,7 @@ public struct PayloadVerdicts: Sendable {
 
   /// A connection's certificate names its topic.
   mutating func note(subject: String, of connection: Int) {
-    let named = PayloadTopic(subject: subject)
+    let named = PayloadTopic(name: CertificateSubject(subject).topics.first)
     guard named != .unknown, topics[connection] != named else { return }
     // The user's word about an app holds, as long as the certificate is no other kind's.
     topics[connection] = named == .app && options.topic == .newsstand ? .newsstand : named

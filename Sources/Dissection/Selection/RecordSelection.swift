@@ -58,7 +58,7 @@ public struct RecordSelection: Sendable, Equatable {
   public var statuses: Set<UInt8> = []
   /// For error responses: the fate of the notification they name.
   public var fates: Set<ProviderSession.Fate> = []
-  /// UIDs in the client certificate of the connection.
+  /// Topics of the connection's client certificate.
   public var topics: Set<String> = []
   public var types: Set<RecordType> = []
 

@@ -88,13 +88,6 @@ public struct RecordingFacts: ConnectionSink, Sendable {
 }
 
 extension TLSSummary {
-  /// The topics that the client's certificate names: its subject's UIDs.
-  var topics: [String] {
-    guard let clientSubject else { return [] }
-    // The parts are parted by commas, or by plus signs within one of several values.
-    return clientSubject.split { $0 == "," || $0 == "+" }.compactMap { part in
-      let part = part.drop { $0 == " " }
-      return part.hasPrefix("UID=") ? String(part.dropFirst(4)) : nil
-    }
-  }
+  /// The topics that the client's certificate names.
+  var topics: [String] { clientSubject.map { CertificateSubject($0).topics } ?? [] }
 }

@@ -165,7 +165,8 @@ extension Schema {
   private static let fates: [Field] = [
     Field("accepted", .integer, "Notifications that are proven accepted."),
     Field("rejected", .integer, "Notifications that error responses name; not those of status 10."),
-    Field("discarded", .integer, "Notifications after a rejected one, which the gateway ignored."),
+    Field(
+      "discarded", .integer, "Notifications after the one that an error response names, which the gateway ignored."),
     Field("unknown", .integer, "Notifications whose fate the protocol leaves open."),
   ]
 

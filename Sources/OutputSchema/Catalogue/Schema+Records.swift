@@ -221,7 +221,9 @@ extension Schema {
     Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
     Field("accepted", .integer, "The part of `notifications` that is proven accepted."),
     Field("rejected", .integer, "The part of `notifications` that error responses name; not those of status 10."),
-    Field("discarded", .integer, "The part of `notifications` after a rejected one, which the gateway ignored."),
+    Field(
+      "discarded", .integer,
+      "The part of `notifications` after the one that an error response names, which the gateway ignored."),
     Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
     Field(
       "conflicting_bytes", .integer, "Bytes that were sent twice with different contents; the first ones were used.",

@@ -27,10 +27,11 @@ extension Schema {
       got one. Stories are in the order of their first sendings, tokens in the order in which they were first seen.
       """,
       """
-      A topic is the UID in the client certificate of the connection; a connection whose certificate the recording does not \
-      show is taken to be of the topic of the others, if these have only one. Frames without a token or payload, and those \
-      whose items do not fit, are stories as well, so that the sendings of all stories are all notifications. Empty \
-      tokens, which clients send to learn what was accepted, have no `token` record.
+      A topic is the UID in the client certificate of the connection, or the app's identifier at the end of its CN; a \
+      connection whose certificate the recording does not show is taken to be of the topic of the others, if these have \
+      only one. Frames without a token or payload, and those whose items do not fit, are stories as well, so that the \
+      sendings of all stories are all notifications. Empty tokens, which clients send to learn what was accepted, have no \
+      `token` record.
       """,
       """
       A selection (`--from`, `--token` and so on) is of sendings: a story is written, with all of its sendings, when one \

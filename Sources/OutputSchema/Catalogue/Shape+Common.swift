@@ -136,8 +136,10 @@ extension Shape {
         Field("written", .integer, "Notifications that were handed to the transport, each time it was done."),
         Field("resent", .integer, "The part of `written` that is a second or later sending of a notification."),
         Field("accepted", .integer, "The part of `written` that is proven accepted."),
-        Field("rejected", .integer, "The part of `written` that an error response names."),
-        Field("discarded", .integer, "The part of `written` after a rejected one, which the gateway ignored."),
+        Field("rejected", .integer, "The part of `written` that an error response of another status than 10 names."),
+        Field(
+          "discarded", .integer,
+          "The part of `written` after the one that an error response names, which the gateway ignored."),
         Field("unknown", .integer, "The part of `written` whose fate the connection's end left open."),
         Field("markers", .integer, "Notifications that were bad on purpose, as proof; they are in no other count."),
         Field("markers_answered", .integer, "The part of `markers` that was answered by name.", since: "0.2"),

@@ -10,8 +10,9 @@ extension Shape {
     "never_resent": "Distinct notifications were lost for good: discarded each time they were sent.",
     "not_seen_again":
       "Distinct notifications were discarded and not seen again; something that the recording does not show may hold them.",
-    "resent": "Distinct notifications were discarded after a rejection and sent again later.",
-    "accepted_twice": "Distinct notifications were accepted twice or more: sent twice, or recorded on both sides of a balancer.",
+    "resent": "Distinct notifications were discarded after an error response and sent again later.",
+    "accepted_twice":
+      "Distinct notifications were accepted twice or more: sent twice, or recorded on both sides of a balancer.",
     "seen_twice": "A connection was captured under several addresses, as before and after NAT, and counts once.",
     "lost_not_tracked": "Discarded notifications were too many to be followed.",
     "unknown_fate": "A connection ended without an error response, so it is unknown what was accepted.",

@@ -2,8 +2,11 @@ extension RunReport {
   var glossary: Section {
     let words: [(String, Prose)] = [
       ("accepted", "proven to be accepted by the gateway: an error response or a marker names a later notification"),
-      ("rejected", "named by an error response"),
-      ("discarded", "written after a rejected one on the same connection; the gateway ignored it"),
+      ("rejected", "named by an error response; that of status 10 names the last accepted one"),
+      (
+        "discarded",
+        "written after the one that an error response names on its connection; the gateway ignored it"
+      ),
       ("unknown", "its connection ended without an answer about it"),
       ("abandoned", "not sent or resent: too many attempts, or the run ended"),
       (

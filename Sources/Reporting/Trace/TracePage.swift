@@ -191,8 +191,11 @@ public struct TracePage: Sendable {
   private var glossary: Section {
     let words: [(String, Prose)] = [
       ("accepted", "an error response names a later notification of the connection, which proves it"),
-      ("rejected", "named by an error response"),
-      ("discarded", "written after a rejected one on the same connection; the gateway ignored it"),
+      ("rejected", "named by an error response; that of status 10 names the last accepted one"),
+      (
+        "discarded",
+        "written after the one that an error response names on its connection; the gateway ignored it"
+      ),
       ("unknown", "its connection ended, or the trace did, and left it open"),
       ("sent again", "seen later with the same token and payload, on any connection"),
       ("error latency", "from the last byte of a rejected notification to its error response, where it was captured"),

@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 
 /// The meanings of a trace's codes.
@@ -25,14 +26,8 @@ extension InspectionReport.ConnectionRow {
 }
 
 extension InspectionReport.TLSRow {
-  /// The topic of a provider's certificate: its subject's UID, otherwise its CN, otherwise the whole subject.
-  var topic: String? {
-    clientSubject.map { subject in
-      let parts = subject.split(separator: ",")
-      let part = parts.first { $0.hasPrefix("UID=") } ?? parts.first { $0.hasPrefix("CN=") }
-      return part.map { String($0.drop { $0 != "=" }.dropFirst()) } ?? subject
-    }
-  }
+  /// The topics of a provider's certificate, otherwise its CN, otherwise the whole subject.
+  var topic: String? { clientSubject.map { CertificateSubject($0).name ?? $0 } }
 
   /// The environment of the client's certificate, and the day of its end.
   var certificate: String? {

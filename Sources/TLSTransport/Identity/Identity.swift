@@ -51,7 +51,7 @@ import TLSFoundation
   /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
   public var subject: String { unsafe Certificate.subject(of: leaf.pointer) }
 
-  /// The topic that the certificate allows to push to, its subject's UID; `nil` when it names none.
+  /// The first topic that the certificate allows to push to; `nil` when it names none.
   public var topic: String? { unsafe Certificate.topic(of: leaf.pointer) }
 
   /// When the certificate ends, in seconds since 1970.

@@ -77,7 +77,7 @@ extension SummaryRecord {
       counter("apnscope_decode_notifications_total", "Notifications decoded.", notifications),
       counter("apnscope_decode_accepted_total", "Notifications proven accepted.", settled.accepted),
       counter("apnscope_decode_rejected_total", "Notifications rejected.", settled.rejected),
-      counter("apnscope_decode_discarded_total", "Notifications discarded after a rejection.", settled.discarded),
+      counter("apnscope_decode_discarded_total", "Notifications discarded after an error response.", settled.discarded),
       counter(
         "apnscope_decode_unknown_total", "Notifications whose connection ended without deciding their fate.",
         settled.unknown),

@@ -11,9 +11,10 @@ struct Report: ParsableCommand {
     discussion: """
       Writes into a folder: report.html, a self-contained page without scripts, light or dark like the reader's system, for \
       screens, phones and paper; report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
-      (run.json, ledger.json, baseline.json, capacity.json; several ledgers are ledger-1.json, ledger-2.json …), so that the report can be created again. The page ends with \
-      the command line that created it. The folder is created if it does not exist; pages, charts and copies of an \
-      earlier report are replaced, but copies that this report does not have stay, with a warning: they may be originals.
+      (run.json, ledger.json, baseline.json, capacity.json; several ledgers are ledger-1.json, ledger-2.json …), so that \
+      the report can be created again. The page ends with the command line that created it. The folder is created if it \
+      does not exist; pages, charts and copies of an earlier report are replaced, but copies that this report does not \
+      have stay, with a warning: they may be originals.
 
       A load run ('apnscope load --output' or 'apnscope merge --output') shows: the verdict (the request, the outcome, the \
       limiting factor, thresholds, invariants), estimates of capacity with intervals within this run, the set-up, phases, \
@@ -33,7 +34,8 @@ struct Report: ParsableCommand {
       input from a pipe is spooled to an unnamed file in the folder, or its parent.
 
       Options select records of a trace as for 'decode', also when it is given as records; the page then states that its \
-      figures are of a selection.
+      figures are of a selection. What became of notifications stays what it is in the whole trace, by the rules of \
+      'follow': what may have been sent again where the trace shows nothing is open, not lost (--resend-within).
 
       With --ledger, the report compares the books of 'apnscope simulate --ledger' with those of the load, line by line. With \
       --baseline, it shows the figures of an earlier run beside those of this one, with ratios, and lists settings that \
@@ -49,12 +51,13 @@ struct Report: ParsableCommand {
         apnscope report run.json --baseline nightly/run.json --output candidate/
         apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
         apnscope report ring/ --output monday/
-      apnscope report monday.jsonl --rows 200 --output monday/
+        apnscope report monday.jsonl --rows 200 --output monday/
         apnscope decode monday.pcapng | apnscope report - --output monday/
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is of another kind or \
       schema, some of its records cannot be read (the report has the others), or --strict found damage or nothing (the \
-      report is written); 66 cannot open a file; 70 the books of both sides disagree (the report is written); 74 cannot read or write; 130 interrupted (the report has the part that was read).
+      report is written); 66 cannot open a file; 70 the books of both sides disagree (the report is written); 74 cannot \
+      read or write; 130 interrupted (the report has the part that was read).
       """)
 
   @Argument(

@@ -8,7 +8,7 @@ struct Simulate: AsyncParsableCommand {
     discussion: """
       Listens on the ports of the gateway and the feedback service, with real TLS and the real protocol: accepts, rejects \
       and discards notifications as the service did, with faults on demand. At the end it writes a ledger: notifications \
-      received, accepted, rejected by status, and discarded after a rejection.
+      received, accepted, rejected by status, and discarded after an error response.
 
       'apnscope identity' creates the certificates. Standard output has a line for each port ("gateway 127.0.0.1:2195") as \
       soon as it accepts connections, and a summary at the end; on a terminal, standard error shows a status line.

@@ -29,7 +29,8 @@ extension Simulator {
       Metric(
         .counter, "apnscope_gateway_rejected_total", help: "Notifications rejected.",
         samples: byStatus(gateway.rejected)),
-      counter("apnscope_gateway_discarded_total", "Notifications discarded after a rejection.", gateway.discarded),
+      counter(
+        "apnscope_gateway_discarded_total", "Notifications discarded after an error response.", gateway.discarded),
       counter("apnscope_gateway_malformed_total", "Rejections of bytes that are not a frame.", gateway.malformed),
       counter("apnscope_gateway_incomplete_total", "Connections that ended inside a frame.", gateway.incomplete),
       Metric(
