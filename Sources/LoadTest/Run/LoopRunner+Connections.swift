@@ -65,7 +65,7 @@ extension LoopRunner {
   }
 
   /// Abandons these. The fate of the last sending of some is unknown.
-  func abandon(_ pieces: [SentLog.Piece]) {
+  func abandon(_ pieces: some Sequence<SentLog.Piece>) {
     for piece in pieces {
       tally.abandoned += piece.count
       if piece.isOpen { tally.abandonedOpen += piece.count }
@@ -192,7 +192,8 @@ extension LoopRunner {
     for connection in connections { connection.abandon() }
     connections.removeAll()
     noteNeverSent(resendQueue.filter { $0.attempt == 0 })
-    abandon(Array(resendQueue + suspects))
+    abandon(resendQueue)
+    abandon(suspects)
     resendQueue.removeAll()
     suspects.removeAll()
   }

@@ -325,8 +325,8 @@ extension LoopRunner {
   }
 
   private func sortAgain() {
-    resendQueue = Deque(SentLog.Piece.sorted(Array(resendQueue)))
-    suspects = Deque(SentLog.Piece.sorted(Array(suspects)))
+    resendQueue = Deque(SentLog.Piece.sorted(resendQueue))
+    suspects = Deque(SentLog.Piece.sorted(suspects))
     isResendQueueSorted = true
   }
 
