@@ -337,10 +337,17 @@ public struct Inspection: RecordSink {
     } else {
       copy.report.summary.errorResponses = copy.report.errorCount
     }
+    copy.shared.trackAll()
+    let told = copy.told
+    // Those that a response discarded on a connection that is open are followed already.
+    copy.report.fates.discarded = max(
+      copy.report.fates.discarded, told.discarded + copy.shared.tracked.lossesNotTracked)
     let fates = copy.report.fates
     copy.report.fates.unknown = max(0, summary.notifications - fates.accepted - fates.rejected - fates.discarded)
-    return copy.finish()
+    return copy.finish(told)
   }
+
+  private var told: TrackedStories { TrackedStories(shared.tracked, shared.unseen, shared.topics) }
 
   /// Everything seen so far, counted up. Call it once, when reading has ended.
   ///
@@ -350,7 +357,12 @@ public struct Inspection: RecordSink {
   public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
     shared.trackAll()
     if let shard, shard.count > 1 { shared.unseen.isPart = true }
-    let told = TrackedStories(shared.tracked, shared.unseen, shared.topics)
+    return finish(told, withCounts: withCounts, shard: shard)
+  }
+
+  private mutating func finish(
+    _ told: TrackedStories, withCounts: Bool = false, shard: Shard? = nil
+  ) -> InspectionReport {
     told.report(into: &shared.findings)
     let notTracked = shared.tracked.lossesNotTracked
     if notTracked > 0 { shared.findings.note(.lostNotTracked, count: notTracked, packet: 0) }

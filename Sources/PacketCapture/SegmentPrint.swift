@@ -31,6 +31,8 @@ struct SegmentPrint {
       ? RecentSegments.digest(payload.extracting(0..<Self.beginningLength)) : 0
   }
 
+  private var isBeginning: Bool { flags & TCPSegment.Flags.syn.rawValue != 0 }
+
   /// It was captured with all of its data, which it has.
   var hasWholeData: Bool { captured > 0 && captured == length }
 
@@ -50,12 +52,16 @@ struct SegmentPrint {
     case data
     /// Their data begin alike, and were recorded in other parts.
     case beginning
-    /// They have other data: the connections are two.
+    /// They have other data, or begin at other numbers: the connections are two.
     case different
   }
 
   func likeness(to other: SegmentPrint) -> Likeness {
-    guard sequence == other.sequence, direction == other.direction else { return .none }
+    guard direction == other.direction else { return .none }
+    if sequence != other.sequence {
+      // An end begins at one number.
+      return isBeginning && other.isBeginning ? .different : .none
+    }
     if length == 0 && other.length == 0 {
       return flags == other.flags && acknowledgement == other.acknowledgement ? .empty : .none
     }

@@ -33,9 +33,31 @@ extension TCPReassembler {
       let known = views.candidates(like: segment, direction, flow, time: time) { slot, opened in
         openedAt[slot] == opened && isOpen(slot) ? connections[slot].flow : nil
       }
-      if !known.isEmpty || !segment.flags.contains(.ack) { return known }
+      if !known.isEmpty { return known }
+      if !segment.flags.contains(.ack) { return candidates(begunBefore: segment, direction, slot, time) }
     }
     return candidates(near: segment, direction, slot)
+  }
+
+  /// The connections whose beginning was not captured under their addresses, and comes now under others.
+  private func candidates(
+    begunBefore segment: TCPSegment, _ direction: FlowDirection, _ slot: Int, _ time: Timestamp
+  ) -> [ConnectionViews.Candidate] {
+    guard connections.count <= options.maximumComparedConnections else { return [] }
+    let sequence = segment.sequence.advanced(by: 1)
+    var found: [ConnectionViews.Candidate] = []
+    for other in connections.indices where other != slot && isOpen(other) && !connections[other].initiatorIsKnown {
+      for isFlipped in [false, true] {
+        let sender = 2 * other + ((direction == .reverse) != isFlipped ? 1 : 0)
+        guard views.isNear(max(streams[sender].lastTime, streams[sender ^ 1].lastTime), time),
+          let sent = streams[sender].distance(of: sequence), abs(sent) <= Self.farthestNumbers
+        else { continue }
+        found.append(.init(slot: other, opened: openedAt[other], isFlipped: isFlipped))
+        if found.count == ConnectionViews.maximumCandidates { return found }
+        break
+      }
+    }
+    return found
   }
 
   private func isOpen(_ slot: Int) -> Bool {
@@ -55,25 +77,30 @@ extension TCPReassembler {
     let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
     var found: [ConnectionViews.Candidate] = []
     for other in connections.indices where other != slot && isOpen(other) {
-      for isFlipped in [false, true] {
-        let sender = 2 * other + ((direction == .reverse) != isFlipped ? 1 : 0)
-        let fits: Bool
-        switch (streams[sender].distance(of: sequence), streams[sender ^ 1].distance(of: segment.acknowledgement)) {
-        case (nil, nil): fits = false
-        // Nothing is known of one side: the other has to be exact.
-        case (let known?, nil), (nil, let known?): fits = known == 0
-        case (let sent?, let received?):
-          let (nearer, farther) = (min(abs(sent), abs(received)), max(abs(sent), abs(received)))
-          fits = nearer <= Self.nearest && farther <= Self.farthestNumbers
-        }
-        guard fits else { continue }
-        found.append(
-          .init(
-            slot: other, opened: openedAt[other], isFlipped: isFlipped, isInMiddle: !segment.flags.contains(.syn)))
-        if found.count == ConnectionViews.maximumCandidates { return found }
-      }
+      let (same, flipped) = (
+        distance(of: segment, sequence, sender: 2 * other + (direction == .reverse ? 1 : 0)),
+        distance(of: segment, sequence, sender: 2 * other + (direction == .reverse ? 0 : 1))
+      )
+      guard same != nil || flipped != nil else { continue }
+      // Where the two ends' numbers are near each other, those that are nearer tell which end it is.
+      let isFlipped = (flipped ?? .max) < (same ?? .max)
+      found.append(
+        .init(slot: other, opened: openedAt[other], isFlipped: isFlipped, isInMiddle: !segment.flags.contains(.syn)))
+      if found.count == ConnectionViews.maximumCandidates { return found }
     }
     return found
+  }
+
+  /// How far a segment's numbers are from those of a connection; `nil` when it cannot belong to it.
+  private func distance(of segment: TCPSegment, _ sequence: SequenceNumber, sender: Int) -> Int? {
+    switch (streams[sender].distance(of: sequence), streams[sender ^ 1].distance(of: segment.acknowledgement)) {
+    case (nil, nil): return nil
+    // Nothing is known of one side: the other has to be exact.
+    case (let known?, nil), (nil, let known?): return known == 0 ? 0 : nil
+    case (let sent?, let received?):
+      let (nearer, farther) = (min(abs(sent), abs(received)), max(abs(sent), abs(received)))
+      return nearer <= Self.nearest && farther <= Self.farthestNumbers ? nearer + farther : nil
+    }
   }
 
   /// The only segment so far is the last one of a connection that has ended, under other addresses: it opens nothing.

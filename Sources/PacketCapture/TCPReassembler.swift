@@ -246,21 +246,25 @@ public struct TCPReassembler {
     guard !connections[slot].isClosed && !connections[slot].isFree else { return false }
     if connections[slot].reset != nil || connections[slot].deferral != nil { return true }
     let (low, high) = (2 * slot, 2 * slot + 1)
-    return streams[low].waitingCost > 0 || streams[high].waitingCost > 0 || streams[low].start == .held
-      || streams[high].start == .held
+    return streams[low].waitsForPackets || streams[high].waitsForPackets || hasEnded(slot)
+  }
+
+  /// Both ends have closed, as far as they were captured.
+  private func hasEnded(_ slot: Int) -> Bool {
+    let (low, high) = (streams[2 * slot], streams[2 * slot + 1])
+    return (low.finOffset != nil || low.wasNeverHeard) && (high.finOffset != nil || high.wasNeverHeard)
   }
 
   private mutating func settleSilent(_ slot: Int, _ emit: StreamReceiver) {
     if connections[slot].role.isPending { return settlePending(slot, emit) }
     let packet = connections[slot].lastPacket
-    let hasEnded = streams[2 * slot].finOffset != nil && streams[2 * slot + 1].finOffset != nil
     let lingering = connections[slot].reset ?? connections[slot].deferral
-    if hasEnded || lingering != nil {
+    if hasEnded(slot) || lingering != nil {
       let time = lingering?.time ?? .none
       flush(slot, time, packet, emit)
       return close(slot, time, packet, emit)
     }
-    for stream in [2 * slot, 2 * slot + 1] where streams[stream].waitingCost > 0 || streams[stream].start == .held {
+    for stream in [2 * slot, 2 * slot + 1] where streams[stream].waitsForPackets {
       var position = StreamPosition.whole(slot, .none, packet)
       position.direction = stream & 1 == 1 ? .reverse : .forward
       settle(stream, isSilent: true, position, emit)

@@ -279,6 +279,10 @@ struct InspectionMergingTests {
           #expect(report.errorCount == report.errorsByStatus.values.reduce(0, +))
           #expect(report.errorCount == report.summary.errorResponses)
           #expect(report.errorCount - named <= 1)
+          if let stories = report.stories {
+            #expect(StoryOutcome.allCases.reduce(0) { $0 + stories[$1] } <= report.summary.notifications)
+            #expect(stories.notSeenAgain.sum <= report.fates.discarded)
+          }
         }
       }
     }

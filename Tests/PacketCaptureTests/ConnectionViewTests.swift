@@ -32,6 +32,8 @@ struct ConnectionViewTests {
     var time: Int64 = 1_000_000_000
     /// Between two interfaces.
     var delay: Int64 = 20_000
+    /// Between two packets.
+    var pace: ClosedRange<Int64> = 1_000_000...3_000_000
     /// Per mille of the captures that are lost, but not that of every interface.
     var lost = 0
     /// Packets that the last interface did not record at first.
@@ -73,7 +75,7 @@ struct ConnectionViewTests {
       let length = bytes.count + (flags.contains(.syn) || flags.contains(.fin) ? 1 : 0)
       if fromClient { sent.client += length } else { sent.server += length }
       packets += 1
-      time += Int64(random.number(1_000...3_000)) * 1_000
+      time += pace.lowerBound + Int64(random.number(0...Int((pace.upperBound - pace.lowerBound) / 1_000))) * 1_000
     }
 
     /// Handshake, data both ways, the end.
@@ -217,6 +219,43 @@ struct ConnectionViewTests {
     let found = log(all)
     #expect(found.connections.count == 2 && found.connections.allSatisfy { $0.views.count == 1 })
     #expect(found.connections.allSatisfy { $0.low.bytes.count + $0.high.bytes.count == 600 && $0.conflicts.isEmpty })
+    #expect(found.violations == [])
+  }
+
+  /// The interface whose packets come first has lost its first ones, so that the connection begins under the other
+  /// addresses, before or after its first packet here.
+  @Test(
+    "The beginning of one interface is missing: one connection, also when the ends' numbers are near each other",
+    arguments: [(101, 201), (2_757_050_342, 1_411_543_618)] as [(UInt32, UInt32)], [1, 2, 3, 4, 5])
+  func beginningIsMissing(numbers: (UInt32, UInt32), missing: Int) {
+    for delay: Int64 in [1_000, 20_000, 100_000, 500_000] {
+      for pace: Int64 in [200_000, 2_000_000] {
+        var recording = Recording([Self.here, Self.there], numbers.0, numbers.1)
+        var random = SeededGenerator(seed: 5)
+        recording.delay = delay
+        recording.pace = pace...pace
+        recording.talk(&random)
+        var left = missing
+        let captured = recording.captured.filter { captured in
+          guard left > 0, [captured.segment.source, captured.segment.destination].contains(Self.here.client) else {
+            return true
+          }
+          left -= 1
+          return false
+        }
+        let found = log(captured)
+        #expect(
+          contents(found, clients: [Self.here.client, Self.there.client])
+            == contents(log(recording.once), clients: [Self.here.client]), "\(missing), \(delay), \(pace)")
+        #expect(found.violations == [])
+      }
+    }
+  }
+
+  @Test("A server that begins at another number is another connection, whatever the client's is")
+  func otherServerNumber() {
+    let found = log(talk(Self.here) + talk(Self.there, numbers: (1_000, 9_001), at: 1_000_300_000))
+    #expect(found.connections.count == 2 && found.connections.allSatisfy(\.views.isEmpty))
     #expect(found.violations == [])
   }
 

@@ -57,6 +57,39 @@ struct SilenceTests {
     #expect(talk.connections[0].low.gaps == [.init(offset: 0, length: 3, reason: .lost)])
   }
 
+  @Test("Both ends have ended it and its last bytes are missing: it is closed with a gap") func endedAfterLoss() {
+    var talk = Conversation()
+    talk.handshake()
+    talk.client(1, "one", ack: 1)
+    talk.client(7, ack: 1, .fin)
+    talk.server(1, ack: 8, .fin)
+    expect(&talk, isDueLater: true, at: 0)
+    expect(&talk, isDueLater: false, at: 2)
+    #expect(talk.connections[0].isClosed && talk.connections[0].low.gaps == [.init(offset: 3, length: 3, reason: .lost)])
+    talk.finish()
+    #expect(talk.log.violations == [])
+  }
+
+  @Test("One end alone was captured and has ended: it is closed") func oneEnd() {
+    var talk = Conversation()
+    talk.client(1, "one", ack: 1)
+    talk.client(4, ack: 1, .fin)
+    expect(&talk, isDueLater: true, at: 0)
+    expect(&talk, isDueLater: false, at: 2)
+    #expect(talk.connections[0].isClosed && talk.sent() == "one")
+  }
+
+  @Test("An end that the other one has not answered leaves it open") func halfEnded() {
+    var talk = Conversation()
+    talk.handshake()
+    talk.server(1, "bad", ack: 1)
+    talk.server(4, ack: 1, .fin)
+    expect(&talk, isDueLater: false, at: 0)
+    expect(&talk, isDueLater: false, at: 9)
+    talk.client(1, "late", ack: 4)
+    #expect(!talk.connections[0].isClosed && talk.sent() == "late")
+  }
+
   @Test("Bytes that the peer has acknowledged are lost after the silence; others may be sent again")
   func missing() {
     for isAcknowledged in [true, false] {

@@ -33,6 +33,7 @@ struct TrackedStories {
   private var reasonsNotSeenAgain: NamedCounts<OpenReason> = [:]
   /// Their selected sendings.
   private var sendings = ProviderSession.Fates()
+  var discarded: Int { sendings.discarded }
   /// Seconds from first sendings to accepted ones of recovered notifications; in any order.
   private(set) var recoveries: [Double] = []
   private(set) var losses: [Int: Loss] = [:]
