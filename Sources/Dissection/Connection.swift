@@ -98,8 +98,11 @@ final class Connection {
     }
   }
 
+  /// Other addresses of a connection that are named.
+  private static let maximumViews = 16
+
   func noteView(_ flow: Flow, isFlipped: Bool) {
-    if !views.contains(where: { $0.flow == flow }) { views.append((flow, isFlipped)) }
+    if views.count < Self.maximumViews, !views.contains(where: { $0.flow == flow }) { views.append((flow, isFlipped)) }
   }
 
   func otherEnds(clientIsHigh: Bool) -> [ConnectionEnds] {

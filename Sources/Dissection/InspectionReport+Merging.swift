@@ -66,7 +66,7 @@ private struct InspectionMerging {
   private var lifetimes = Samples()
   /// By token, or what is known of it.
   private var tokens: [String: InspectionReport.TokenRow] = [:]
-  private var recoveries: [Double] = []
+  private var recoveries: [(times: [Double], recording: Int)] = []
   /// With their part's number.
   private var stories: [(stories: InspectionReport.Stories, recording: Int, part: Int)] = []
   /// The parts of recordings that have connections.
@@ -103,7 +103,7 @@ private struct InspectionMerging {
       sum.rejections += row.rejections
       tokens[key] = sum
     }
-    recoveries += counts.recoveriesS
+    recoveries.append((counts.recoveriesS, recording))
     health.add(counts)
     if let stories = report.stories { self.stories.append((stories, recording, parts)) }
     if report.summary.connections > 0 { connected.append((parts, recording, counts.alone)) }
@@ -112,40 +112,47 @@ private struct InspectionMerging {
     addSums(report)
   }
 
-  /// Adds up the outcomes. What is lost in a recording may have been sent in another one of the same time.
-  private mutating func finishStories() {
+  /// Adds up the outcomes. Another recording of the same time may show sendings that change them.
+  private mutating func finishStories(_ overlaps: [Bool]) {
     guard !stories.isEmpty else { return }
     var sum = InspectionReport.Stories()
     for (part, recording, _) in stories {
       var part = part
-      if part.lost > 0, recordings.indices.contains(where: { $0 != recording && areOfOneTime($0, recording) }) {
-        part.open += part.lost
-        part.openReasons[.otherRecording, default: 0] += part.lost
+      if overlaps[recording] {
         part.notSeenAgain[.otherRecording, default: 0] += part.lost
-        part.lost = 0
+        for outcome in Self.refutable where part[outcome] > 0 {
+          part.openReasons[.otherRecording, default: 0] += part[outcome]
+          part.open += part[outcome]
+          part[outcome] = 0
+        }
+        if part.notSeenAgain[.otherRecording] == 0 { part.notSeenAgain[.otherRecording] = nil }
       }
       sum.add(part)
     }
     whole.stories = sum
+    recoveries.removeAll { overlaps[$0.recording] }
   }
 
-  /// Whether a provider may have sent in one recording again what was discarded in the other; where times are unknown it
-  /// may.
-  private func areOfOneTime(_ one: Int, _ other: Int) -> Bool {
-    func span(_ recording: Int) -> (first: Int64, last: Int64)? {
-      let files = recordings[recording].files
-      func times(_ texts: [String?]) -> [Int64]? {
-        let times = texts.compactMap { $0.flatMap { RFC3339.nanoseconds(Array($0.utf8).rawBytes) } }
-        return times.count == files.count ? times : nil
+  /// Outcomes that a further sending would change.
+  private static let refutable = [StoryOutcome.lost, .rejected, .recovered, .expired]
+
+  /// Of each recording, whether a provider may have sent in a file of another one again what was discarded in it; where
+  /// times are unknown it may.
+  private var overlaps: [Bool] {
+    let spans = recordings.map { recording in
+      recording.files.map { file -> (first: Int64, last: Int64) in
+        func time(_ text: String?) -> Int64? { text.flatMap { RFC3339.nanoseconds(Array($0.utf8).rawBytes) } }
+        guard let first = time(file.firstTime), let last = time(file.lastTime) else { return (.min, .max) }
+        let within = UnseenSendings.usualResendWithin
+        return (first.subtractingReportingOverflow(within).partialValue, last)
       }
-      guard let first = times(files.map(\.firstTime))?.min(), let last = times(files.map(\.lastTime))?.max() else {
-        return nil
-      }
-      return (first, last)
     }
-    guard let one = span(one), let other = span(other) else { return true }
-    let within = UnseenSendings.usualResendWithin
-    return one.first - within <= other.last && other.first - within <= one.last
+    func areOfOneTime(_ one: [(first: Int64, last: Int64)], _ other: [(first: Int64, last: Int64)]) -> Bool {
+      one.contains { one in other.contains { one.first <= $0.last && $0.first <= one.last } }
+    }
+    return spans.indices.map { one in
+      spans.indices.contains { $0 != one && areOfOneTime(spans[one], spans[$0]) }
+    }
   }
 
   private mutating func addSums(_ report: InspectionReport) {
@@ -231,8 +238,9 @@ private struct InspectionMerging {
   mutating func finish() -> InspectionReport {
     finishFiles()
     finishLonelyParts()
-    finishRows()
-    finishStories()
+    let overlaps = overlaps
+    finishRows(overlaps)
+    finishStories(overlaps)
     var counts = InspectionReport.Counts()
     counts.payloadLengths = payloadLengths.values
     counts.notificationsPerSegment = perSegment.values
@@ -240,7 +248,7 @@ private struct InspectionMerging {
     counts.opensPerSecond = opens.values()
     counts.lifetimesS = lifetimes.sorted
     counts.rejectedTokens = tokens.values.sorted { ($0.token ?? $0.tokenPrefix) < ($1.token ?? $1.tokenPrefix) }
-    counts.recoveriesS = recoveries.sorted()
+    counts.recoveriesS = recoveries.flatMap(\.times).sorted()
     health.write(to: &counts)
     whole.stories?.recovery = RecoveryTimes(sortedSeconds: counts.recoveriesS)
     counts.unread = unread.counts
@@ -269,7 +277,7 @@ private struct InspectionMerging {
       }
       let rows = errors.indices.filter { errors[$0].key.part == parts[0].part }
       for (row, outcomes) in zip(rows, alone.outcomes) where !outcomes.isEmpty { errors[row].row.outcomes = outcomes }
-      recoveries += alone.recoveriesS
+      recoveries.append((alone.recoveriesS, number))
     }
   }
 
@@ -292,7 +300,7 @@ private struct InspectionMerging {
   }
 
   /// Connections are numbered anew, by the times of their first packets.
-  private mutating func finishRows() {
+  private mutating func finishRows(_ overlaps: [Bool]) {
     func order(_ row: InspectionReport.ConnectionRow) -> (String, String, String) {
       (row.opened ?? "", row.client ?? "", row.server ?? "")
     }
@@ -310,6 +318,14 @@ private struct InspectionMerging {
     }
     for (key, row, recording) in errors {
       var row = row
+      if overlaps[recording], var outcomes = row.outcomes {
+        for outcome in Self.refutable {
+          guard let count = outcomes[outcome] else { continue }
+          outcomes[.open, default: 0] += count
+          outcomes[outcome] = nil
+        }
+        row.outcomes = outcomes
+      }
       row.connection = numbers[key] ?? row.connection
       row.file = file(row.file, of: recording)
       whole.errors.append(row)

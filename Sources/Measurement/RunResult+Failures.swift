@@ -35,6 +35,6 @@ extension RunResult {
     let repeated = sum(sendings.unknown, -max(0, notifications.unproven))
     guard repeated > 0 else { return nil }
     return
-      "\(repeated) sendings of unknown fate were repeated: the gateway may have accepted up to so many notifications more than once"
+      "\(repeated) sendings of unknown fate were repeated: up to that many notifications may have been accepted more than once"
   }
 }

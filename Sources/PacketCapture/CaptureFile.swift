@@ -24,6 +24,9 @@ public struct CaptureFile: ~Copyable, Sendable {
   /// The last reading ended because no input came within `patience`: more may come.
   private(set) var isQuiet = false
   /// How long to wait for input that a pipe does not have yet; `nil`: as long as it takes.
+  /// How long reading has waited for a pipe in all.
+  var waited: Duration { input.waited }
+
   var patience: Duration? {
     get { input.patience }
     set { input.patience = newValue }

@@ -5,8 +5,9 @@ import Bytes
 /// `tcpdump -i any` on a host with containers records a packet on each interface that it passes: on some of them before,
 /// on others after its addresses were translated. Translation keeps sequence numbers and bytes. So a flow that begins at
 /// the numbers of another connection is *pending*: its segments are held until one of them with data is the same as one
-/// of the other connection within a millisecond. Then it is a *view* of that connection. A flow with other data at the
-/// same number, or with the same data at another time, is a connection of its own.
+/// of the other connection within a millisecond, or two begin alike. Then it is a *view* of that connection. Where
+/// neither has data, two numbers of segments that both have are enough at the end. A flow with other data at the same
+/// number, with another first number of the server, or with the same data at another time, is a connection of its own.
 ///
 /// A value without streams: it takes segments and says what they prove. `TCPReassembler` acts on it.
 struct ConnectionViews {
@@ -95,6 +96,10 @@ struct ConnectionViews {
   }
 
   static let maximumCandidates = 16
+  /// Flows that are pending because of one connection, or of one initial number: so settling one of them settles few.
+  private static let maximumPending = 16
+  /// Connections with one initial number of the client that are kept.
+  private static let maximumAlike = 64
   /// What a pending flow holds: segments, and bytes.
   private static let maximumHeld = 64
   private static let maximumHeldBytes = 1 << 18
@@ -111,6 +116,8 @@ struct ConnectionViews {
   private var order: [(number: UInt32, time: Timestamp)] = []
   private var orderHead = 0
   private(set) var pending: [Int: Pending] = [:]
+  /// Pending flows by the client's initial sequence number.
+  private var pendingByNumber: [UInt32: [Int]] = [:]
   private var watches: [Int: Watch] = [:]
   /// Of all held segments.
   private var cost = 0
@@ -154,6 +161,7 @@ struct ConnectionViews {
       order.removeFirst(orderHead)
       orderHead = 0
     }
+    if beginnings[number]?.count == Self.maximumAlike { beginnings[number]?.removeFirst() }
     beginnings[number, default: []].append(
       Beginning(slot: slot, opened: opened, client: Self.client(segment, direction), time: time))
     order.append((number, time))
@@ -193,11 +201,21 @@ struct ConnectionViews {
 
   // MARK: pending flows
 
+  /// Those of the candidates that a further flow can be compared with; none where too many are already.
+  func open(_ candidates: [Candidate], for segment: TCPSegment) -> [Candidate] {
+    guard pending.count < maximumBeginnings else { return [] }
+    if let initial = Self.initialNumber(segment), pendingByNumber[initial]?.count ?? 0 >= Self.maximumPending {
+      return []
+    }
+    return candidates.filter { watches[$0.slot]?.pending.count ?? 0 < Self.maximumPending }
+  }
+
   /// A flow that begins like these connections is held from now on.
   mutating func expect(
     _ flow: Flow, _ segment: TCPSegment, _ direction: FlowDirection, in slot: Int, candidates: [Candidate]
   ) {
     let initial = Self.initialNumber(segment)
+    if let initial { pendingByNumber[initial, default: []].append(slot) }
     pending[slot] = Pending(
       flow: flow, initial: initial, client: initial == nil ? nil : Self.client(segment, direction),
       candidates: candidates)
@@ -315,14 +333,20 @@ struct ConnectionViews {
     guard let flow = pending.removeValue(forKey: slot) else { return nil }
     cost -= flow.cost
     for candidate in flow.candidates { unwatch(candidate.slot, for: slot) }
+    if let initial = flow.initial {
+      pendingByNumber[initial]?.removeAll { $0 == slot }
+      if pendingByNumber[initial]?.isEmpty == true { pendingByNumber[initial] = nil }
+    }
     return flow
   }
 
   /// A flow that was pending is a connection of its own: others that begin like it may be views of it.
   mutating func offer(_ slot: Int, opened: Int, as flow: Pending) {
     guard let initial = flow.initial, let client = flow.client else { return }
-    for place in pending.keys.sorted() where pending[place]?.initial == initial {
-      guard let other = pending[place]?.client, pending[place]?.candidates.count ?? 0 < Self.maximumCandidates else {
+    for place in pendingByNumber[initial] ?? [] {
+      guard watches[slot]?.pending.count ?? 0 < Self.maximumPending, let other = pending[place]?.client,
+        pending[place]?.candidates.count ?? 0 < Self.maximumCandidates
+      else {
         continue
       }
       pending[place]?.candidates.append(Candidate(slot: slot, opened: opened, isFlipped: other != client))
@@ -352,7 +376,12 @@ struct ConnectionViews {
   /// Another view had the same packet.
   func isCopy(_ print: SegmentPrint, of slot: Int) -> Bool {
     guard let watch = watches[slot], !watch.views.isEmpty else { return false }
-    return watch.prints.reversed().contains { $0.isSame(as: print) && isNear($0.time, print.time) }
+    for other in watch.prints.reversed() {
+      // Those before are older.
+      guard isNear(other.time, print.time) else { return false }
+      if other.isSame(as: print) { return true }
+    }
+    return false
   }
 
   mutating func add(_ view: View, to slot: Int) { watches[slot, default: Watch()].views.append(view) }

@@ -21,6 +21,8 @@ struct InputFile: ~Copyable {
 
   /// Bytes on disk; `nil` for pipes.
   let size: Int?
+  /// How long reading has waited for a pipe in all. Time in which nobody reads is no silence of whoever writes to it.
+  private(set) var waited = Duration.zero
   /// Bytes read from disk so far.
   private(set) var bytesRead = 0
   /// Offset of the window's start in the (decompressed) contents.
@@ -151,8 +153,11 @@ struct InputFile: ~Copyable {
   /// `false` when no input came within `patience`.
   private mutating func readMore() throws(CaptureError) -> Bool {
     if decompressor == nil {
-      guard hasInput() else { return false }
-      let read = try Self.read(descriptor, into: &buffer, from: end)
+      let began = ContinuousClock.now
+      defer { if size == nil { waited += began.duration(to: .now) } }
+      let input = awaitInput()
+      if input == .quiet { return false }
+      let read = input == .interrupted ? 0 : try Self.read(descriptor, into: &buffer, from: end)
       if read == 0 { atEnd = true }
       bytesRead += read
       end += read
@@ -163,9 +168,12 @@ struct InputFile: ~Copyable {
         let made = try decompressor.decompress(into: &buffer, from: end)
         end += made
         if made > 0 { return true }
-        guard hasInput() else { return false }
+        let began = ContinuousClock.now
+        defer { if size == nil { waited += began.duration(to: .now) } }
+        let input = awaitInput()
+        if input == .quiet { return false }
         var block = [UInt8](repeating: 0, count: 1 << 18)
-        let read = try Self.read(descriptor, into: &block, from: 0)
+        let read = input == .interrupted ? 0 : try Self.read(descriptor, into: &block, from: 0)
         bytesRead += read
         if read == 0 {
           atEnd = true
@@ -182,13 +190,20 @@ struct InputFile: ~Copyable {
     return true
   }
 
+  private enum Input { case ready, quiet, interrupted }
+
   /// Waits until there is input, or the end of it, for `patience` at most.
-  private func hasInput() -> Bool {
-    guard let patience, size == nil else { return true }
+  private func awaitInput() -> Input {
+    guard let patience, size == nil else { return .ready }
     var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     let milliseconds = Int32(clamping: Int64(patience / .milliseconds(1)))
-    // Interrupted by a signal, or not to be waited for: reading tells what there is.
-    return unsafe poll(&request, 1, milliseconds) != 0
+    switch unsafe poll(&request, 1, milliseconds) {
+    case 0: return .quiet
+    // As for a read: a signal that somebody wanted to interrupt.
+    case -1 where errno == EINTR: return .interrupted
+    // What cannot be waited for can be read.
+    default: return .ready
+    }
   }
 
   private func cutShort(_ decompressor: some Decompressor) -> String {

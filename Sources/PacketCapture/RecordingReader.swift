@@ -16,8 +16,11 @@ struct RecordingReader {
   private var order: PacketOrder?
   /// Packets were read before their turn.
   private var hadNoRoom = false
-  /// When the reassembler was last told the time, while a pipe is read.
-  private var told = ContinuousClock.now
+  /// The clock by which a pipe is silent stands still while nobody waits for it: a reader that is held up by whoever
+  /// takes its output would take connections for silent whose packets are in the pipe.
+  private let began = ContinuousClock.now
+  /// What the reassembler was last told of that clock.
+  private var told: ContinuousClock.Instant
   /// Something becomes due while the pipe is silent.
   private var hasDue = false
   /// Since when the pipe has been silent.
@@ -53,6 +56,7 @@ struct RecordingReader {
     files = recording.files
     firstNumber = recording.firstNumber
     self.options = options
+    told = began
     if let window = options.reorderWindow {
       order = PacketOrder(window: window, maximumBytes: options.maximumReorderBytes)
     }
@@ -92,7 +96,7 @@ struct RecordingReader {
   /// Tells the reassembler the time while a pipe is read alone: that of packets stands still when none come.
   private mutating func tellTime(_ batch: inout EventBatch, _ reassembler: inout TCPReassembler) {
     guard open.count == 1, next == files.count, open[0].file.size == nil else { return }
-    let now = ContinuousClock.now
+    let now = max(told, began + open[0].file.waited)
     quietSince = isQuiet ? quietSince ?? now : nil
     if isQuiet || told.duration(to: now) >= Self.tick {
       told = now
@@ -109,7 +113,7 @@ struct RecordingReader {
   /// Packets that wait for later ones have waited long enough.
   private var isWindowOver: Bool {
     guard isQuiet, let window = options.reorderWindow, window < .max, let quietSince else { return false }
-    return quietSince.duration(to: .now) >= .nanoseconds(window)
+    return quietSince.duration(to: began + open[0].file.waited) >= .nanoseconds(window)
   }
 
   // MARK: opening and closing

@@ -10,7 +10,7 @@ extension TCPReassembler {
     _ slot: Int, _ segment: TCPSegment, _ payload: RawSpan, _ flow: Flow, _ direction: FlowDirection,
     _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) -> Bool {
-    let candidates = candidates(for: segment, flow, direction, slot, time)
+    let candidates = views.open(candidates(for: segment, flow, direction, slot, time), for: segment)
     if candidates.isEmpty, isLate(segment, direction, slot, time) { return false }
     if candidates.isEmpty {
       views.noteBeginning(segment, direction, slot: slot, opened: openedAt[slot], time: time)
@@ -153,6 +153,10 @@ extension TCPReassembler {
     let stream = 2 * candidate.slot + (mapped == .reverse ? 1 : 0)
     guard openedAt[candidate.slot] == candidate.opened, streams[stream].start == .known else { return .none }
     let offset = streams[stream].offset(of: segment.sequence)
+    if segment.flags.contains(.syn) {
+      // The first byte has a place in front of all that are known, and not far from them.
+      return offset < 0 && offset >= -Self.farthestNumbers ? .none : .different
+    }
     if segment.flags.contains(.rst) {
       guard let reset = connections[candidate.slot].reset, reset.direction == mapped, reset.offset == offset,
         views.isNear(reset.time, print.time)
@@ -218,6 +222,7 @@ extension TCPReassembler {
     if decided.count > 1 { segments.sort { $0.held.serial < $1.held.serial } }
     for segment in segments where isOpen(segment.slot) && openedAt[segment.slot] == segment.opened {
       let (held, bytes) = (segment.held, segment.held.bytes)
+      connections[segment.slot].lastReceived = received
       receiveOpen(
         held.segment, bytes.rawBytes, in: segment.slot, segment.direction, time: held.time, packet: held.packet, emit)
     }
@@ -367,6 +372,7 @@ extension TCPReassembler {
 
 extension DirectionalStream {
   /// How far a sequence number is from the next one; `nil` when nothing is known of the stream.
+  @inline(__always)
   fileprivate func distance(of sequence: SequenceNumber) -> Int? {
     start == .unknown && !hasHint ? nil : offset(of: sequence) - next
   }

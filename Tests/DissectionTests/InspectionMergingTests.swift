@@ -155,7 +155,8 @@ struct InspectionMergingTests {
 
   @Test("Inspections of unrelated recordings add up, in whatever steps they are merged")
   func recordings() throws {
-    let names = ["plain-error.pcap", "ipv6-unknown-port.pcap", "known-bad-and-errors.pcap"]
+    // The first two are of one time. A later step could not tell which of their outcomes a third one may refute.
+    let names = ["ipv6-unknown-port.pcap", "known-bad-and-errors.pcap", "plain-error.pcap"]
     let paths = names.map { Folder.traces.appending(path: $0).path }
     let parts = try paths.map { InspectionReport.Part($0, try inspected([$0])) }
     let merged = try InspectionReport.merging(parts).report
@@ -175,6 +176,27 @@ struct InspectionMergingTests {
     let first = try InspectionReport.merging(Array(parts[..<2])).report
     let stepwise = try InspectionReport.merging([.init("first two", first), parts[2]]).report
     #expect(stepwise == merged)
+  }
+
+  @Test("What another recording of the same time may refute is open: rejected here, accepted there")
+  func refuted() throws {
+    func recording(status: UInt8, from port: UInt16) -> [UInt8] {
+      var capture = CaptureBuilder()
+      let line = capture.connect(from: port)
+      for index in 1...3 as ClosedRange<UInt32> { capture.client(line, push(index, device: UInt8(index))) }
+      capture.server(line, refusal(status, 2))
+      capture.finish(line)
+      return capture.bytes
+    }
+    try withTemporaryFile(recording(status: 8, from: 40_001)) { first in
+      try withTemporaryFile(recording(status: 10, from: 40_002)) { second in
+        let parts = try [first, second].map { InspectionReport.Part($0, try inspected([$0])) }
+        #expect(parts[0].report.stories?.rejected == 1)
+        let merged = try #require(try InspectionReport.merging(parts).report.stories)
+        #expect((merged.rejected, merged.lost, merged.recovered, merged.expired) == (0, 0, 0, 0))
+        #expect(merged.openReasons[.otherRecording] ?? 0 >= 1)
+      }
+    }
   }
 
   @Test("Losses of a recording count once, and not in each of its parts")

@@ -121,6 +121,30 @@ struct InspectionStoryTests {
     #expect(stories.notTracked == 200 - 1 - 8)
   }
 
+  @Test("Expired notifications that are not followed are open, and take nothing from those that are repeated")
+  func expired() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    for number in 0..<30 as Range<UInt32> {
+      let late = written {
+        PushNotification.encodeEnhanced(
+          identifier: number, expiration: 1, token: [UInt8](repeating: UInt8(number), count: 32).rawBytes,
+          payload: Array(#"{"aps":{"alert":"late"}}"#.utf8).rawBytes, into: &$0)
+      }
+      capture.client(line, late)
+    }
+    for number in 30..<32 as Range<UInt32> { capture.client(line, push(number, device: 99)) }
+    capture.client(line, push(32, device: 98))
+    capture.server(line, refusal(8, 32))
+    capture.finish(line, byServer: true)
+    capture.observe()
+    var limits = Inspection.Limits()
+    limits.remembered = 8
+    let stories = try #require(try capture.inspected(limits: limits).stories)
+    #expect((stories.expired, stories.acceptedTwice, stories.accepted, stories.rejected) == (8, 1, 0, 1))
+    #expect(stories.openReasons[.notTracked] == 22)
+  }
+
   @Test("Memory is bounded in a recording of one notification again and again") func repeats() throws {
     var tracked = TrackedNotifications(limit: 100)
     for index in 0..<10_000 {

@@ -65,7 +65,8 @@ struct SilenceTests {
     talk.server(1, ack: 8, .fin)
     expect(&talk, isDueLater: true, at: 0)
     expect(&talk, isDueLater: false, at: 2)
-    #expect(talk.connections[0].isClosed && talk.connections[0].low.gaps == [.init(offset: 3, length: 3, reason: .lost)])
+    #expect(talk.connections[0].isClosed)
+    #expect(talk.connections[0].low.gaps == [.init(offset: 3, length: 3, reason: .lost)])
     talk.finish()
     #expect(talk.log.violations == [])
   }

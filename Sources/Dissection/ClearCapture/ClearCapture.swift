@@ -48,7 +48,10 @@ package final class ClearCapture: RecordSink {
   }
 
   /// Rows of a connection of which is known where their notifications begin.
-  private static let maximumBegins = 1 << 15
+  ///
+  /// A response acknowledges what was written shortly before. It is put behind the oldest of them when it acknowledges
+  /// less.
+  private static let maximumBegins = 1 << 9
 
   private let options: Options
   private var contents: ContentStore

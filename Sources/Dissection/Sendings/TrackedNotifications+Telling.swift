@@ -39,6 +39,8 @@ struct TrackedStories {
   private(set) var losses: [Int: Loss] = [:]
   /// In what providers sent, and their bytes.
   let gaps: (count: Int, bytes: Int)
+  /// Selected sendings of expired notifications that were not followed.
+  private let lateNotTracked: Int
 
   private typealias Sending = TrackedNotifications.Sending
 
@@ -55,6 +57,7 @@ struct TrackedStories {
     }
     let view = unseen.view(longestResend: longestResend)
     gaps = view.gaps
+    lateNotTracked = tracked.lateNotTracked
     Self.forEachStory(of: tracked, topics, repeatAfter) { note($0, $1, view) }
   }
 
@@ -63,27 +66,51 @@ struct TrackedStories {
     _ body: (StoryFacts, [Sending]) -> Void
   ) {
     tracked.forEachStory { sendings in
-      var part: [Sending] = []
-      var fold: StoryFold?
-      for sending in sendings {
-        let row = StoryRow(sending, topic: topics.topic(of: sending.connection))
-        if var open = fold, open.continues(row, repeatAfter: repeatAfter) {
-          open.add(row)
-          fold = open
-        } else {
-          if let fold { body(fold.facts, part) }
-          fold = StoryFold(row)
-          part.removeAll(keepingCapacity: true)
-        }
-        part.append(sending)
+      let first = topics.topic(of: sendings.first?.connection ?? 0)
+      if sendings.allSatisfy({ topics.topic(of: $0.connection) == first }) {
+        return forEachStory(of: sendings, topic: first, isOfUnknownProvider: false, repeatAfter, body)
       }
-      if let fold { body(fold.facts, part) }
+      var byTopic: [ContentKey: [Sending]] = [:]
+      for sending in sendings { byTopic[topics.topic(of: sending.connection), default: []].append(sending) }
+      for (topic, sendings) in byTopic.sorted(by: { $0.key < $1.key }) {
+        forEachStory(of: sendings, topic: topic, isOfUnknownProvider: byTopic[.zero] != nil, repeatAfter, body)
+      }
     }
+  }
+
+  /// The stories of one content and topic.
+  private static func forEachStory(
+    of sendings: [Sending], topic: ContentKey, isOfUnknownProvider: Bool, _ repeatAfter: Int64,
+    _ body: (StoryFacts, [Sending]) -> Void
+  ) {
+    var part: [Sending] = []
+    var fold: StoryFold?
+    func end() {
+      guard var facts = fold?.facts else { return }
+      facts.isOfUnknownProvider = isOfUnknownProvider
+      body(facts, part)
+    }
+    for sending in sendings {
+      let row = StoryRow(sending, topic: topic)
+      if fold?.continues(row, repeatAfter: repeatAfter) == true {
+        fold?.add(row)
+      } else {
+        end()
+        fold = StoryFold(row)
+        part.removeAll(keepingCapacity: true)
+      }
+      part.append(sending)
+    }
+    end()
   }
 
   private mutating func note(_ facts: StoryFacts, _ sendings: [Sending], _ view: UnseenSendings.View) {
     let (outcome, reason) = facts.outcome(in: view)
-    noteLosses(outcome, sendings)
+    let sentAgain = Self.sentAgain(sendings)
+    for (place, sending) in sendings.enumerated() where sending.fate == .discarded && sending.loss >= 0 {
+      losses[sending.loss, default: Loss()].outcomes[outcome, default: 0] += 1
+      if sentAgain[place] { losses[sending.loss]?.sentAgain += 1 }
+    }
     guard facts.isSelected else { return }
     func firstPacket(_ isShown: (Sending) -> Bool) -> Int? {
       var first: Int?
@@ -107,24 +134,22 @@ struct TrackedStories {
     case (.recovered, _): if let duration = facts.recoveredAfter { recoveries.append(Double(duration) / 1e9) }
     default: break
     }
-    if sendings.indices.contains(where: { Self.isSentAgain($0, of: sendings) }) {
+    if sentAgain.contains(true) {
       resent.note(packet: firstPacket { $0.fate == .discarded })
     }
   }
 
-  /// A discarded sending is followed by another, which no response discarded together with it.
-  private static func isSentAgain(_ place: Int, of sendings: [Sending]) -> Bool {
-    let sending = sendings[place]
-    guard sending.fate == .discarded else { return false }
-    return sendings[(place + 1)...].contains { $0.loss < 0 || $0.loss != sending.loss }
-  }
-
-  /// Adds the discarded sendings, selected or not, to the error responses that discarded them.
-  private mutating func noteLosses(_ outcome: StoryOutcome, _ sendings: [Sending]) {
-    for (place, sending) in sendings.enumerated() where sending.fate == .discarded && sending.loss >= 0 {
-      losses[sending.loss, default: Loss()].outcomes[outcome, default: 0] += 1
-      if Self.isSentAgain(place, of: sendings) { losses[sending.loss]?.sentAgain += 1 }
+  /// Of each sending, whether it was discarded and is followed by another, which no response discarded together with it.
+  private static func sentAgain(_ sendings: [Sending]) -> [Bool] {
+    var sentAgain = [Bool](repeating: false, count: sendings.count)
+    // The response that discarded all that follow, if one did.
+    var later: (loss: Int, isOnly: Bool)?
+    for (place, sending) in sendings.enumerated().reversed() {
+      if let later { sentAgain[place] = sending.fate == .discarded && (!later.isOnly || later.loss != sending.loss) }
+      let isOnly = sending.loss >= 0 && later.map { $0.isOnly && $0.loss == sending.loss } ?? true
+      later = (sending.loss, isOnly)
     }
+    return sentAgain
   }
 
   func report(into findings: inout Findings) {
@@ -147,10 +172,14 @@ struct TrackedStories {
     var stories = InspectionReport.Stories()
     for (outcome, count) in outcomes { stories[outcome] = count }
     (stories.openReasons, stories.notSeenAgain) = (openReasons, reasonsNotSeenAgain)
-    stories.accepted += max(0, fates.accepted - sendings.accepted)
+    let accepted = max(0, fates.accepted - sendings.accepted)
+    // They may have been accepted after their expiration.
+    let late = min(accepted, lateNotTracked)
+    stories.accepted += accepted - late
     stories.rejected += max(0, fates.rejected - sendings.rejected)
     for (reason, count) in [
-      (OpenReason.unknownFate, fates.unknown - sendings.unknown), (.notTracked, fates.discarded - sendings.discarded),
+      (OpenReason.unknownFate, fates.unknown - sendings.unknown),
+      (.notTracked, late + max(0, fates.discarded - sendings.discarded)),
     ] where count > 0 {
       stories.open += count
       stories.openReasons[reason, default: 0] += count

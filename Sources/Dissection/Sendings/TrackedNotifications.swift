@@ -61,14 +61,17 @@ struct TrackedNotifications {
   private var filter = DigestFilter()
   private var responses = 0
   /// Sendings that may have been discarded or rejected, those of the same notifications after them, and other repeats.
-  private var counts = (losses: 0, resends: 0, repeats: 0)
+  private var counts = (losses: 0, resends: 0, repeats: 0, late: 0)
   /// Discarded notifications that are not tracked.
   private(set) var lossesNotTracked = 0
   /// Sendings of repeated notifications that are not tracked.
   private(set) var repeatsNotTracked = 0
 
+  /// Selected sendings of notifications that had expired, which are not tracked.
+  private(set) var lateNotTracked = 0
+
   /// - Parameter limit: sendings that are tracked: so many that may have been discarded or rejected, so many after them,
-  ///   and so many of other notifications that were repeated.
+  ///   so many of other notifications that were repeated, and so many of those that had expired.
   init(limit: Int) { self.limit = limit }
 
   /// A number for an error response that discards notifications.
@@ -147,11 +150,11 @@ struct TrackedNotifications {
 
   /// Tracks a sending whose notification has expired, so that it matters whether it is accepted.
   mutating func addLate(_ sent: SentNotification) {
-    guard counts.repeats < limit else {
-      repeatsNotTracked += 1
+    guard counts.late < limit else {
+      if sent.isSelected { lateNotTracked += 1 }
       return
     }
-    counts.repeats += 1
+    counts.late += 1
     _ = append(sent, to: nil, packet: 0, loss: -1, fate: .unknown)
   }
 

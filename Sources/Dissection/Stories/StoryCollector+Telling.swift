@@ -91,6 +91,9 @@ extension StoryCollector {
 
   // MARK: stories
 
+  /// Stories of one content that wait for others of it; further ones are taken to be of an unknown provider.
+  private static let mostWaiting = 1_024
+
   private func tellStories(
     _ sorter: RowSorter<ContentOrder>, _ summary: inout StorySummary
   ) throws(UnnamedFile.Failure) {
@@ -99,15 +102,29 @@ extension StoryCollector {
     var rows = try sorter.sorted()
     var fold: StoryFold?
     var longestResend: Int64 = 0
-    // Sendings without a topic are the first of their content.
+    // Those without a topic are the first of their content: they wait until it is known whether others have one.
+    var waiting: [StoryFacts] = []
     var withoutTopic: ContentKey?
+    func settle(_ isOfUnknownProvider: Bool) throws(UnnamedFile.Failure) {
+      for var facts in waiting {
+        facts.isOfUnknownProvider = isOfUnknownProvider
+        try stories.append(facts)
+      }
+      waiting.removeAll(keepingCapacity: true)
+    }
     func end(_ fold: StoryFold) throws(UnnamedFile.Failure) {
       var facts = fold.facts
       longestResend = max(longestResend, facts.longestResend)
-      if hasSeveralTopics {
-        if facts.first.topic == .zero { withoutTopic = facts.first.content }
-        facts.isOfUnknownProvider = withoutTopic == facts.first.content
+      guard hasSeveralTopics else { return try stories.append(facts) }
+      let isSame = withoutTopic == facts.first.content
+      if facts.first.topic != .zero || !isSame || waiting.count >= Self.mostWaiting {
+        try settle(isSame)
       }
+      if facts.first.topic == .zero {
+        withoutTopic = facts.first.content
+        return waiting.append(facts)
+      }
+      facts.isOfUnknownProvider = isSame
       try stories.append(facts)
     }
     while let row = try rows.next() {
@@ -123,6 +140,7 @@ extension StoryCollector {
       }
     }
     if let fold { try end(fold) }
+    try settle(false)
     let view = unseen.view(longestResend: longestResend)
     try write(stories, sendings, view, &summary)
   }

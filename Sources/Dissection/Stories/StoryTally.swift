@@ -12,8 +12,8 @@ package final class StoryTally: StorySink {
   private var losses: [Int: (outcomes: NamedCounts<StoryOutcome>, sentAgain: Int)] = [:]
   private let listed: Int
   private var story: StoryRecord?
-  /// The connections on which the story's notification was discarded so far, since it was sent otherwise.
-  private var discardedOn: [Int] = []
+  /// The connection on which the story's notification was discarded last, since it was sent otherwise, and how often.
+  private var discarded: (connection: Int, count: Int)?
 
   /// - Parameter listed: refused notifications, and connections with discarded ones, that are kept one by one.
   package init(listed: Int) { self.listed = listed }
@@ -32,16 +32,16 @@ package final class StoryTally: StorySink {
   package func receive(_ sending: SendingRecord) {
     guard let story else { return }
     // Discarded together with the one before, it is not sent again.
-    for connection in discardedOn where connection != sending.connection || sending.fate != .discarded {
-      losses[connection]?.sentAgain += 1
+    if let before = discarded, before.connection != sending.connection || sending.fate != .discarded {
+      losses[before.connection]?.sentAgain += before.count
+      discarded = nil
     }
-    discardedOn.removeAll { $0 != sending.connection || sending.fate != .discarded }
     switch sending.fate {
     case .accepted, .unknown: break
     case .discarded:
       guard losses[sending.connection] != nil || losses.count < listed else { return }
       losses[sending.connection, default: ([:], 0)].outcomes[story.outcome, default: 0] += 1
-      discardedOn.append(sending.connection)
+      discarded = (sending.connection, (discarded?.count ?? 0) + 1)
     case .rejected:
       guard report.refusals.count < listed else { return }
       let payload = story.payload ?? []
@@ -54,7 +54,7 @@ package final class StoryTally: StorySink {
 
   package func endStory() {
     story = nil
-    discardedOn = []
+    discarded = nil
   }
 
   package func receive(_ token: TokenRecord) {

@@ -24,7 +24,7 @@ struct UnseenSendings {
   fileprivate static let shortResend: Int64 = 1_000_000_000
   /// A pause between files of a recording that is longer than this may be a file that is missing.
   private static let longestPause: Int64 = 1_000_000_000
-  /// Connections, and intervals of them, that are kept apart; those of further ones count for all notifications.
+  /// Connections, topics and intervals that are kept apart; further ones widen what may be hidden.
   private static let limit = 1 << 16
 
   /// What is not shown of the connections of one provider.
@@ -38,19 +38,20 @@ struct UnseenSendings {
     /// Of connections whose end was not captured: from when to when they may have carried more.
     var ends: [(from: Int64, to: Int64)] = []
 
-    mutating func add(from: Int64, to: Int64) {
-      if ends.count < UnseenSendings.limit { return ends.append((from, to)) }
-      let last = ends.count - 1
-      ends[last] = (min(ends[last].from, from), max(ends[last].to, to))
-    }
-
-    mutating func add(_ other: Places) {
+    /// - Parameter keepsAll: else an interval widens the last one, which may hold more then.
+    mutating func add(_ other: Places, keepsAll: Bool = true) {
       gaps += other.gaps
       gapBytes += other.gapBytes
       undecrypted += other.undecrypted
       unread += other.unread
       latestStart = max(latestStart, other.latestStart)
-      for end in other.ends { add(from: end.from, to: end.to) }
+      for end in other.ends {
+        guard !keepsAll, let last = ends.popLast() else {
+          ends.append(end)
+          continue
+        }
+        ends.append((min(last.from, end.from), max(last.to, end.to)))
+      }
     }
   }
 
@@ -65,6 +66,8 @@ struct UnseenSendings {
   /// By topic; `.zero` is of connections that do not show theirs.
   private var places: [ContentKey: Places] = [:]
   private var pending: [Int: Pending] = [:]
+  /// Of all places together.
+  private var intervals = 0
   private var dropped = 0
   private var hasUnreadPackets = false
   /// The records are a selection; another part of the recording was not read.
@@ -138,7 +141,10 @@ struct UnseenSendings {
     note(record.closed)
     let known = pending.removeValue(forKey: record.connection) ?? Pending()
     guard let new = Self.places(of: record, known) else { return }
-    places[places.count < Self.limit ? record.tls?.topic ?? .zero : .zero, default: Places()].add(new)
+    let topic = record.tls?.topic ?? .zero
+    let isKept = places[topic] != nil || places.count < Self.limit
+    intervals += new.ends.count
+    places[isKept ? topic : .zero, default: Places()].add(new, keepsAll: intervals <= Self.limit)
   }
 
   /// What is not shown of a connection; `nil`: nothing of a provider's can be hidden on it.
@@ -151,16 +157,18 @@ struct UnseenSendings {
     }
     guard record.otherProtocol == nil else { return places.undecrypted > 0 ? places : nil }
     let isEmpty = record.clientBytes + record.serverBytes + record.missingBytes == 0
+    (places.gaps, places.gapBytes) = (known.gaps, known.gapBytes)
     if record.service == .unknown {
       // Without bytes, and on a port that says nothing, it is one of the many that are of no interest.
       if isEmpty { return nil }
-      if places.undecrypted == 0 { places.unread = 1 }
+      // What it is may stand in the bytes that are missing, of which no gap of either service tells.
+      if record.missingBytes > 0, known.gaps == 0 { (places.gaps, places.gapBytes) = (1, record.missingBytes) }
+      if places.undecrypted == 0, places.gaps == 0 || record.tls == nil { places.unread = 1 }
     }
-    (places.gaps, places.gapBytes) = (known.gaps, known.gapBytes)
     let missing = record.notCaptured
     if missing.start { places.latestStart = record.opened.isKnown ? record.opened.nanoseconds : .max }
     if let open = missing.client, !known.isTerminated {
-      places.add(from: open.since.isKnown ? open.since.nanoseconds : .min, to: open.until?.nanoseconds ?? .max)
+      places.ends = [(open.since.isKnown ? open.since.nanoseconds : .min, open.until?.nanoseconds ?? .max)]
     }
     return places
   }
@@ -279,7 +287,13 @@ struct UnseenSendings {
       if holds({ $0.hasEnd(from: near.from, to: near.to) }) { return .connectionEnd }
       guard isLost else { return isTimed && span(longestResend).to > end ? .afterRecording : nil }
       if !isTimed { return .noTimes }
-      if pauses.contains(where: { $0.from <= near.to && $0.to >= near.from }) { return .betweenFiles }
+      // Pauses are in order, and none overlaps another.
+      var (low, high) = (0, pauses.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if pauses[middle].to < near.from { low = middle + 1 } else { high = middle }
+      }
+      if low < pauses.count, pauses[low].from <= near.to { return .betweenFiles }
       if near.from < start { return .beforeRecording }
       return near.to > end ? .afterRecording : nil
     }

@@ -1,4 +1,4 @@
-/// Why it is open what became of a notification, in the order in which reasons are looked for.
+/// Why it is open what became of a notification, most general first.
 public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable {
   /// No error response proves anything about one of its sendings.
   case unknownFate = "unknown_fate"
@@ -45,7 +45,7 @@ extension OpenReason {
   package func place(gaps: Int, bytes: Int) -> String {
     switch self {
     case .unknownFate: "of an unknown fate"
-    case .notTracked: "unrecognised"
+    case .notTracked: "not followed (--max-remembered)"
     case .captureLoss: "in packets that the capture dropped"
     case .unreadPackets: "in packets of a link type that is not read"
     case .gap:
@@ -62,8 +62,8 @@ extension OpenReason {
     case .connectionStart: "in the part of a connection before its first captured packet"
     case .connectionEnd: "in the part of a connection after its last captured packet"
     case .betweenFiles: "in the pause between two files"
-    case .beforeRecording: "before the recording began (--resend-within)"
-    case .afterRecording: "after the recording ended (--resend-within)"
+    case .beforeRecording: "before the recording began"
+    case .afterRecording: "after the recording ended"
     }
   }
 }
@@ -74,6 +74,16 @@ extension InspectionReport.Stories {
 
   /// Why those that are open are, as "119 may have been sent again in a gap of 14,875 bytes".
   package var whereOpen: String { words(openReasons) { "\($0) may have been sent again \($1)" } }
+
+  /// The same without those that were not seen again; empty: there are none.
+  package var whereOthersOpen: String {
+    var others = openReasons
+    for reason in OpenReason.allCases {
+      let count = (others[reason] ?? 0) - (notSeenAgain[reason] ?? 0)
+      others[reason] = count > 0 ? count : nil
+    }
+    return words(others) { "\($0) may have been sent again \($1)" }
+  }
 
   private func words(_ counts: NamedCounts<OpenReason>, _ sentence: (String, String) -> String) -> String {
     OpenReason.allCases.compactMap { reason in

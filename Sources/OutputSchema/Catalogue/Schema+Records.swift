@@ -197,7 +197,7 @@ extension Schema {
     Field("end", .connectionEnd, "Who ended it, by the first FIN or RST."),
     Field(
       "not_captured", .array(.notCaptured), "What the recording does not show of it.",
-      when: "its beginning and both of its ends were not captured", since: "0.2"),
+      when: "its beginning or one of its ends was not captured", since: "0.2"),
     Field(
       "client_last", .time, "When the client was heard last: it may have sent more.",
       when: "`not_captured` has `client_end`, and packets have times", since: "0.2"),

@@ -84,7 +84,8 @@ package struct InspectionText: Sendable {
     if !stories.notSeenAgain.isEmpty {
       add("  \(grouped(stories.notSeenAgain.sum)) discarded and not seen again, open: \(stories.whereNotSeen)")
     }
-    if !stories.openReasons.isEmpty { add("  open: \(stories.whereOpen)") }
+    let others = stories.whereOthersOpen
+    if !others.isEmpty { add("  \(stories.notSeenAgain.isEmpty ? "" : "others ")open: \(others)") }
     if let recovery = stories.recovery {
       add("  recovered after \(span(recovery.p50S)) (median), \(span(recovery.p99S)) (99 %)")
     }
@@ -128,7 +129,7 @@ package struct InspectionText: Sendable {
     text += table.text(indent: 2)
     for row in report.connections.prefix(rows) {
       for ends in row.alsoSeenAs ?? [] {
-        add("  \(row.connection) was also captured as \(ends.client) -> \(ends.server)")
+        add("  connection \(row.connection) was also captured as \(ends.client) -> \(ends.server)")
       }
     }
     let more = report.summary.connections - min(rows, report.connections.count)

@@ -69,7 +69,8 @@ struct Load: AsyncParsableCommand {
       has a ✓ then. Lines with ! are warnings, lines with ✗ are failures: nothing was accepted, the run was abandoned, or \
       not all connections came up. With --markers off nothing can be proven.
 
-      A connection is up when the gateway has settled a notification on it, or held it for longer than a second, or until       it was closed here. One that the gateway closes before is refused: a warning from one in a hundred on.
+      A connection is up when the gateway has settled a notification on it, or held it for longer than a second, or until \
+      it was closed here. One that the gateway closes before is refused: 1 % or more of refused connections are a warning.
 
       Permanent failures end the run at once: a refused certificate, an unknown host, answers that are not error \
       responses. A refused connection is retried, for 3 seconds when there never was one, otherwise for --give-up.
