@@ -54,7 +54,7 @@ struct Follow: ParsableCommand {
       Examples:
         apnscope follow --format table capture.pcap
         apnscope follow --outcome lost ring/ | jq -r .token
-        apnscope follow --outcome open capture.pcap | jq -r .open_reason | sort | uniq -c
+        apnscope follow --outcome open capture.pcap | jq -r .open_reason
         apnscope follow --from 10:00 --to 10:05 --fate discarded capture.pcap
         apnscope follow capture.pcap | jq 'select(.recovered_ms > 60000)'
         apnscope follow --type token a.pcap | jq 'select(.sent_after_listed > 0)'
