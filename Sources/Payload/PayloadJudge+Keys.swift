@@ -7,7 +7,7 @@ extension Judging {
     if let offset = tape.loneSurrogate { report(.jsonLoneSurrogate, at: offset) }
     if let offset = tape.repeatedKey { report(.jsonDuplicateKey, at: offset) }
     guard tape.kind(0) == .object else {
-      let isEncodedTwice = tape.kind(0) == .string && holdsObject(tape, 0, text)
+      let isEncodedTwice = tape.kind(0) == .string && tape.holdsObject(0, text)
       return report(isEncodedTwice ? .jsonDoubleEncoded : .jsonNotObject, at: tape.offset(0))
     }
     var aps: Int?
@@ -30,7 +30,7 @@ extension Judging {
       return
     }
     guard tape.kind(aps) == .object else {
-      let isEncodedTwice = tape.kind(aps) == .string && holdsObject(tape, aps, text)
+      let isEncodedTwice = tape.kind(aps) == .string && tape.holdsObject(aps, text)
       return report(isEncodedTwice ? .jsonDoubleEncoded : .apsNotDictionary, at: tape.offset(aps))
     }
     judgeAPS(aps, isExempt: isExempt, tape, text)
@@ -134,26 +134,6 @@ extension Judging {
     }
     return nil
   }
-
-  /// Whether a string holds a JSON object, white space around it apart.
-  func holdsObject(_ tape: JSONTape, _ index: Int, _ text: RawSpan) -> Bool {
-    let contents = tape.contents(index)
-    // Every object has a brace, and few texts begin with anything but a letter.
-    guard contents.count >= 2, text.extracting(contents).contains(UInt8(ascii: "{"), or: UInt8(ascii: "\\")) else {
-      return false
-    }
-    let inner = trimmed(tape.string(index, text))
-    guard inner.first == UInt8(ascii: "{") else { return false }
-    return JSONText.scan(inner.rawBytes) != .invalid
-  }
-
-  private func trimmed(_ text: String) -> [UInt8] {
-    let scalars = text.unicodeScalars
-    guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
-      let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })
-    else { return [] }
-    return Array(String(scalars[first...last]).utf8)
-  }
 }
 
 extension JSONTape {
@@ -178,6 +158,26 @@ extension JSONTape {
   private func knownKey(escaped key: Int, _ text: RawSpan) -> PayloadKey? {
     let bytes = stringBytes(key, text)
     return PayloadKey.named(bytes.rawBytes, 0..<bytes.count)
+  }
+
+  /// Whether a string holds a JSON object, white space around it apart.
+  func holdsObject(_ index: Int, _ text: RawSpan) -> Bool {
+    let contents = contents(index)
+    // Every object has a brace, and few texts begin with anything but a letter.
+    guard contents.count >= 2, text.extracting(contents).contains(UInt8(ascii: "{"), or: UInt8(ascii: "\\")) else {
+      return false
+    }
+    let inner = trimmed(string(index, text))
+    guard inner.first == UInt8(ascii: "{") else { return false }
+    return JSONText.scan(inner.rawBytes) != .invalid
+  }
+
+  private func trimmed(_ text: String) -> [UInt8] {
+    let scalars = text.unicodeScalars
+    guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
+      let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })
+    else { return [] }
+    return Array(String(scalars[first...last]).utf8)
   }
 }
 

@@ -54,7 +54,7 @@ extension Judging {
     case .string:
       guard !tape.isEmptyString(alert) else { return report(.alertNoText, at: tape.offset(alert)) }
       effects.insert(.alert)
-      if holdsObject(tape, alert, text) { report(.alertJSONText, at: tape.offset(alert)) }
+      if tape.holdsObject(alert, text) { report(.alertJSONText, at: tape.offset(alert)) }
     case .object: judgeAlertDictionary(alert, tape, text)
     default: report(.alertType, at: tape.offset(alert))
     }
@@ -76,7 +76,7 @@ extension Judging {
     }
     if let body = members[.body], tape.kind(body) == .string {
       if count == 1, isUpTo(2015) { report(.alertOnlyBody, at: tape.offset(alert)) }
-      if holdsObject(tape, body, text) { report(.alertJSONText, at: tape.offset(body)) }
+      if tape.holdsObject(body, text) { report(.alertJSONText, at: tape.offset(body)) }
     }
     judgeText(members[.title], tape)
     judgeText(members[.subtitle], tape)

@@ -109,23 +109,27 @@ struct Judging {
     }
   }
 
-  /// The fault that stops the text from being JSON. Characters come first: what is not UTF-8 cannot be read as JSON.
+  /// The fault that stops the text from being JSON.
   mutating func judgeFault(_ fault: JSONFault, _ text: RawSpan) {
-    if let offset = firstBadUTF8(text) { return report(.payloadBadUTF8, at: offset) }
-    let rule: PayloadRule =
-      switch fault.problem {
-      case .truncated: .jsonTruncated
-      case .trailingComma: .jsonTrailingComma
-      case .missingComma: .jsonMissingComma
-      case .singleQuote: .jsonSingleQuotes
-      case .controlCharacter: .jsonControlCharacter
-      case .badUTF8: .payloadBadUTF8
-      case .other: .jsonSyntax
-      }
-    report(rule, at: fault.offset)
+    let rule = Self.rule(of: fault, text)
+    report(rule, at: rule == .payloadBadUTF8 ? Self.firstBadUTF8(text) ?? fault.offset : fault.offset)
   }
 
-  private func firstBadUTF8(_ text: RawSpan) -> Int? {
+  /// Characters come first: what is not UTF-8 cannot be read as JSON.
+  static func rule(of fault: JSONFault, _ text: RawSpan) -> PayloadRule {
+    if firstBadUTF8(text) != nil { return .payloadBadUTF8 }
+    return switch fault.problem {
+    case .truncated: .jsonTruncated
+    case .trailingComma: .jsonTrailingComma
+    case .missingComma: .jsonMissingComma
+    case .singleQuote: .jsonSingleQuotes
+    case .controlCharacter: .jsonControlCharacter
+    case .badUTF8: .payloadBadUTF8
+    case .other: .jsonSyntax
+    }
+  }
+
+  private static func firstBadUTF8(_ text: RawSpan) -> Int? {
     var offset = 0
     while offset < text.byteCount {
       guard let length = text.lengthOfCharacter(at: offset) else { return offset }

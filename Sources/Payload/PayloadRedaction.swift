@@ -1,167 +1,354 @@
 import Bytes
 
-/// Replaces what a payload says and keeps what it is, byte for byte: letters of texts become x, digits of texts and of
-/// custom numbers become 1. Structure, keys, punctuation and white space stay, and what no user reads of `aps`: numbers,
-/// keys of localised texts, names of sounds, images and categories.
+/// Replaces everything in a payload but what is known to be structure, byte for byte.
 ///
-/// It goes by quotes and brackets alone, so that a payload that is no JSON keeps its fault. In UTF-16 keys are masked, too.
+/// These stay: brackets, commas, colons and white space; lengths; true, false and null; the names of documented keys
+/// where they have their meaning, `default` as a sound, interruption levels, and 0 or 1 as a flag. Texts become x,
+/// other keys x with letters that tell them apart, numbers 1, with their sign and a point where they are not whole. A
+/// placeholder keeps what a rule of payloads asks of the value: the ending of a sound's file, an object in a text, half
+/// a surrogate pair, a key's likeness to a documented one. A text in UTF-16 or UTF-32 stays in its encoding.
+///
+/// What is no JSON is replaced as a whole, by a text of the same length with the same kind of fault.
+///
+/// A tag, a pseudonym of the whole payload, is written into the first letters and digits of the placeholders, so that
+/// different payloads stay different where there is room for it.
 package struct PayloadRedaction {
-  /// An object or array that is open.
-  private struct Level {
-    /// The latest key of an object, with its quotes.
-    var key: Range<Int>?
-    /// It is the value of the root's `aps`, or in it.
-    var isInAPS: Bool
-    /// It is the value of a kept key, or in it.
-    var isKept: Bool
+  /// What stands for a value or a key.
+  private enum Role {
+    /// A text, or a number of no meaning.
+    case value
+    /// A text that somebody may have put an object into.
+    case text
+    case flag, sound, interruptionLevel
+    /// A documented key.
+    case kept
+    /// Another key, by its place in `names`.
+    case named(Int)
   }
 
-  private var levels: [Level] = []
-  /// Brackets beyond it do not open a level of their own.
-  private static let deepest = JSONText.deepestNesting
-  /// Values of these keys of `aps` and `alert` are names that an app gave, or numbers.
-  private static let kept: [StaticString] = [
-    "\"sound\"", "\"category\"", "\"badge\"", "\"content-available\"", "\"mutable-content\"", "\"loc-key\"",
-    "\"title-loc-key\"", "\"subtitle-loc-key\"", "\"action-loc-key\"", "\"launch-image\"", "\"interruption-level\"",
-    "\"relevance-score\"", "\"summary-arg-count\"",
-  ]
+  private var tape = JSONTape()
+  private var roles: [Role] = []
+  private var names: [[UInt8]] = []
+  private var tag = PayloadTag([])
 
   package init() {}
 
-  package mutating func redact(_ bytes: inout [UInt8], in range: Range<Int>) {
-    levels.removeAll(keepingCapacity: true)
-    var offset = range.lowerBound + Self.byteOrderMark(bytes, range)
-    while offset < range.upperBound {
-      let byte = bytes[offset]
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "'"):
-        let (contents, end) = Self.string(bytes, from: offset, to: range.upperBound)
-        if isKey(bytes, before: end, to: range.upperBound), !levels.isEmpty {
-          levels[levels.count - 1].key = offset..<end
-        } else if !isKept(bytes) {
-          Self.mask(&bytes, contents)
-        }
-        offset = end
-      case UInt8(ascii: "{"), UInt8(ascii: "["):
-        if levels.count < Self.deepest {
-          levels.append(Level(key: nil, isInAPS: opensAPS(bytes), isKept: isKept(bytes)))
-        }
-        offset += 1
-      case UInt8(ascii: "}"), UInt8(ascii: "]"):
-        _ = levels.popLast()
-        offset += 1
-      case UInt8(ascii: "0")...UInt8(ascii: "9"):
-        offset = maskNumber(&bytes, from: offset, to: range.upperBound)
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...:
-        offset = Self.maskWord(&bytes, from: offset, to: range.upperBound)
-      default: offset += 1
+  /// Redacts the payload that `range` of `bytes` holds. Linear in its length, but for its unknown keys in `aps` and
+  /// `alert`, each of which is compared with the documented ones.
+  ///
+  /// - Parameter tag: a pseudonym of the payload, of 16 bytes; empty: placeholders are x and 1 alone.
+  package mutating func redact(_ bytes: inout [UInt8], in range: Range<Int>, tag: [UInt8] = []) {
+    self.tag = PayloadTag(tag)
+    let payload = Array(bytes[range])
+    let place = PayloadText(of: payload.rawBytes)
+    guard place.start < place.end else { return }
+    let begin = range.lowerBound + place.start
+    guard place.encoding != .utf8 else {
+      let text = redacted(Array(payload[place.start..<place.end]), place.encoding)
+      return bytes.replaceSubrange(begin..<range.lowerBound + place.end, with: text)
+    }
+    let unit = place.encoding.unit
+    guard let converted = place.converted(payload.rawBytes) else {
+      // Half a surrogate pair is no text in any of them. Without a byte order mark letters come first: the zeros in the
+      // first four bytes tell the encoding.
+      let letters = place.start > 0 ? 0 : 4 / unit
+      for index in 0..<(place.end - place.start) / unit {
+        let value = index < letters ? 0x78 : 0xd800 | UInt16(self.tag.byte())
+        place.encoding.write(value, to: &bytes, at: begin + index * unit)
+      }
+      for offset in range.upperBound - (place.end - place.start) % unit..<range.upperBound { bytes[offset] = 0x78 }
+      return
+    }
+    for (index, character) in redacted(converted, place.encoding).enumerated() {
+      place.encoding.write(UInt16(character), to: &bytes, at: begin + index * unit)
+    }
+  }
+
+  /// - Parameter encoding: that of the payload, whose units are counted.
+  /// - Returns: a byte for each unit.
+  private mutating func redacted(_ text: [UInt8], _ encoding: PayloadText.Encoding) -> [UInt8] {
+    let text = text.rawBytes
+    if let fault = tape.read(text) {
+      let count = encoding.units(text, 0..<text.byteCount)
+      return PayloadFault.template(Judging.rule(of: fault, text), count, &tag, &tape)
+    }
+    findRoles(text, encoding)
+    var result: [UInt8] = []
+    result.reserveCapacity(text.byteCount)
+    var copied = 0
+    for index in tape.nodes.indices where tape.kind(index) != .object && tape.kind(index) != .array {
+      let node = tape.nodes[index]
+      let isText = node.kind == .string
+      // With the opening quote.
+      result.append(copying: text.extracting(copied..<Int(node.start) + (isText ? 1 : 0)))
+      copied = Int(node.end) - (isText ? 1 : 0)
+      switch node.kind {
+      case .string: result += string(index, text, encoding)
+      case .number: result += number(index, text)
+      default: result.append(copying: text.extracting(Int(node.start)..<copied))
       }
     }
+    result.append(copying: text.extracting(copied..<text.byteCount))
+    return result
   }
 
-  // MARK: where
+  // MARK: roles
 
-  /// The length of a mark that says how the text is encoded.
-  private static func byteOrderMark(_ bytes: [UInt8], _ range: Range<Int>) -> Int {
-    let marks: [[UInt8]] = [[0xef, 0xbb, 0xbf], [0xfe, 0xff], [0xff, 0xfe]]
-    return marks.first { bytes[range].starts(with: $0) }?.count ?? 0
-  }
-
-  /// A value that begins now is that of the root's `aps`, or in it.
-  private func opensAPS(_ bytes: [UInt8]) -> Bool {
-    guard let level = levels.last else { return false }
-    if level.isInAPS { return true }
-    return levels.count == 1 && level.key.map { Self.holds("\"aps\"", bytes, $0) } ?? false
-  }
-
-  private func isKept(_ bytes: [UInt8]) -> Bool {
-    guard let level = levels.last, level.isInAPS else { return false }
-    if level.isKept { return true }
-    guard let key = level.key else { return false }
-    return Self.kept.contains { Self.holds($0, bytes, key) }
-  }
-
-  private static func holds(_ name: StaticString, _ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-    range.count == name.utf8CodeUnitCount && bytes.rawBytes.extracting(range).holds(name, at: 0)
-  }
-
-  /// A colon follows the string that ends here.
-  private func isKey(_ bytes: [UInt8], before end: Int, to limit: Int) -> Bool {
-    var offset = end
-    while offset < limit, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[offset]) { offset += 1 }
-    return offset < limit && bytes[offset] == UInt8(ascii: ":")
-  }
-
-  // MARK: texts
-
-  /// The text in quotes that begins here, and the offset after it; both end at the limit where no quote closes it.
-  private static func string(_ bytes: [UInt8], from start: Int, to limit: Int) -> (contents: Range<Int>, end: Int) {
-    var offset = start + 1
-    while offset < limit {
-      if bytes[offset] == bytes[start] { return (start + 1..<offset, offset + 1) }
-      offset += bytes[offset] == UInt8(ascii: "\\") ? 2 : 1
+  private mutating func findRoles(_ text: RawSpan, _ encoding: PayloadText.Encoding) {
+    names.removeAll(keepingCapacity: true)
+    roles.removeAll(keepingCapacity: true)
+    roles.append(contentsOf: repeatElement(.value, count: tape.nodes.count))
+    var levels: [Int: PayloadKeyNames.Level] = [:]
+    if tape.kind(0) == .string { roles[0] = .text }
+    if tape.kind(0) == .object { findLevels(&levels, text) }
+    for index in tape.nodes.indices where tape.kind(index) == .object {
+      nameKeys(of: index, levels[index] ?? .other, text, encoding)
     }
-    return (start + 1..<limit, limit)
   }
 
-  /// Masks the digits of a number, unless it is one of `aps`; returns its end.
-  private func maskNumber(_ bytes: inout [UInt8], from start: Int, to limit: Int) -> Int {
-    var offset = start
-    while offset < limit, "0123456789.eE+-".utf8.contains(bytes[offset]) {
-      if levels.last?.isInAPS != true, (0x30...0x39).contains(bytes[offset]) { bytes[offset] = UInt8(ascii: "1") }
-      offset += 1
+  /// The dictionaries whose keys are documented, and the values that are judged.
+  private mutating func findLevels(_ levels: inout [Int: PayloadKeyNames.Level], _ text: RawSpan) {
+    var aps: Int?
+    tape.forEachKey(ofObject: 0) { key in if tape.isKey(key, "aps", text) { aps = key + 1 } }
+    levels[0] = .root(hasAPS: aps != nil)
+    guard let aps else { return }
+    guard tape.kind(aps) == .object else {
+      roles[aps] = .text
+      return
     }
-    return offset
-  }
-
-  /// Masks a word outside of quotes, unless it is a literal or the beginning of one; returns its end.
-  private static func maskWord(_ bytes: inout [UInt8], from start: Int, to limit: Int) -> Int {
-    var end = start
-    while end < limit, bytes[end] >= 0x80 || Character(Unicode.Scalar(bytes[end])).isLetter { end += 1 }
-    let word = String(decoding: bytes[start..<end], as: UTF8.self)
-    if !["true", "false", "null"].contains(where: { $0.hasPrefix(word) }) { mask(&bytes, start..<end) }
-    return end
-  }
-
-  private static func mask(_ bytes: inout [UInt8], _ range: Range<Int>) {
-    var offset = range.lowerBound
-    while offset < range.upperBound {
-      let byte = bytes[offset]
-      switch byte {
-      case UInt8(ascii: "\\"):
-        offset = maskEscape(&bytes, at: offset, to: range.upperBound)
-        continue
-      case UInt8(ascii: "a")...UInt8(ascii: "z"): bytes[offset] = UInt8(ascii: "x")
-      case UInt8(ascii: "A")...UInt8(ascii: "Z"): bytes[offset] = UInt8(ascii: "X")
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): bytes[offset] = UInt8(ascii: "1")
-      case 0x80...:
-        let length = bytes.rawBytes.extracting(0..<range.upperBound).lengthOfCharacter(at: offset)
-        // An invalid byte stays a fault, and says nothing.
-        for place in offset..<offset + (length ?? 1) { bytes[place] = length == nil ? 0xff : UInt8(ascii: "x") }
-        offset += length ?? 1
-        continue
+    levels[aps] = .aps
+    var (found, alert, sound): ([(Int, Role)], Int?, Int?) = ([], nil, nil)
+    tape.forEachKey(ofObject: aps) { key in
+      switch tape.knownKey(key, text) {
+      case .alert: (alert, found) = (key + 1, found + [(key + 1, .text)])
+      case .sound: (sound, found) = (key + 1, found + [(key + 1, .sound)])
+      case .contentAvailable, .mutableContent: found.append((key + 1, .flag))
+      case .interruptionLevel: found.append((key + 1, .interruptionLevel))
       default: break
       }
-      offset += 1
+    }
+    if let alert, tape.kind(alert) == .object {
+      levels[alert] = .alert
+      tape.forEachKey(ofObject: alert) { key in if tape.knownKey(key, text) == .body { found.append((key + 1, .text)) }
+      }
+    }
+    if let sound, tape.kind(sound) == .object {
+      levels[sound] = .sound
+      tape.forEachKey(ofObject: sound) { key in
+        if tape.isKey(key, "name", text) { found.append((key + 1, .sound)) }
+        if tape.isKey(key, "critical", text) { found.append((key + 1, .flag)) }
+      }
+    }
+    for (index, role) in found { roles[index] = role }
+  }
+
+  private mutating func nameKeys(
+    of object: Int, _ level: PayloadKeyNames.Level, _ text: RawSpan, _ encoding: PayloadText.Encoding
+  ) {
+    var given = PayloadKeyNames(level)
+    let end = Int(tape.nodes[object].next)
+    var key = object + 1
+    var isWithoutOthers = true
+    while key < end {
+      if level.keeps(key, tape, text) {
+        roles[key] = .kept
+        given.keep(tape.stringBytes(key, text))
+      } else {
+        isWithoutOthers = false
+      }
+      key = Int(tape.nodes[key + 1].next)
+    }
+    if isWithoutOthers { return }
+    // Of a key that comes again the last one counts, and it decides the name.
+    for isRepeated in [false, true] {
+      key = object + 1
+      while key < end {
+        if case .value = roles[key], tape.nodes[key].isRepeated == isRepeated {
+          let width = encoding.units(text, tape.contents(key))
+          var name = given.name(for: tape.stringBytes(key, text), width, isDictionary: tape.kind(key + 1) == .object)
+          if hasLoneSurrogate(key), width >= 6 { name.replaceSubrange(0..<6, with: Array(Self.loneSurrogate.utf8)) }
+          roles[key] = .named(names.count)
+          names.append(name)
+        }
+        key = Int(tape.nodes[key + 1].next)
+      }
     }
   }
 
-  /// Keeps an escape's form; its character becomes x, half of a surrogate pair stays one.
-  private static func maskEscape(_ bytes: inout [UInt8], at offset: Int, to limit: Int) -> Int {
-    // Other escapes than those of JSON are text.
-    guard offset + 1 < limit, "\"\\/bfnrtu".utf8.contains(bytes[offset + 1]) else { return offset + 1 }
-    guard bytes[offset + 1] == UInt8(ascii: "u"), offset + 6 <= limit else { return offset + 2 }
-    let digits = offset + 2..<offset + 6
-    guard digits.allSatisfy({ Character(Unicode.Scalar(bytes[$0])).isHexDigit }) else { return offset + 2 }
-    let first = bytes[offset + 2] | 0x20
-    let isHalf = first == UInt8(ascii: "d") && !(UInt8(ascii: "0")...UInt8(ascii: "7")).contains(bytes[offset + 3])
-    let text: StaticString = isHalf ? "00" : "0078"
-    for (place, byte) in zip(isHalf ? digits.suffix(2) : digits[...], Array("\(text)".utf8)) { bytes[place] = byte }
-    if isHalf {
-      // A high half stays before a low one: D83C and DC00.
-      let isHigh = "89abAB".utf8.contains(bytes[offset + 3])
-      bytes[offset + 3] = isHigh ? UInt8(ascii: "8") : UInt8(ascii: "c")
+  // MARK: values
+
+  private static let loneSurrogate = "\\ud800"
+  private static let interruptionLevels = ["passive", "active", "time-sensitive", "critical"].map { Array($0.utf8) }
+
+  private func hasLoneSurrogate(_ index: Int) -> Bool {
+    tape.loneSurrogate.map { Int(tape.nodes[index].start)..<Int(tape.nodes[index].end) ~= $0 } ?? false
+  }
+
+  /// The contents of a string.
+  private mutating func string(_ index: Int, _ text: RawSpan, _ encoding: PayloadText.Encoding) -> [UInt8] {
+    let width = encoding.units(text, tape.contents(index))
+    var result = [UInt8](repeating: UInt8(ascii: "x"), count: width)
+    if width == 0 { return result }
+    var isSurrogate = hasLoneSurrogate(index)
+    switch roles[index] {
+    case .kept: return Array(copying: text.extracting(tape.contents(index)))
+    case .named(let place): return names[place]
+    case .interruptionLevel:
+      let contents = Array(copying: text.extracting(tape.contents(index)))
+      if Self.interruptionLevels.contains(contents) { return contents }
+    case .sound:
+      let contents = Array(copying: text.extracting(tape.contents(index)))
+      if contents == Array("default".utf8) { return contents }
+      if SoundName.isValid(tape, index, text), width >= 5 {
+        result.replaceSubrange(width - 4..<width, with: ".caf".utf8)
+      }
+    case .text where tape.holdsObject(index, text):
+      result = Array("{".utf8) + [UInt8](repeating: UInt8(ascii: " "), count: max(0, width - 2)) + Array("}".utf8)
+      let member = Array(#"\"\ud800\":0"#.utf8)
+      if isSurrogate, width >= member.count + 2 { result.replaceSubrange(1..<1 + member.count, with: member) }
+      isSurrogate = false
+    case .value, .text, .flag:
+      for place in isSurrogate && width >= 6 ? 6..<width : 0..<width {
+        guard let letter = tag.letter() else { break }
+        result[place] = letter
+      }
     }
-    return offset + 6
+    if isSurrogate, width >= 6 { result.replaceSubrange(0..<6, with: Array(Self.loneSurrogate.utf8)) }
+    return result
+  }
+
+  private mutating func number(_ index: Int, _ text: RawSpan) -> [UInt8] {
+    let width = Int(tape.nodes[index].end - tape.nodes[index].start)
+    let number = tape.number(index, text)
+    let one = UInt8(ascii: "1")
+    if case .flag = roles[index] {
+      if let digit = number.integer, digit == 0 || digit == 1 {
+        let first = one - UInt8(1 - digit)
+        switch width {
+        case 1: return [first]
+        case 2: return Array("-0".utf8)
+        default: return [first, UInt8(ascii: ".")] + [UInt8](repeating: UInt8(ascii: "0"), count: width - 2)
+        }
+      }
+      if width == 1 { return Array("2".utf8) }
+    }
+    var result = [UInt8](repeating: one, count: width)
+    for place in result.indices {
+      guard let digit = tag.digit() else { break }
+      result[place] = digit
+    }
+    let first = number.isNegative ? 1 : 0
+    if number.isNegative { result[0] = UInt8(ascii: "-") }
+    if !number.isWhole, first + 2 < width { result[first + 1] = UInt8(ascii: ".") }
+    return result
+  }
+}
+
+/// The letters and digits that a payload's tag is written in.
+private struct PayloadTag {
+  private let bytes: [UInt8]
+  private var letters = 0
+  private var digits = 0
+  private var others = 0
+  /// Not those that a literal of JSON begins with.
+  private static let alphabet = Array("xabcdeghijklmopqrsuvwyz".utf8)
+  /// What no text in UTF-8 has, and no byte order mark.
+  private static let invalid: [UInt8] = [0xc0, 0xc1] + Array(0xf5...0xfd)
+  /// The first half of a tag is for letters, the other one for digits.
+  private static let half = 8
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes.count >= 2 * Self.half ? bytes : [] }
+
+  /// The next letter; `nil` behind the last.
+  mutating func letter() -> UInt8? {
+    guard !bytes.isEmpty, letters < Self.half else { return nil }
+    letters += 1
+    return Self.alphabet[Int(bytes[letters - 1]) % Self.alphabet.count]
+  }
+
+  /// The next digit, never 0.
+  mutating func digit() -> UInt8? {
+    guard !bytes.isEmpty, digits < Self.half else { return nil }
+    digits += 1
+    return UInt8(ascii: "1") + bytes[Self.half + digits - 1] % 9
+  }
+
+  /// The next byte as it is; 0 behind the last.
+  mutating func byte() -> UInt8 {
+    guard !bytes.isEmpty, others < Self.half else { return 0 }
+    others += 1
+    return bytes[others - 1]
+  }
+
+  /// The next byte that no text in UTF-8 has.
+  mutating func invalidByte() -> UInt8 {
+    bytes.isEmpty || others >= Self.half ? 0xff : Self.invalid[Int(byte()) % Self.invalid.count]
+  }
+}
+
+/// Texts that have a fault of the grammar, and say nothing else.
+private enum PayloadFault {
+  /// A text of `count` bytes that breaks the same rule.
+  static func template(_ rule: PayloadRule, _ count: Int, _ tag: inout PayloadTag, _ tape: inout JSONTape) -> [UInt8] {
+    let begin: String
+    let end: String
+    switch rule {
+    case .payloadBadUTF8:
+      // The first two would be a byte order mark.
+      return (0..<count).map { $0 < 2 ? 0xff : tag.invalidByte() }
+    case .jsonTrailingComma: (begin, end) = ("[", ",]")
+    case .jsonMissingComma: (begin, end) = ("[1\"", "")
+    case .jsonSingleQuotes: (begin, end) = ("'", "")
+    case .jsonTruncated: (begin, end) = ("\"", "")
+    case .jsonControlCharacter: (begin, end) = ("\"\u{1}", "")
+    default: (begin, end) = ("", "")
+    }
+    // Between the brackets stands a number.
+    let isNumber = rule == .jsonTrailingComma
+    func filler() -> UInt8 {
+      isNumber ? tag.digit() ?? UInt8(ascii: "1") : tag.letter() ?? UInt8(ascii: "x")
+    }
+    let length = count - begin.utf8.count - end.utf8.count
+    if length >= 0 {
+      let text = Array(begin.utf8) + (0..<length).map { _ in filler() } + Array(end.utf8)
+      if let fault = tape.read(text.rawBytes), Judging.rule(of: fault, text.rawBytes) == rule { return text }
+    }
+    return [UInt8](repeating: UInt8(ascii: "x"), count: count)
+  }
+}
+
+extension PayloadText.Encoding {
+  /// Bytes of a unit.
+  fileprivate var unit: Int {
+    switch self {
+    case .utf8: 1
+    case .utf16: 2
+    case .utf32: 4
+    }
+  }
+
+  /// How many units a part of a valid text in UTF-8 takes in this encoding.
+  fileprivate func units(_ text: RawSpan, _ range: Range<Int>) -> Int {
+    if self == .utf8 { return range.count }
+    let isPaired = unit == 2
+    var count = 0
+    for offset in range {
+      let byte = text.byte(at: offset)
+      if byte & 0xc0 != 0x80 { count += isPaired && byte >= 0xf0 ? 2 : 1 }
+    }
+    return count
+  }
+
+  /// Writes a unit of UTF-16 or UTF-32.
+  fileprivate func write(_ value: UInt16, to bytes: inout [UInt8], at offset: Int) {
+    let (high, low) = (UInt8(value >> 8), UInt8(truncatingIfNeeded: value))
+    switch self {
+    case .utf8: bytes[offset] = low
+    case .utf16(let bigEndian): (bytes[offset], bytes[offset + 1]) = bigEndian ? (high, low) : (low, high)
+    case .utf32(let bigEndian):
+      for place in offset..<offset + 4 { bytes[place] = 0 }
+      (bytes[bigEndian ? offset + 2 : offset], bytes[bigEndian ? offset + 3 : offset + 1]) =
+        bigEndian ? (high, low) : (low, high)
+    }
   }
 }

@@ -68,7 +68,7 @@ struct Apnscope: AsyncParsableCommand {
       let code = exitCode(for: error)
       // Help is printed to standard output by the library; other messages may repeat the arguments.
       if code.isSuccess { exit(withError: error) }
-      let text = fullMessage(for: error)
+      let text = RedactedArguments.redacted(fullMessage(for: error))
       if !text.isEmpty { StandardError.write(ControlCharacters.escaped(text, keepsLines: true) + "\n") }
       exit(withError: code)
     }
@@ -100,7 +100,7 @@ struct Apnscope: AsyncParsableCommand {
     let name = command == Apnscope.self ? "" : " \(command._commandName)"
     StandardError.write(
       """
-      Error: \(ControlCharacters.escaped(error.message, keepsLines: true))
+      Error: \(ControlCharacters.escaped(RedactedArguments.redacted(error.message), keepsLines: true))
       Usage: \(usageString(for: command))
         See '\(_commandName)\(name) --help' for more information.
 

@@ -33,6 +33,9 @@ enum ArgumentBytes {
 
   static var arguments: [String] { all.arguments }
 
+  /// Names as messages show them.
+  static var shownNames: [String] { Array(all.names.values) }
+
   /// The text with the names that were typed.
   static func named(_ text: String) -> String {
     // The longest first: the path of one may begin that of another.

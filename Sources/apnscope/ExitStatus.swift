@@ -69,7 +69,8 @@ enum ExitStatus {
 
 /// Writes one line to standard error. Names in it may hold anything: what could steer a terminal is escaped.
 func complain(_ text: String) {
-  StandardError.write("apnscope: \(ControlCharacters.escaped(ArgumentBytes.named(text)))\n")
+  let text = RedactedArguments.redacted(ArgumentBytes.named(text))
+  StandardError.write("apnscope: \(ControlCharacters.escaped(text))\n")
 }
 
 /// Standard error, unbuffered. Failures are ignored: there is nowhere to report them.

@@ -130,6 +130,7 @@ struct OpenedInputs {
     var captures = 0
     for name in names.filter({ !$0.hasPrefix(".") }).sorted(by: NaturalOrder.precedes) where !Interrupt.isRequested {
       let path = Paths.path(of: name, in: folder)
+      RedactedArguments.hide(name)
       var status = stat()
       // Opening a pipe would wait for a writer.
       guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }

@@ -13,7 +13,8 @@ struct Redact: ParsableCommand {
       Reads recordings as 'decode' does, and writes a pcapng file in which every connection to a gateway or feedback \
       service that could be read without damage is clear TCP, redacted as by 'decode --redact'. Anybody can read it, \
       without keys: 'apnscope decode' finds the same notifications, error responses, feedback and connections in it, with \
-      the same times, fates and order, but for tls, offsets and numbers of packets and connections, and what was redacted.
+      the same times, fates, outcomes and order, but for tls, offsets and numbers of packets and connections, and what was \
+      redacted.
 
       Each notification, response and feedback tuple is in the packet that completed it, with its time. A connection \
       begins with SYN, SYN-ACK and ACK at the time of its first packet, and ends with the FIN or RST that the recording \
@@ -33,7 +34,8 @@ struct Redact: ParsableCommand {
         apnscope redact --redact-key key.bin ring/ --output clear.pcapng
         apnscope decode clear.pcapng
 
-      Exit codes: 0 done; 64 usage; 65 not a capture, a key that cannot be used, or no connection that can be written; \
+      Exit codes: 0 done; 64 usage; 65 not a capture, a key that cannot be used, or no connection with a notification, \
+      error response or feedback that can be written (nothing is written then); \
       66 cannot open a file; 74 cannot read or write; 130 interrupted, and nothing is written.
       """)
 
@@ -97,9 +99,9 @@ struct Redact: ParsableCommand {
       complain("\(dump): is a raw dump and has no packets; 'decode --redact' writes its records")
       throw ExitStatus.damaged
     }
-    if capture.counts.connections > 0 { try write(capture, to: output) }
+    if capture.counts.telling > 0 { try write(capture, to: output) }
     complain(capture.counts.text)
-    if capture.counts.connections == 0 { throw ExitStatus.damaged }
+    if capture.counts.telling == 0 { throw ExitStatus.damaged }
   }
 
   private func write(_ capture: ClearCapture, to output: ReplacedFile) throws {
@@ -135,13 +137,17 @@ struct PseudonymOptions: ParsableArguments {
 extension ClearCounts {
   /// `3 connections written, 1,204 packets; left out: 1 not decrypted, 2 damaged`.
   fileprivate var text: String {
-    let written = connections > 0 ? "\(counted(connections, "connection")) written, \(counted(packets, "packet"))" : ""
+    let written = "\(counted(connections, "connection")) written, \(counted(packets, "packet"))"
     let refused = [
       (notDecrypted, "not decrypted"), (damaged, "damaged"), (beginningMissing, "without their beginning"),
       (otherProtocols, "of other protocols"),
     ]
     let leftOut = refused.filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }.joined(separator: ", ")
-    let beginning = written.isEmpty ? "no connection can be written, and nothing is" : written
+    let nothing =
+      connections == 0
+      ? "no connection can be written, and nothing is"
+      : "\(counted(connections, "connection")) without notifications and feedback alone can be written, and nothing is"
+    let beginning = telling > 0 ? written : nothing
     return leftOut.isEmpty ? beginning : "\(beginning); left out: \(leftOut)"
   }
 }

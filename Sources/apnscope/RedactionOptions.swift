@@ -8,7 +8,7 @@ import TLSDecryption
 struct RedactionOptions: ParsableArguments {
   @Flag(
     help:
-      "Make the output safe to pass on: tokens become pseudonyms (the same for the same token), letters and digits of payload texts x and 1, addresses and certificate subjects pseudonyms; bytes of unknown items and of malformed stretches become zeros. Keys, structure, lengths, times and file names stay."
+      "Make the output safe to pass on: what is known to be structure stays, and everything else becomes a placeholder of the same length. Tokens, addresses, certificate subjects, topics, and names of files and interfaces become pseudonyms (the same for the same name). Of payloads documented keys, 'default' as a sound, interruption levels, flags, true, false, null, brackets and lengths stay; texts, other keys and numbers become letters and digits that say nothing, and what is no JSON is replaced as a whole. Unknown items and malformed bytes are erased. Identifiers, expirations, statuses, ports and times stay. Messages name arguments by their number, pages name options alone."
   )
   var redact = false
 
@@ -18,7 +18,7 @@ struct RedactionOptions: ParsableArguments {
       valueName: "file"), completion: .file())
   var redactKey: String?
 
-  @Flag(help: "With --redact: keep addresses, certificate subjects and topics.")
+  @Flag(help: "With --redact: keep addresses, certificate subjects and topics. Names of files do not stay.")
   var keepAddresses = false
 
   /// The files that are read.

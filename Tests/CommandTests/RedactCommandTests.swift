@@ -96,13 +96,30 @@ struct RedactCommandTests {
     }
   }
 
+  @Test("Connections without a notification, response or feedback alone are no copy")
+  func empty() throws {
+    try Command.inFolder { command in
+      _ = try input("plain-error.pcap", in: command)
+      // Each connection is cut behind its handshake.
+      let shell = try command.shell(
+        """
+        $apnscope redact plain-error.pcap --output out.pcapng --filter 'tcp[tcpflags] & tcp-syn != 0'
+        echo $?; test -e out.pcapng; echo $?
+        """)
+      #expect(shell.output == "65\n1\n", "\(shell.output) \(shell.errors)")
+      let text = "2 connections without notifications and feedback alone can be written, and nothing is"
+      #expect(shell.errors == "apnscope: \(text)\n")
+    }
+  }
+
   /// Its bytes, and their digits.
   private func hidden(hex: String) -> Set<Data> {
     let digits = Array(hex)
     let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
       UInt8(String(digits[$0...$0 + 1]), radix: 16)
     }
-    return bytes.count < 8 ? [] : [Data(bytes.prefix(8)), Data(hex.prefix(16).utf8)]
+    // Equal bytes are a placeholder, for which there are only 256 pseudonyms.
+    return bytes.count < 8 || Set(bytes).count == 1 ? [] : [Data(bytes.prefix(8)), Data(hex.prefix(16).utf8)]
   }
 
   /// Texts that a user reads: those of the alert, if they are more than a few letters.

@@ -124,6 +124,9 @@ package final class ClearCapture: RecordSink {
       return
     }
     counts.connections += 1
+    if record.notifications + record.errorResponses + record.feedbackTuples > 0 || record.service == .feedback {
+      counts.telling += 1
+    }
     while written.count <= record.connection / 64 { written.append(0) }
     written[record.connection / 64] |= 1 << UInt64(record.connection % 64)
     for closing in record.outline.closings {

@@ -11,7 +11,8 @@ enum ClearRefusal {
       self = .otherProtocol
       return
     }
-    if let tls = record.tls, !tls.isDecrypted || !tls.isWhole {
+    // Without a version nothing was negotiated: a hello alone is no content.
+    if let tls = record.tls, !tls.isDecrypted || !tls.isWhole || tls.version == nil {
       self = .notDecrypted
     } else if !record.outline.isFromBeginning {
       self = .beginningMissing
@@ -29,6 +30,9 @@ enum ClearRefusal {
 package struct ClearCounts: Sendable, Equatable {
   package var connections = 0
   package var packets = 0
+  /// Connections among these in which something was said: those with notifications, error responses or feedback, and those
+  /// of a feedback service that listed nothing.
+  package var telling = 0
   /// Connections left out.
   package var notDecrypted = 0
   package var beginningMissing = 0

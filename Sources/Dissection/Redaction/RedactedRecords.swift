@@ -2,8 +2,8 @@ import APNSProtocol
 import Bytes
 import PacketCapture
 
-/// Passes records to another sink with everything redacted that says something about people. Counts, times, lengths,
-/// fates and positions stay.
+/// Passes records to another sink with everything redacted but what is known to be structure: counts, times, lengths,
+/// fates, positions, and sentences of apnscope.
 package struct RedactedRecords: RecordSink {
   /// Takes the redacted records. An existential as in `SelectedRecords`: hashing a token costs more than the call.
   package private(set) var sink: any RecordSink
@@ -29,7 +29,7 @@ package struct RedactedRecords: RecordSink {
     malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     let frame = redaction.frame(layout, frame)
-    sink.receive(malformed: problem, layout, frame.rawBytes, at: place, index: index)
+    sink.receive(malformed: RedactedText.problem(problem), layout, frame.rawBytes, at: place, index: index)
   }
 
   package mutating func receive(_ record: borrowing FeedbackRecord) {
@@ -41,6 +41,7 @@ package struct RedactedRecords: RecordSink {
   package mutating func receive(_ record: MalformedRecord) {
     var record = record
     record.bytes = [UInt8](repeating: 0, count: record.bytes.count)
+    record.problem = RedactedText.problem(record.problem)
     sink.receive(record)
   }
 
@@ -51,30 +52,33 @@ package struct RedactedRecords: RecordSink {
     record.alsoSeenAs = record.alsoSeenAs.map {
       ConnectionEnds(client: redaction.endpoint($0.client), server: redaction.endpoint($0.server))
     }
-    record.flow = record.flow.map(redaction.name)
-    if let subject = record.tls?.clientSubject { record.tls?.clientSubject = redaction.name(subject) }
+    record.flow = record.flow.map(redaction.flow)
+    if var tls = record.tls {
+      tls.clientSubject = tls.clientSubject.map(redaction.subject)
+      tls.problem = tls.problem.map(RedactedText.problem)
+      tls.alert = tls.alert.map(RedactedText.problem)
+      record.tls = tls
+    }
     sink.receive(record)
   }
 
-  package mutating func receive(_ record: CaptureRecord) {
+  package mutating func receive(_ record: CaptureRecord) { sink.receive(redaction.capture(record)) }
+  package mutating func receive(_ record: CaptureLossRecord) {
     var record = record
-    record.selection = record.selection.map(Self.withoutValue)
+    record.loss.interface = record.loss.interface.map(redaction.label)
     sink.receive(record)
   }
-
-  /// Tokens and topics that selected records are those of the recording.
-  static func withoutValue(_ option: String) -> String {
-    for name in ["--token=", "--topic="] where option.hasPrefix(name) { return name + "redacted" }
-    return option
+  package mutating func receive(_ outcome: CaptureOutcome) {
+    var outcome = outcome
+    outcome.source = redaction.label(outcome.source)
+    sink.receive(outcome)
   }
 
   package mutating func receiveEarly(_ record: ErrorResponseRecord) { sink.receiveEarly(record) }
   package mutating func receive(_ record: ErrorResponseRecord) { sink.receive(record) }
   package mutating func receive(_ record: FateRecord) { sink.receive(record) }
   package mutating func receive(_ record: GapRecord) { sink.receive(record) }
-  package mutating func receive(_ record: CaptureLossRecord) { sink.receive(record) }
   package mutating func receive(_ record: SummaryRecord) { sink.receive(record) }
-  package mutating func receive(_ outcome: CaptureOutcome) { sink.receive(outcome) }
   package mutating func opened(connection: Int, at time: Timestamp) { sink.opened(connection: connection, at: time) }
   /// Payloads are judged by what their topic is for; no record shows this one.
   package mutating func presented(subject: String, connection: Int) {
@@ -90,6 +94,16 @@ package struct RedactedRecords: RecordSink {
   package mutating func pause() { sink.pause() }
 }
 
+extension Redaction {
+  /// Its file, and what its records were selected by.
+  func capture(_ record: CaptureRecord) -> CaptureRecord {
+    var record = record
+    record.source = label(record.source)
+    record.selection = record.selection.map(RedactedText.selection)
+    return record
+  }
+}
+
 /// The same for stories.
 package final class RedactedStories: StorySink {
   private let sink: any StorySink
@@ -102,16 +116,12 @@ package final class RedactedStories: StorySink {
 
   package var isOpen: Bool { sink.isOpen }
   package func flush() { sink.flush() }
-  package func receive(_ record: CaptureRecord) {
-    var record = record
-    record.selection = record.selection.map(RedactedRecords.withoutValue)
-    sink.receive(record)
-  }
+  package func receive(_ record: CaptureRecord) { sink.receive(redaction.capture(record)) }
   package func begin(_ story: StoryRecord) {
     var story = story
     story.token = story.token.map { redaction.token($0.rawBytes) }
     story.payload = story.payload.map(redaction.payload)
-    story.topic = story.topic.map(redaction.name)
+    story.topic = story.topic.map(redaction.topics)
     sink.begin(story)
   }
   package func receive(_ sending: SendingRecord) { sink.receive(sending) }
@@ -119,7 +129,7 @@ package final class RedactedStories: StorySink {
   package func receive(_ token: TokenRecord) {
     var token = token
     token.token = redaction.token(token.token.rawBytes)
-    token.topic = token.topic.map(redaction.name)
+    token.topic = token.topic.map(redaction.topics)
     sink.receive(token)
   }
   package func receive(_ summary: StorySummary) { sink.receive(summary) }

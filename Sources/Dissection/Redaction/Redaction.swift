@@ -4,8 +4,10 @@ import PacketCapture
 import Payload
 import TLSDecryption
 
-/// Replaces what a recording says about people: tokens by pseudonyms, the same for the same token; texts of payloads;
-/// addresses and certificate subjects by pseudonyms, too, unless they are kept; and all bytes that are no known field.
+/// Replaces everything in a recording but what is known to be structure: tokens by pseudonyms, the same for the same
+/// token; payloads but their structure (`PayloadRedaction`); addresses and certificate subjects by pseudonyms, too,
+/// unless they are kept; names of files and interfaces; and all bytes that are no known field. Commands, identifiers,
+/// expirations, priorities, statuses, times, lengths and ports stay.
 package final class Redaction {
   private let hash: HMAC
   private let keepsAddresses: Bool
@@ -24,7 +26,7 @@ package final class Redaction {
   /// The kind of thing that a pseudonym stands for: the same bytes have different ones as a token and as a name.
   private enum Kind: UInt8 {
     case token = 1
-    case address, name
+    case address, name, label, payload, permutation
   }
 
   private func pseudonym(_ kind: Kind, _ bytes: RawSpan, count: Int) -> [UInt8] {
@@ -41,19 +43,85 @@ package final class Redaction {
     return result
   }
 
-  package func token(_ token: RawSpan) -> [UInt8] { pseudonym(.token, token, count: token.byteCount) }
+  private static func hex(_ bytes: [UInt8]) -> String {
+    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  /// Of the same length. One of equal bytes stays one, and one that is written in hexadecimal digits, too: rules about
+  /// payloads tell them.
+  package func token(_ token: RawSpan) -> [UInt8] {
+    let rules = PayloadJudge.rules(ofToken: token)
+    if rules.contains(.tokenConstant) {
+      return [UInt8](repeating: permutation[Int(token.byte(at: 0))], count: token.byteCount)
+    }
+    let pseudonym = pseudonym(.token, token, count: token.byteCount)
+    guard rules.contains(.tokenHexText) else { return pseudonym }
+    return Array(Self.hex(pseudonym).utf8.prefix(token.byteCount))
+  }
+
+  /// Another byte for each byte, of tokens with one byte only. Text stays text, because such a token is both.
+  private lazy var permutation: [UInt8] = {
+    let isText = (0...255).map {
+      PayloadJudge.rules(ofToken: [UInt8](repeating: $0, count: 32).rawBytes).contains(.tokenHexText)
+    }
+    let order = (0...255 as ClosedRange<UInt8>).map { byte in
+      (pseudonym(.permutation, [byte].rawBytes, count: 8), byte)
+    }.sorted { $0.0.lexicographicallyPrecedes($1.0) }.map(\.1)
+    var result = [UInt8](repeating: 0, count: 256)
+    for kind in [false, true] {
+      let places = (0...255).filter { isText[$0] == kind }
+      for (place, byte) in zip(places, order.filter { isText[Int($0)] == kind }) { result[place] = byte }
+    }
+    return result
+  }()
 
   package func payload(_ payload: [UInt8]) -> [UInt8] {
     var payload = payload
-    payloads.redact(&payload, in: payload.indices)
+    redact(payload: payload.indices, of: &payload)
     return payload
   }
 
-  /// Of a certificate's subject, a topic, or another name.
-  package func name(_ name: String) -> String {
+  private func redact(payload range: Range<Int>, of bytes: inout [UInt8]) {
+    if range.isEmpty { return }
+    let tag = pseudonym(.payload, bytes.rawBytes.extracting(range), count: 16)
+    payloads.redact(&bytes, in: range, tag: tag)
+  }
+
+  /// Of a topic, the flow of a connection, or another name.
+  private func name(_ name: String) -> String {
     if keepsAddresses { return name }
-    let code = pseudonym(.name, Array(name.utf8).rawBytes, count: 6)
-    return "redacted-" + code.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    return "redacted-" + Self.hex(pseudonym(.name, Array(name.utf8).rawBytes, count: 6))
+  }
+
+  package func flow(_ flow: String) -> String { name(flow) }
+
+  /// Of a topic: of the same kind.
+  private func topic(_ topic: String) -> String {
+    if keepsAddresses { return topic }
+    switch PayloadTopic(name: topic) {
+    case .voip: return name(topic) + ".voip"
+    case .wallet: return "pass." + name(topic)
+    default: return name(topic)
+    }
+  }
+
+  /// Of the topics of a certificate, parted by blanks.
+  package func topics(_ topics: String) -> String {
+    if keepsAddresses || topics.isEmpty { return topics }
+    return topics.split(separator: " ", omittingEmptySubsequences: false).map { topic(String($0)) }.joined(
+      separator: " ")
+  }
+
+  /// Of a certificate's subject: with as many topics, of the same kinds, and without any other part.
+  package func subject(_ subject: String) -> String {
+    if keepsAddresses { return subject }
+    let topics = CertificateSubject(subject).topics
+    return (topics.map { "UID=" + topic($0) } + ["CN=" + name(subject)]).joined(separator: ",")
+  }
+
+  /// Of a file or an interface, also where addresses are kept.
+  package func label(_ label: String) -> String {
+    "redacted-" + Self.hex(pseudonym(.label, Array(label.utf8).rawBytes, count: 4))
   }
 
   /// An IPv4 address becomes one of 240.0.0.0/4, an IPv6 address one of fd00::/8; the port stays.
@@ -72,29 +140,33 @@ package final class Redaction {
   /// The frame redacted: of the same length, with its fields where they were.
   package func frame(_ layout: PushNotification.Layout, _ original: RawSpan) -> [UInt8] {
     var frame = Array(copying: original)
-    if layout.command.rawValue == 2 { Self.eraseUnknownItems(of: &frame, layout) }
+    if layout.command == .framed { Self.eraseUnknownItems(of: &frame, layout) }
     let place = layout.token.range
     frame.replaceSubrange(place, with: token(original.extracting(place)))
-    payloads.redact(&frame, in: layout.payload.range)
+    redact(payload: layout.payload.range, of: &frame)
     return frame
   }
 
-  /// Items that are no field, and what follows an item that does not fit.
+  /// Items that are no field, those that come again among them, and what follows the last item that fits. Their ids and
+  /// lengths stay.
   private static func eraseUnknownItems(of frame: inout [UInt8], _ layout: PushNotification.Layout) {
-    var offset = 5
-    while offset + 3 <= frame.count {
-      let (item, length) = (frame[offset], Int(frame[offset + 1]) << 8 | Int(frame[offset + 2]))
-      let data = offset + 3..<min(frame.count, offset + 3 + length)
+    var items = ItemIterator(end: frame.count)
+    var end = min(frame.count, PushNotification.Offsets.items)
+    var known: Set<UInt8> = []
+    while let item = try? items.next(in: frame.rawBytes) {
+      let data = item.data.range
       let isField =
-        switch item {
+        switch item.id {
         case 1: layout.token.isPresent && data == layout.token.range
         case 2: layout.payload.isPresent && data == layout.payload.range
-        case 3, 4: length == 4
-        case 5: length == 1
+        case 3, 4: data.count == 4 && known.insert(item.id).inserted
+        case 5: data.count == 1 && known.insert(item.id).inserted
         default: false
         }
       if !isField { for place in data { frame[place] = 0 } }
-      offset += 3 + length
+      end = data.upperBound
     }
+    // As an item that overruns its frame, which it was: zeros would be items that fit.
+    for place in end..<frame.count { frame[place] = 0xff }
   }
 }

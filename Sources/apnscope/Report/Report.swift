@@ -232,5 +232,8 @@ struct Report: ParsableCommand {
   }
 
   /// The command line, without the path that the command was started by.
-  static var command: [String] { ["apnscope"] + CommandLine.arguments.dropFirst() }
+  static var command: [String] {
+    let words = ["apnscope"] + CommandLine.arguments.dropFirst()
+    return RedactedArguments.isOn ? RedactedArguments.command(words) : words
+  }
 }

@@ -36,7 +36,7 @@ struct ReportFolder {
     try write(page, copies)
     nameStrangers(except: files.map(\.name))
     let standard = try TextOutput()
-    standard.say("\(folder.path)report.html\n\(folder.path)report.md")
+    standard.say(RedactedArguments.redacted("\(folder.path)report.html\n\(folder.path)report.md"))
     try standard.check()
   }
 

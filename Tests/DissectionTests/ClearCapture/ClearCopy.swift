@@ -45,7 +45,7 @@ struct ClearCopy {
     try self.init([bytes], trace: trace)
   }
 
-  private static func records(
+  static func records(
     _ files: [[UInt8]], _ keys: String?, _ options: DissectionOptions, _ redaction: Redaction?
   ) throws -> [[String: Any]] {
     let fates = try read(files, keys, options, into: FateIndex(maximumRanges: options.maximumFateRanges))

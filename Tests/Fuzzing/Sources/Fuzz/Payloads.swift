@@ -43,6 +43,10 @@ nonisolated(unsafe) private var judge = PayloadJudge()
   var again = masked
   redaction.redact(&again, in: again.indices)
   law(again == masked, "a redacted payload is changed by another redaction")
+  var tagged = Array(copying: payload)
+  redaction.redact(&tagged, in: tagged.indices, tag: Array(copying: payload) + Array(repeating: 7, count: 16))
+  redaction.redact(&tagged, in: tagged.indices)
+  law(tagged == masked, "a tag changes more than placeholders")
   checkValidity(payload, rules)
 }
 

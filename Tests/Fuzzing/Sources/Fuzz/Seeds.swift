@@ -54,6 +54,7 @@ func writeSeeds(from paths: [String], to directory: String) {
     let stream = Array(frames.joined())
     guard !stream.isEmpty else { continue }
     save("frame", stream)
+    save("redaction", stream)
     // Usual rules at once and in pieces; a shutdown after three; every third refused; narrow limits; no topic.
     for script: [UInt8] in [
       [0, 0, 0, 1, 200], [3, 4, 0, 2, 1], [4, 0, 3, 7, 4], [33, 0, 0, 3, 0], [64, 0, 0, 5, 200], [31, 9, 7, 255, 2],
