@@ -37,9 +37,8 @@ extension Dissector {
       return false
     }
     let text = LeadingText(first.rawBytes)
-    guard text.length > 0, !text.isAll else {
-      return text.length > 0 && !isFinal && first.count < PreambleReader.longest
-    }
+    if text.mayGrow { return !isFinal && first.count < PreambleReader.longest }
+    guard text.length > 0 else { return false }
     let rest = first.rawBytes.extracting(text.length..<first.count)
     switch TLSRecognition.begins(rest) {
     case .needsMore: return !isFinal

@@ -331,6 +331,8 @@ struct LeadingText {
   let length: Int
   /// Nothing else follows so far.
   let isAll: Bool
+  /// It may become text that counts: all of it is, and begins as such text does.
+  let mayGrow: Bool
   let kind: Preamble
 
   init(_ bytes: RawSpan) {
@@ -344,6 +346,7 @@ struct LeadingText {
     let first = bytes.byteCount > 0 ? bytes.byte(at: 0) : 0
     let begins = (0x30...0x39).contains(first) || (0x41...0x5a).contains(first & 0xdf) || "*+-.<".utf8.contains(first)
     length = begins ? boundary : 0
+    mayGrow = begins && isAll
     let text = String(decoding: Array(copying: bytes.extracting(0..<length)), as: UTF8.self).uppercased()
     kind = ["STARTTLS", "STLS", "AUTH TLS"].contains { text.contains($0) } ? .startTLS : .text
   }

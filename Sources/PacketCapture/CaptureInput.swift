@@ -20,8 +20,9 @@ public enum CaptureInput: ~Copyable {
     if input.isCompressed && InputFile.isCompressed(input.window) {
       throw CaptureError(.notACapture, "is compressed twice; decompress it once")
     }
-    if let advice = ForeignFile.advice(input.window) { throw CaptureError(.notACapture, advice) }
+    let advice = ForeignFile.advice(input.window)
     let dump = try RawDump(input, options: options)
+    if let advice, dump.format == .raw { throw CaptureError(.notACapture, advice) }
     // A dump may show a capture file.
     guard dump.showsCapture(options) else { return .dump(dump) }
     return .packets(try CaptureFile(dump.asFile(), options: options))

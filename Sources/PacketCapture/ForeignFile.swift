@@ -21,5 +21,21 @@ enum ForeignFile {
   ]
 
   /// What a file is that begins with these bytes, as the end of a sentence; `nil` where that is not known.
-  static func advice(_ bytes: RawSpan) -> String? { kinds.first { bytes.begins(with: Array($0.magic.utf8)) }?.advice }
+  static func advice(_ bytes: RawSpan) -> String? {
+    if let kind = kinds.first(where: { bytes.begins(with: Array($0.magic.utf8)) }) { return kind.advice }
+    guard let text = PastedText.utf8(bytes.extracting(0..<min(bytes.byteCount, 1 << 16))) else { return nil }
+    var advice: String?
+    var lines = 0
+    PastedText.eachLine(text) { line in
+      lines += 1
+      let line = String(decoding: line, as: UTF8.self)
+      if line.hasPrefix("Follow: "), ["ascii", "ebcdic", "utf-8"].contains(where: { line.hasSuffix(",\($0)") }) {
+        advice = "is text of tshark's follow in which bytes are missing; '-z follow,tcp,raw,0' shows all of them"
+      } else if line.contains(" IP"), line.contains(" > "), line.contains(": Flags [") {
+        advice = "is text of tcpdump without the packets; 'tcpdump -w FILE' keeps them, 'tcpdump -X' shows them"
+      }
+      return advice == nil && lines < 100
+    }
+    return advice
+  }
 }

@@ -270,7 +270,7 @@ struct InputFile: ~Copyable {
   }
 
   private mutating func detectCompression() throws(CaptureError) {
-    while count < 6 && !atEnd { _ = try readMore() }
+    while count < 13 && !atEnd { _ = try readMore() }
     if ArchiveStream.recognises(window) { return try unpack() }
     switch Self.compression(of: window) {
     case .gzip: decompressor = StreamDecompressor(try GzipStream())

@@ -38,7 +38,7 @@ struct EscapedText {
     }
   }
 
-  private static func entity(_ text: ArraySlice<Unicode.Scalar>) -> String? {
+  static func entity(_ text: ArraySlice<Unicode.Scalar>) -> String? {
     // The longest are numbers of ten characters and names of eight.
     guard let end = text.prefix(12).firstIndex(of: ";") else { return nil }
     let name = text[text.startIndex + 1..<end]

@@ -4,6 +4,8 @@ import Bytes
 /// custom numbers become 1. Structure, keys, punctuation and white space stay, and what no user reads of `aps`: numbers,
 /// keys of localised texts, names of sounds, images and categories.
 ///
+/// What a rule about texts finds in them stays one of its kind: an escape that was escaped, an HTML entity, an old emoji.
+///
 /// It goes by quotes and brackets alone, so that a payload that is no JSON keeps its fault. In UTF-16 keys are masked, too.
 package struct PayloadRedaction {
   /// An object or array that is open.
@@ -129,13 +131,28 @@ package struct PayloadRedaction {
       let byte = bytes[offset]
       switch byte {
       case UInt8(ascii: "\\"):
-        offset = maskEscape(&bytes, at: offset, to: range.upperBound)
+        let end = maskEscape(&bytes, at: offset, to: range.upperBound)
+        if end == offset + 2, bytes[offset + 1] == byte {
+          offset = maskShownEscape(&bytes, at: end, to: range.upperBound)
+        } else if end == offset + 6, bytes[offset..<end].elementsEqual("\\u0026".utf8) {
+          offset = maskEntity(&bytes, after: end, to: range.upperBound)
+        } else {
+          offset = end
+        }
+        continue
+      case UInt8(ascii: "&"):
+        offset = maskEntity(&bytes, after: offset + 1, to: range.upperBound)
         continue
       case UInt8(ascii: "a")...UInt8(ascii: "z"): bytes[offset] = UInt8(ascii: "x")
       case UInt8(ascii: "A")...UInt8(ascii: "Z"): bytes[offset] = UInt8(ascii: "X")
       case UInt8(ascii: "0")...UInt8(ascii: "9"): bytes[offset] = UInt8(ascii: "1")
       case 0x80...:
         let length = bytes.rawBytes.extracting(0..<range.upperBound).lengthOfCharacter(at: offset)
+        if length == 3, isOldEmoji(bytes[offset..<offset + 3]) {
+          (bytes[offset + 1], bytes[offset + 2]) = (0x80, 0x81)
+          offset += 3
+          continue
+        }
         // An invalid byte stays a fault, and says nothing.
         for place in offset..<offset + (length ?? 1) { bytes[place] = length == nil ? 0xff : UInt8(ascii: "x") }
         offset += length ?? 1
@@ -153,6 +170,13 @@ package struct PayloadRedaction {
     guard bytes[offset + 1] == UInt8(ascii: "u"), offset + 6 <= limit else { return offset + 2 }
     let digits = offset + 2..<offset + 6
     guard digits.allSatisfy({ Character(Unicode.Scalar(bytes[$0])).isHexDigit }) else { return offset + 2 }
+    let value = digits.reduce(0) { $0 << 4 | Int(hexValue(bytes[$1])) }
+    // An ampersand is punctuation, and may begin an entity.
+    if value == 0x26 { return offset + 6 }
+    if (0xe001...0xe55a).contains(value), (0x01...0x5a).contains(value & 0xff) {
+      for (place, byte) in zip(digits, Array("e001".utf8)) { bytes[place] = byte }
+      return offset + 6
+    }
     let first = bytes[offset + 2] | 0x20
     let isHalf = first == UInt8(ascii: "d") && !(UInt8(ascii: "0")...UInt8(ascii: "7")).contains(bytes[offset + 3])
     let text: StaticString = isHalf ? "00" : "0078"
@@ -163,5 +187,55 @@ package struct PayloadRedaction {
       bytes[offset + 3] = isHigh ? UInt8(ascii: "8") : UInt8(ascii: "c")
     }
     return offset + 6
+  }
+
+  private static func hexValue(_ byte: UInt8) -> UInt8 { byte < 0x40 ? byte & 15 : (byte & 0xdf) &- 0x37 }
+
+  /// U+E001 to U+E55A, six pages of 90 characters.
+  private static func isOldEmoji(_ bytes: ArraySlice<UInt8>) -> Bool {
+    let value = bytes.reduce(0) { $0 << 6 | Int($1 & 0x3f) } & 0xffff
+    return (0xe001...0xe55a).contains(value) && (0x01...0x5a).contains(value & 0xff)
+  }
+
+  /// What follows an escaped backslash: the rest of an escape that the user sees keeps its form.
+  private static func maskShownEscape(_ bytes: inout [UInt8], at offset: Int, to limit: Int) -> Int {
+    func digits(_ start: Int, _ most: Int) -> Range<Int> {
+      var end = start
+      while end < min(limit, start + most), Character(Unicode.Scalar(bytes[end])).isHexDigit { end += 1 }
+      return start..<max(start, end)
+    }
+    guard offset < limit else { return offset }
+    let found: Range<Int>
+    switch bytes[offset] {
+    case UInt8(ascii: "u") where offset + 1 < limit && bytes[offset + 1] == UInt8(ascii: "{"):
+      found = digits(offset + 2, 6)
+      guard !found.isEmpty, found.upperBound < limit, bytes[found.upperBound] == UInt8(ascii: "}") else {
+        return offset
+      }
+    case UInt8(ascii: "u"):
+      found = digits(offset + 1, 4)
+      guard found.count == 4 else { return offset }
+    case UInt8(ascii: "U"):
+      found = digits(offset + 1, 8)
+      guard found.count == 8 else { return offset }
+    default: return offset
+    }
+    for place in found { bytes[place] = UInt8(ascii: "1") }
+    return found.upperBound
+  }
+
+  /// What follows an ampersand: an entity becomes another one of its length.
+  private static func maskEntity(_ bytes: inout [UInt8], after start: Int, to limit: Int) -> Int {
+    let scalars = bytes[start..<min(limit, start + 11)].map { Unicode.Scalar($0) }
+    guard let entity = EscapedText.entity(([("&" as Unicode.Scalar)] + scalars)[...]) else { return start }
+    let name = start..<start + entity.utf8.count - 2
+    if bytes[name.lowerBound] == UInt8(ascii: "#") {
+      let isHex = bytes[name.lowerBound + 1] | 0x20 == UInt8(ascii: "x")
+      for place in name.dropFirst(isHex ? 2 : 1) { bytes[place] = UInt8(ascii: "1") }
+    } else {
+      let others = [2: "lt", 3: "amp", 4: "xuml", 5: "xcirc", 6: "xacute"]
+      for (place, byte) in zip(name, Array((others[name.count] ?? "").utf8)) { bytes[place] = byte }
+    }
+    return name.upperBound
   }
 }

@@ -76,6 +76,8 @@ struct PastedTextTests {
     ("Java source", list("new byte[] {", "}", ", ") { "(byte)0x" + hex($0) }),
     ("shell", list("printf '", "'", "") { "\\x" + hex($0) }),
     ("octal escapes", literal("\"", "\"") { "\\" + octal($0, 3) }),
+    ("Perl", literal("\"", "\"") { "\\x{" + hex($0) + "}" }), ("PHP", "string(9) \"" + stream.map(hex).joined() + "\""),
+    ("numbers", list("", "", " ") { "\($0)" }), ("hexadecimal numbers", list("", "", ",\n ") { "0x" + hex($0) }),
     ("Rust", list("[", "]", ", ") { "\($0)u8" }), ("a log", "sent: " + stream.map(hex).joined()),
   ]
 
@@ -107,7 +109,7 @@ struct PastedTextTests {
 
   private static let programs: [(String, [String])] = [
     ("od", []), ("od", ["-t", "x1"]), ("od", ["-A", "x", "-t", "x1"]), ("od", ["-A", "d", "-t", "x1"]), ("od", ["-x"]),
-    ("od", ["-b"]), ("od", ["-t", "u1"]), ("od", ["-t", "d1"]), ("od", ["-t", "x1z"]), ("od", ["-v"]),
+    ("od", ["-b"]), ("od", ["-c"]), ("od", ["-t", "u1"]), ("od", ["-t", "d1"]), ("od", ["-t", "x1z"]), ("od", ["-v"]),
     ("od", ["-A", "x"]), ("od", ["-A", "n", "-t", "x1"]), ("hexdump", []), ("hexdump", ["-C"]), ("xxd", []),
     ("xxd", ["-i"]), ("xxd", ["-p"]), ("xxd", ["-g", "1"]),
   ].filter { ExternalTool.isInstalled($0.0) }
@@ -139,7 +141,7 @@ struct PastedTextTests {
     "Text that shows no bytes is none",
     arguments: [
       "Dear all,\n\nthe gateway of 10.0.0.5:2195 says 8.\n", #"{"type":"notification","commands":[1,2,3]}"#,
-      "a,b\n1,2\n3,4\n5,6\n7,8\n", "CLIENT_RANDOM 00\n",
+      "a,b\n1,2\n3,4\n5,6\n7,8\n", "CLIENT_RANDOM 00\n", "2015-12-13 10:00:00 8.8.8.8 200 17\n",
     ])
   func noBytes(text: String) throws {
     #expect(try Self.read(text).format == .raw)

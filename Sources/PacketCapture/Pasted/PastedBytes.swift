@@ -21,9 +21,10 @@ struct PastedBytes {
     found.append(EscapedLiterals(text).bytes)
     let lists = NumberLists(text)
     found.append(lists.bytes)
+    found.append(NumberLists.lines(text))
     guard let best = found.max(by: { $0.count < $1.count }), best.count >= Self.fewest else {
       // Hexadecimal digits are base64, too; so that comes last.
-      guard let decoded = PastedText.base64(text), decoded.count >= Self.fewest else { return nil }
+      guard let decoded = Self.base64(text) else { return nil }
       bytes = decoded
       return
     }
@@ -33,6 +34,15 @@ struct PastedBytes {
 }
 
 extension PastedBytes {
+  /// Text of base64 and nothing else: lines without blanks, as many characters as there are to be.
+  private static func base64(_ text: [UInt8]) -> [UInt8]? {
+    let characters = text.filter { $0 != 0x0a && $0 != 0x0d }
+    guard characters.count >= 32, characters.count % 4 == 0, !characters.allSatisfy(PastedText.isHexDigit),
+      !characters.contains(where: PastedText.isBlank)
+    else { return nil }
+    return PastedText.base64(characters)
+  }
+
   /// Whether lines begin with offsets of six digits and one blank, which would pass for bytes: `od -A x`.
   static func hasShortOffsets(_ text: [UInt8]) -> Bool {
     var last: (offset: Int, count: Int)?
@@ -77,11 +87,15 @@ private struct DumpLines {
   init(_ text: [UInt8], maximumLength: Int) {
     var lines: [Line?] = []
     var plain: [UInt8] = []
+    let isDecimal = Self.usesDecimals(text)
     PastedText.eachLine(text) { line in
       let text = PastedText.trimmed(line)
       if text.elementsEqual([UInt8(ascii: "*")]) {
         lines.append(nil)
-      } else if let found = Self.withOffset(text) {
+      } else if lines.isEmpty, let found = PastedText.pairs(text), !found.isEmpty {
+        // Without offsets before it a short line is none.
+        plain += found
+      } else if let found = Self.withOffset(text, isDecimal: isDecimal) ?? Self.withCharacters(line) {
         lines.append(found)
       } else if let found = Self.withoutOffset(text) {
         plain += found
@@ -135,7 +149,26 @@ private struct DumpLines {
     return [16, 8, 10].max { (fitting($0), $1) < (fitting($1), $0) } ?? 16
   }
 
-  private static func withOffset(_ text: ArraySlice<UInt8>) -> Line? {
+  /// Whether numbers are decimal, as `od -t u1` and `-t d1` write them: some are of one digit, or below zero.
+  private static func usesDecimals(_ text: [UInt8]) -> Bool {
+    var found = false
+    PastedText.eachLine(text) { line in
+      let offset = line.prefix(while: PastedText.isHexDigit)
+      let rest = line.dropFirst(offset.count)
+      guard (6...8).contains(offset.count), let blank = rest.first, PastedText.isBlank(blank) else { return true }
+      let words = PastedText.words(rest)
+      let areNumbers = words.allSatisfy { word in
+        let digits = word.first == UInt8(ascii: "-") ? word.dropFirst() : word
+        return (1...3).contains(digits.count) && digits.allSatisfy(PastedText.isDecimal)
+      }
+      found = areNumbers && words.contains { $0.count == 1 || $0.first == UInt8(ascii: "-") }
+      // Characters of od -c may be digits.
+      return !found && !rest.contains(UInt8(ascii: "\\"))
+    }
+    return found
+  }
+
+  private static func withOffset(_ text: ArraySlice<UInt8>, isDecimal: Bool) -> Line? {
     if let (offset, bytes) = PastedPackets.tcpdumpLine(text), offset >= 0 {
       return Line(offset: text.dropFirst(2).prefix(while: PastedText.isHexDigit), bytes: bytes)
     }
@@ -154,6 +187,7 @@ private struct DumpLines {
     }
     let words = columns(rest)
     guard !words.isEmpty else { return nil }
+    if isDecimal { return numbers(offset, words, radix: 10) }
     if isXXD || words.allSatisfy({ $0.count == 2 }) || offset.count >= 8 && words.contains(where: { $0.count != 4 }) {
       var bytes: [UInt8] = []
       for word in words {
@@ -166,8 +200,10 @@ private struct DumpLines {
     if words.allSatisfy({ $0.count == 4 && !$0.contains(where: { !PastedText.isHexDigit($0) }) }) {
       return words16(offset, words, radix: 16)
     }
-    // Three octal digits each, or decimal numbers of any length.
-    let radix = words.allSatisfy { $0.count == 3 } ? 8 : 10
+    return words.allSatisfy { $0.count == 3 } ? numbers(offset, words, radix: 8) : nil
+  }
+
+  private static func numbers(_ offset: ArraySlice<UInt8>, _ words: [ArraySlice<UInt8>], radix: Int) -> Line? {
     var bytes: [UInt8] = []
     for word in words {
       let isNegative = word.first == UInt8(ascii: "-")
@@ -175,6 +211,32 @@ private struct DumpLines {
       let value = isNegative ? -number : number
       guard (-128...255).contains(value) else { return nil }
       bytes.append(UInt8(truncatingIfNeeded: value))
+    }
+    return Line(offset: offset, bytes: bytes)
+  }
+
+  /// `0000020   H   u 344  \0` of od -c: columns of four characters.
+  private static func withCharacters(_ line: ArraySlice<UInt8>) -> Line? {
+    let offset = line.prefix(while: PastedText.isHexDigit)
+    var rest = line.dropFirst(offset.count)
+    guard (6...8).contains(offset.count), rest.count >= 4, rest.count <= 64 else { return nil }
+    let escapes: [String: UInt8] = [
+      "\\0": 0, "\\a": 7, "\\b": 8, "\\t": 9, "\\n": 10, "\\v": 11, "\\f": 12, "\\r": 13, "\\\\": 0x5c,
+    ]
+    var bytes: [UInt8] = []
+    while !rest.isEmpty {
+      let column = rest.prefix(4)
+      rest = rest.dropFirst(4)
+      let text = column.drop { $0 == 0x20 }
+      if text.count <= 1 {
+        bytes.append(text.first ?? 0x20)
+      } else if let escape = escapes[String(decoding: text, as: UTF8.self)] {
+        bytes.append(escape)
+      } else if text.count == 3, let number = PastedText.number(text, radix: 8), number < 256 {
+        bytes.append(UInt8(number))
+      } else {
+        return nil
+      }
     }
     return Line(offset: offset, bytes: bytes)
   }
@@ -216,6 +278,12 @@ private struct DumpLines {
       return bytes.isEmpty ? nil : bytes
     }
     if let bytes = pairs(text) { return bytes }
+    // string(4) "01000000"
+    if let end = text.lastIndex(of: UInt8(ascii: "\"")), let start = text[..<end].lastIndex(of: UInt8(ascii: "\"")),
+      let bytes = pairs(text[(start + 1)..<end]), bytes.count >= 4
+    {
+      return bytes
+    }
     guard let mark = text.lastIndex(where: { ":=>".utf8.contains($0) }) else { return nil }
     var rest = PastedText.trimmed(text[(mark + 1)...])
     while let last = rest.last, ";,.\"')".utf8.contains(last) { rest.removeLast() }
@@ -360,6 +428,12 @@ private struct EscapedLiterals {
       return text[start..<min(text.count, start + most)].prefix(while: isDigit)
     }
     switch text[index] {
+    case UInt8(ascii: "x") where index + 1 < text.count && text[index + 1] == UInt8(ascii: "{"):
+      let number = digits(index + 2, 2, PastedText.isHexDigit)
+      let end = index + 2 + number.count
+      if let value = PastedText.number(number, radix: 16), end < text.count, text[end] == UInt8(ascii: "}") {
+        return (UInt8(value), 3 + number.count, true)
+      }
     case UInt8(ascii: "x"):
       let number = digits(index + 1, 2, PastedText.isHexDigit)
       if let value = PastedText.number(number, radix: 16) { return (UInt8(value), 1 + number.count, true) }
@@ -410,6 +484,24 @@ private struct NumberLists {
         index += 1
       }
     }
+  }
+
+  /// Lines of numbers without brackets, as `xxd -i` writes what comes through a pipe: `0x01, 0x00` or `1 0 32`.
+  static func lines(_ text: [UInt8]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    PastedText.eachLine(text) { line in
+      let words = line.split { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ";") || PastedText.isBlank($0) }
+      var found: [UInt8] = []
+      for word in words {
+        let word = Array(word)
+        // Longer ones are the offsets of a dump.
+        guard word.count <= 4, let (value, length) = number(word, 0), length == word.count else { return true }
+        found.append(value)
+      }
+      bytes += found
+      return true
+    }
+    return bytes
   }
 
   /// Numbers up to a closing bracket, or to the first thing that is none.

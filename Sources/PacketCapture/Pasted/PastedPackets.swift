@@ -26,7 +26,7 @@ struct PastedPackets {
       PastedText.eachLine(text) { line in
         lines += 1
         let words = PastedText.trimmed(line)
-        if words.starts(with: Array("Follow: tcp,".utf8)) || words.starts(with: Array("Follow: tls,".utf8)) {
+        if PastedPackets.isFollow(words) {
           found = .follow
         } else if words.starts(with: Array("data: !!binary".utf8)) {
           found = .follow
@@ -107,6 +107,12 @@ struct PastedPackets {
 
   // MARK: lines
 
+  /// `Follow: tcp,raw`: a form that has all bytes.
+  static func isFollow(_ line: ArraySlice<UInt8>) -> Bool {
+    guard line.starts(with: Array("Follow: ".utf8)) else { return false }
+    return ["raw", "hex", "yaml"].contains { line.suffix($0.utf8.count + 1).elementsEqual(",\($0)".utf8) }
+  }
+
   /// `0x0010:  11bc 0109 c351 0893  .....Q..`
   static func tcpdumpLine(_ line: ArraySlice<UInt8>) -> (offset: Int, bytes: [UInt8])? {
     let text = line.drop(while: PastedText.isBlank)
@@ -119,18 +125,21 @@ struct PastedPackets {
     return groups(rest.dropFirst()).map { (offset, $0) }
   }
 
-  /// `0010  01 f5 00 00 …   ..`
+  /// `0010  01 f5 00 00 …   ..`, with two blanks in the middle where a program writes them.
   static func tsharkLine(_ line: ArraySlice<UInt8>) -> (offset: Int, bytes: [UInt8])? {
     let digits = line.prefix(while: PastedText.isHexDigit)
     let rest = line.dropFirst(digits.count)
     guard digits.count == 4 || digits.count == 8, rest.starts(with: [0x20, 0x20]),
       let offset = PastedText.number(digits, radix: 16)
     else { return nil }
-    return groups(rest).map { (offset, $0) }
+    // Sixteen pairs have 48 or 49 places; text stands behind them.
+    return groups(rest.dropFirst(2).prefix(49), hasMiddle: true).map { (offset, $0) }
   }
 
   /// Groups of pairs of digits, up to two blanks; at most 16 bytes.
-  private static func groups(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+  ///
+  /// - Parameter hasMiddle: there may be two blanks behind eight bytes.
+  private static func groups(_ text: ArraySlice<UInt8>, hasMiddle: Bool = false) -> [UInt8]? {
     var bytes: [UInt8] = []
     var rest = text.drop(while: PastedText.isBlank)
     while !rest.isEmpty {
@@ -138,8 +147,9 @@ struct PastedPackets {
       guard let pairs = PastedText.pairs(group), bytes.count + pairs.count <= 16 else { break }
       bytes += pairs
       rest = rest.dropFirst(group.count)
-      guard rest.first == 0x20, rest.dropFirst().first.map({ !PastedText.isBlank($0) }) ?? false else { break }
-      rest = rest.dropFirst()
+      let gap = rest.prefix(while: PastedText.isBlank).count
+      guard gap == 1 || hasMiddle && gap == 2 && bytes.count == 8 else { break }
+      rest = rest.dropFirst(gap)
     }
     return bytes.isEmpty ? nil : bytes
   }
@@ -213,7 +223,7 @@ private enum PrintedTime {
   /// `1420070400.029999971`
   static func since1970(_ word: ArraySlice<UInt8>) -> Int64? {
     let parts = word.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard parts.count == 2, (9...10).contains(parts[0].count), (3...9).contains(parts[1].count),
+    guard parts.count == 2, (9...10).contains(parts[0].count), (1...9).contains(parts[1].count),
       let seconds = PastedText.number(parts[0], radix: 10), var fraction = PastedText.number(parts[1], radix: 10)
     else { return nil }
     for _ in parts[1].count..<9 { fraction *= 10 }
@@ -283,7 +293,7 @@ private struct FollowedStreams {
     let isFirst = line.first.map { !PastedText.isBlank($0) } ?? true
     let bytes: [UInt8]? =
       switch form {
-      case .hex: HexDump.parse(text).flatMap { $0.offset == nil ? nil : $0.bytes }
+      case .hex: PastedPackets.tsharkLine(text)?.bytes
       default: PastedText.pairs(text)
       }
     guard let bytes, !bytes.isEmpty else { return }
