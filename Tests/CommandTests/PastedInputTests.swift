@@ -28,7 +28,7 @@ struct PastedInputTests {
     ),
     ("c.bz2", "bzip2", "open('c.bz2', 'wb').write(bz2.compress(c))"),
     ("c.xz", "xz", "open('c.xz', 'wb').write(lzma.compress(c))"),
-    ("c.tar", "tar", "tarfile.open('c.tar', 'w').add('c.pcap')"),
+    ("c.tar", "tar", "t = tarfile.open('c.tar', 'w'); t.add('c.pcap'); t.close()"),
     ("c.tgz", "tar", "t = tarfile.open('c.tgz', 'w:gz'); t.add('c.pcap'); t.close()"),
     ("c.txz", "tar", "t = tarfile.open('c.txz', 'w:xz'); t.add('c.pcap'); t.close()"),
   ]
@@ -48,7 +48,8 @@ struct PastedInputTests {
       if name == "c.tgz" {
         #expect(pipe.errors.contains("unpack it first"))
       } else if name != "many.zip" {
-        #expect(records(pipe) == expected)
+        // One pass over a pipe knows no fates yet.
+        #expect(records(pipe) == records(try command.shell("cat c.pcap | $apnscope decode -")))
       }
     }
   }
