@@ -97,6 +97,18 @@ struct PastedTextTests {
     }
   }
 
+  @Test("A dump of one line longer than what is looked at first is read whole", arguments: ["list", "literal", "Node"])
+  func long(form: String) throws {
+    let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
+    let text =
+      switch form {
+      case "list": "[" + bytes.map { "\($0)" }.joined(separator: ", ") + "]"
+      case "literal": "b'" + bytes.map { "\\x" + Self.hex($0) }.joined() + "'"
+      default: "<Buffer " + bytes.map(Self.hex).joined(separator: " ") + ">"
+      }
+    #expect(try Self.read(text).bytes == bytes)
+  }
+
   @Test("What a program left out is a warning")
   func cut() throws {
     let read = try Self.read(

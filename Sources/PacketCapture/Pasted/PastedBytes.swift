@@ -6,6 +6,8 @@ import Bytes
 struct PastedBytes {
   /// Bytes that a text has to show at least: two error responses have as many.
   private static let fewest = 12
+  /// A list or string that the text does not end counts from so many bytes on: the beginning of a long one is looked at first.
+  fileprivate static let long = 64
 
   private(set) var bytes: [UInt8] = []
   /// The printing program has left something out: "... 50 more bytes>".
@@ -312,6 +314,11 @@ private struct BracketedHex {
         if PastedText.isHexDigit(text[end]) { digits.append(text[end]) }
         end += 1
       }
+      if end == text.count, digits.count >= 2 * PastedBytes.long {
+        if digits.count % 2 == 1 { digits.removeLast() }
+        bytes += PastedText.pairs(digits) ?? []
+        return
+      }
       guard end < text.count, end > first, let found = PastedText.pairs(digits), !found.isEmpty else { continue }
       if text[end] == UInt8(ascii: ">") {
         bytes += found
@@ -418,7 +425,7 @@ private struct EscapedLiterals {
       hasEscapes = hasEscapes || isByte
       index += 1 + length
     }
-    return quote == nil ? (found, index, hasEscapes) : nil
+    return quote == nil || found.count >= PastedBytes.long ? (found, index, hasEscapes) : nil
   }
 
   /// The byte of an escape behind its backslash, its length, and whether it names a byte by its number.
@@ -528,7 +535,8 @@ private struct NumberLists {
       bytes.append(value)
       index += length
     }
-    return (bytes, index, false)
+    // The text ends within: a long list is one even so.
+    return (bytes, index, bytes.count >= PastedBytes.long)
   }
 
   /// A number of -128 to 255, decimal or hexadecimal, perhaps with the name of its type behind it.
