@@ -46,9 +46,10 @@ let package = Package(
     .systemLibrary(name: "CBuild"),
     .systemLibrary(name: "CPrefetch"),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .target(
-      name: "PacketCapture", dependencies: ["Bytes", "CPcap", "CZlib", "CZstd"],
+      name: "PacketCapture", dependencies: ["Bytes", "CArchive", "CPcap", "CZlib", "CZstd"],
       swiftSettings: settings),
 
     .target(name: "TLSFoundation", dependencies: ["Bytes", "COpenSSL"], swiftSettings: settings),

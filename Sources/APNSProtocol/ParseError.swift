@@ -44,13 +44,36 @@ extension ParseError.Problem: CustomStringConvertible {
     switch self {
     case .unknownCommand(let command): "unknown command \(command)"
     case .unknownResponse(let command, let status): "unknown response command \(command) with status \(status)"
-    case .frameTooLong(let length): "frame length \(length) is over the limit"
-    case .tokenTooLong(let length): "token length \(length) is over the limit"
-    case .payloadTooLong(let length): "payload length \(length) is over the limit"
+    case .frameTooLong(let length):
+      "frame length \(length) is over the limit"
+        + Self.swapped(Int(UInt32(truncatingIfNeeded: length).byteSwapped), 5...4_608)
+    case .tokenTooLong(let length):
+      "token length \(length) is over the limit"
+        + Self.swapped(Int(UInt16(truncatingIfNeeded: length).byteSwapped), 1...100)
+    case .payloadTooLong(let length):
+      "payload length \(length) is over the limit"
+        + Self.swapped(Int(UInt16(truncatingIfNeeded: length).byteSwapped), 2...4_096)
     case .emptyNotification: "command 0 with neither token nor payload"
-    case .itemOverrun(let item, let length): "item \(item) of length \(length) overruns its frame"
+    case .itemOverrun(let item, let length):
+      "item \(item) of length \(length) overruns its frame"
+        + Self.swapped(Int(UInt16(truncatingIfNeeded: length).byteSwapped), Self.usualLengths(ofItem: item))
     case .itemHeaderCut: "item header cut short by the end of its frame"
     case .incomplete: "incomplete record"
+    }
+  }
+
+  /// The end of a sentence about a length that is usual with its bytes swapped: the sender writes numbers as its processor
+  /// keeps them.
+  private static func swapped(_ length: Int, _ usual: ClosedRange<Int>) -> String {
+    usual.contains(length) ? " (little-endian? \(length) with its bytes swapped)" : ""
+  }
+
+  private static func usualLengths(ofItem item: UInt8) -> ClosedRange<Int> {
+    switch item {
+    case 1: 1...100
+    case 3, 4: 4...4
+    case 5: 1...1
+    default: 2...4_096
     }
   }
 }

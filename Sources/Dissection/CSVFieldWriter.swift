@@ -46,7 +46,8 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
   static let allColumns: [StaticString] = [
     "type", "schema", "source", "format", "link_types", "selection", "file", "interface", "dropped",
     "interface_dropped", "os_dropped", "received", "packets", "connections", "connection", "flow", "service",
-    "protocol", "client", "server", "opened", "closed", "end", "not_captured", "client_last", "client_until",
+    "protocol", "preamble", "client", "server", "opened", "closed", "end", "not_captured", "client_last",
+    "client_until",
     "tls_version", "tls_cipher_suite", "tls_decrypted",
     "tls_problem",
     "tls_client_subject", "tls_resumed", "tls_alert", "tls_certificate_ends", "tls_environment", "client_bytes",

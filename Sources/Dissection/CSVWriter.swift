@@ -112,7 +112,8 @@ public final class CSVWriter: RecordSerializer {
       ["type", "file", "connection", "direction", "time", "packet", "offset", "length", "problem", "bytes"]
     case .connection:
       [
-        "type", "file", "connection", "flow", "service", "protocol", "client", "server", "opened", "closed", "end",
+        "type", "file", "connection", "flow", "service", "protocol", "preamble", "client", "server", "opened", "closed",
+        "end",
         "not_captured", "client_last", "client_until", "tls_version",
         "tls_cipher_suite", "tls_decrypted", "tls_problem", "tls_client_subject", "tls_resumed", "tls_alert",
         "tls_certificate_ends", "tls_environment",

@@ -49,6 +49,9 @@ final class Connection {
   var startWasCaptured = false
   var service = Service.unknown
   var otherProtocol: OtherProtocol?
+  var preamble = PreambleReader()
+  /// Bytes of preambles by direction.
+  var preambleBytes = (low: 0, high: 0)
   /// Decrypts a TLS connection; its plaintext is read instead.
   var tls: TLSStream?
   var directions = (low: DirectionState(), high: DirectionState())
@@ -154,7 +157,8 @@ final class Connection {
     let (low, high) = (ports[flow.low.port], ports[flow.high.port])
     if clientIsHigh == nil && (low == nil) != (high == nil) { clientIsHigh = low != nil }
     guard let clientIsHigh else { return }
-    service = (clientIsHigh ? low : high) ?? .unknown
+    // Behind a proxy or a balancer the port is the one that it was asked for.
+    service = (clientIsHigh ? low : high) ?? preamble.port.flatMap { ports[$0] } ?? .unknown
   }
 
   /// Removes and returns held bytes in capture order, so that a response finds its notification.

@@ -264,7 +264,7 @@ public struct Dissection<Sink: RecordSink> {
     if let told = options.dumpContents {
       contents = told
     } else {
-      contents = try DumpGuess(dump.beginning, options.limits).contents
+      contents = try DumpGuess(dump.beginning, of: dump.beginningOfFile, options.limits).contents
     }
     files += 1
     var outcome = CaptureOutcome(

@@ -156,7 +156,7 @@ struct Dissector<Sink: RecordSink> {
       case (let isHigh, true)?: isHigh == clientIsHigh ? .clientRST : .serverRST
       }
     let (service, other) = spoken(connection, tls, bytes: low + high)
-    return ConnectionRecord(
+    var record = ConnectionRecord(
       connection: connection.number, file: connection.firstFile,
       flow: options.capture.shard == nil ? nil : connection.stableKey,
       service: service, otherProtocol: other, isOnKnownPort: isOnKnownPort(connection),
@@ -174,6 +174,10 @@ struct Dissector<Sink: RecordSink> {
       errorResponses: connection.errorResponses, feedbackTuples: connection.feedbackTuples,
       fates: clientStreams[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes,
       limits: connection.limits, alsoSeenAs: connection.otherEnds(clientIsHigh: clientIsHigh))
+    record.preamble = connection.preamble.kind
+    let (lowPreamble, highPreamble) = connection.preambleBytes
+    record.preambleBytes = clientIsHigh ? (highPreamble, lowPreamble) : (lowPreamble, highPreamble)
+    return record
   }
 
   private func isOnKnownPort(_ connection: Connection) -> Bool {
@@ -490,10 +494,15 @@ struct Dissector<Sink: RecordSink> {
   /// Decides how the connection is read if enough is known; then reads held bytes.
   mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
     connection.decideByPorts(options.ports)
+    if connection.flow != nil, connection.tls == nil, waitsForPreamble(connection, fromHigh, isFinal: isFinal) {
+      return
+    }
     let direction = fromHigh ? connection.directions.high : connection.directions.low
     let first = direction.held.flatMap(\.bytes)
     switch connection.tls == nil ? TLSRecognition.begins(first.rawBytes) : .no {
-    case .yes: return beginTLS(connection, first.rawBytes, fromHigh: fromHigh)
+    case .yes:
+      dropText(connection)
+      return beginTLS(connection, first.rawBytes, fromHigh: fromHigh)
     case .needsMore where !isFinal && !first.isEmpty: return
     case .needsMore, .no:
       if connection.service == .unknown {
@@ -515,6 +524,12 @@ struct Dissector<Sink: RecordSink> {
     }
     // A port that is known at both ends tells the service once the client is settled.
     if connection.service == .unknown && connection.otherProtocol == nil { connection.decideByPorts(options.ports) }
+    if connection.tls == nil, connection.otherProtocol == nil, connection.service == .gateway, connection.flow != nil,
+      connection.startWasCaptured,
+      GatewayGrammar(limits: options.limits).canStart(first.rawBytes, 0, atEnd: true) == .yes
+    {
+      dropText(connection)
+    }
     clientStreams[connection.slot].readings = connection.readings()
     if !connection.startWasCaptured { clientStreams[connection.slot].beginAnywhere() }
     for (piece, isHigh) in connection.takeHeld() {
@@ -528,6 +543,13 @@ struct Dissector<Sink: RecordSink> {
       if !direction.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
     }
     if connection.service == .unknown { connection.decideByPorts(options.ports) }
+    // A proxy that opened no tunnel: all there is is its protocol.
+    if connection.preamble.kind == .httpConnect, !connection.preamble.isOpen, connection.tls == nil,
+      reading(connection, false) == .undecided, reading(connection, true) == .undecided
+    {
+      connection.otherProtocol = .http1
+      connection.service = .other
+    }
   }
 
   /// The rest of one way is another protocol's.

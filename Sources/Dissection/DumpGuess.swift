@@ -13,7 +13,9 @@ struct DumpGuess {
   let contents: DumpContents
 
   /// Throws when less than half of the bytes are in records that hardly come by chance.
-  init(_ beginning: RawSpan, _ limits: ProtocolLimits) throws {
+  ///
+  /// - Parameter file: its first bytes, which differ from those of the dump where that is text.
+  init(_ beginning: RawSpan, of file: [UInt8] = [], _ limits: ProtocolLimits) throws {
     let sample = beginning.extracting(0..<min(beginning.byteCount, Self.sampleLength))
     let counts = [
       (DumpContents.gateway, Self.count(sample, GatewayGrammar(limits: limits))),
@@ -27,7 +29,8 @@ struct DumpGuess {
         .notACapture,
         "neither a packet capture nor a dump of this protocol: of the first \(sample.byteCount) bytes \(likely) look like "
           + "records; give --stream to read a damaged dump",
-        beginning: Array(copying: sample.extracting(0..<min(sample.byteCount, CaptureError.keptLength))))
+        beginning: file.isEmpty
+          ? Array(copying: sample.extracting(0..<min(sample.byteCount, CaptureError.keptLength))) : file)
     }
     contents = best.0
   }

@@ -343,7 +343,8 @@ private struct InspectionMerging {
     for (row, recording) in findings {
       switch row.kind {
       // These are found in the whole.
-      case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .otherProtocol,
+      case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .devicePort,
+        .otherProtocol,
         .emptyConnection, .unbatched, .reconnectStorm, .oneNotificationConnections, .tokensOfOtherEnvironment,
         .feedbackNotRead, .neverResent, .notSeenAgain:
         continue

@@ -51,6 +51,7 @@ extension InspectionReport.ConnectionRow {
     file = record.file
     service = record.service.rawValue
     self.protocol = record.otherProtocol?.rawValue
+    preamble = record.preamble?.rawValue
     client = record.client?.description
     server = record.server?.description
     opened = record.opened.text

@@ -198,6 +198,7 @@ extension ConnectionRecord: WritableRecord {
     if let flow { output.field("flow", flow) }
     output.field("service", service.rawValue)
     if let otherProtocol { output.field("protocol", otherProtocol.rawValue) }
+    if let preamble { output.field("preamble", preamble.rawValue) }
     if let client { output.field("client", client.description) }
     if let server { output.field("server", server.description) }
     output.field("opened", knownTime: opened)

@@ -149,6 +149,10 @@ public struct ConnectionRecord: Sendable {
   public var service: Service
   /// The other protocol that was recognised, on any port; `nil` when none was.
   public var otherProtocol: OtherProtocol?
+  /// What stood before the first record or TLS; `nil`: nothing did.
+  public var preamble: Preamble?
+  /// Bytes of both ends that it took, which are in no other count. No field of the record.
+  package var preambleBytes = (client: 0, server: 0)
   /// One of its ports is that of a gateway or feedback service. No field of the record.
   public var isOnKnownPort = false
   /// How it began and ended, packet by packet. No field of the record.

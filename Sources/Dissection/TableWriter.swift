@@ -214,7 +214,8 @@ public final class TableWriter: RecordSink {
   public func receive(_ record: ConnectionRecord) {
     ended(connection: record.connection)
     let ends = record.client.flatMap { client in record.server.map { "\(client) -> \($0)  " } } ?? ""
-    let spoken = record.otherProtocol.map { " (\($0.name))" } ?? ""
+    let spoken =
+      (record.otherProtocol.map { " (\($0.name))" } ?? "") + (record.preamble.map { " after \($0.name)" } ?? "")
     var details = "\(record.service.rawValue)\(spoken)  \(ends)\(record.end.rawValue)"
     if let tls = record.tls {
       details += "  " + (tls.version?.description ?? "TLS")

@@ -19,13 +19,23 @@ struct UnreadConnections {
   private var withoutSecret = 0
   private var partlyEncrypted = 0
   private var empty = 0
+  /// Those to the port of devices that were not read, and the encrypted ones of them, which lack their secret alone.
+  private var ofDevices = 0
+  private var encryptedOfDevices = 0
   private var kinds: [Kind: Int] = [:]
   private var uncounted = 0
   /// Connections of this protocol's services that speak another one.
   private var strangers: [Kind: Int] = [:]
 
+  /// The port of APNs for devices.
+  private static let devicePort: UInt16 = 5223
+
   mutating func note(_ record: ConnectionRecord) {
     total += 1
+    if record.server?.port == Self.devicePort, record.notifications + record.feedbackTuples == 0 {
+      ofDevices += 1
+      if record.tls?.isDecrypted == false { encryptedOfDevices += 1 }
+    }
     let speaksOther = record.otherProtocol != nil && record.otherProtocol != .tls
     if let tls = record.tls, !tls.isWhole, !speaksOther {
       if tls.isDecrypted { partlyEncrypted += 1 } else { encrypted += 1 }
@@ -59,6 +69,7 @@ struct UnreadConnections {
     var counts = InspectionReport.Unread()
     (counts.connections, counts.encrypted, counts.withoutSecret) = (total, encrypted, withoutSecret)
     (counts.partlyEncrypted, counts.empty, counts.further) = (partlyEncrypted, empty, uncounted)
+    (counts.ofDevices, counts.encryptedOfDevices) = (ofDevices, encryptedOfDevices)
     counts.protocols = rows(kinds, isKnownPort: false) + rows(strangers, isKnownPort: true)
     return counts
   }
@@ -69,6 +80,8 @@ struct UnreadConnections {
     withoutSecret += others.withoutSecret
     partlyEncrypted += others.partlyEncrypted
     empty += others.empty
+    ofDevices += others.ofDevices ?? 0
+    encryptedOfDevices += others.encryptedOfDevices ?? 0
     uncounted += others.further
     for row in others.protocols {
       let kind = Kind(
@@ -94,6 +107,8 @@ struct UnreadConnections {
     if isSelection && summary.connections == 0 { return rows }
     if !isSelection && !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
     func are(_ count: Int) -> String { count == 1 ? "is" : "are" }
+    let encrypted = max(0, encrypted - encryptedOfDevices)
+    let withoutSecret = min(max(0, withoutSecret - encryptedOfDevices), encrypted)
     if encrypted > 0 {
       add(
         .undecryptedConnection, encrypted,
@@ -105,6 +120,12 @@ struct UnreadConnections {
       add(
         .partlyDecrypted, partlyEncrypted,
         "\(partlyEncrypted) of \(total) connections \(partlyEncrypted == 1 ? "was" : "were") not wholly decrypted")
+    }
+    if ofDevices > 0 {
+      add(
+        .devicePort, ofDevices,
+        "\(ofDevices) of \(total) connections \(are(ofDevices)) on port 5223, where devices get their pushes from APNs: "
+          + "providers send on 2195, and no key log of a provider decrypts the connection of a device")
     }
     // Other protocols are reported only when nothing of this one was read.
     let shown = hasRead ? strangers : strangers.merging(kinds) { $0 + $1 }

@@ -43,6 +43,9 @@ public struct CaptureFile: ~Copyable, Sendable {
   /// Packets read so far.
   public private(set) var packetCount = 0
 
+  /// What was done to read it, in words: an archive was unpacked, text was passed over.
+  public var notes: [String] { input.notes }
+
   /// Bytes on disk, `nil` for a pipe; and how many of them were read, for progress.
   public var size: Int? { input.size }
   public var bytesRead: Int { input.bytesRead }

@@ -8,6 +8,8 @@ public struct CaptureOptions: Sendable {
   public var maximumSecretsLength: Int
   /// Largest hex dump in bytes of text.
   public var maximumHexDumpLength: Int
+  /// Bytes that an archive may expand to; the rest is not read.
+  public var maximumExpandedLength = 4 << 30
   /// IP datagrams that wait for fragments at a time; the oldest is dropped for a new one.
   public var maximumFragmentedDatagrams: Int
   /// Files that overlap in time and are merged at a time; each takes a block of memory. A further one is read after them.

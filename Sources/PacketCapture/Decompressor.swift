@@ -6,6 +6,8 @@ import Synchronization
 /// which is taken for each block and always free.
 protocol Decompressor: AnyObject, Sendable {
   static var name: String { get }
+  /// It reads the file, and is supplied with nothing.
+  var readsItself: Bool { get }
   func supply(_ block: [UInt8], count: Int)
   func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
   var isAtBoundary: Bool { get }
@@ -14,6 +16,7 @@ protocol Decompressor: AnyObject, Sendable {
 /// The decompressor of one format.
 final class StreamDecompressor<Stream: DecompressionStream & ~Copyable>: Decompressor {
   static var name: String { Stream.name }
+  var readsItself: Bool { Stream.readsItself }
   private let stream: Mutex<Stream>
 
   init(_ stream: consuming sending Stream) { self.stream = Mutex(stream) }
@@ -29,12 +32,18 @@ final class StreamDecompressor<Stream: DecompressionStream & ~Copyable>: Decompr
 protocol DecompressionStream: ~Copyable {
   /// The format's common name.
   static var name: String { get }
+  /// It reads the file, and is supplied with nothing.
+  static var readsItself: Bool { get }
   /// Takes the next block of compressed input; the last one has been used up.
   mutating func supply(_ block: [UInt8], count: Int)
   /// Writes into `output` from `offset` to its end; returns how many bytes, 0 when it needs input.
   mutating func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
   /// The input so far ends where a compressed stream ends.
   var isAtBoundary: Bool { get }
+}
+
+extension DecompressionStream where Self: ~Copyable {
+  static var readsItself: Bool { false }
 }
 
 /// gzip (RFC 1952) through zlib; several members in a row count as one stream.

@@ -29,26 +29,44 @@ struct InputFile: ~Copyable {
   private(set) var position = 0
   /// Set when compressed contents end early or are damaged: earlier data is valid.
   private(set) var warning: String?
+  /// What was done to read it, in words: what it was unpacked from.
+  private(set) var notes: [String] = []
+  /// Bytes that an archive may expand to.
+  private let expandedLimit: Int
 
   /// Opens a file, or standard input for `-`.
   ///
   /// - Parameter blockLength: bytes that are read at a time.
   static func opening(
-    _ path: String, blockLength: Int = CaptureOptions().blockLength
+    _ path: String, blockLength: Int = CaptureOptions().blockLength,
+    expandedLimit: Int = CaptureOptions().maximumExpandedLength
   ) throws(CaptureError) -> InputFile {
     let (descriptor, size) = try open(path)
-    var file = InputFile(descriptor, path, size: size, blockLength)
+    var file = InputFile(descriptor, path, size: size, blockLength, expandedLimit)
     try file.detectCompression()
     return file
   }
 
-  private init(_ descriptor: Int32, _ path: String, size: Int?, _ blockLength: Int) {
+  private init(_ descriptor: Int32, _ path: String, size: Int?, _ blockLength: Int, _ expandedLimit: Int) {
     self.path = path
+    self.expandedLimit = expandedLimit
     self.descriptor = descriptor
     self.size = size
     // A little more, so that a record cut by the block's end does not shrink the next read.
     blockLengthWanted = blockLength + blockLength / 8
     buffer = [UInt8](repeating: 0, count: blockLengthWanted)
+  }
+
+  /// What the contents of another file were made into; it is whole.
+  init(contents: [UInt8], of path: String, size: Int?, bytesRead: Int, notes: [String]) {
+    self.path = path
+    self.size = size
+    self.bytesRead = bytesRead
+    self.notes = notes
+    (descriptor, expandedLimit, blockLengthWanted) = (-1, 0, contents.count)
+    buffer = contents
+    end = contents.count
+    atEnd = true
   }
 
   private static func open(_ path: String) throws(CaptureError) -> (descriptor: Int32, size: Int?) {
@@ -63,7 +81,9 @@ struct InputFile: ~Copyable {
     throw CaptureError(.cannotOpen, problem)
   }
 
-  deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+  deinit { if descriptor > STDIN_FILENO { close(descriptor) } }
+
+  mutating func note(_ note: String) { notes.append(note) }
 
   // MARK: the window
 
@@ -72,6 +92,12 @@ struct InputFile: ~Copyable {
   var window: RawSpan {
     @_lifetime(borrow self)
     get { buffer.rawBytes.extracting(start..<end) }
+  }
+
+  /// The first bytes of the window, at most so many.
+  @_lifetime(borrow self)
+  func beginning(upTo count: Int) -> RawSpan {
+    buffer.rawBytes.extracting(start..<min(end, start + count))
   }
 
   /// The offset of the window in the block, for the new owner of the block.
@@ -168,6 +194,11 @@ struct InputFile: ~Copyable {
         let made = try decompressor.decompress(into: &buffer, from: end)
         end += made
         if made > 0 { return true }
+        if decompressor.readsItself {
+          bytesRead = size ?? bytesRead
+          atEnd = true
+          return true
+        }
         let began = ContinuousClock.now
         defer { if size == nil { waited += began.duration(to: .now) } }
         let input = awaitInput()
@@ -237,8 +268,25 @@ struct InputFile: ~Copyable {
 
   static func isCompressed(_ bytes: RawSpan) -> Bool { compression(of: bytes) != nil }
 
+  /// Reads on in what the archive has, from its beginning.
+  mutating func unpack() throws(CaptureError) {
+    guard size != nil || decompressor == nil else {
+      throw CaptureError(.notACapture, "is a compressed archive in a pipe; unpack it first, or give the file")
+    }
+    let stream = try ArchiveStream(
+      descriptor, isFile: size != nil, beginning: size == nil ? Array(copying: window) : [], limit: expandedLimit
+    ) { (try? CaptureFile.recognises($0, options: CaptureOptions())) ?? true }
+    notes.append(stream.note)
+    decompressor = StreamDecompressor(stream)
+    start = 0
+    end = 0
+    position = 0
+    atEnd = false
+  }
+
   private mutating func detectCompression() throws(CaptureError) {
-    while count < 4 && !atEnd { _ = try readMore() }
+    while count < 13 && !atEnd { _ = try readMore() }
+    if ArchiveStream.recognises(window) { return try unpack() }
     switch Self.compression(of: window) {
     case .gzip: decompressor = StreamDecompressor(try GzipStream())
     case .zstd: decompressor = StreamDecompressor(try ZstdStream())

@@ -19,6 +19,8 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
   public static let ipv6 = LinkType(rawValue: 229)
   /// Linux netfilter log: the packet is one of a list of type-length-value entries.
   public static let nflog = LinkType(rawValue: 239)
+  /// Data that Wireshark has exported, each with its addresses and ports in tags (`WIRESHARK_UPPER_PDU`).
+  public static let exportedPDU = LinkType(rawValue: 252)
   public static let linuxSLL2 = LinkType(rawValue: 276)
 
   /// The name the registry gives it, without `LINKTYPE_`; the number for a type that is not read here.
@@ -35,6 +37,7 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
     case 228: "IPV4"
     case 229: "IPV6"
     case 239: "NFLOG"
+    case 252: "WIRESHARK_UPPER_PDU"
     case 276: "LINUX_SLL2"
     default: "\(rawValue)"
     }

@@ -6,6 +6,7 @@ import Bytes
 /// the packet carry nothing; they never reach beyond the captured bytes.
 public struct PacketDecoder {
   private var fragments: FragmentReassembler
+  private var exported = ExportedPDUs()
 
   public init(options: CaptureOptions = CaptureOptions()) {
     fragments = FragmentReassembler(maximumDatagrams: options.maximumFragmentedDatagrams)
@@ -13,6 +14,7 @@ public struct PacketDecoder {
 
   /// Calls `body` with the packet's TCP segment and the captured part of its payload, if it carries one.
   public mutating func decode(_ packet: Packet, _ bytes: RawSpan, _ body: (TCPSegment, RawSpan) -> Void) {
+    if packet.linkType == .exportedPDU { return decodeExported(packet, bytes, body) }
     guard let network = Self.networkLayer(packet.linkType, bytes) else { return }
     // The wire may have had more than was captured: lengths are checked against the whole packet.
     let wireEnd = min(max(packet.originalLength, bytes.byteCount), network.end)
@@ -21,6 +23,29 @@ public struct PacketDecoder {
     case 4: decodeIPv4(bytes, network.start, wireEnd, packet, body)
     case 6: decodeIPv6(bytes, network.start, wireEnd, packet, body)
     default: return
+    }
+  }
+
+  /// Data of a layer that Wireshark exported: a packet, a segment, or what TCP has carried.
+  private mutating func decodeExported(
+    _ packet: Packet, _ bytes: RawSpan, _ body: (TCPSegment, RawSpan) -> Void
+  ) {
+    guard let data = ExportedPDU(bytes) else { return }
+    switch data.layer {
+    case .network:
+      guard data.start < bytes.byteCount else { return }
+      let end = max(packet.originalLength, bytes.byteCount)
+      switch bytes.byte(at: data.start) >> 4 {
+      case 4: decodeIPv4(bytes, data.start, end, packet, body)
+      case 6: decodeIPv6(bytes, data.start, end, packet, body)
+      default: return
+      }
+    case .transport:
+      guard let source = data.source?.address, let destination = data.destination?.address else { return }
+      Self.decodeTCP(bytes, data.start, bytes.byteCount - data.start, source, destination, body)
+    case .content:
+      guard let segment = exported.segment(data, length: bytes.byteCount - data.start) else { return }
+      body(segment, bytes.extracting(data.start..<bytes.byteCount))
     }
   }
 

@@ -1,32 +1,44 @@
 import Bytes
 
-/// One direction of a connection in a file: binary as it was on the wire, or a hex dump of it.
+/// One direction of a connection in a file: binary as it was on the wire, or text that shows it.
 ///
-/// Hex dumps are distinguished from binary by their text: `xxd`, `hexdump -C`, or plain hexadecimal digits. They are
-/// decoded whole, up to `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
+/// Text is distinguished from binary by its bytes: hex dumps of `xxd`, `hexdump` and `od`, plain hexadecimal digits, and
+/// what languages print of bytes (`PastedBytes`). It is decoded whole, up to `CaptureOptions.maximumHexDumpLength`; binary
+/// dumps are read in blocks.
 public struct RawDump: ~Copyable {
   private var input: InputFile
   private let decoded: [UInt8]
   public let format: CaptureFormat
   public private(set) var warnings: [String] = []
+  /// What was done to read it, in words: an archive was unpacked.
+  public var notes: [String] { input.notes }
   public var size: Int? { input.size }
   public var bytesRead: Int { input.bytesRead }
 
   init(_ input: consuming InputFile, options: CaptureOptions) throws(CaptureError) {
     // 64 KiB are enough to see whether it is text; binary protocols show a byte that is not in the first dozen.
     _ = try input.fill(atLeast: 1 << 16)
-    if HexDump.looksLikeHex(input.window) {
-      let fits = try !input.fill(atLeast: options.maximumHexDumpLength + 1)
-      let limit = options.maximumHexDumpLength
-      let dump = HexDump(parsing: input.window.extracting(0..<min(input.count, limit)), maximumLength: limit)
-      decoded = dump.bytes
+    let limit = options.maximumHexDumpLength
+    let isHex =
+      HexDump.looksLikeHex(input.window)
+      && !(PastedText.utf8(input.beginning(upTo: 1 << 10)).map(PastedBytes.hasShortOffsets) ?? false)
+    if isHex
+      || PastedText.utf8(input.beginning(upTo: 1 << 16)).flatMap({ PastedBytes($0, maximumLength: limit) }) != nil
+    {
+      let fits = try !input.fill(atLeast: limit + 1)
       format = .hex
-      if !fits {
-        warnings.append("the hex dump exceeds the limit of \(limit) bytes; the rest was not read")
+      if isHex {
+        let dump = HexDump(parsing: input.beginning(upTo: limit), maximumLength: limit)
+        decoded = dump.bytes
+        if let line = dump.firstBadLine {
+          warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were skipped")
+        }
+      } else {
+        let pasted = PastedText.utf8(input.beginning(upTo: limit)).flatMap { PastedBytes($0, maximumLength: limit) }
+        decoded = pasted?.bytes ?? []
+        if pasted?.isCut == true { warnings.append("the program that printed the bytes has left some out") }
       }
-      if let line = dump.firstBadLine {
-        warnings.append("line \(line) is not part of a hex dump; \(dump.badLines) such lines were skipped")
-      }
+      if !fits { warnings.append("the hex dump exceeds the limit of \(limit) bytes; the rest was not read") }
       if let warning = input.warning { warnings.append(warning) }
     } else {
       decoded = []
@@ -41,6 +53,23 @@ public struct RawDump: ~Copyable {
   public var beginning: RawSpan {
     @_lifetime(borrow self)
     get { format == .hex ? decoded.rawBytes : input.window }
+  }
+
+  /// The first bytes of the file, at most `CaptureError.keptLength`: of a dump in text, its text.
+  package var beginningOfFile: [UInt8] {
+    Array(copying: input.beginning(upTo: CaptureError.keptLength))
+  }
+
+  /// Whether the text shows a capture file.
+  func showsCapture(_ options: CaptureOptions) -> Bool {
+    format == .hex && decoded.count >= 24 && (try? CaptureFile.recognises(decoded.rawBytes, options: options)) == true
+  }
+
+  /// What the text shows, as a file.
+  consuming func asFile() -> InputFile {
+    InputFile(
+      contents: decoded, of: input.path, size: input.size, bytesRead: input.bytesRead,
+      notes: input.notes + ["is text that shows a capture file, which is read"] + warnings)
   }
 
   /// Calls `body` with the stream, piece by piece, until it ends or `body` returns `false`.

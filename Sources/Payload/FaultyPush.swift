@@ -68,6 +68,8 @@ public struct FaultyPush: Sendable {
     .keyUnknown: #"{"aps":{"alert":"§","harbour":"north"}}"#,
     .locArgsType: #"{"aps":{"alert":{"loc-key":"MESSAGE_FROM","loc-args":["§",2]}}}"#,
     .locArgsWithoutKey: #"{"aps":{"alert":{"body":"§","loc-args":["north"]}}}"#,
+    .mdmNotAlone: #"{"mdm":"6F1B1A4E-0000-4000-8000-000000000001","aps":{"alert":"§"}}"#,
+    .mdmType: #"{"mdm":7}"#,
     .locKeyAndText: #"{"aps":{"alert":{"body":"§","loc-key":"MESSAGE_FROM"}}}"#,
     .locKeyType: #"{"aps":{"alert":{"body":"§","loc-key":null}}}"#,
     .mutableContentValue: #"{"aps":{"alert":"§","mutable-content":"1"}}"#,
@@ -75,6 +77,9 @@ public struct FaultyPush: Sendable {
     .payloadNotMinified: #"{"aps": {"alert": "§"}}"#,
     .soundFileName: #"{"aps":{"alert":"§","sound":"chime.mp3"}}"#,
     .soundType: #"{"aps":{"alert":"§","sound":1}}"#,
+    .textDoubleEscaped: #"{"aps":{"alert":"§ \\ud83c\\udf0a"}}"#,
+    .textHTMLEntities: #"{"aps":{"alert":"§ &amp; more"}}"#,
+    .textPrivateUse: #"{"aps":{"alert":"§ \ue415"}}"#,
     .threadIDType: #"{"aps":{"alert":"§","thread-id":42}}"#,
     .urlArgsType: #"{"aps":{"alert":"§","url-args":"north"}}"#,
   ]
@@ -129,6 +134,12 @@ public struct FaultyPush: Sendable {
     case .tokenConstant: environment.frame = frame(2, 10, token: [UInt8](repeating: 0, count: 32))
     case .tokenHexText: environment.frame = frame(2, 10, token: Array("7c1e90d2a45b3f6881c0de27594e6ab3".utf8))
     case .voipAPSIgnored: environment.topic = .voip
+    case .complicationAPSIgnored: environment.topic = .complication
+    case .urlArgsMissing: environment.topic = .web
+    case .mdmMissing: environment.topic = .management
+    case .locFormatPlaceholder:
+      environment.strings = ["KEY": "%s and %2$d"]
+      payload = Array(#"{"aps":{"alert":{"loc-key":"KEY","loc-args":["north","2"]}}}"#.utf8)
     case .keyTooNew:
       environment.era = 2012
       payload.replaceSubrange(payload.count - 2..<payload.count, with: Array(#","category":"MESSAGE"}}"#.utf8))

@@ -116,6 +116,9 @@ extension PayloadTopic {
     case .newsstand: 2
     case .voip: 3
     case .wallet: 4
+    case .web: 5
+    case .management: 6
+    case .complication: 7
     }
   }
 }

@@ -52,6 +52,38 @@ struct LocalizedFormat {
     return (number, String(digits))
   }
 
+  /// The first placeholder that a push does not fill, though `printf` or `String(format:)` would: `%s`, `%d`, `%1$s`,
+  /// `%.2f`; or those with and without a position where there are both.
+  static func unfilledPlaceholder(of format: String) -> String? {
+    let scalars = Array(format.unicodeScalars)
+    var (index, hasNext, position) = (0, false, String?.none)
+    while index < scalars.count {
+      guard scalars[index] == "%" else {
+        index += 1
+        continue
+      }
+      var end = index + 1
+      if end < scalars.count, scalars[end] == "%" {
+        index += 2
+        continue
+      }
+      // A blank is a flag, too, but "5 % discount" is text.
+      while end < scalars.count, "0123456789$.+-#'*hlqLzjt".unicodeScalars.contains(scalars[end]) { end += 1 }
+      guard end < scalars.count, "@diouxXeEfFgGaAcCsSp".unicodeScalars.contains(scalars[end]) else {
+        index += 1
+        continue
+      }
+      let placeholder = String(String.UnicodeScalarView(scalars[index...end]))
+      if scalars[end] == "@" {
+        if end == index + 1 { hasNext = true } else { position = position ?? placeholder }
+      } else {
+        return placeholder
+      }
+      index = end + 1
+    }
+    return hasNext ? position.map { "%@ and \($0)" } : nil
+  }
+
   /// How many arguments it needs: the highest number, or as many as there are without one.
   var argumentsNeeded: Int {
     var (highest, inTurn) = (0, 0)

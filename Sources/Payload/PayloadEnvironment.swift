@@ -21,7 +21,7 @@ public struct PayloadEnvironment: Sendable {
 /// The kind of a push's topic, as far as rules depend on it; one connection has one.
 public enum PayloadTopic: Sendable, Hashable {
   case unknown
-  /// Any that is not one of the others, web sites among them.
+  /// Any that is not one of the others.
   case app
   /// The app is known to be a Newsstand app, which no payload tells from 2013 on.
   case newsstand
@@ -29,14 +29,32 @@ public enum PayloadTopic: Sendable, Hashable {
   case voip
   /// `pass.…`: a Wallet pass is to be updated.
   case wallet
+  /// `web.…`: a web site, whose pushes need `url-args`.
+  case web
+  /// `com.apple.mgmt.…`: device management, whose payload is `{"mdm":"…"}` and nothing else.
+  case management
+  /// `….complication`: the app gets the payload for its complication on a watch, and the system shows nothing.
+  case complication
 
   /// Takes a topic's name apart, as a certificate or the user gives it; `nil` and an empty name are unknown.
   public init(name: String?) {
     switch name {
     case nil, "": self = .unknown
     case let name? where name.hasSuffix(".voip"): self = .voip
+    case let name? where name.hasSuffix(".complication"): self = .complication
     case let name? where name.hasPrefix("pass."): self = .wallet
+    case let name? where name.hasPrefix("web."): self = .web
+    case let name? where name.hasPrefix("com.apple.mgmt."): self = .management
     default: self = .app
+    }
+  }
+
+  /// Whether a visible alert breaks no rule about its topic alone.
+  @usableFromInline @inline(__always)
+  var takesAlerts: Bool {
+    switch self {
+    case .unknown, .app, .newsstand, .wallet: true
+    case .voip, .web, .management, .complication: false
     }
   }
 }

@@ -9,6 +9,8 @@ public struct PayloadFinding: Sendable, Equatable {
     case key(String)
     /// A key, and the known one that it resembles.
     case suggestion(String, instead: String)
+    /// What is particular to the payload, in words.
+    case note(String)
   }
 
   public let rule: PayloadRule
@@ -22,7 +24,7 @@ public struct PayloadFinding: Sendable, Equatable {
     return switch detail {
     case nil: sentence
     case .bytes(let count): "\(sentence.dropLast()) (\(count) \(count == 1 ? "byte" : "bytes"))."
-    case .key(let key): "\(sentence.dropLast()) (\(key))."
+    case .key(let text), .note(let text): "\(sentence.dropLast()) (\(text))."
     case .suggestion(let key, let instead): "\(sentence.dropLast()) (\(key): is \(instead) meant?)."
     }
   }
@@ -58,7 +60,8 @@ public struct PayloadJudgement: Sendable, Equatable {
   public var rules: PayloadRuleSet
   public var kind: PayloadKind
   public var effects: PayloadEffects
-  /// Where and what, one a rule, sorted by code; empty unless asked for.
+  /// Where and what, sorted by place, those of the whole first; empty unless asked for. Rules about keys and texts have
+  /// one for each key and text, others one.
   public var findings: [PayloadFinding]
 
   public var isClean: Bool { rules.isEmpty }

@@ -11,19 +11,24 @@ extension Judging {
       return report(isEncodedTwice ? .jsonDoubleEncoded : .jsonNotObject, at: tape.offset(0))
     }
     var aps: Int?
-    var isManagement = false
+    var management: Int?
+    var keys = 0
     tape.forEachKey(ofObject: 0) { key in
+      keys += 1
       if tape.isKey(key, "aps", text) {
         aps = key + 1
       } else if tape.isKey(key, "mdm", text) {
-        isManagement = true
+        management = key + 1
       }
     }
-    let isExempt = isVoIP || topic == .wallet || isManagement
+    if management != nil || topic == .management { judgeManagement(management, keys: keys, tape) }
+    let isExempt =
+      isVoIP || topic == .complication || topic == .wallet || topic == .management || management != nil
     guard let aps else {
       kind = effects.kind(hasAPS: false, era: era, topic: topic)
       if !isExempt {
-        report(.apsMissing, at: 0)
+        let place = findsPlaces ? placeOfAPS(tape, text) : nil
+        report(.apsMissing, at: 0, place.map { .note("aps is nested inside \($0)") })
         judgeMissing(tape, text)
         judgeBeside(PayloadMembers(), tape, text)
       }
@@ -34,6 +39,15 @@ extension Judging {
       return report(isEncodedTwice ? .jsonDoubleEncoded : .apsNotDictionary, at: tape.offset(aps))
     }
     judgeAPS(aps, isExempt: isExempt, tape, text)
+  }
+
+  /// The value of `mdm`, which stands alone in a payload of device management. An app whose topic is known may have data
+  /// of that name.
+  private mutating func judgeManagement(_ value: Int?, keys: Int, _ tape: JSONTape) {
+    guard topic == .management || topic == .unknown else { return }
+    guard let value else { return report(.mdmMissing, at: 0) }
+    if !tape.isText(value) { report(.mdmType, at: tape.offset(value)) }
+    if keys > 1 { report(.mdmNotAlone, at: 0) }
   }
 
   private mutating func judgeAPS(_ aps: Int, isExempt: Bool, _ tape: JSONTape, _ text: RawSpan) {
@@ -51,10 +65,13 @@ extension Judging {
       judgeBeside(members, tape, text)
     }
     judgeCustomData(apsValue: aps, tape, text)
-    if isVoIP {
-      if effects.has(anyOf: .noticed) { report(.voipAPSIgnored, at: tape.offset(aps)) }
+    if isVoIP || topic == .complication {
+      if effects.has(anyOf: .noticed) {
+        report(isVoIP ? .voipAPSIgnored : .complicationAPSIgnored, at: tape.offset(aps))
+      }
       return
     }
+    if topic == .web, members[.urlArgs] == nil { report(.urlArgsMissing, at: tape.offset(aps)) }
     if !effects.contains(.alert) {
       if let category = members[.category], tape.kind(category) == .string, !tape.isEmptyString(category) {
         report(.categoryWithoutAlert, at: tape.offset(category))

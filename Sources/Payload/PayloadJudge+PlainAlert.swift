@@ -18,13 +18,13 @@ extension PayloadJudge {
     else { return false }
     // A text that begins with a blank or a brace may hold an object.
     let first = payload.byte(at: 17)
-    guard first > 0x20, first != 0x7b, topic != .voip, command < 2 || priority == nil || priority == 10 else {
+    guard first > 0x20, first != 0x7b, topic.takesAlerts, command < 2 || priority == nil || priority == 10 else {
       return false
     }
     return isPlainText(payload, from: 17, to: count - 3)
   }
 
-  /// Whether there are only printed ASCII characters but quotes and backslashes, in eight bytes or more.
+  /// Whether there are only printed ASCII characters but quotes, backslashes and ampersands, in eight bytes or more.
   @inlinable @inline(__always)
   static func isPlainText(_ bytes: RawSpan, from start: Int, to end: Int) -> Bool {
     let text = bytes.extracting(start..<end)
@@ -38,13 +38,14 @@ extension PayloadJudge {
     return special & 0x8080_8080_8080_8080 == 0
   }
 
-  /// Has the highest bit of a byte set if it is no printed ASCII character, a quote or a backslash; sometimes also that
-  /// of the byte above it.
+  /// Has the highest bit of a byte set if it is no printed ASCII character, a quote, a backslash or an ampersand, which
+  /// may begin an HTML entity; sometimes also that of the byte above it.
   @inlinable @inline(__always)
   static func special(_ word: UInt64) -> UInt64 {
     let quotes = word ^ 0x2222_2222_2222_2222
     let escapes = word ^ 0x5c5c_5c5c_5c5c_5c5c
+    let ampersands = word ^ 0x2626_2626_2626_2626
     return (word &- 0x2020_2020_2020_2020) | (quotes &- 0x0101_0101_0101_0101)
-      | (escapes &- 0x0101_0101_0101_0101) | word
+      | (escapes &- 0x0101_0101_0101_0101) | (ampersands &- 0x0101_0101_0101_0101) | word
   }
 }

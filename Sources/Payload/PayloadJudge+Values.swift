@@ -55,6 +55,7 @@ extension Judging {
       guard !tape.isEmptyString(alert) else { return report(.alertNoText, at: tape.offset(alert)) }
       effects.insert(.alert)
       if tape.holdsObject(alert, text) { report(.alertJSONText, at: tape.offset(alert)) }
+      judgeCharacters(alert, tape, text)
     case .object: judgeAlertDictionary(alert, tape, text)
     default: report(.alertType, at: tape.offset(alert))
     }
@@ -78,11 +79,11 @@ extension Judging {
       if count == 1, isUpTo(2015) { report(.alertOnlyBody, at: tape.offset(alert)) }
       if tape.holdsObject(body, text) { report(.alertJSONText, at: tape.offset(body)) }
     }
-    judgeText(members[.title], tape)
-    judgeText(members[.subtitle], tape)
-    judgeText(members[.body], tape)
-    judgeText(members[.launchImage], tape)
-    judgeText(members[.action], tape)
+    judgeText(members[.title], tape, text)
+    judgeText(members[.subtitle], tape, text)
+    judgeText(members[.body], tape, text)
+    judgeText(members[.launchImage], tape, text)
+    judgeText(members[.action], tape, text)
     judgeLocalized(members, .body, .locKey, .locArgs, allowsNull: false, tape, text)
     judgeLocalized(members, .title, .titleLocKey, .titleLocArgs, allowsNull: true, tape, text)
     judgeLocalized(members, .subtitle, .subtitleLocKey, .subtitleLocArgs, allowsNull: true, tape, text)
@@ -94,8 +95,33 @@ extension Judging {
     }
   }
 
-  private mutating func judgeText(_ value: Int?, _ tape: JSONTape) {
-    if let value, tape.kind(value) != .string { report(.alertValueType, at: tape.offset(value)) }
+  private mutating func judgeText(_ value: Int?, _ tape: JSONTape, _ text: RawSpan) {
+    guard let value else { return }
+    if tape.kind(value) == .string {
+      judgeCharacters(value, tape, text)
+    } else {
+      report(.alertValueType, at: tape.offset(value))
+    }
+  }
+
+  /// A text that the user sees otherwise than it was meant. Few texts have what such text begins with.
+  @inline(__always)
+  private mutating func judgeCharacters(_ value: Int, _ tape: JSONTape, _ text: RawSpan) {
+    let contents = text.extracting(tape.contents(value))
+    guard tape.nodes[value].hasEscapes || contents.contains(UInt8(ascii: "&"), or: EscapedText.privateUse) else {
+      return
+    }
+    judgeUnusual(value, tape, text)
+  }
+
+  @inline(never)
+  private mutating func judgeUnusual(_ value: Int, _ tape: JSONTape, _ text: RawSpan) {
+    let shown = EscapedText(tape.string(value, text))
+    let offset = tape.offset(value)
+    if let found = shown.escape { report(.textDoubleEscaped, at: offset, .key(found)) }
+    if let found = shown.entity { report(.textHTMLEntities, at: offset, .key(found)) }
+    // Systems before iOS 5 of October 2011 show them.
+    if let found = shown.oldEmoji, isFrom(2012) { report(.textPrivateUse, at: offset, .key(found)) }
   }
 
   private mutating func judgeLocKeyType(_ key: Int, allowsNull: Bool, _ tape: JSONTape) {
@@ -113,6 +139,11 @@ extension Judging {
     if key == nil, arguments == nil { return }
     if let key { judgeLocKeyType(key, allowsNull: allowsNull, tape) }
     if let arguments {
+      if tape.kind(arguments) == .array {
+        tape.forEachElement(ofArray: arguments) { element in
+          if tape.kind(element) == .string { judgeCharacters(element, tape, text) }
+        }
+      }
       if !tape.isArrayOfStrings(arguments), !(allowsNull && tape.kind(arguments) == .null) {
         report(.locArgsType, at: tape.offset(arguments))
       }
@@ -128,8 +159,11 @@ extension Judging {
     var given = 0
     if let arguments, tape.kind(arguments) == .array { tape.forEachElement(ofArray: arguments) { _ in given += 1 } }
     let needed = LocalizedFormat(format).argumentsNeeded
+    let unfilled = LocalizedFormat.unfilledPlaceholder(of: format)
+    if let unfilled { report(.locFormatPlaceholder, at: tape.offset(key), .key("\(name): \(unfilled)")) }
     if given < needed { report(.locArgsTooFew, at: tape.offset(key), .key(name)) }
-    if given > needed { report(.locArgsTooMany, at: arguments.map(tape.offset), .key(name)) }
+    // A placeholder of another kind was to take an argument.
+    if given > needed, unfilled == nil { report(.locArgsTooMany, at: arguments.map(tape.offset), .key(name)) }
   }
 }
 

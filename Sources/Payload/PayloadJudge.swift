@@ -20,7 +20,7 @@ public struct PayloadJudge: Sendable {
     if let frame = environment.frame { judging.judgeFrame(frame) }
     judging.judgeSize(payload.byteCount)
     if payload.byteCount > 0 { judge(payload, &judging) }
-    if findsPlaces { judging.findings.sort { $0.rule < $1.rule } }
+    if findsPlaces { judging.findings.sort { ($0.offset ?? -1, $0.rule) < ($1.offset ?? -1, $1.rule) } }
     return PayloadJudgement(
       rules: judging.rules, kind: judging.kind, effects: judging.effects, findings: judging.findings)
   }
@@ -82,11 +82,11 @@ struct Judging {
   /// Whether the era is unknown or not after `year`.
   func isUpTo(_ year: Int) -> Bool { era.map { $0 <= year } ?? true }
 
-  /// Notes that a rule is broken; the first place is kept.
+  /// Notes that a rule is broken; the first place is kept, or every one where keys and texts are told one by one.
   mutating func report(
     _ rule: PayloadRule, at offset: Int? = nil, _ detail: @autoclosure () -> PayloadFinding.Detail? = nil
   ) {
-    if findsPlaces, !rules.contains(rule) {
+    if findsPlaces, !rules.contains(rule) || rule.isToldEach {
       findings.append(PayloadFinding(rule: rule, offset: offset, detail: detail()))
     }
     rules.insert(rule)
@@ -112,7 +112,22 @@ struct Judging {
   /// The fault that stops the text from being JSON.
   mutating func judgeFault(_ fault: JSONFault, _ text: RawSpan) {
     let rule = Self.rule(of: fault, text)
-    report(rule, at: rule == .payloadBadUTF8 ? Self.firstBadUTF8(text) ?? fault.offset : fault.offset)
+    let note = rule == .jsonSyntax ? noteOnBackslash(text, at: fault.offset) : nil
+    report(rule, at: rule == .payloadBadUTF8 ? Self.firstBadUTF8(text) ?? fault.offset : fault.offset, note)
+  }
+
+  /// What is wrong with a backslash where JSON stops: an escape of another language, or text that was escaped as a whole.
+  private func noteOnBackslash(_ text: RawSpan, at offset: Int) -> PayloadFinding.Detail? {
+    guard offset + 1 < text.byteCount, text.byte(at: offset) == UInt8(ascii: "\\") else { return nil }
+    switch text.byte(at: offset + 1) {
+    case UInt8(ascii: "\""): return .note("a backslash outside of strings: the text was escaped as a whole")
+    case UInt8(ascii: "u"): return .note("the escape \\u takes four hexadecimal digits")
+    case let letter where (0x21...0x7e).contains(letter):
+      let name = Character(Unicode.Scalar(letter))
+      return .note(
+        "\\\(name) is no escape of JSON: a character is \\u and four hexadecimal digits, above U+FFFF two such escapes")
+    default: return .note("a backslash begins no escape")
+    }
   }
 
   /// Characters come first: what is not UTF-8 cannot be read as JSON.

@@ -24,6 +24,10 @@ extension PayloadRule {
     (.badgeValue, .warning, "The badge is negative or not a whole number."),
     (.categoryType, .warning, "The category is not a string."),
     (.categoryWithoutAlert, .warning, "There is a category, but no alert that could have its buttons."),
+    (
+      .complicationAPSIgnored, .advice,
+      "The system shows no alert, badge or sound of a push for a complication; only the app gets it."
+    ),
     (.contentAvailableValue, .warning, "The value of content-available is not the number 1, so the app may not wake."),
     (.customNull, .advice, "Custom data holds null, which apps have to expect."),
     (.expiration1970, .warning, "The expiration date lies before 2001: a duration stands where a date belongs."),
@@ -49,11 +53,18 @@ extension PayloadRule {
     (.locArgsType, .warning, "Localization arguments are not an array of strings."),
     (.locArgsWithoutKey, .warning, "There are localization arguments, but no key that uses them."),
     (
+      .locFormatPlaceholder, .warning,
+      "The localized format has placeholders that no push fills, or mixes those with and without a position."
+    ),
+    (
       .locKeyAndText, .advice,
       "A text and its localization key are both given, and reports differ on which one is shown."
     ),
     (.locKeyNotFound, .warning, "A localization key is not in the table of strings."),
     (.locKeyType, .warning, "A localization key is not a string."),
+    (.mdmMissing, .warning, "The topic is of device management, and the payload has no mdm."),
+    (.mdmNotAlone, .warning, "A payload of device management has other keys beside mdm."),
+    (.mdmType, .warning, "The value of mdm is not a string with text, so no device takes the push."),
     (
       .mutableContentValue, .warning,
       "The value of mutable-content is not the number 1, so the extension may not be called."
@@ -76,10 +87,17 @@ extension PayloadRule {
     (.silentPriorityImplied, .warning, "A silent push has no priority of its own, so it counts as 10 or may do so."),
     (.soundFileName, .warning, "The sound is neither \"default\" nor the name of an .aiff, .aif, .wav or .caf file."),
     (.soundType, .warning, "The sound is not a string."),
+    (.textDoubleEscaped, .warning, "A text was escaped twice, so the user sees the escape and not the character."),
+    (.textHTMLEntities, .warning, "A text has HTML entities, and the user sees them as they are."),
+    (.textPrivateUse, .warning, "A text has emoji as private use characters, which systems since iOS 5 show as boxes."),
     (.threadIDType, .warning, "The thread identifier is not a string."),
     (.tokenConstant, .error, "All bytes of the device token are equal: it is a placeholder."),
     (.tokenHexText, .error, "The device token is hexadecimal text, and the wire takes bytes."),
     (.tokenLength, .error, "The device token has a length that no token has."),
+    (
+      .urlArgsMissing, .error,
+      "A push for a web site has no url-args, which have to be an array, an empty one at least."
+    ),
     (.urlArgsType, .warning, "The arguments of the address are not an array of strings."),
     (.voipAPSIgnored, .advice, "The system shows no alert, badge or sound of a VoIP push; only the app gets it."),
   ]

@@ -21,6 +21,7 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
   case badgeValue = "badge_value"
   case categoryType = "category_type"
   case categoryWithoutAlert = "category_without_alert"
+  case complicationAPSIgnored = "complication_aps_ignored"
   case contentAvailableValue = "content_available_value"
   case customNull = "custom_null"
   case expiration1970 = "expiration_1970"
@@ -45,9 +46,13 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
   case locArgsTooMany = "loc_args_too_many"
   case locArgsType = "loc_args_type"
   case locArgsWithoutKey = "loc_args_without_key"
+  case locFormatPlaceholder = "loc_format_placeholder"
   case locKeyAndText = "loc_key_and_text"
   case locKeyNotFound = "loc_key_not_found"
   case locKeyType = "loc_key_type"
+  case mdmMissing = "mdm_missing"
+  case mdmNotAlone = "mdm_not_alone"
+  case mdmType = "mdm_type"
   case mutableContentValue = "mutable_content_value"
   case mutableWithoutAlert = "mutable_without_alert"
   case payloadBadUTF8 = "payload_bad_utf8"
@@ -64,10 +69,14 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
   case silentPriorityImplied = "silent_priority_implied"
   case soundFileName = "sound_file_name"
   case soundType = "sound_type"
+  case textDoubleEscaped = "text_double_escaped"
+  case textHTMLEntities = "text_html_entities"
+  case textPrivateUse = "text_private_use"
   case threadIDType = "thread_id_type"
   case tokenConstant = "token_constant"
   case tokenHexText = "token_hex_text"
   case tokenLength = "token_length"
+  case urlArgsMissing = "url_args_missing"
   case urlArgsType = "url_args_type"
   case voipAPSIgnored = "voip_aps_ignored"
 
@@ -90,6 +99,15 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
 
   /// One sentence for people: what was found and why it matters.
   public var explanation: String { Self.table[ordinal].sentence }
+
+  /// Whether each key or text that breaks it is told, and not only the first one.
+  var isToldEach: Bool {
+    switch self {
+    case .keyMisplaced, .keyMisspelt, .keyTooNew, .keyUnknown, .textDoubleEscaped, .textHTMLEntities, .textPrivateUse:
+      true
+    default: false
+    }
+  }
 
   /// Its place in `allCases`.
   @usableFromInline @inline(__always)

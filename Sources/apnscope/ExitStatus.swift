@@ -9,6 +9,8 @@ import TLSTransport
 
 /// The exit statuses; those of sysexits.h where it has one.
 enum ExitStatus {
+  /// What was asked for was found: a payload with an error.
+  static let faultFound = ExitCode(1)
   static let damaged = ExitCode(65)
   static let cannotOpen = ExitCode(66)
   static let unavailable = ExitCode(69)

@@ -77,8 +77,11 @@ struct OpenedInputs {
   private mutating func add(file path: String) {
     do throws(CaptureError) {
       switch try CaptureInput.open(RepeatableInput.path(of: path), options: options) {
-      case .packets(let file): add(file)
+      case .packets(let file):
+        tell(file.notes, path)
+        add(file)
       case .dump(let dump):
+        tell(dump.notes, path)
         files += 1
         items.append(.dump(OpenedDump(path, .dump(dump))))
       }
@@ -106,6 +109,12 @@ struct OpenedInputs {
     if isQuiet { return }
     let other = error.kind == .notACapture ? FileKind(ofFile: path, beginning: error.beginning) : nil
     complain("\(Self.name(of: path)): \(other?.advice ?? error.message)")
+  }
+
+  /// Says what was done to read an input.
+  private func tell(_ notes: [String], _ path: String) {
+    guard !isQuiet else { return }
+    for note in notes { complain("\(Self.name(of: path)): \(note)") }
   }
 
   static func name(of path: String) -> String {
@@ -140,6 +149,7 @@ struct OpenedInputs {
           continue
         }
         captures += 1
+        tell(file.notes, path)
         add(file)
       } catch {
         captures += 1

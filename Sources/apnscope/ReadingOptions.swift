@@ -56,7 +56,7 @@ extension DumpContents: ExpressibleByArgument {}
 struct RecordingsArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "Recordings: pcap, pcapng or snoop (also gzip or zstd), folders of them, a raw or hex dump of one direction, or - for standard input.",
+      "Recordings: pcap, pcapng or snoop (also compressed, or in a zip, tar or 7-Zip archive), folders of them, text of tcpdump -X or of tshark's follow, a raw or hex dump of one direction, or - for standard input.",
       valueName: "input"), completion: .file())
   var inputs: [String] = []
 }
@@ -161,6 +161,9 @@ struct LimitOptions: ParsableArguments {
 
   @Option("Largest hex dump; the rest is not read.", valueName: "bytes")
   var maxHexDumpLength = ByteCount(Self.usual.capture.maximumHexDumpLength)
+
+  @Option("Bytes that an archive may expand to; the rest is not read.", valueName: "bytes")
+  var maxExpandedLength = ByteCount(Self.usual.capture.maximumExpandedLength)
 
   @Option(help: ArgumentHelp("IP datagrams waiting for fragments at a time.", valueName: "count"))
   var maxFragmentedDatagrams = Self.usual.capture.maximumFragmentedDatagrams
@@ -278,6 +281,7 @@ struct LimitOptions: ParsableArguments {
       Limit("max-packet-length", \.maxPacketLength.bytes, \.capture.maximumPacketLength),
       Limit("max-block-length", \.maxBlockLength.bytes, \.capture.maximumBlockLength),
       Limit("max-hex-dump-length", \.maxHexDumpLength.bytes, \.capture.maximumHexDumpLength),
+      Limit("max-expanded-length", \.maxExpandedLength.bytes, \.capture.maximumExpandedLength),
       Limit("max-fragmented-datagrams", \.maxFragmentedDatagrams, \.capture.maximumFragmentedDatagrams),
       Limit("max-merged-files", \.maxMergedFiles, \.capture.maximumMergedFiles),
       Limit("max-reorder-bytes", \.maxReorderBytes.bytes, \.capture.maximumReorderBytes),

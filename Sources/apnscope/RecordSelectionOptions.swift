@@ -8,7 +8,7 @@ import PacketCapture
 struct RecordSelectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Only from this time on: RFC 3339 in UTC, a time of day on the recording's first day, or a time span after its first connection was opened.",
+      "Only from this time on: a date and time as 2026-11-21T10:05:00Z, '2026-11-21 12:05:00+02:00' or 1795255500.5 (seconds or milliseconds since 1970; UTC without an offset), a time of day as 10:05 on the recording's first day, or a time span after its first connection was opened.",
       valueName: "time"), transform: Moment.parse)
   var from: Moment?
 
@@ -120,7 +120,8 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
 
 /// A moment of a recording: 2026-11-21T00:32:58Z, 00:32:58.5, or 90s.
 struct Moment: Quantity {
-  static let notation = "a time as 2026-11-21T10:05:00Z, 10:05, 10:05:30.5 or, after the first connection, 90s"
+  static let notation =
+    "a time as 2026-11-21T10:05:00Z, 2026-11-21T12:05:00+02:00, 1795255500, 10:05, 10:05:30.5 or, after the first connection, 90s"
 
   var moment: RecordSelection.Moment
 

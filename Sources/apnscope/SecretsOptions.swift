@@ -8,7 +8,7 @@ import TLSDecryption
 struct SecretsOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Key log (NSS format) with the secrets of TLS connections, as written by clients and servers with SSLKEYLOGFILE. Repeatable. Secrets inside a pcapng capture are used automatically.",
+      "Key log (NSS format) with the secrets of TLS connections, as written by clients and servers with SSLKEYLOGFILE, or text of openssl s_client with the session. Repeatable. Secrets inside a pcapng capture are used automatically.",
       valueName: "file"), completion: .file())
   var keys: [String] = []
 
@@ -40,7 +40,9 @@ struct SecretsOptions: ParsableArguments {
       let keyLog = try using(path) { () throws(SecretsError) in
         try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength.bytes, maximumLines: limits.maxKeyLogLines)
       }
-      if keyLog.count == 0 { complain("\(path): contains no secrets; expected an NSS key log") }
+      if keyLog.count == 0 {
+        complain("\(path): contains no secrets; expected an NSS key log, or the sessions of openssl s_client")
+      }
       if keyLog.isCut { complain("\(path): only the first \(keyLog.count) lines are used (--max-key-log-lines)") }
       secrets.add(keyLog)
     }

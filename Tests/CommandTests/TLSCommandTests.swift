@@ -61,8 +61,8 @@ struct TLSCommandTests {
       #expect(outcome.status == 0)
       #expect(
         outcome.errors == """
-          apnscope: notes.txt: contains no secrets; expected an NSS key log
-          apnscope: key.pem: contains no secrets; expected an NSS key log
+          apnscope: notes.txt: contains no secrets; expected an NSS key log, or the sessions of openssl s_client
+          apnscope: key.pem: contains no secrets; expected an NSS key log, or the sessions of openssl s_client
 
           """)
       #expect(outcome.output.contains(#""decrypted":false"#))

@@ -122,7 +122,9 @@ struct LawTests {
   private func check(_ payload: [UInt8], _ environment: PayloadEnvironment, _ judge: inout PayloadJudge) {
     let judgement = judge.judge(payload.rawBytes, in: environment, findsPlaces: true)
     #expect(judgement.kind != .invalid || judgement.rules.hasErrors)
-    #expect(judgement.findings.map(\.rule) == Array(judgement.rules))
+    #expect(PayloadRuleSet(judgement.findings.map(\.rule)) == judgement.rules)
+    let places = judgement.findings.map { $0.offset ?? -1 }
+    #expect(places == places.sorted())
     for finding in judgement.findings { #expect((0...payload.count).contains(finding.offset ?? 0)) }
     var tape = JSONTape()
     let isValid = JSONText.scan(payload.rawBytes) != .invalid

@@ -33,6 +33,12 @@ BESIDE = ["alert", "badge", "sound", "content-available", "category", "mutable-c
 SOUND = re.compile(r"default|[^/]+\.(?i:aiff|aif|wav|caf)", re.ASCII)
 
 
+ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\u\{[0-9a-fA-F]{1,6}\}")
+# The names that the maker uses are enough.
+ENTITY = re.compile(r"&(?:#[0-9]{1,9}|#[xX][0-9a-fA-F]{1,8}|amp|quot|lt|eacute);")
+OLD_EMOJI = re.compile("[" + "".join(f"{chr(page + 1)}-{chr(page + 0x5A)}" for page in range(0xE000, 0xE501, 256)) + "]")
+
+
 class Number(str):
     """A number as it was written."""
 
@@ -200,9 +206,18 @@ def judge_frame(push, era, sent, codes):
         codes.add("token_constant")
 
 
+def judge_characters(text, era, codes):
+    """What the user sees as it was not meant."""
+    if is_text(text):
+        codes |= {"text_double_escaped"} if ESCAPE.search(text) else set()
+        codes |= {"text_html_entities"} if ENTITY.search(text) else set()
+        codes |= {"text_private_use"} if OLD_EMOJI.search(text) and (era is None or era >= 2012) else set()
+
+
 def judge_alert(alert, era, codes):
     """Whether it is visible."""
     if is_text(alert):
+        judge_characters(alert, era, codes)
         codes |= {"alert_json_text"} if is_object_text(alert) else set()
         codes |= set() if alert else {"alert_no_text"}
         return alert != ""
@@ -221,6 +236,8 @@ def judge_alert(alert, era, codes):
         codes.add("alert_json_text")
     if any(key in alert and not is_text(alert[key]) for key in ("title", "subtitle", "body", "launch-image", "action")):
         codes.add("alert_value_type")
+    for key in ("title", "subtitle", "body", "launch-image", "action"):
+        judge_characters(alert.get(key), era, codes)
     for text, start in (("body", ""), ("title", "title-"), ("subtitle", "subtitle-")):
         key, arguments = start + "loc-key", start + "loc-args"
         if key in alert and not is_text(alert[key]) and not (start and alert[key] is None):
@@ -229,6 +246,8 @@ def judge_alert(alert, era, codes):
             codes.add("loc_key_and_text")
         if arguments in alert:
             value = alert[arguments]
+            for argument in value if isinstance(value, list) else []:
+                judge_characters(argument, era, codes)
             if not (isinstance(value, list) and all(map(is_text, value))) and not (start and value is None):
                 codes.add("loc_args_type")
             if isinstance(value, list) and alert.get(key) is None:
@@ -276,7 +295,15 @@ def judge(push, era, topic, sent):
     if not isinstance(value, dict):
         return codes | {"json_double_encoded" if is_object_text(value) else "json_not_object"}, "invalid"
     voip = bool(topic) and topic.endswith(".voip")
-    exempt = voip or bool(topic) and topic.startswith("pass.") or "mdm" in value
+    complication = bool(topic) and topic.endswith(".complication")
+    managed = bool(topic) and topic.startswith("com.apple.mgmt.")
+    exempt = voip or complication or managed or bool(topic) and topic.startswith("pass.") or "mdm" in value
+    if managed or not topic and "mdm" in value:
+        if "mdm" not in value:
+            codes.add("mdm_missing")
+        else:
+            codes |= set() if is_filled(value["mdm"]) else {"mdm_type"}
+            codes |= {"mdm_not_alone"} if len(value) > 1 else set()
     if "aps" not in value:
         if not exempt:
             codes.add("aps_missing")
@@ -323,6 +350,10 @@ def judge(push, era, topic, sent):
     codes |= {"custom_null"} if any(has_null(value[key]) for key in value if key != "aps") else set()
     if voip:
         return codes | ({"voip_aps_ignored"} if alert or sound or badge else set()), kind
+    if complication:
+        return codes | ({"complication_aps_ignored"} if alert or sound or badge else set()), kind
+    if topic and topic.startswith("web.") and "url-args" not in aps:
+        codes.add("url_args_missing")
     if not alert:
         codes |= {"category_without_alert"} if is_filled(aps.get("category")) else set()
         codes |= {"mutable_without_alert"} if mutable else set()
@@ -344,6 +375,7 @@ class Maker:
     SCALARS = [
         "1", "0", "-1", "1.0", "10e-1", "-0", "0.5", "1e400", "12e-1", "120e-1", "true", "false", "null", '""', '"x"',
         '"default"', '"Default"', '"a.caf"', '"b/a.caf"', '".caf"', '"a.AIFF"', '"{\\"a\\":1}"', '" {} "', '"{x}"',
+        '"\\\\ud83c"', '"&amp; &#39;"', '"&quot"', '"\\ue04a"', '"\ue537 \ue55b"', '"\\\\u{1f600}"', '"a&#xe9;"',
         '"\\ud83c"', '"\\ud83c\\udf0a"', '"é"', "[]", "{}", '["a"]', '["a",1]', "[null]", '{"a":null}', '"[1]"',
     ]  # fmt: skip
     NOISE = [b"", b",", b"}", b"]", b"{", b"[", b'"', b"'", b":", b" ", b"\n", b"\0", b"\\", b"\\u00", b"\xe9",
@@ -428,7 +460,7 @@ def compare(apnscope, pushes, era, topic):
     arguments = [apnscope, "lint", "-", "--input", "lines", "--format", "json"] + (["--payload-topic", topic] if topic else [])
     told = subprocess.run(arguments, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
     answers = told.stdout.splitlines()
-    if told.returncode or len(answers) != len(pushes):
+    if told.returncode > 1 or len(answers) != len(pushes):
         sys.exit(f"{' '.join(arguments)} ended with {told.returncode} and {len(answers)} answers: {told.stderr}")
     differing = 0
     for push, answer in zip(pushes, map(json.loads, answers)):
@@ -459,6 +491,7 @@ def main():
             vectors = [base64.b64decode(json.loads(line)["payload_base64"]) for line in file]
     maker = Maker(options.seed, vectors)
     eras, topics = [None, *range(2009, 2022)], [None, "com.example.ferry", "com.example.ferry.voip", "pass.com.example"]
+    topics += ["web.com.example.ferry", "com.apple.mgmt.External.1", "com.example.ferry.complication"]
     count, differing, end = 0, 0, options.seconds and time.monotonic() + options.seconds
     while time.monotonic() < end if end else count < options.count:
         era, topic = maker.random.choice(eras), maker.random.choice(topics)

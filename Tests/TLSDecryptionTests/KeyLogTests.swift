@@ -312,3 +312,59 @@ import Testing
     }
   }
 }
+
+/// Secrets in other forms than a key log in UTF-8.
+@Suite("Pasted secrets")
+struct PastedSecretsTests {
+  private let random = [UInt8](0x40..<0x60)
+  private let master = [UInt8](0x80..<0xb0)
+
+  private func read(_ bytes: [UInt8]) throws -> KeyLog {
+    try withFile(bytes) { try KeyLog(contentsOf: $0, maximumLength: 1 << 20, maximumLines: 100) }
+  }
+
+  private func utf16(_ text: String, bigEndian: Bool, mark: Bool) -> [UInt8] {
+    ((mark ? [0xfeff] : []) + Array(text.utf16)).flatMap { unit in
+      let (high, low) = (UInt8(unit >> 8), UInt8(unit & 0xff))
+      return bigEndian ? [high, low] : [low, high]
+    }
+  }
+
+  @Test("A key log in UTF-16 is read, in either order", arguments: [false, true], [false, true])
+  func utf16(bigEndian: Bool, mark: Bool) throws {
+    let line = "# keys\r\nCLIENT_RANDOM \(text(random)) \(text(master))\r\n"
+    let keyLog = try read(utf16(line, bigEndian: bigEndian, mark: mark))
+    #expect(keyLog.count == 1 && !keyLog.isOfSessions)
+    #expect(keyLog.secrets(.clientRandom, for: random, limit: 10) == [master])
+  }
+
+  @Test(
+    "The session that openssl s_client prints is found by its identifier, in any encoding", arguments: [false, true])
+  func session(isUTF16: Bool) throws {
+    let session = """
+      SSL-Session:
+          Protocol  : TLSv1.2
+          Cipher    : ECDHE-RSA-AES256-GCM-SHA384
+          Session-ID: \(text(random).uppercased())
+          Session-ID-ctx:
+          Master-Key: \(text(master).uppercased())
+          PSK identity: None
+
+      """
+    let keyLog = try read(isUTF16 ? utf16(session, bigEndian: false, mark: true) : Array(session.utf8))
+    #expect(keyLog.count == 1 && keyLog.isOfSessions)
+    #expect(keyLog.secrets(.sessionID, for: random, limit: 10) == [master])
+    let secrets = Secrets()
+    secrets.add(keyLog)
+    #expect(secrets.masters == [master])
+  }
+
+  @Test("A session with a ticket has a secret, too, and a key log's lines are for their connections only")
+  func ticket() throws {
+    let keyLog = try read(Array("Session-ID: \nMaster-Key: \(text(master))\n".utf8))
+    #expect(keyLog.count == 1 && keyLog.isOfSessions)
+    #expect(try read(Array("Session-ID: 00\nMaster-Key: 0011\n".utf8)).count == 0)
+    let lines = try read(Array("RSA Session-ID:\(text(random)) Master-Key:\(text(master))\n".utf8))
+    #expect(lines.count == 1 && !lines.isOfSessions)
+  }
+}

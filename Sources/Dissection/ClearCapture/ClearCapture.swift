@@ -143,6 +143,8 @@ package final class ClearCapture: RecordSink {
     SynthesizedConnection.write(
       client: client, server: server, clientBytes: record.clientBytes, serverBytes: record.serverBytes, into: &bytes)
     bytes.write(bigEndian: its.rows + record.outline.closings.count)
+    bytes.write(bigEndian: record.preambleBytes.client)
+    bytes.write(bigEndian: record.preambleBytes.server)
     append(row, bytes.bytes)
   }
 
@@ -216,7 +218,7 @@ package final class ClearCapture: RecordSink {
     if let failure { throw failure }
     let interface = PcapngBlock.interface(linkType: LinkType.raw.rawValue, snapLength: 0, digits: 9)
     guard output(PcapngBlock.section().rawBytes), output(interface.rawBytes) else { return }
-    var connections: [Int: (packets: SynthesizedConnection, rows: Int)] = [:]
+    var connections: [Int: (packets: SynthesizedConnection, rows: Int, preamble: (client: Int, server: Int))] = [:]
     var sorted = try rows.sorted()
     while let row = try sorted.next(), proceed() {
       guard isWritten(row.connection) else { continue }
@@ -224,9 +226,16 @@ package final class ClearCapture: RecordSink {
       if row.kind == .opened {
         guard let connection = SynthesizedConnection(number: row.connection, parsing: bytes.rawBytes) else { continue }
         let rows = Int(truncatingIfNeeded: bytes.rawBytes.uint64(at: SynthesizedConnection.writtenLength))
-        if rows > 0 { connections[row.connection] = (connection, rows) }
+        let end = SynthesizedConnection.writtenLength + 8
+        let preamble = (
+          client: Int(truncatingIfNeeded: bytes.rawBytes.uint64(at: end)),
+          server: Int(truncatingIfNeeded: bytes.rawBytes.uint64(at: end + 8))
+        )
+        if rows > 0 { connections[row.connection] = (connection, rows, preamble) }
         guard write(connection.handshake(), row, output) else { return }
-      } else if let packets = connections[row.connection]?.packets.packets(for: row, bytes) {
+      } else if let preamble = connections[row.connection]?.preamble,
+        let packets = connections[row.connection]?.packets.packets(for: row.without(preamble), bytes)
+      {
         let rows = connections[row.connection]?.rows ?? 1
         if rows > 1 { connections[row.connection]?.rows = rows - 1 } else { connections[row.connection] = nil }
         guard write(packets, row, output) else { return }
@@ -250,6 +259,16 @@ package final class ClearCapture: RecordSink {
       counts.packets += 1
     }
     return true
+  }
+}
+
+extension ClearRow {
+  /// The copy has no preamble, which tells of hosts: its offsets begin behind it.
+  fileprivate func without(_ preamble: (client: Int, server: Int)) -> ClearRow {
+    var row = self
+    row.offset -= isFromClient ? preamble.client : preamble.server
+    if acknowledged >= 0 { row.acknowledged -= isFromClient ? preamble.server : preamble.client }
+    return row
   }
 }
 

@@ -94,18 +94,17 @@ public struct RecordSelection: Sendable, Equatable {
 extension RecordSelection.Moment {
   private static let day: Int64 = 86_400_000_000_000
 
-  /// A time as `2026-11-21T10:05:00Z`, with or without a fraction and the Z, or as `10:05` or `10:05:30.5`; `nil` for
-  /// anything else.
+  /// A time as people type or paste it: `2026-11-21T10:05:00Z`, with an offset as +02:00, a blank for the T, without
+  /// seconds or without time of day; seconds, milliseconds, microseconds or nanoseconds since 1970; or `10:05` or
+  /// `10:05:30.5`, of the recording's first day. `nil` for anything else.
   public init?(clock text: String) {
-    func nanoseconds(_ text: String) -> Int64? { RFC3339.nanoseconds(Array(text.utf8).rawBytes) }
-    if text.contains("T") {
-      guard let time = nanoseconds(text.hasSuffix("Z") ? text : text + "Z") else { return nil }
+    if let time = TypedTime.sinceEpoch(text) ?? TypedTime.dated(text) {
       self = .at(Timestamp(nanoseconds: time))
-    } else {
-      let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
-      guard let time = nanoseconds("1970-01-01T\(text)\(colons == 1 ? ":00" : "")Z") else { return nil }
+    } else if let time = TypedTime.nanoseconds(date: "1970-01-01", clock: text) {
       // A leap second, 23:59:60, is the first second of the next day.
       self = .timeOfDay(time)
+    } else {
+      return nil
     }
   }
 

@@ -516,6 +516,7 @@ public struct RecordReader: ~Copyable {
     }
     if missing.contains("server_end") { record.notCaptured.server = ConnectionRecord.OpenEnd() }
     record.alsoSeenAs = fields.ends("also_seen_as")
+    record.preamble = fields.text("preamble").flatMap(Preamble.init)
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { DissectionOptions.knownPorts[$0.port] != nil } ?? false
     }

@@ -7,6 +7,8 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case nothingRead = "nothing_read"
   case undecryptedConnection = "undecrypted_connection"
   case partlyDecrypted = "partly_decrypted"
+  /// Connections of devices, on port 5223.
+  case devicePort = "device_port"
   case otherProtocol = "other_protocol"
   case emptyConnection = "empty_connection"
 

@@ -76,6 +76,9 @@ extension InspectionReport {
     public var protocols: [PortProtocol] = []
     /// Of more ports than are listed.
     public var further = 0
+    /// Those on the port of devices that were not read, and the part of `encrypted` among them; `nil` before 0.2.
+    public var ofDevices: Int?
+    public var encryptedOfDevices: Int?
 
     package init() {}
   }

@@ -95,6 +95,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var service = ""
     /// The other protocol that was recognised on the connection.
     public var `protocol`: String?
+    /// What stood before the first record or TLS.
+    public var preamble: String?
     public var client: String?
     public var server: String?
     public var opened: String?

@@ -105,6 +105,9 @@ extension Schema {
     Field("file", .integer, "The file of its first packet.", when: "there are several"),
     Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
+    Field(
+      "preamble", .preamble, "What stood before the first record or TLS; its bytes are in no count.",
+      when: "something did", since: "0.2"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
     Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
     Field("opened", .time, "Time of the first packet.", when: "packets have times"),
@@ -274,6 +277,12 @@ extension Schema {
     Field("empty", .integer, "Those that carried no data, on ports of no known service."),
     Field("protocols", .array(.object(portProtocol)), "Other connections by server port and protocol."),
     Field("further", .integer, "Connections that are not in `protocols`, which is limited."),
+    Field(
+      "of_devices", .integer, "Connections on port 5223, that of devices, which were not read.",
+      when: "written by 0.2 or later", since: "0.2"),
+    Field(
+      "encrypted_of_devices", .integer, "The part of `encrypted` on that port.", when: "written by 0.2 or later",
+      since: "0.2"),
   ]
 
   private static let portProtocol: [Field] = [

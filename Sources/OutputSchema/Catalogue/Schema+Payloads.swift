@@ -8,10 +8,13 @@ extension Schema {
       """
     ],
     root: .object([
-      line, Field("payload_length", .integer, "Length of the payload.", unit: .bytes),
+      Field("file", .text, "Name of the input.", when: "several are judged"), line,
+      Field("payload_length", .integer, "Length of the payload.", unit: .bytes),
       Field("kind", .payloadKind, "What the push is for."),
       Field("lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted."),
-      Field("findings", .array(.object(finding)), "The same with places, in the same order."),
+      Field(
+        "findings", .array(.object(finding)),
+        "The same with places, sorted by place; one for each key or text that a rule is about."),
     ]),
     example: #"""
       {"payload_length":20,"kind":"badge_only","lint":["badge_value"],"findings":[{"code":"badge_value",\#

@@ -190,6 +190,9 @@ extension Schema {
       when: "a part was read (`--shard`)"),
     Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
+    Field(
+      "preamble", .preamble, "What stood before the first record or TLS; its bytes are in no count.",
+      when: "something did", since: "0.2"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
     Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
     Field("opened", .time, "Time of the first packet.", when: "packets have times"),

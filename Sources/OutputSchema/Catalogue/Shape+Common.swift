@@ -32,6 +32,14 @@ extension Shape {
     "tls": "TLS of which nothing could be read, on a port of neither service.",
   ])
 
+  static let preamble = values([
+    "http_connect": "A request for a tunnel to an HTTP proxy, and its answers.",
+    "proxy_v1": "The header of a balancer, in the text form of the PROXY protocol.",
+    "proxy_v2": "The same in its binary form.", "socks4": "A request to a SOCKS 4 or 4a proxy.",
+    "socks5": "A request to a SOCKS 5 proxy.", "starttls": "Text of another protocol that asks for TLS.",
+    "text": "Lines of text.",
+  ])
+
   static let fate = values([
     "accepted": "Proven: an error response names it or a later notification, and none rejects it.",
     "rejected": "An error response with another status than 10 and 0 names it.",

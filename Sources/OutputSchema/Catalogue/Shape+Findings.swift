@@ -5,6 +5,7 @@ extension Shape {
     "nothing_read": "No APNs traffic was found.",
     "undecrypted_connection": "A TLS connection could not be decrypted.",
     "partly_decrypted": "A TLS connection could be decrypted in part.",
+    "device_port": "Connections are on port 5223, which is that of devices and not of providers.",
     "other_protocol": "Connections use another or an unknown protocol.",
     "empty_connection": "A connection carried no data.",
     "never_resent": "Distinct notifications were lost for good: discarded each time they were sent.",

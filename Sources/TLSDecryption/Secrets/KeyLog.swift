@@ -23,12 +23,15 @@ public final class KeyLog {
   public var count: Int { index.count }
   /// There were more lines than the limit; the rest was not read.
   public private(set) var isCut = false
+  /// It was made of the text of `openssl s_client`, whose sessions may have no identifier on the wire.
+  let isOfSessions: Bool
 
   /// Reads a key log that stands in a capture file.
   ///
   /// - Parameter maximumLines: lines with secrets that are indexed; further ones are not used.
   public init(_ bytes: [UInt8], maximumLines: Int) {
     source = .memory(bytes)
+    isOfSessions = false
     var offset = 0
     Self.index(bytes.span, at: &offset, isEnd: true, base: 0, maximumLines, &index, &isCut)
     index.sort()
@@ -83,10 +86,22 @@ public final class KeyLog {
         buffer[place] = byte
       }
     }
+    // Key logs in UTF-16 and sessions have no line of a key log in ASCII: the whole is read again.
+    let pasted =
+      index.isEmpty && failure == nil
+      ? PastedSecrets(isFile ? (try? SecretsFile.read(path, maximumLength: maximumLength)) ?? [] : kept) : nil
+    isOfSessions = pasted?.isOfSessions ?? false
+    if let pasted {
+      var offset = 0
+      Self.index(pasted.keyLog.span, at: &offset, isEnd: true, base: 0, maximumLines, &index, &isCut)
+    }
     index.sort()
     self.index = index
     self.isCut = isCut
-    if isFile && failure == nil {
+    if let pasted {
+      close(descriptor)
+      source = .memory(pasted.keyLog)
+    } else if isFile && failure == nil {
       source = .file(descriptor)
     } else {
       close(descriptor)

@@ -91,6 +91,19 @@ public final class Secrets {
     return lines
   }
 
+  /// The master secrets of sessions that were pasted: a session with a ticket has no identifier on the wire, so that each
+  /// may be that of any connection.
+  var masters: [[UInt8]] {
+    var masters: [[UInt8]] = []
+    for keyLog in keyLogs where keyLog.isOfSessions && masters.count < limits.maximumCandidates {
+      keyLog.forEach(.sessionID) {
+        masters.append($0.secret)
+        return masters.count < limits.maximumCandidates
+      }
+    }
+    return masters
+  }
+
   func use(_ line: KeyLogLine) { onUse?(line.text) }
 
   // MARK: sessions

@@ -208,6 +208,7 @@ extension TLSStream {
     for identifier in sessionIdentifiers(hello, direction) {
       if let master = secrets.session(identifier)?.master { masters.append(master) }
     }
+    if masters.isEmpty { masters = secrets.masters }
     return Array(masters.prefix(limits.maximumCandidates))
   }
 

@@ -15,7 +15,7 @@ struct Lint: ParsableCommand {
       Reads one payload, or one on each line (JSON Lines, also records of 'apnscope decode', whose notifications are \
       judged with their frames), and lists every rule that each breaks, with line and column. Errors: the gateway or the \
       device refuses or ignores the payload. Warnings: the user sees something other than intended. Advice: it works, but \
-      costs or risks something. The line feed at the end of a file is part of its payload, and white space for the judge.
+      costs or risks something. The line break at the end of a file is no part of its payload.
 
       Options supply what a payload does not contain: --era, --payload-topic, the frame with --command and --priority, and \
       the app's texts with --strings and --language, to find missing keys and wrong numbers of arguments.
@@ -25,20 +25,21 @@ struct Lint: ParsableCommand {
         printf '{"aps":{"alert":"hi",}}' | apnscope lint -
         apnscope lint --command 2 --priority 10 --era 2015 payload.json
         apnscope lint --strings App/Resources --language ja payloads.jsonl
-        apnscope decode capture.pcap | apnscope lint - --strict
+        apnscope lint Payloads/*.json --strict
+        apnscope decode capture.pcap | apnscope lint -
 
-      Exit codes: 0 done; 64 usage; 65 a file that cannot be used, or --strict found an error or a warning; 66 cannot open \
-      a file; 74 cannot read or write.
+      Exit codes: 0 no error; 1 a payload with an error, with --strict also one with a warning; 64 usage; 65 a file that \
+      cannot be used; 66 cannot open a file; 74 cannot read or write. Other files are judged first.
       """)
 
   @Argument(
     help: ArgumentHelp("Payloads to judge; - is standard input.", valueName: "file"), completion: .file())
-  var file: String
+  var files: [String]
 
   @Option(help: "text (a line for each finding) or json (a line with an object for each payload).")
   var format = Format.text
 
-  @Flag(help: "Exit with 65 when a payload breaks a rule that is an error or a warning.")
+  @Flag(help: "Exit with 1 when a payload breaks a rule that is a warning, too.")
   var strict = false
 
   @OptionGroup(title: "What is read") var reading: PayloadInputOptions
@@ -60,10 +61,32 @@ struct Lint: ParsableCommand {
   func run() throws {
     Interrupt.watch()
     let strings = try app.table()
-    let input = try PayloadInput(file, reading)
     let output = try TextOutput()
     var judge = PayloadJudge()
-    var report = LintReport(name: input.name)
+    var report = LintReport(tellsFiles: files.count > 1)
+    var failure: FileFailure?
+    for file in files where !Interrupt.isRequested {
+      do {
+        try read(file, &judge, &report, output, strings)
+      } catch let error as FileFailure {
+        // With one file the error is the outcome; with many the others are judged as well.
+        if let failure { complain("\(failure)") }
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    if format == .text { output.say(report.summary) }
+    try output.check()
+    if Interrupt.isRequested { throw ExitStatus.interrupted }
+    if report.hasErrors || strict && report.hasWarnings { throw ExitStatus.faultFound }
+  }
+
+  private func read(
+    _ file: String, _ judge: inout PayloadJudge, _ report: inout LintReport, _ output: TextOutput,
+    _ strings: [String: String]?
+  ) throws {
+    let input = try PayloadInput(file, reading)
+    report.name = input.name
     try input.eachItem { item in
       let environment = PayloadEnvironment(
         era: context.era ?? item.frame?.sentAt.flatMap { SendingYear.around(second: $0).year },
@@ -76,30 +99,28 @@ struct Lint: ParsableCommand {
       }
       return !Interrupt.isRequested
     }
-    if format == .text { output.say(report.summary) }
-    try output.check()
-    if Interrupt.isRequested { throw ExitStatus.interrupted }
-    if strict, report.isBad { throw ExitStatus.damaged }
   }
 }
 
 /// The findings about payloads, as text and as JSON, and their sum.
 struct LintReport {
-  /// The file's name in messages.
-  let name: String
+  /// The name in messages of the file that is read.
+  var name = ""
+  /// There are several files, so that each payload tells its own.
+  let tellsFiles: Bool
   private var payloads = 0
   private var kinds: [PayloadKind: Int] = [:]
   private var severities: [PayloadRule.Severity: Int] = [:]
 
-  init(name: String) { self.name = name }
+  init(tellsFiles: Bool) { self.tellsFiles = tellsFiles }
 
-  /// An error or a warning was found.
-  var isBad: Bool { severities[.error, default: 0] + severities[.warning, default: 0] > 0 }
+  var hasErrors: Bool { severities[.error] != nil }
+  var hasWarnings: Bool { severities[.warning] != nil }
 
   private mutating func count(_ judgement: PayloadJudgement) {
     payloads += 1
     kinds[judgement.kind, default: 0] += 1
-    for rule in judgement.rules { severities[rule.severity, default: 0] += 1 }
+    for finding in judgement.findings { severities[finding.rule.severity, default: 0] += 1 }
   }
 
   /// Line and column in the file; of a payload out of a record, in the payload.
@@ -143,6 +164,11 @@ struct LintReport {
     count(judgement)
     var writer = ByteWriter(capacity: 512)
     writer.write("{")
+    if tellsFiles {
+      writer.write("\"file\":")
+      writer.write(jsonString: name)
+      writer.write(",")
+    }
     if let line = item.line {
       writer.write("\"line\":")
       writer.write(decimal: line)

@@ -77,7 +77,13 @@ struct PayloadInput {
   /// Calls `body` with each payload, until it returns `false`. Throws at a record that cannot be used.
   func eachItem(_ body: (Item) throws -> Bool) throws {
     if isOne {
-      _ = try body(Item(payload: bytes))
+      // Editors end a file with a line break, which is no part of the payload that is sent.
+      var payload = bytes[...]
+      if payload.count > 1, payload.last == UInt8(ascii: "\n") {
+        payload.removeLast()
+        if payload.last == UInt8(ascii: "\r") { payload.removeLast() }
+      }
+      _ = try body(Item(payload: Array(payload)))
       return
     }
     var (start, number) = (0, 0)

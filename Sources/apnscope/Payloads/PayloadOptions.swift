@@ -39,7 +39,7 @@ struct PayloadContextOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Topic of payloads where no certificate names one. Topics that end in .voip or begin with 'pass.' follow other rules.",
+      "Topic of payloads where no certificate names one. Topics that end in .voip or .complication, or begin with pass., web. or com.apple.mgmt., follow other rules.",
       valueName: "name"))
   var payloadTopic: String?
 

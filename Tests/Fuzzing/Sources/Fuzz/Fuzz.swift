@@ -11,7 +11,7 @@ enum Fuzz {
     "packet": fuzzPackets, "segments": fuzzSegments, "stream": fuzzStream,
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
     "recording": fuzzRecording, "blocks": fuzzBlocks, "tls": fuzzTLS, "keylog": fuzzKeyLog,
-    "selection": fuzzSelection, "redaction": fuzzRedaction,
+    "selection": fuzzSelection, "redaction": fuzzRedaction, "pasted": fuzzPasted, "preamble": fuzzPreamble,
   ]
 
   /// What the callback, a C function, calls. Set once before libFuzzer starts.

@@ -27,7 +27,9 @@ nonisolated(unsafe) private var judge = PayloadJudge()
   let isPlain = PayloadJudge.isPlainAlert(
     payload, command: frame?.command ?? 2, priority: frame?.priority, topic: environment.topic)
   law(!isPlain || judgement.isClean && judgement.kind == .alert, "a plain alert is not clean")
-  law(judgement.findings.map(\.rule) == Array(rules), "findings are not one a rule, in order")
+  law(PayloadRuleSet(judgement.findings.map(\.rule)) == rules, "findings are not of the rules")
+  let places = judgement.findings.map { $0.offset ?? -1 }
+  law(places == places.sorted(), "findings are not in the order of their places")
   for finding in judgement.findings {
     law(finding.offset.map { 0...payload.byteCount ~= $0 } ?? true, "\(finding.rule) is outside the payload")
     law(!finding.message.isEmpty, "\(finding.rule) has no message")

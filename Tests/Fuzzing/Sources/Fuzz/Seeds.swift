@@ -19,6 +19,17 @@ func writeSeeds(from paths: [String], to directory: String) {
     fwrite(bytes, 1, min(bytes.count, longest), file)
     fclose(file)
   }
+  let openings = [
+    "CONNECT a:2195 HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "PROXY TCP4 1.2.3.4 1.2.3.4 1 2195\r\n", "220 a\r\n",
+    "STARTTLS\r\n", "\u{5}\u{1}\u{0}", "\u{5}\u{0}", "\u{4}\u{1}\u{8}\u{13}\u{a}\u{0}\u{0}\u{9}\u{0}",
+  ]
+  for opening in openings { save("preamble", [31, UInt8(opening.utf8.count) << 1] + Array(opening.utf8)) }
+  for form in 0..<16 as Range<UInt8> { save("pasted", [0x80 | form] + Array("\0\u{1}\u{2}{}\"'\\\n".utf8) + (0..<60)) }
+  for text in [
+    "\t0x0000:  4500 0028 0001 4000\n", "Follow: tcp,raw\nNode 0: 1.2.3.4:5\nNode 1: 1.2.3.4:2195\n0100\n\t0808\n",
+    "peers:\n  - peer: 0\n    host: ::1\n    port: 5\n  - peer: 1\n    host: ::1\n    port: 2195\npackets:\n"
+      + "  - packet: 4\n    peer: 0\n    data: !!binary |\n      AQAA\n",
+  ] { save("pasted", [0] + Array(text.utf8)) }
   for path in paths {
     guard let contents = contents(of: path), let (packets, format) = packets(of: path) else { continue }
     var sink = LawSink()

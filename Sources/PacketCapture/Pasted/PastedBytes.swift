@@ -1,0 +1,578 @@
+import Bytes
+
+/// The bytes of one direction that text shows in one of the forms that dump programs and languages print.
+///
+/// Each form finds what is its own in the text, with headings and prompts around it; the one that finds most is it.
+struct PastedBytes {
+  /// Bytes that a text has to show at least: two error responses have as many.
+  private static let fewest = 12
+  /// A list or string that the text does not end counts from so many bytes on: the beginning of a long one is looked at first.
+  fileprivate static let long = 64
+
+  private(set) var bytes: [UInt8] = []
+  /// The printing program has left something out: "... 50 more bytes>".
+  private(set) var isCut = false
+
+  /// `nil` when the text shows no bytes.
+  init?(_ text: [UInt8], maximumLength: Int) {
+    let dump = DumpLines(text, maximumLength: maximumLength)
+    var found: [[UInt8]] = [dump.bytes]
+    let bracketed = BracketedHex(text)
+    found.append(bracketed.bytes)
+    found.append(SeparatedPairs(text).bytes)
+    found.append(EscapedLiterals(text).bytes)
+    let lists = NumberLists(text)
+    found.append(lists.bytes)
+    found.append(NumberLists.lines(text))
+    guard let best = found.max(by: { $0.count < $1.count }), best.count >= Self.fewest else {
+      // Hexadecimal digits are base64, too; so that comes last.
+      guard let decoded = Self.base64(text) else { return nil }
+      bytes = decoded
+      return
+    }
+    bytes = best
+    isCut = best == bracketed.bytes && bracketed.isCut || best == lists.bytes && lists.isCut
+  }
+}
+
+extension PastedBytes {
+  /// Text of base64 and nothing else: lines without blanks, as many characters as there are to be.
+  private static func base64(_ text: [UInt8]) -> [UInt8]? {
+    let characters = text.filter { $0 != 0x0a && $0 != 0x0d }
+    guard characters.count >= 32, characters.count % 4 == 0, !characters.allSatisfy(PastedText.isHexDigit),
+      !characters.contains(where: PastedText.isBlank)
+    else { return nil }
+    return PastedText.base64(characters)
+  }
+
+  /// Whether lines begin with offsets of six digits and one blank, which would pass for bytes: `od -A x`.
+  static func hasShortOffsets(_ text: [UInt8]) -> Bool {
+    var last: (offset: Int, count: Int)?
+    var fits = false
+    PastedText.eachLine(text) { line in
+      let digits = line.prefix(while: PastedText.isHexDigit)
+      let rest = line.dropFirst(digits.count)
+      guard digits.count == 6, rest.first.map({ $0 == 0x20 }) ?? true, rest.dropFirst().first != 0x20,
+        let offset = PastedText.number(digits, radix: 16)
+      else {
+        return PastedText.trimmed(line).elementsEqual([UInt8(ascii: "*")])
+      }
+      fits = last.map { offset > $0.offset && offset - $0.offset <= 16 } ?? (offset == 0)
+      defer { last = (offset, rest.count) }
+      return last == nil
+    }
+    return fits && last != nil
+  }
+}
+
+/// Lines of od, hexdump, xxd and the like between other lines.
+///
+/// ```
+/// 0000020 48 75 e4 a4 4f 01 1e 36 …                    od -t x1, offsets in octal; in hexadecimal with -A x
+/// 0000020 110 165 344 244 117 001 036 066 …            od -b
+/// 0000020 072510 122344 …                              od, words of two bytes in the order of a PC
+/// 0000010 7548 a4e4 …                                  hexdump, od -x
+/// 00000010: 4875 e4a4 4f01 1e36  Hu..O..6              xxd
+/// 00000010  48 75 e4 a4 4f 01 1e 36  |Hu..O..6|        hexdump -C
+/// sent: 4875e4a44f011e36                               a log
+/// ```
+private struct DumpLines {
+  private(set) var bytes: [UInt8] = []
+
+  private struct Line {
+    var offset: ArraySlice<UInt8>
+    var bytes: [UInt8]
+    /// The last byte may be padding of a word.
+    var isOfWords = false
+  }
+
+  init(_ text: [UInt8], maximumLength: Int) {
+    var lines: [Line?] = []
+    var plain: [UInt8] = []
+    let isDecimal = Self.usesDecimals(text)
+    PastedText.eachLine(text) { line in
+      let text = PastedText.trimmed(line)
+      if text.elementsEqual([UInt8(ascii: "*")]) {
+        lines.append(nil)
+      } else if lines.isEmpty, let found = PastedText.pairs(text), !found.isEmpty {
+        // Without offsets before it a short line is none.
+        plain += found
+      } else if let found = Self.withOffset(text, isDecimal: isDecimal) ?? Self.withCharacters(line) {
+        lines.append(found)
+      } else if let found = Self.withoutOffset(text) {
+        plain += found
+      }
+      return true
+    }
+    let shown = lines.reduce(0) { $0 + ($1?.bytes.count ?? 0) }
+    bytes = shown >= plain.count ? Self.joined(lines, maximumLength) : plain
+  }
+
+  /// All lines, with those that an asterisk stands for, and without the padding of the last word.
+  private static func joined(_ lines: [Line?], _ maximumLength: Int) -> [UInt8] {
+    let radix = radix(lines)
+    var bytes: [UInt8] = []
+    var last: Line?
+    var first: Int?
+    var repeats = false
+    for line in lines {
+      guard let line else {
+        repeats = true
+        continue
+      }
+      let offset = PastedText.number(line.offset, radix: radix)
+      if let offset {
+        if first == nil || offset == 0 && line.bytes.count > 0 { first = offset - bytes.count }
+        let end = min(offset - (first ?? 0), maximumLength)
+        if repeats, let last, !last.bytes.isEmpty {
+          while bytes.count + last.bytes.count <= end { bytes += last.bytes }
+        }
+        // The offset behind the last line is the length.
+        if line.bytes.isEmpty, last?.isOfWords == true, bytes.count == end + 1 { bytes.removeLast() }
+      }
+      repeats = false
+      bytes += line.bytes
+      if !line.bytes.isEmpty { last = line }
+    }
+    return bytes
+  }
+
+  /// Octal, decimal or hexadecimal offsets: those in which most lines follow each other.
+  private static func radix(_ lines: [Line?]) -> Int {
+    func fitting(_ radix: Int) -> Int {
+      zip(lines, lines.dropFirst()).reduce(0) { count, pair in
+        guard let line = pair.0, let next = pair.1, let offset = PastedText.number(line.offset, radix: radix),
+          let end = PastedText.number(next.offset, radix: radix)
+        else { return count }
+        return count
+          + (end - offset == line.bytes.count || line.isOfWords && end - offset == line.bytes.count - 1 ? 1 : 0)
+      }
+    }
+    return [16, 8, 10].max { (fitting($0), $1) < (fitting($1), $0) } ?? 16
+  }
+
+  /// Whether numbers are decimal, as `od -t u1` and `-t d1` write them: some are of one digit, or below zero.
+  private static func usesDecimals(_ text: [UInt8]) -> Bool {
+    var found = false
+    PastedText.eachLine(text) { line in
+      let offset = line.prefix(while: PastedText.isHexDigit)
+      let rest = line.dropFirst(offset.count)
+      guard (6...8).contains(offset.count), let blank = rest.first, PastedText.isBlank(blank) else { return true }
+      let words = PastedText.words(rest)
+      let areNumbers = words.allSatisfy { word in
+        let digits = word.first == UInt8(ascii: "-") ? word.dropFirst() : word
+        return (1...3).contains(digits.count) && digits.allSatisfy(PastedText.isDecimal)
+      }
+      found = areNumbers && words.contains { $0.count == 1 || $0.first == UInt8(ascii: "-") }
+      // Characters of od -c may be digits.
+      return !found && !rest.contains(UInt8(ascii: "\\"))
+    }
+    return found
+  }
+
+  private static func withOffset(_ text: ArraySlice<UInt8>, isDecimal: Bool) -> Line? {
+    if let (offset, bytes) = PastedPackets.tcpdumpLine(text), offset >= 0 {
+      return Line(offset: text.dropFirst(2).prefix(while: PastedText.isHexDigit), bytes: bytes)
+    }
+    let offset = text.prefix(while: PastedText.isHexDigit)
+    guard (4...16).contains(offset.count) else { return nil }
+    var rest = text.dropFirst(offset.count)
+    if rest.isEmpty { return offset.count >= 6 && offset.count <= 8 ? Line(offset: offset, bytes: []) : nil }
+    let isXXD = rest.first == UInt8(ascii: ":")
+    if isXXD { rest = rest.dropFirst() }
+    guard let blank = rest.first, PastedText.isBlank(blank),
+      isXXD || offset.count >= 6 || rest.dropFirst().first == blank
+    else { return nil }
+    // The column of text begins with a bar, an angle bracket, or behind two blanks.
+    for mark in ["  |", "  >"] {
+      if let column = rest.firstRange(of: Array(mark.utf8)) { rest = rest[..<column.lowerBound] }
+    }
+    let words = columns(rest)
+    guard !words.isEmpty else { return nil }
+    if isDecimal { return numbers(offset, words, radix: 10) }
+    if isXXD || words.allSatisfy({ $0.count == 2 }) || offset.count >= 8 && words.contains(where: { $0.count != 4 }) {
+      var bytes: [UInt8] = []
+      for word in words {
+        guard let pairs = PastedText.pairs(word) else { return nil }
+        bytes += pairs
+      }
+      return Line(offset: offset, bytes: bytes)
+    }
+    if words.allSatisfy({ $0.count == 6 }) { return words16(offset, words, radix: 8) }
+    if words.allSatisfy({ $0.count == 4 && !$0.contains(where: { !PastedText.isHexDigit($0) }) }) {
+      return words16(offset, words, radix: 16)
+    }
+    return words.allSatisfy { $0.count == 3 } ? numbers(offset, words, radix: 8) : nil
+  }
+
+  private static func numbers(_ offset: ArraySlice<UInt8>, _ words: [ArraySlice<UInt8>], radix: Int) -> Line? {
+    var bytes: [UInt8] = []
+    for word in words {
+      let isNegative = word.first == UInt8(ascii: "-")
+      guard let number = PastedText.number(isNegative ? word.dropFirst() : word, radix: radix) else { return nil }
+      let value = isNegative ? -number : number
+      guard (-128...255).contains(value) else { return nil }
+      bytes.append(UInt8(truncatingIfNeeded: value))
+    }
+    return Line(offset: offset, bytes: bytes)
+  }
+
+  /// `0000020   H   u 344  \0` of od -c: columns of four characters.
+  private static func withCharacters(_ line: ArraySlice<UInt8>) -> Line? {
+    let offset = line.prefix(while: PastedText.isHexDigit)
+    var rest = line.dropFirst(offset.count)
+    guard (6...8).contains(offset.count), rest.count >= 4, rest.count <= 64 else { return nil }
+    let escapes: [String: UInt8] = [
+      "\\0": 0, "\\a": 7, "\\b": 8, "\\t": 9, "\\n": 10, "\\v": 11, "\\f": 12, "\\r": 13, "\\\\": 0x5c,
+    ]
+    var bytes: [UInt8] = []
+    while !rest.isEmpty {
+      let column = rest.prefix(4)
+      rest = rest.dropFirst(4)
+      let text = column.drop { $0 == 0x20 }
+      if text.count <= 1 {
+        bytes.append(text.first ?? 0x20)
+      } else if let escape = escapes[String(decoding: text, as: UTF8.self)] {
+        bytes.append(escape)
+      } else if text.count == 3, let number = PastedText.number(text, radix: 8), number < 256 {
+        bytes.append(UInt8(number))
+      } else {
+        return nil
+      }
+    }
+    return Line(offset: offset, bytes: bytes)
+  }
+
+  /// The words up to two blanks behind at least one, unless numbers are padded with blanks.
+  private static func columns(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    let all = PastedText.words(text)
+    if all.allSatisfy({ $0.allSatisfy { PastedText.isDecimal($0) || $0 == UInt8(ascii: "-") } }) { return all }
+    var words: [ArraySlice<UInt8>] = []
+    for word in all {
+      let isHex = word.allSatisfy(PastedText.isHexDigit) && word.count % 2 == 0
+      let gap = word.startIndex - (words.last?.endIndex ?? word.startIndex)
+      // hexdump -C has two blanks in its middle.
+      guard isHex, gap < 2 || words.count == 8 && gap == 2 else { break }
+      words.append(word)
+    }
+    return words
+  }
+
+  private static func words16(_ offset: ArraySlice<UInt8>, _ words: [ArraySlice<UInt8>], radix: Int) -> Line? {
+    var bytes: [UInt8] = []
+    for word in words {
+      guard let number = PastedText.number(word, radix: radix), number <= 0xffff else { return nil }
+      bytes += [UInt8(number & 0xff), UInt8(number >> 8)]
+    }
+    return Line(offset: offset, bytes: bytes, isOfWords: true)
+  }
+
+  /// Digits that fill a line, or what is behind its last colon, equals sign or angle bracket.
+  private static func withoutOffset(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    func pairs(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+      var words = PastedText.words(text)
+      if let first = words.first, first.starts(with: Array("0x".utf8)) { words[0] = first.dropFirst(2) }
+      var bytes: [UInt8] = []
+      for word in words {
+        guard let found = PastedText.pairs(word) else { return nil }
+        bytes += found
+      }
+      return bytes.isEmpty ? nil : bytes
+    }
+    if let bytes = pairs(text) { return bytes }
+    // string(4) "01000000"
+    if let end = text.lastIndex(of: UInt8(ascii: "\"")), let start = text[..<end].lastIndex(of: UInt8(ascii: "\"")),
+      let bytes = pairs(text[(start + 1)..<end]), bytes.count >= 4
+    {
+      return bytes
+    }
+    guard let mark = text.lastIndex(where: { ":=>".utf8.contains($0) }) else { return nil }
+    var rest = PastedText.trimmed(text[(mark + 1)...])
+    while let last = rest.last, ";,.\"')".utf8.contains(last) { rest.removeLast() }
+    while let first = rest.first, "\"'(".utf8.contains(first) { rest.removeFirst() }
+    // A time of day or an address behind a colon is short.
+    return pairs(rest).flatMap { $0.count >= 4 ? $0 : nil }
+  }
+}
+
+/// `<Buffer e0 17 …>` of Node, `<48656c6c 6f>` and `{length = 5, bytes = 0x48656c6c6f}` of Foundation.
+private struct BracketedHex {
+  private(set) var bytes: [UInt8] = []
+  private(set) var isCut = false
+
+  init(_ text: [UInt8]) {
+    var index = 0
+    while let start = text[index...].firstIndex(of: UInt8(ascii: "<")) {
+      index = start + 1
+      var end = index
+      if text[end...].starts(with: Array("Buffer".utf8)) { end += 6 }
+      let first = end
+      var digits: [UInt8] = []
+      while end < text.count,
+        PastedText.isHexDigit(text[end]) || PastedText.isBlank(text[end]) || text[end] == 0x0a || text[end] == 0x0d
+      {
+        if PastedText.isHexDigit(text[end]) { digits.append(text[end]) }
+        end += 1
+      }
+      if end == text.count, digits.count >= 2 * PastedBytes.long {
+        if digits.count % 2 == 1 { digits.removeLast() }
+        bytes += PastedText.pairs(digits) ?? []
+        return
+      }
+      guard end < text.count, end > first, let found = PastedText.pairs(digits), !found.isEmpty else { continue }
+      if text[end] == UInt8(ascii: ">") {
+        bytes += found
+        index = end + 1
+      } else if text[end...].starts(with: Array("...".utf8)) {
+        // Node: "... 50 more bytes>"
+        bytes += found
+        isCut = true
+        index = end
+      }
+    }
+    readLengths(text)
+  }
+
+  private mutating func readLengths(_ text: [UInt8]) {
+    let mark = Array("bytes = 0x".utf8)
+    var rest = text[...]
+    while let place = rest.firstRange(of: mark) {
+      rest = rest[place.upperBound...]
+      let digits = rest.prefix { PastedText.isHexDigit($0) || PastedText.isBlank($0) }
+      let end = rest.dropFirst(digits.count)
+      if let found = PastedText.pairs(digits.filter(PastedText.isHexDigit)) { bytes += found }
+      if end.starts(with: Array("...".utf8)) { isCut = true }
+    }
+  }
+}
+
+/// `01-00-20-…` of .NET, `01:00:20:…`, `01,00,20,…`: pairs of digits with a mark between them, at least eight.
+private struct SeparatedPairs {
+  private(set) var bytes: [UInt8] = []
+
+  init(_ text: [UInt8]) {
+    var index = 0
+    while index + 2 < text.count {
+      let isStart = index == 0 || !(PastedText.isHexDigit(text[index - 1]) || text[index - 1] == UInt8(ascii: "x"))
+      guard isStart, PastedText.isHexDigit(text[index]), PastedText.isHexDigit(text[index + 1]),
+        "-:,".utf8.contains(text[index + 2])
+      else {
+        index += 1
+        continue
+      }
+      let mark = text[index + 2]
+      var found: [UInt8] = []
+      var end = index
+      while end + 1 < text.count, PastedText.isHexDigit(text[end]), PastedText.isHexDigit(text[end + 1]) {
+        found.append(PastedText.digit(text[end]) << 4 | PastedText.digit(text[end + 1]))
+        end += 2
+        guard end < text.count, text[end] == mark else { break }
+        end += 1
+        while end < text.count, PastedText.isBlank(text[end]) || text[end] == 0x0a || text[end] == 0x0d { end += 1 }
+      }
+      if found.count >= 8 { bytes += found }
+      index = max(end, index + 1)
+    }
+  }
+}
+
+/// Strings with escapes as languages print them: `b'\x01\x00{"aps"…'` of Python, `"\x01\u0000\e"` of Ruby and Go, and
+/// those without quotes of a shell.
+private struct EscapedLiterals {
+  private(set) var bytes: [UInt8] = []
+
+  init(_ text: [UInt8]) {
+    var index = 0
+    while index < text.count {
+      let byte = text[index]
+      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        if let (found, end, hasEscapes) = Self.literal(text, from: index + 1, until: byte) {
+          if hasEscapes { bytes += found }
+          index = end
+          continue
+        }
+      } else if byte == UInt8(ascii: "\\"), let (found, end, _) = Self.literal(text, from: index, until: nil),
+        found.count >= 4
+      {
+        bytes += found
+        index = end
+        continue
+      }
+      index += 1
+    }
+  }
+
+  /// The bytes of a string, where it ends, and whether an escape of a byte is in it.
+  ///
+  /// - Parameter quote: `nil`: it ends where the line does, or at a blank.
+  private static func literal(
+    _ text: [UInt8], from start: Int, until quote: UInt8?
+  ) -> (bytes: [UInt8], end: Int, hasEscapes: Bool)? {
+    var (index, found, hasEscapes) = (start, [UInt8](), false)
+    while index < text.count {
+      let byte = text[index]
+      if byte == quote { return (found, index + 1, hasEscapes) }
+      if byte == 0x0a || quote == nil && (PastedText.isBlank(byte) || byte == UInt8(ascii: "\"")) {
+        return quote == nil ? (found, index, hasEscapes) : nil
+      }
+      guard byte == UInt8(ascii: "\\"), index + 1 < text.count else {
+        found.append(byte)
+        index += 1
+        continue
+      }
+      let (value, length, isByte) = escape(text, index + 1)
+      found.append(value)
+      hasEscapes = hasEscapes || isByte
+      index += 1 + length
+    }
+    return quote == nil || found.count >= PastedBytes.long ? (found, index, hasEscapes) : nil
+  }
+
+  /// The byte of an escape behind its backslash, its length, and whether it names a byte by its number.
+  private static func escape(_ text: [UInt8], _ index: Int) -> (value: UInt8, length: Int, isByte: Bool) {
+    func digits(_ start: Int, _ most: Int, _ isDigit: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+      guard start < text.count else { return [] }
+      return text[start..<min(text.count, start + most)].prefix(while: isDigit)
+    }
+    switch text[index] {
+    case UInt8(ascii: "x") where index + 1 < text.count && text[index + 1] == UInt8(ascii: "{"):
+      let number = digits(index + 2, 2, PastedText.isHexDigit)
+      let end = index + 2 + number.count
+      if let value = PastedText.number(number, radix: 16), end < text.count, text[end] == UInt8(ascii: "}") {
+        return (UInt8(value), 3 + number.count, true)
+      }
+    case UInt8(ascii: "x"):
+      let number = digits(index + 1, 2, PastedText.isHexDigit)
+      if let value = PastedText.number(number, radix: 16) { return (UInt8(value), 1 + number.count, true) }
+    case UInt8(ascii: "u"):
+      let number = digits(index + 1, 4, PastedText.isHexDigit)
+      if number.count == 4, let value = PastedText.number(number, radix: 16), value < 0x100 {
+        return (UInt8(value), 5, true)
+      }
+    case UInt8(ascii: "0")...UInt8(ascii: "7"):
+      let number = digits(index, 3) { (0x30...0x37).contains($0) }
+      if let value = PastedText.number(number, radix: 8) {
+        return (UInt8(truncatingIfNeeded: value), number.count, true)
+      }
+    case UInt8(ascii: "n"): return (0x0a, 1, false)
+    case UInt8(ascii: "r"): return (0x0d, 1, false)
+    case UInt8(ascii: "t"): return (0x09, 1, false)
+    case UInt8(ascii: "a"): return (0x07, 1, false)
+    case UInt8(ascii: "b"): return (0x08, 1, false)
+    case UInt8(ascii: "f"): return (0x0c, 1, false)
+    case UInt8(ascii: "v"): return (0x0b, 1, false)
+    case UInt8(ascii: "e"), UInt8(ascii: "E"): return (0x1b, 1, false)
+    default: break
+    }
+    return (text[index], 1, false)
+  }
+}
+
+/// Lists of numbers in brackets: `[1, 0, 32]` of Python, Ruby, Swift and JavaScript, `[1 0 32]` and `[]byte{0x1, 0x0}` of
+/// Go, `<<1,0,32>>` of Erlang, `[1, 0, -70]` of Java, `{0x01, 0x00}` of C, C# and `xxd -i`.
+private struct NumberLists {
+  private(set) var bytes: [UInt8] = []
+  private(set) var isCut = false
+
+  init(_ text: [UInt8]) {
+    let text = Self.withoutComments(text)
+    var index = 0
+    while index < text.count {
+      guard "[{(<".utf8.contains(text[index]) else {
+        index += 1
+        continue
+      }
+      let (found, end, isWhole) = Self.list(text, from: index + 1)
+      if found.count >= 4, isWhole || end + 2 < text.count && text[end] == UInt8(ascii: ".") {
+        bytes += found
+        isCut = isCut || !isWhole
+        index = end
+      } else {
+        index += 1
+      }
+    }
+  }
+
+  /// Lines of numbers without brackets, as `xxd -i` writes what comes through a pipe: `0x01, 0x00` or `1 0 32`.
+  static func lines(_ text: [UInt8]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    PastedText.eachLine(text) { line in
+      let words = line.split { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ";") || PastedText.isBlank($0) }
+      var found: [UInt8] = []
+      for word in words {
+        let word = Array(word)
+        // Longer ones are the offsets of a dump.
+        guard word.count <= 4, let (value, length) = number(word, 0), length == word.count else { return true }
+        found.append(value)
+      }
+      bytes += found
+      return true
+    }
+    return bytes
+  }
+
+  /// Numbers up to a closing bracket, or to the first thing that is none.
+  private static func list(_ text: [UInt8], from start: Int) -> (bytes: [UInt8], end: Int, isWhole: Bool) {
+    var (index, bytes) = (start, [UInt8]())
+    if index < text.count, text[index] == UInt8(ascii: "<") { index += 1 }
+    while index < text.count {
+      let byte = text[index]
+      if "]})>".utf8.contains(byte) { return (bytes, index + 1, true) }
+      if byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";") || PastedText.isBlank(byte) || byte == 0x0a
+        || byte == 0x0d
+      {
+        index += 1
+        continue
+      }
+      // A cast, as (byte)0x80.
+      if byte == UInt8(ascii: "("), let close = text[index...].prefix(12).firstIndex(of: UInt8(ascii: ")")),
+        text[(index + 1)..<close].allSatisfy({ (0x61...0x7a).contains($0 | 0x20) })
+      {
+        index = close + 1
+        continue
+      }
+      guard let (value, length) = number(text, index) else { return (bytes, index, false) }
+      bytes.append(value)
+      index += length
+    }
+    // The text ends within: a long list is one even so.
+    return (bytes, index, bytes.count >= PastedBytes.long)
+  }
+
+  /// A number of -128 to 255, decimal or hexadecimal, perhaps with the name of its type behind it.
+  private static func number(_ text: [UInt8], _ start: Int) -> (value: UInt8, length: Int)? {
+    var index = start
+    let isNegative = text[index] == UInt8(ascii: "-")
+    if isNegative { index += 1 }
+    guard index < text.count else { return nil }
+    let isHex =
+      text[index] == UInt8(ascii: "0") && index + 1 < text.count && text[index + 1] | 0x20 == UInt8(ascii: "x")
+    if isHex { index += 2 }
+    let rest = text[index..<min(text.count, index + 4)]
+    let digits = isHex ? rest.prefix(while: PastedText.isHexDigit) : rest.prefix(while: PastedText.isDecimal)
+    guard let number = PastedText.number(digits, radix: isHex ? 16 : 10) else { return nil }
+    let value = isNegative ? -number : number
+    guard (-128...255).contains(value) else { return nil }
+    index += digits.count
+    for type in ["u8", "_u8", "u", "U"] where text[index...].starts(with: Array(type.utf8)) {
+      index += type.utf8.count
+      break
+    }
+    // 1.5 and 1abc are no bytes.
+    if index < text.count, !",;]})> \t\r\n".utf8.contains(text[index]) { return nil }
+    return (UInt8(truncatingIfNeeded: value), index - start)
+  }
+
+  private static func withoutComments(_ text: [UInt8]) -> [UInt8] {
+    guard text.firstRange(of: Array("/*".utf8)) != nil else { return text }
+    var result: [UInt8] = []
+    var rest = text[...]
+    while let start = rest.firstRange(of: Array("/*".utf8)) {
+      result += rest[..<start.lowerBound]
+      rest = rest[start.upperBound...]
+      guard let end = rest.firstRange(of: Array("*/".utf8)) else { return result }
+      rest = rest[end.upperBound...]
+    }
+    return result + rest
+  }
+}
