@@ -57,7 +57,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     "payload_base64", "kind", "lint", "items", "item_order", "reason", "problem", "bytes", "notification",
     "notifications", "error_responses", "feedback_tuples", "accepted", "rejected", "discarded", "unknown", "latency_ms",
     "candidates", "ambiguous", "conflicting_bytes", "limits", "also_seen_as", "gaps", "malformed",
-    "undecrypted_connections", "dropped_packets",
+    "undecrypted_connections", "dropped_packets", "unread_packets", "unread",
   ]
 
   /// Writes a record and returns how many bytes there are now.

@@ -125,7 +125,7 @@ public final class CSVWriter: RecordSerializer {
     case .summary:
       [
         "type", "packets", "connections", "notifications", "error_responses", "feedback_tuples", "gaps", "malformed",
-        "undecrypted_connections", "dropped_packets",
+        "undecrypted_connections", "dropped_packets", "unread_packets", "unread",
       ]
     }
   }

@@ -178,6 +178,10 @@ public struct Dissection<Sink: RecordSink> {
         } else {
           dissector.consume(batch)
         }
+        for row in batch.unread.rows {
+          let index = max(0, PacketNumber.file(row.first) - firstNumber)
+          if outcomes.indices.contains(index) { outcomes[index].unread.add(row) }
+        }
         for part in batch.files {
           guard let end = part.end else { continue }
           announce(before: part.file + 1, &self)
@@ -235,17 +239,32 @@ public struct Dissection<Sink: RecordSink> {
       if let window = options.capture.reorderWindow, outcomes[index].longestDelay <= window {
         (outcomes[index].latePackets, outcomes[index].longestDelay) = (0, 0)
       }
-      let unread = outcomes[index].linkTypes.filter { !$0.isSupported }
-      if !unread.isEmpty { outcomes[index].warnings.append(Self.warning(unread)) }
+      if let warning = Self.warning(outcomes[index]) { outcomes[index].warnings.append(warning) }
       dissector.output.sink.receive(outcomes[index])
+    }
+    note(outcomes)
+  }
+
+  /// Notes in the summary what was not read.
+  private mutating func note(_ outcomes: ArraySlice<CaptureOutcome>) {
+    let hasConnections = dissector.output.summary.connections > 0
+    for outcome in outcomes {
+      dissector.output.summary.unreadPackets += outcome.unread.hidingPackets
+      let rows = outcome.unread.descriptions(all: !hasConnections)
+      for row in rows where dissector.output.summary.unread.count < Self.listedUnread {
+        dissector.output.summary.unread.append(outcome.file.map { "file \($0): \(row)" } ?? row)
+      }
     }
   }
 
-  /// One warning for all of them, of which a hostile file has thousands.
-  private static func warning(_ unread: [LinkType]) -> String {
-    let names = unread.prefix(8).map(\.description).joined(separator: ", ")
-    let more = unread.count > 8 ? " and \(unread.count - 8) more" : ""
-    return "packets of unsupported link type \(names)\(more) are skipped"
+  private static var listedUnread: Int { 64 }
+
+  /// One warning for all that is not read, of which a hostile file has thousands.
+  private static func warning(_ outcome: CaptureOutcome) -> String? {
+    let count = outcome.unread.hidingPackets
+    guard count > 0 else { return nil }
+    let rows = outcome.unread.descriptions(all: false).joined(separator: "; ")
+    return "\(count) of \(outcome.packets) packets \(count == 1 ? "is" : "are") not read: \(rows)"
   }
 
   private mutating func announce(_ outcome: CaptureOutcome) {

@@ -142,9 +142,8 @@ extension FindingKind {
     func connections(_ verb: String) -> String { count == 1 ? "1 connection \(verb)" : "\(count) connections \(verb)" }
     func some(_ one: String, _ many: String) -> String { count == 1 ? "1 \(one)" : "\(count) \(many)" }
     return switch self {
-    case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .devicePort,
-      .otherProtocol,
-      .emptyConnection:
+    case .captureLoss, .outOfOrder, .nothingRead, .unreadPackets, .undecryptedConnection, .partlyDecrypted, .devicePort,
+      .otherProtocol, .emptyConnection:
       ""
     case .neverResent: notifications("were") + " lost for good: discarded each time they were sent"
     case .notSeenAgain: notifications("were") + " discarded and not seen again, which does not prove them lost"

@@ -185,7 +185,17 @@ private struct InspectionMerging {
     whole.summary.gaps += report.summary.gaps
     whole.summary.malformed += report.summary.malformed
     whole.summary.undecryptedConnections += report.summary.undecryptedConnections
+    // Of the parts of a recording only the first has them.
+    if let packets = report.summary.unreadPackets {
+      whole.summary.unreadPackets = (whole.summary.unreadPackets ?? 0) + packets
+    }
+    if let unread = report.summary.unread {
+      whole.summary.unread = Array(((whole.summary.unread ?? []) + unread).prefix(Self.mostUnread))
+    }
   }
+
+  /// Lines about what was not read that are kept.
+  private static let mostUnread = 64
 
   /// The recording of a part; shards of the same files belong to one.
   private mutating func recording(
@@ -343,9 +353,10 @@ private struct InspectionMerging {
     for (row, recording) in findings {
       switch row.kind {
       // These are found in the whole.
-      case .captureLoss, .outOfOrder, .nothingRead, .undecryptedConnection, .partlyDecrypted, .devicePort,
-        .otherProtocol,
-        .emptyConnection, .unbatched, .reconnectStorm, .oneNotificationConnections, .tokensOfOtherEnvironment,
+      case .captureLoss, .outOfOrder, .nothingRead, .unreadPackets, .undecryptedConnection, .partlyDecrypted,
+        .devicePort,
+        .otherProtocol, .emptyConnection, .unbatched, .reconnectStorm, .oneNotificationConnections,
+        .tokensOfOtherEnvironment,
         .feedbackNotRead, .neverResent, .notSeenAgain:
         continue
       case .tokenFailedAgain:

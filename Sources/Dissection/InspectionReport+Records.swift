@@ -174,6 +174,8 @@ extension InspectionReport.Summary {
     malformed = record.malformed
     undecryptedConnections = record.undecryptedConnections
     droppedPackets = record.droppedPackets > 0 ? record.droppedPackets : nil
+    unreadPackets = record.unreadPackets > 0 ? record.unreadPackets : nil
+    unread = record.unread.isEmpty ? nil : record.unread
     readFeedbackConnections = record.readFeedbackConnections
   }
 }

@@ -268,6 +268,8 @@ extension SummaryRecord: WritableRecord {
     output.field("malformed", malformed)
     output.field("undecrypted_connections", undecryptedConnections)
     if droppedPackets > 0 { output.field("dropped_packets", droppedPackets) }
+    if unreadPackets > 0 { output.field("unread_packets", unreadPackets) }
+    if !unread.isEmpty { output.field("unread", unread) }
     output.end()
   }
 }

@@ -256,6 +256,10 @@ public struct SummaryRecord: Sendable {
   public var undecryptedConnections = 0
   /// Packets that the capture lost.
   public var droppedPackets = 0
+  /// Packets of protocols that are not read, in which TCP may be; and what they are, as text. Where there is no connection
+  /// that is read, the text names what else there is.
+  public var unreadPackets = 0
+  public var unread: [String] = []
   /// Connections of which something could not be decrypted, those of which nothing could among them. No field of the
   /// record; each connection's says what.
   public var partlyClosedConnections = 0
@@ -305,6 +309,8 @@ public struct CaptureOutcome: Sendable {
   public var packets = 0
   /// Packets that the snap length cut.
   public var cutPackets = 0
+  /// Packets without a TCP segment that is read.
+  public var unread = UnreadTraffic()
   public var firstTime = Timestamp.none
   public var lastTime = Timestamp.none
   /// Packets whose time is before that of one that came before them, and how far before the latest of these it is, in

@@ -247,7 +247,8 @@ public final class TableWriter: RecordSink {
       text: "\(record.packets) packets, \(record.connections) connections, \(record.notifications) notifications, "
         + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, \(record.gaps) gaps, "
         + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted"
-        + (record.droppedPackets > 0 ? ", \(record.droppedPackets) packets dropped" : ""))
+        + (record.droppedPackets > 0 ? ", \(record.droppedPackets) packets dropped" : "")
+        + (record.unreadPackets > 0 ? ", \(record.unreadPackets) packets not read" : ""))
     end()
   }
 

@@ -106,6 +106,13 @@ struct UnreadConnections {
     if isSelection && !hasRead { add(.nothingRead, 1, "no notification, error response or feedback is selected") }
     if isSelection && summary.connections == 0 { return rows }
     if !isSelection && !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
+    // Without a connection the first finding says it.
+    if !isSelection, let packets = summary.unreadPackets, summary.connections > 0 {
+      add(
+        .unreadPackets, packets,
+        "\(packets) of the \(summary.packets) packets \(packets == 1 ? "is" : "are") not read: "
+          + (summary.unread ?? []).joined(separator: "; "))
+    }
     func are(_ count: Int) -> String { count == 1 ? "is" : "are" }
     let encrypted = max(0, encrypted - encryptedOfDevices)
     let withoutSecret = min(max(0, withoutSecret - encryptedOfDevices), encrypted)
@@ -152,9 +159,14 @@ struct UnreadConnections {
       let count = summary.connections == 1 ? "1 connection" : "\(summary.connections) connections"
       return "no notifications or feedback found in \(count)"
     }
-    return summary.packets > 0
-      ? "no notifications or feedback found: none of the \(summary.packets) packets belongs to a TCP connection"
-      : "no notifications or feedback found: there are no packets"
+    guard summary.packets > 0 else { return "no notifications or feedback found: there are no packets" }
+    let list = (summary.unread ?? []).joined(separator: "; ")
+    if let unread = summary.unreadPackets {
+      return "no notifications or feedback found: \(unread) of the \(summary.packets) packets "
+        + "\(unread == 1 ? "is" : "are") not read: \(list)"
+    }
+    return "no notifications or feedback found: none of the \(summary.packets) packets belongs to a TCP connection"
+      + (list.isEmpty ? "" : ": \(list)")
   }
 }
 

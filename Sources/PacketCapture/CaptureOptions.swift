@@ -12,6 +12,11 @@ public struct CaptureOptions: Sendable {
   public var maximumExpandedLength = 4 << 30
   /// IP datagrams that wait for fragments at a time; the oldest is dropped for a new one.
   public var maximumFragmentedDatagrams: Int
+  /// Tunnels inside of tunnels that are followed to the packet inside, 255 at most; packets in more of them are counted
+  /// and not read.
+  public var maximumEncapsulation = 16
+  /// UDP ports that carry VXLAN, beside 4789 and 8472.
+  public var vxlanPorts: [UInt16] = []
   /// Files that overlap in time and are merged at a time; each takes a block of memory. A further one is read after them.
   public var maximumMergedFiles: Int
   /// Packets that are late by at most this many nanoseconds are put in the order of their times; `.max`: all of a

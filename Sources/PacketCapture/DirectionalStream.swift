@@ -14,6 +14,29 @@ struct DirectionalStream {
     case known
   }
 
+  /// A FIN or RST.
+  struct Closing {
+    var isReset: Bool
+    var sequence: SequenceNumber
+    var acknowledgement: SequenceNumber
+    var time: Timestamp
+
+    /// It was captured twice: senders repeat it later than in so many nanoseconds.
+    func isSamePacket(as other: Closing, within delay: Int64) -> Bool {
+      guard let distance = other.time.nanoseconds(since: time) else { return false }
+      return (-delay...delay).contains(distance) && isReset == other.isReset && sequence == other.sequence
+        && acknowledgement == other.acknowledgement
+    }
+  }
+
+  enum Scaling: Equatable {
+    /// The SYN was not captured.
+    case unknown
+    /// The SYN has no option for it.
+    case none
+    case by(UInt8)
+  }
+
   /// Bytes that came before the ones in front of them.
   struct Waiting {
     var offset: Int
@@ -49,6 +72,8 @@ struct DirectionalStream {
   var cuts: [Range<Int>] = []
   /// Offset of the FIN, if one was seen.
   var finOffset: Int?
+  /// The last FIN or RST.
+  var closing: Closing?
   /// Highest offset the peer has acknowledged, if it was heard at all.
   var acknowledged: Int?
   /// By how much the last acknowledgement went on: a FIN that was not captured is acknowledged as one byte.
@@ -56,6 +81,9 @@ struct DirectionalStream {
   /// Packets seen since the peer acknowledged the missing bytes in front of `waiting`, or since data is held.
   var patience = 0
   var hasEnded = false
+  /// The sender's last window, and what its SYN said about windows.
+  var window = UInt16.max
+  private(set) var scaling = Scaling.unknown
   /// When the sender was heard last.
   var lastTime = Timestamp.none
   var recent = RecentSegments()
@@ -77,6 +105,12 @@ struct DirectionalStream {
   @inline(__always)
   func isBehind(_ acknowledgement: UInt32) -> Bool {
     offset(of: SequenceNumber(rawValue: acknowledgement)) > next + 1
+  }
+
+  /// Takes a SYN's window scale. Its own window is not shifted, and stands until the sender's next segment.
+  mutating func noteSYN(windowScale: UInt8?) {
+    scaling = windowScale.map { .by($0) } ?? .none
+    if let windowScale { window >>= UInt16(windowScale) }
   }
 
   /// Notes what the peer has acknowledged, if it can be about this stream.

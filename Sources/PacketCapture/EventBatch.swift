@@ -30,6 +30,8 @@ public struct EventBatch: Sendable {
   private var eventBytes = 0
   /// Link types that packets had, in the order in which they appeared, 64 of a file at most.
   public var linkTypes: [LinkType] { files.flatMap(\.linkTypes) }
+  /// Packets without a TCP segment that is read, with the numbers of their files (`PacketNumber`).
+  package private(set) var unread = UnreadTraffic()
   /// Of the file that is read at the moment; a part of its own when the batch is handed over.
   var current = FilePart(file: 0)
   /// Secrets blocks that stand before or between the packets.
@@ -44,6 +46,7 @@ public struct EventBatch: Sendable {
     files.removeAll(keepingCapacity: true)
     foreignPackets = 0
     eventBytes = 0
+    unread.removeAll()
     secrets = []
   }
 
@@ -81,7 +84,7 @@ public struct EventBatch: Sendable {
     if let shard {
       return deliver(packet, bytes, of: shard, at: offset, blockLength: blockLength, base: base, &decoder, &reassembler)
     }
-    decoder.decode(packet, bytes) { segment, payload in
+    let other = decoder.decode(packet, bytes) { segment, payload in
       if reassembler.isLarge, let place = window.byteOffsets(of: payload) {
         let hash = reassembler.prepare(for: segment)
         waiting.append(segment, place, time: packet.time, packet: base | packet.number, hash: hash)
@@ -93,7 +96,11 @@ public struct EventBatch: Sendable {
         add(event, position, in: window, at: offset, blockLength: blockLength)
       }
     }
+    if let other { note(other, packet: base | packet.number) }
   }
+
+  @inline(never)
+  private mutating func note(_ content: UnreadProtocol, packet: Int) { unread.note(content, packet: packet) }
 
   /// Passes the segments that wait to the reassembler; call it before the window moves.
   @inline(never)
@@ -115,7 +122,7 @@ public struct EventBatch: Sendable {
     _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler
   ) {
     var isForeign = !shard.isFirst
-    decoder.decode(packet, bytes) { segment, payload in
+    let other = decoder.decode(packet, bytes) { segment, payload in
       isForeign = !shard.contains(segment)
       if isForeign { return }
       reassembler.receive(segment, payload, time: packet.time, packet: base | packet.number) { event, position in
@@ -123,6 +130,7 @@ public struct EventBatch: Sendable {
       }
     }
     if isForeign { foreignPackets += 1 }
+    if let other, shard.isFirst { note(other, packet: base | packet.number) }
   }
 
   /// Adds an event; the window that its bytes may stand in begins at `offset` of the block.

@@ -12,8 +12,9 @@ struct FragmentReassembler {
     /// Where its bytes belong in the datagram's payload.
     var offset: Int
     var isLast: Bool
-    /// The protocol of the payload; only the first fragment knows.
+    /// The protocol of the payload; with IPv6 only the first fragment knows.
     var nextHeader: UInt8
+    var isV6 = false
     var time: Timestamp
   }
 
@@ -21,6 +22,8 @@ struct FragmentReassembler {
     var source: IPAddress
     var destination: IPAddress
     var identification: UInt32
+    /// Each protocol has identifications of its own in IPv4 (RFC 791 §3.2).
+    var nextHeader: UInt8?
   }
 
   private struct Datagram {
@@ -74,7 +77,9 @@ struct FragmentReassembler {
   /// Adds a fragment; returns the datagram's payload, and its protocol, when this one completes it.
   mutating func add(_ piece: Piece, _ data: RawSpan) -> (nextHeader: UInt8, bytes: [UInt8])? {
     guard piece.offset + data.byteCount <= 65_535, data.byteCount > 0 else { return nil }
-    let key = Key(source: piece.source, destination: piece.destination, identification: piece.identification)
+    let key = Key(
+      source: piece.source, destination: piece.destination, identification: piece.identification,
+      nextHeader: piece.isV6 ? nil : piece.nextHeader)
     if let known = waiting[key] {
       let age = piece.time.nanoseconds(since: known.started) ?? 0
       if age > Self.patienceNanoseconds { waiting[key] = Datagram(started: piece.time) }

@@ -47,6 +47,9 @@ public struct TCPReassembler {
     var time: Timestamp
     /// The same as segments of all connections up to then.
     var received: Int
+    /// It stands in front of bytes that have not been captured, and has not been made known: if it is not of its sender,
+    /// that goes on in between.
+    var isDoubtful: Bool = false
   }
 
   private struct Lingering {
@@ -58,7 +61,7 @@ public struct TCPReassembler {
   private static let lingerSegments = 1_000
   /// Segments further than this from the expected sequence number do not belong to the connection.
   private static let farthest = 1 << 30
-  /// How far in front of the expected bytes a RST may stand to count.
+  /// How far in front of the expected bytes a RST may stand to count, where the receiver's window is not known.
   private static let resetWindow = 1 << 20
 
   let options: ReassemblyOptions
@@ -147,6 +150,7 @@ public struct TCPReassembler {
     if connections[slot].isClosed { return }
     let stream = 2 * slot + (direction == .reverse ? 1 : 0)
     if time > streams[stream].lastTime { streams[stream].lastTime = time }
+    if !segment.flags.contains(.rst) { streams[stream].window = segment.window }
     var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
     position.acknowledgement = segment.acknowledgement.rawValue
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
@@ -194,7 +198,7 @@ public struct TCPReassembler {
     }
     if segment.flags.contains(.fin) {
       noteFIN(segment, stream)
-      emit(.connection(.closing(direction, isReset: false)), position)
+      announce(segment, isReset: false, stream, position, emit)
     }
     if streams[stream].waitingCost > 0 || streams[stream].start == .held {
       settle(stream, position, emit)
@@ -337,6 +341,7 @@ public struct TCPReassembler {
   }
 
   mutating func close(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
+    confirmReset(slot, packet, emit)
     connections[slot].isClosed = true
     for stream in [2 * slot, 2 * slot + 1] {
       totalCost -= streams[stream].waitingCost
@@ -417,6 +422,7 @@ public struct TCPReassembler {
       emit(.connection(.initiator(isAnswer ? position.direction.opposite : position.direction)), position)
     }
     let first = segment.sequence.advanced(by: 1)
+    streams[stream].noteSYN(windowScale: segment.windowScale)
     if streams[stream].start != .known {
       // Offsets counted from a hint, or from out-of-order data, are now counted from here.
       if streams[stream].start == .held || streams[stream].hasHint {
@@ -471,8 +477,27 @@ public struct TCPReassembler {
       return (0...max(peer.next, peer.waiting.last?.end ?? 0) + 1).contains(peer.offset(of: segment.acknowledgement))
     }
     let offset = streams[stream].offset(of: segment.sequence)
-    let highest = streams[stream].waiting.last?.end ?? streams[stream].next
-    return offset >= streams[stream].next - 1 && offset <= highest + Self.resetWindow
+    return offset >= streams[stream].next - 1 && offset <= edge(ofStream: stream)
+  }
+
+  /// The highest offset of all that a direction is known to have sent, its FIN among it.
+  private func highest(ofStream stream: Int) -> Int {
+    let end = streams[stream].waiting.last?.end ?? streams[stream].next
+    return max(end, streams[stream].cuts.last?.upperBound ?? 0, streams[stream].finOffset.map { $0 + 1 } ?? 0)
+  }
+
+  /// Where the receiver's window ends in front of which a RST counts (RFC 9293 §3.10.7.4): behind all that was sent at
+  /// least, since the receiver's last segments may not have been captured.
+  private func edge(ofStream stream: Int) -> Int {
+    let (receiver, highest) = (streams[stream ^ 1], highest(ofStream: stream))
+    // Without its SYN the shift is not known, and without a segment of it nothing.
+    guard let acknowledged = streams[stream].acknowledged, receiver.scaling != .unknown,
+      streams[stream].scaling != .unknown
+    else { return highest + Self.resetWindow }
+    var window = Int(receiver.window)
+    // Both have to want it (RFC 7323 §2.2).
+    if case .by(let shift) = receiver.scaling, streams[stream].scaling != .none { window <<= Int(shift) }
+    return max(highest, min(acknowledged + window, highest + Self.resetWindow))
   }
 
   private mutating func noteReset(
@@ -480,13 +505,36 @@ public struct TCPReassembler {
   ) {
     let slot = position.slot
     let offset = streams[stream].start == .known ? streams[stream].offset(of: segment.sequence) : nil
-    if connections[slot].reset == nil {
+    // A host answers one that is in its window and not the next byte with a question (RFC 9293 §3.10.7.4). Whether this
+    // one is the next byte, and others were not captured, shows what follows.
+    let isDoubtful = offset.map { $0 > highest(ofStream: stream) } ?? false
+    if connections[slot].reset == nil || (connections[slot].reset?.isDoubtful == true && !isDoubtful) {
       connections[slot].reset = Reset(
         direction: position.direction, offset: offset, firstTime: position.time, time: position.time,
-        received: received)
+        received: received, isDoubtful: isDoubtful)
       linger(slot)
     }
-    emit(.connection(.closing(position.direction, isReset: true)), position)
+    if !isDoubtful { announce(segment, isReset: true, stream, position, emit) }
+  }
+
+  /// Makes a FIN or RST known, once where its packet was captured twice. Data that was is passed over in any case.
+  private mutating func announce(
+    _ segment: TCPSegment, isReset: Bool, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
+  ) {
+    let closing = DirectionalStream.Closing(
+      isReset: isReset, sequence: segment.sequence, acknowledgement: segment.acknowledgement, time: position.time)
+    if let last = streams[stream].closing, last.isSamePacket(as: closing, within: options.maximumViewDelay) { return }
+    streams[stream].closing = closing
+    emit(.connection(.closing(position.direction, isReset: isReset)), position)
+  }
+
+  /// Makes a RST known that was doubtful, as nothing has refuted it.
+  private mutating func confirmReset(_ slot: Int, _ packet: Int, _ emit: StreamReceiver) {
+    guard let reset = connections[slot].reset, reset.isDoubtful else { return }
+    connections[slot].reset?.isDoubtful = false
+    let position = StreamPosition(
+      slot: slot, direction: reset.direction, offset: 0, time: reset.firstTime, packet: packet)
+    emit(.connection(.closing(reset.direction, isReset: true)), position)
   }
 
   /// The connection is closed when it was silent for a while.
@@ -504,7 +552,14 @@ public struct TCPReassembler {
     guard reset.direction == position.direction else { return }
     let end = streams[stream].offset(of: segment.sequence) + segment.payloadLength
     let isNew = reset.offset.map { segment.payloadLength > 0 && end > $0 } ?? (segment.payloadLength > 0)
-    if segment.flags.contains(.syn) || isNew { connections[slot].reset = nil }
+    if segment.flags.contains(.syn) || isNew || isRefuted(reset, segment, position) { connections[slot].reset = nil }
+  }
+
+  /// The sender of a doubtful RST ends the connection in front of it, or is there long after it.
+  private func isRefuted(_ reset: Reset, _ segment: TCPSegment, _ position: StreamPosition) -> Bool {
+    guard reset.isDoubtful else { return false }
+    if segment.flags.contains(.fin) { return true }
+    return (position.time.nanoseconds(since: reset.firstTime) ?? 0) >= options.linger
   }
 
   private mutating func noteFIN(_ segment: TCPSegment, _ stream: Int) {

@@ -36,6 +36,10 @@ public struct TCPSegment: Sendable {
   public var flags: Flags
   /// Payload bytes on the wire; more than were captured when the snap length cut the packet.
   public var payloadLength: Int
+  /// What the sender can take beyond what it acknowledges, in units of its window scale.
+  var window = UInt16.max
+  /// The option of a SYN that says how far windows are shifted; `nil` on other segments, and without it.
+  var windowScale: UInt8?
 
   package init(
     source: Endpoint, destination: Endpoint, sequence: SequenceNumber, acknowledgement: SequenceNumber, flags: Flags,

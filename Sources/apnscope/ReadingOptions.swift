@@ -76,6 +76,7 @@ struct DecodingOptions {
     var options = DissectionOptions()
     for meaning in selection.ports { options.ports[meaning.port] = meaning.service }
     options.dumpContents = selection.stream
+    options.capture.vxlanPorts = selection.vxlanPorts
     options.capture.shard = selection.shard?.shard
     options.capture.reorderWindow = selection.reorderWindow?.nanoseconds
     options.threads = selection.threads.map { .exactly($0) } ?? .upTo(min(8, Machine.cores))
@@ -88,7 +89,7 @@ struct DecodingOptions {
 struct SelectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Read only packets that match this libpcap filter expression, e.g. 'host 10.0.0.5 and tcp port 2195'.",
+      "Read only packets that match this libpcap filter expression, e.g. 'host 10.0.0.5 and tcp port 2195'. Of a packet in a tunnel it sees the one around it.",
       valueName: "expression"))
   var filter: String?
 
@@ -98,6 +99,13 @@ struct SelectionOptions: ParsableArguments {
       "Service of a server port: N=gateway or N=feedback. Repeatable. 2195 and 2196 are known; connections on other ports are recognised by their first bytes.",
       valueName: "N=service"))
   var ports: [PortMeaning] = []
+
+  @Option(
+    name: .customLong("vxlan-port"),
+    help: ArgumentHelp(
+      "A UDP port that carries VXLAN, beside 4789 and 8472. Repeatable. Other tunnels need no option.",
+      valueName: "port"))
+  var vxlanPorts: [UInt16] = []
 
   @Option(
     help:
@@ -136,6 +144,7 @@ struct SelectionOptions: ParsableArguments {
     if let threads, !(1...256 ~= threads) {
       throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
     }
+    if vxlanPorts.contains(0) { throw ValidationError("--vxlan-port takes a port from 1 to 65535, not 0.") }
   }
 }
 
@@ -167,6 +176,12 @@ struct LimitOptions: ParsableArguments {
 
   @Option(help: ArgumentHelp("IP datagrams waiting for fragments at a time.", valueName: "count"))
   var maxFragmentedDatagrams = Self.usual.capture.maximumFragmentedDatagrams
+
+  @Option(
+    help: ArgumentHelp(
+      "Tunnels inside of tunnels that are followed to the packet inside, 255 at most; packets in more of them are counted and not read.",
+      valueName: "count"))
+  var maxEncapsulation = Self.usual.capture.maximumEncapsulation
 
   @Option(
     help: ArgumentHelp(
@@ -283,6 +298,7 @@ struct LimitOptions: ParsableArguments {
       Limit("max-hex-dump-length", \.maxHexDumpLength.bytes, \.capture.maximumHexDumpLength),
       Limit("max-expanded-length", \.maxExpandedLength.bytes, \.capture.maximumExpandedLength),
       Limit("max-fragmented-datagrams", \.maxFragmentedDatagrams, \.capture.maximumFragmentedDatagrams),
+      Limit("max-encapsulation", \.maxEncapsulation, \.capture.maximumEncapsulation),
       Limit("max-merged-files", \.maxMergedFiles, \.capture.maximumMergedFiles),
       Limit("max-reorder-bytes", \.maxReorderBytes.bytes, \.capture.maximumReorderBytes),
       Limit("max-buffered-bytes", \.maxBufferedBytes.bytes, \.capture.reassembly.maximumBufferedBytes),

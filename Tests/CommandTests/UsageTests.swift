@@ -80,8 +80,10 @@ struct UsageTests {
   }
 
   static let readingOptions = [
-    "--filter", "--port", "--stream", "--max-frame-length", "--max-token-length", "--max-payload-length",
+    "--filter", "--port", "--vxlan-port", "--stream", "--max-frame-length", "--max-token-length",
+    "--max-payload-length",
     "--max-packet-length", "--max-block-length", "--max-hex-dump-length", "--max-fragmented-datagrams",
+    "--max-encapsulation",
     "--max-buffered-bytes", "--max-total-buffered-bytes", "--max-connections", "--gap-patience", "--start-patience",
     "--max-identifier-runs", "--max-write-times", "--max-held-responses", "--max-fate-ranges", "--keys", "--server-key",
     "--pass-phrase-file", "--max-handshake-length", "--max-held-tls-bytes", "--max-tls-candidates",

@@ -150,6 +150,37 @@ struct ConnectionTests {
     #expect(talk.sent() == "abcdef")
   }
 
+  @Test("A reset in front of the receiver's window is ignored, wherever that ends", arguments: [nil, 0, 7] as [UInt8?])
+  func aResetInFrontOfTheWindowIsIgnored(scale: UInt8?) {
+    var talk = Conversation()
+    (talk.window, talk.windowScale) = (500, scale)
+    talk.handshake()
+    talk.client(1, "abc", ack: 1)
+    talk.server(1, ack: 4)
+    let edge = 4 + 500 << Int(scale ?? 0)
+    talk.client(edge + 1, ack: 1, .rst)
+    talk.server(1, "", ack: 4, .fin)
+    talk.client(4, "", ack: 2, .fin)
+    talk.finish()
+    #expect(talk.connections[0].closings.map(\.isReset) == [false, false])
+  }
+
+  @Test("A reset behind bytes that were not captured ends the connection, unless its sender goes on before it")
+  func doubtfulReset() {
+    for goesOn in [false, true] {
+      var talk = Conversation()
+      talk.handshake()
+      talk.client(1, "abc", ack: 1)
+      talk.server(1, ack: 4)
+      talk.client(400, ack: 1, .rst)
+      #expect(talk.connections[0].closings.isEmpty)
+      if goesOn { talk.client(4, "", ack: 1, .fin) }
+      talk.finish()
+      #expect(talk.connections[0].closings.map(\.isReset) == [!goesOn])
+      #expect(talk.log.violations.isEmpty)
+    }
+  }
+
   @Test("A reset ends the connection after a silence") func aResetEndsTheConnectionAfterASilence() {
     var talk = Conversation()
     talk.handshake()

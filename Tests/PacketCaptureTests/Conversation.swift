@@ -18,6 +18,9 @@ struct Conversation {
   var serverStart: UInt32 = 1_000
   var clientPort = client.port
   var hasTimes = true
+  /// Of both sides.
+  var window = UInt16.max
+  var windowScale: UInt8?
 
   init(_ options: ReassemblyOptions = ReassemblyOptions()) { reassembler = TCPReassembler(options: options) }
 
@@ -67,10 +70,12 @@ struct Conversation {
   ) {
     packet += 1
     time += 0.001
-    let segment = TCPSegment(
+    var segment = TCPSegment(
       source: source, destination: destination, sequence: SequenceNumber(rawValue: start).advanced(by: sequence),
       acknowledgement: SequenceNumber(rawValue: acknowledgement?.start ?? 0).advanced(by: acknowledgement?.number ?? 0),
       flags: acknowledgement == nil ? flags : flags.union(.ack), payloadLength: wireLength ?? data.count)
+    segment.window = window
+    if flags.contains(.syn) { segment.windowScale = windowScale }
     let moment = hasTimes ? Timestamp(nanoseconds: Int64(time * 1e9)) : .none
     reassembler.receive(segment, data.rawBytes, time: moment, packet: packet) { log.consume($0, at: $1) }
   }

@@ -68,16 +68,22 @@ struct Decoded {
     var payload: [UInt8]
   }
 
-  private var decoder = PacketDecoder()
+  private var decoder: PacketDecoder
   private(set) var segments: [Segment] = []
+  /// What was found instead.
+  private(set) var unread: [UnreadProtocol] = []
   private var number = 0
 
   /// The text of what the only segment carries.
   var text: String? { segments.count == 1 ? String(decoding: segments[0].payload, as: UTF8.self) : nil }
 
-  init() {}
+  init() { decoder = PacketDecoder() }
 
-  init(_ bytes: [UInt8], _ linkType: LinkType = .ethernet, originalLength: Int? = nil) {
+  init(
+    _ bytes: [UInt8], _ linkType: LinkType = .ethernet, originalLength: Int? = nil,
+    options: CaptureOptions = CaptureOptions()
+  ) {
+    decoder = PacketDecoder(options: options)
     add(bytes, linkType, originalLength: originalLength)
   }
 
@@ -89,12 +95,13 @@ struct Decoded {
       number: number, time: Timestamp(nanoseconds: seconds * 1_000_000_000), linkType: linkType,
       originalLength: originalLength ?? bytes.count, capturedLength: bytes.count)
     var found: [Segment] = []
-    decoder.decode(packet, bytes.rawBytes) { segment, payload in
+    let other = decoder.decode(packet, bytes.rawBytes) { segment, payload in
       found.append(
         Segment(
           source: "\(segment.source)", destination: "\(segment.destination)", payloadLength: segment.payloadLength,
           payload: Array(copying: payload)))
     }
     segments += found
+    if let other { unread.append(other) }
   }
 }

@@ -418,6 +418,8 @@ public struct SelectedRecords: RecordSink {
     endRun()
     summary.packets = record.packets
     summary.droppedPackets = record.droppedPackets
+    summary.unreadPackets = record.unreadPackets
+    summary.unread = record.unread
     sink.receive(summary)
   }
 }

@@ -71,6 +71,8 @@ extension StorySummary {
     output.field("malformed", recording.malformed)
     output.field("undecrypted_connections", recording.undecryptedConnections)
     if recording.droppedPackets > 0 { output.field("dropped_packets", recording.droppedPackets) }
+    if recording.unreadPackets > 0 { output.field("unread_packets", recording.unreadPackets) }
+    if !recording.unread.isEmpty { output.field("unread", recording.unread) }
     output.field("sent", sendings)
     output.field("stories", stories)
     for outcome in StoryOutcome.allCases { output.field(outcome.word, self[outcome]) }
@@ -89,7 +91,8 @@ enum StoryColumns {
   static let all: [StaticString] = [
     "type", "schema", "source", "format", "link_types", "selection", "file", "outcome", "open_reason", "token", "topic",
     "payload_length", "payload", "payload_base64", "malformed_items", "packets", "connections", "notifications",
-    "error_responses", "feedback_tuples", "gaps", "malformed", "undecrypted_connections", "dropped_packets", "sent",
+    "error_responses", "feedback_tuples", "gaps", "malformed", "undecrypted_connections", "dropped_packets",
+    "unread_packets", "unread", "sent",
     "first_sent", "last_sent", "recovered_ms", "observed_s", "sendings", "stories", "accepted_twice", "expired",
     "recovered", "accepted", "open", "rejected", "lost", "status", "listed", "timestamp", "sent_after_listed",
     "sent_after_gone", "first_seen", "last_seen", "tokens",

@@ -99,7 +99,7 @@ struct UnseenSendings {
   mutating func note(_ record: CaptureRecord) { if record.isOfSelection { isSelection = true } }
 
   mutating func note(_ outcome: CaptureOutcome) {
-    if outcome.linkTypes.contains(where: { !$0.isSupported }) { hasUnreadPackets = true }
+    if outcome.unread.hidingPackets > 0 { hasUnreadPackets = true }
     note(outcome.firstTime)
     note(outcome.lastTime)
     guard outcome.firstTime.isKnown, outcome.lastTime.isKnown else { return }

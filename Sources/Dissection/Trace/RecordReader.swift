@@ -165,6 +165,8 @@ public struct RecordReader: ~Copyable {
       let told = try Self.summary(fields)
       summary.packets += told.packets
       summary.droppedPackets += told.droppedPackets
+      summary.unreadPackets += told.unreadPackets
+      summary.unread += told.unread.prefix(max(0, Self.mostUnread - summary.unread.count))
       census.add(told)
     default:
       unknownRecords += 1
@@ -194,6 +196,9 @@ public struct RecordReader: ~Copyable {
     sink.receive(summary)
   }
 
+  /// Lines about what was not read that are kept.
+  private static let mostUnread = 64
+
   private static func summary(_ fields: RecordFields) throws(RecordError) -> SummaryRecord {
     var summary = SummaryRecord()
     summary.packets = try fields.number("packets", most: mostBytes) ?? 0
@@ -204,6 +209,8 @@ public struct RecordReader: ~Copyable {
     summary.gaps = try fields.number("gaps", most: mostBytes) ?? 0
     summary.malformed = try fields.number("malformed", most: mostBytes) ?? 0
     summary.droppedPackets = try fields.number("dropped_packets", most: mostBytes) ?? 0
+    summary.unreadPackets = try fields.number("unread_packets", most: mostBytes) ?? 0
+    summary.unread = fields.list("unread")
     return summary
   }
 

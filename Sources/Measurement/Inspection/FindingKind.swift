@@ -5,6 +5,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
 
   // Unread traffic: the others know nothing of it.
   case nothingRead = "nothing_read"
+  case unreadPackets = "unread_packets"
   case undecryptedConnection = "undecrypted_connection"
   case partlyDecrypted = "partly_decrypted"
   /// Connections of devices, on port 5223.

@@ -70,6 +70,10 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var undecryptedConnections = 0
     /// Packets that the capture lost; `nil` without any.
     public var droppedPackets: Int?
+    /// Packets of protocols that are not read, in which TCP may be; `nil` without any.
+    public var unreadPackets: Int?
+    /// What they are, and where no connection was read what else there is; `nil` without any.
+    public var unread: [String]?
     /// Connections to a feedback service that could be read, to the end of an empty list too. Not in JSON.
     public var readFeedbackConnections = 0
 
@@ -82,7 +86,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
 
     private enum CodingKeys: CodingKey {
       case packets, connections, notifications, errorResponses, feedbackTuples, gaps, malformed, undecryptedConnections
-      case droppedPackets
+      case droppedPackets, unreadPackets, unread
     }
   }
 

@@ -47,7 +47,7 @@ extension OpenReason {
     case .unknownFate: "of an unknown fate"
     case .notTracked: "not followed (--max-remembered)"
     case .captureLoss: "in packets that the capture dropped"
-    case .unreadPackets: "in packets of a link type that is not read"
+    case .unreadPackets: "in packets of a link type or a tunnel that is not read"
     case .gap:
       gaps > 1
         ? "in one of \(gaps) gaps of \(GroupedNumber.text(bytes)) bytes in all"

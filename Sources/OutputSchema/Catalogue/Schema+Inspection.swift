@@ -98,6 +98,14 @@ extension Schema {
     Field(
       "dropped_packets", .integer, "Packets that the capturing program did not get or could not write.",
       when: "there are any"),
+    Field(
+      "unread_packets", .integer,
+      "Packets of link types, tunnels and other protocols that are not read and may hold TCP.",
+      when: "there are any", since: "0.2"),
+    Field(
+      "unread", .array(.text),
+      "What these packets are: count, first packet, name and number of the protocol, and how it can be read after all. Without a connection all packets are named that hold no TCP.",
+      when: "there are any", since: "0.2"),
   ]
 
   private static let connection: [Field] = [

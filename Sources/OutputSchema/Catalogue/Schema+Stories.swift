@@ -163,7 +163,7 @@ extension Shape {
     "unknown_fate": "No error response proves anything about a sending.",
     "not_tracked": "It cannot be recognised when it is sent again, or is one too many to be remembered.",
     "capture_loss": "The capture dropped packets.",
-    "unread_packets": "Packets have a link type that is not read.",
+    "unread_packets": "Packets have a link type, or are in a tunnel, that is not read.",
     "gap": "Bytes that a provider sent are missing.",
     "undecrypted": "A connection could not be decrypted.",
     "unread_connection": "A connection uses an unknown protocol.",

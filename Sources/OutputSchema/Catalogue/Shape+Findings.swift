@@ -3,6 +3,7 @@ extension Shape {
   static let findingKind = values([
     "capture_loss": "Packets were lost while the capture was written.",
     "nothing_read": "No APNs traffic was found.",
+    "unread_packets": "Packets are of a link type, a tunnel or another protocol that is not read and may hold TCP.",
     "undecrypted_connection": "A TLS connection could not be decrypted.",
     "partly_decrypted": "A TLS connection could be decrypted in part.",
     "device_port": "Connections are on port 5223, which is that of devices and not of providers.",

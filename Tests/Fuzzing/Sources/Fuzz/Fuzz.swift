@@ -8,7 +8,7 @@ enum Fuzz {
   static let targets: [String: @Sendable (RawSpan) -> Void] = [
     "frame": fuzzFrames, "feedback": fuzzFeedback, "responses": fuzzResponses, "json": fuzzJSON, "payload": fuzzPayload,
     "gateway": fuzzGateway,
-    "packet": fuzzPackets, "segments": fuzzSegments, "stream": fuzzStream,
+    "packet": fuzzPackets, "layers": fuzzLayers, "segments": fuzzSegments, "stream": fuzzStream,
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
     "recording": fuzzRecording, "blocks": fuzzBlocks, "tls": fuzzTLS, "keylog": fuzzKeyLog,
     "selection": fuzzSelection, "redaction": fuzzRedaction, "pasted": fuzzPasted, "preamble": fuzzPreamble,

@@ -58,6 +58,7 @@ func writeSeeds(from paths: [String], to directory: String) {
           save("packet", script)
         }
       }
+      for packet in packets.prefix(4) { for seed in layerSeeds(packet.linkType, packet.bytes) { save("layers", seed) } }
     } else {
       for choice in 0..<4 { save("dump", [UInt8(choice)] + contents) }
     }
@@ -136,6 +137,44 @@ func writeSeeds(from paths: [String], to directory: String) {
   // SYN, SYN-ACK, data of both sides, a gap, a retransmission, FINs.
   save("segments", [0, 4, 2, 0, 0, 18, 0, 4, 16, 40, 0, 16, 30, 0x14, 16, 20, 0, 60, 4, 16, 50, 4, 17, 0, 0, 17, 0])
   save("segments", [1, 4, 16, 40, 0x14, 16, 40, 0, 90, 0x24, 16, 9, 0, 200, 0, 20, 0, 0x84, 16, 9, 99])
+}
+
+/// A packet as it is, and, if it is a frame, that in tunnels: one of each kind, and all in one another.
+private func layerSeeds(_ linkType: LinkType, _ bytes: [UInt8]) -> [[UInt8]] {
+  func script(_ linkType: LinkType, _ packet: [UInt8]) -> [UInt8] {
+    let (type, count) = (linkType.rawValue, packet.count)
+    return [16, UInt8(type >> 8 & 0x7f), UInt8(type & 255), UInt8(count >> 8 & 0x7f), UInt8(count & 255)] + packet
+  }
+  guard linkType == .ethernet, bytes.count < 2_000 else { return [script(linkType, bytes)] }
+  func outer(_ payload: [UInt8], _ transport: UInt8) -> [UInt8] {
+    let length = 20 + payload.count
+    return [UInt8](repeating: 2, count: 12) + [
+      8, 0, 0x45, 0, UInt8(length >> 8 & 255), UInt8(length & 255), 0, 0, 0, 0,
+    ]
+      + [64, transport, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2] + payload
+  }
+  func udp(_ payload: [UInt8], _ port: UInt16) -> [UInt8] {
+    outer([0xc0, 0, UInt8(port >> 8), UInt8(port & 255), 0, 0, 0, 0] + payload, 17)
+  }
+  let tunnels: [([UInt8]) -> [UInt8]] = [
+    { udp([8, 0, 0, 0, 0, 0, 1, 0] + $0, 4_789) }, { udp([12, 0, 0, 3, 0, 0, 1, 0] + $0, 4_790) },
+    { udp([1, 0, 0x65, 0x58, 0, 0, 1, 0, 1, 2, 3, 0] + $0, 6_081) },
+    { outer([0x20, 0, 0x65, 0x58, 0, 0, 0, 1] + $0, 47) },
+    { outer([0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 5, 0, 0, 0, 0] + $0, 47) },
+    { outer([0x10, 0, 0x22, 0xeb, 0, 0, 0, 1, 0x20, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0] + $0, 47) },
+    { outer(Array($0.dropFirst(14)), 4) }, { outer(Array($0.dropFirst(14)), 41) },
+    { udp([0x34, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0] + $0.dropFirst(14), 2_152) },
+    { udp([1, 0, 0, 1, 1] + $0, 37_008) }, { outer([0x30, 0] + $0, 97) },
+    { $0.prefix(12) + [0x88, 0xe7, 0, 0, 0, 1] + $0 }, { $0.prefix(12) + [0x88, 0x47, 0, 1, 1, 64] + $0 },
+    { $0.prefix(12) + [0x89, 0x3f, 0, 1, 0, 2, 0, 0] + $0.dropFirst(12) },
+    { $0.prefix(12) + [0x89, 0x26, 0, 1, 0, 2] + $0.dropFirst(12) },
+  ]
+  let all = tunnels.reduce(bytes) { $1($0) }
+  let radiotap: [UInt8] = [0, 0, 9, 0, 2, 0, 0, 0, 0, 0x88, 1] + [UInt8](repeating: 0, count: 24)
+  return [script(linkType, bytes), script(linkType, all)] + tunnels.map { script(linkType, $0(bytes)) } + [
+    script(LinkType(rawValue: 127), radiotap + [0xaa, 0xaa, 3, 0, 0, 0] + bytes.dropFirst(12)),
+    script(LinkType(rawValue: 258), [12, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0] + bytes),
+  ]
 }
 
 /// The key log of a capture `NAME.pcap` is `NAME.keys`.

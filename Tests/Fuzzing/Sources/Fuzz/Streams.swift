@@ -94,7 +94,11 @@ private func contents(at sequence: UInt32) -> UInt8 {
   UInt8(truncatingIfNeeded: (sequence & ~3) >> (8 * (3 - sequence & 3)))
 }
 
-private let linkTypes: [UInt16] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 229, 239, 276, 147]
+private let linkTypes: [UInt16] = [
+  0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 229, 239, 276, 147, 6, 8, 10, 100, 104, 105, 107, 109, 117, 119, 122,
+  127, 138,
+  149, 163, 192, 226, 258,
+]
 
 /// A link type and limits from the first byte, then packets with their lengths, through to records.
 @Sendable func fuzzPackets(_ bytes: RawSpan) {

@@ -1,0 +1,221 @@
+import Bytes
+
+/// Tunnels: a packet or a frame inside another packet, as mirrors of traffic and virtual networks send them.
+extension Layer {
+  /// GRE (RFC 2784, 2890; PPTP's, RFC 2637):
+  /// ```
+  /// flags and version u16 | EtherType u16
+  /// checksum u16, offset u16: flag 8000 or 4000 | key u32: 2000 | sequence number u32: 1000 | acknowledgement u32: 0080
+  /// routes, with flag 4000: family u16 | offset u8 | length u8 | …, up to one of family and length 0
+  /// ```
+  static func gre(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    let start = place.start
+    guard start + 4 <= bytes.byteCount else { return .incomplete }
+    let flags = bytes.uint16(at: start)
+    let type = bytes.uint16(at: start + 2)
+    guard flags & 7 <= 1 else { return .unread(.ipProtocol(47)) }
+    var length = 4
+    if flags & 0xc000 != 0 { length += 4 }
+    if flags & 0x2000 != 0 { length += 4 }
+    if flags & 0x1000 != 0 { length += 4 }
+    if flags & 7 == 1, flags & 0x0080 != 0 { length += 4 }
+    if flags & 0x4000 != 0 {
+      while true {
+        guard start + length + 4 <= bytes.byteCount else { return .incomplete }
+        let (family, size) = (bytes.uint16(at: start + length), Int(bytes.byte(at: start + length + 3)))
+        length += 4 + size
+        if family == 0 && size == 0 { break }
+      }
+    }
+    guard start + length <= bytes.byteCount else { return .incomplete }
+    place.start += length
+    place.depth += 1
+    // ERSPAN's first version has no header of its own, and no sequence numbers.
+    if type == 0x88be && flags & 0x1000 == 0 { return .next(.ethernet) }
+    // A keep-alive: an answer without a protocol.
+    if type == 0 { return .empty }
+    return announced(by: type, &place)
+  }
+
+  /// ERSPAN, second version: `version 4 bits, VLAN u16 | class, cut, session u16 | index u32`, a frame. Some senders give
+  /// the third version this EtherType, and some send the first one with sequence numbers.
+  static func erspan(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    guard place.start < bytes.byteCount else { return .incomplete }
+    switch bytes.byte(at: place.start) >> 4 {
+    case 1: return step(over: 8, to: .ethernet, bytes, &place)
+    case 2: return erspan3(bytes, &place)
+    default: return .next(.ethernet)
+    }
+  }
+
+  /// ERSPAN, third version:
+  /// ```
+  /// version 4 bits, VLAN u16 | class, cut, session u16 | time u32 | security group u16
+  /// kind of frame 5 bits at bit 10, platform's own part follows at bit 0, u16 | that part 8
+  /// ```
+  static func erspan3(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    guard place.start + 12 <= bytes.byteCount else { return .incomplete }
+    let kinds = bytes.uint16(at: place.start + 10)
+    let length = kinds & 1 == 1 ? 20 : 12
+    switch kinds >> 10 & 0x1f {
+    case 2: return step(over: length, to: .ip, bytes, &place)
+    default: return step(over: length, to: .ethernet, bytes, &place)
+    }
+  }
+
+  /// WCCP's redirection: IP, in its second version behind four bytes that do not begin like IP.
+  static func wccp(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    guard place.start < bytes.byteCount else { return .incomplete }
+    let hasHeader = bytes.byte(at: place.start) >> 4 != 4
+    return step(over: hasHeader ? 4 : 0, to: .ip, bytes, &place)
+  }
+
+  // MARK: over UDP
+
+  /// `source port u16 | destination port u16 | length u16 | checksum u16`. What it carries is told by its ports, the
+  /// destination's first: the source's is as a rule any.
+  static func udp(_ bytes: RawSpan, _ place: inout Place, _ vxlanPorts: [UInt16]) -> Step {
+    let start = place.start
+    guard start + 8 <= bytes.byteCount else { return .incomplete }
+    let ports = (bytes.uint16(at: start), bytes.uint16(at: start + 2))
+    let length = Int(bytes.uint16(at: start + 4))
+    // 0: left to the network card, or a jumbogram's.
+    if length >= 8 { place.limit(to: start + length) }
+    place.start += 8
+    if let layer = Layer(port: ports.1, vxlanPorts) ?? Layer(port: ports.0, vxlanPorts) {
+      // Of UDP itself, which is no tunnel; a frame of VXLAN counts as one when it is read.
+      if layer == .mpls { place.depth += 1 }
+      return .next(layer)
+    }
+    if UnreadProtocol.isTunnel(port: ports.1) { return .unread(.udpPort(ports.1)) }
+    if UnreadProtocol.isTunnel(port: ports.0) { return .unread(.udpPort(ports.0)) }
+    return looksLikeVXLAN(bytes, place.start) ? .unread(.perhapsVXLAN(ports.1)) : .unread(.ipProtocol(17))
+  }
+
+  /// The layer that UDP carries from or to a port; `nil` for those that are not read.
+  private init?(port: UInt16, _ vxlanPorts: [UInt16]) {
+    if vxlanPorts.contains(port) {
+      self = .vxlan
+      return
+    }
+    switch port {
+    case 2_152: self = .gtpU
+    // The assigned port, and that of Linux before there was one.
+    case 4_789, 8_472: self = .vxlan
+    case 4_790: self = .vxlanGPE
+    case 4_754: self = .gre
+    case 6_081: self = .geneve
+    case 6_635: self = .mpls
+    case 37_008: self = .tzsp
+    default: return nil
+    }
+  }
+
+  /// A header of VXLAN with nothing but its flag and its network, and a frame of IP behind it.
+  private static func looksLikeVXLAN(_ bytes: RawSpan, _ start: Int) -> Bool {
+    guard start + 23 <= bytes.byteCount, bytes.uint32(at: start) == 0x0800_0000, bytes.byte(at: start + 7) == 0 else {
+      return false
+    }
+    let version = bytes.byte(at: start + 22) >> 4
+    switch bytes.uint16(at: start + 20) {
+    case 0x0800: return version == 4
+    case 0x86dd: return version == 6
+    case 0x8100, 0x88a8: return true
+    default: return false
+    }
+  }
+
+  /// VXLAN (RFC 7348): `flags u8 | 0 u24 | network u24 | 0 u8`, a frame. With flag 04 it is that of the generic extension.
+  static func vxlan(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    guard place.start + 8 <= bytes.byteCount else { return .incomplete }
+    if bytes.byte(at: place.start) & 0x04 != 0 { return vxlanGPE(bytes, &place) }
+    return tunnel(over: 8, to: .ethernet, bytes, &place)
+  }
+
+  /// The generic protocol extension of VXLAN: `flags u8 | 0 u16 | next protocol u8 | network u24 | 0 u8`
+  static func vxlanGPE(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    guard place.start + 8 <= bytes.byteCount else { return .incomplete }
+    let hasNext = bytes.byte(at: place.start) & 0x04 != 0
+    let next = bytes.byte(at: place.start + 3)
+    place.depth += 1
+    return following(hasNext ? next : 3, over: 8, bytes, &place) ?? .unread(.udpPort(4_790))
+  }
+
+  /// Geneve (RFC 8926): `version 2 bits, options length in words 6 bits u8 | flags u8 | EtherType u16 | network u24 | 0 u8
+  /// | options…`
+  static func geneve(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    guard place.start + 8 <= bytes.byteCount else { return .incomplete }
+    let first = bytes.byte(at: place.start)
+    guard first >> 6 == 0 else { return .unread(.udpPort(6_081)) }
+    let length = 8 + Int(first & 0x3f) * 4
+    let type = bytes.uint16(at: place.start + 2)
+    guard place.start + length <= bytes.byteCount else { return .incomplete }
+    place.start += length
+    place.depth += 1
+    return announced(by: type, &place)
+  }
+
+  /// GTP-U (3GPP TS 29.281):
+  /// ```
+  /// version 3 bits, GTP 1 bit, 0, extension, sequence number, N-PDU number u8 | kind u8 | length u16 | tunnel u32
+  /// with any of the last three: sequence number u16 | N-PDU number u8 | kind of extension u8
+  /// extensions: length in words u8 | … | kind of the next one u8
+  /// ```
+  static func gtpU(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    let start = place.start
+    guard start + 8 <= bytes.byteCount else { return .incomplete }
+    let flags = bytes.byte(at: start)
+    guard flags >> 4 == 3 else { return .unread(.udpPort(2_152)) }
+    // Others than a user's packet are echoes, errors and the end of a tunnel.
+    guard bytes.byte(at: start + 1) == 0xff else { return .empty }
+    place.limit(to: start + 8 + Int(bytes.uint16(at: start + 2)))
+    var length = 8
+    if flags & 7 != 0 {
+      length += 4
+      guard start + length <= bytes.byteCount else { return .incomplete }
+      var next = flags & 4 != 0 ? bytes.byte(at: start + length - 1) : 0
+      while next != 0 {
+        guard start + length < bytes.byteCount else { return .incomplete }
+        let words = Int(bytes.byte(at: start + length))
+        length += words * 4
+        guard words > 0, start + length <= bytes.byteCount else { return .incomplete }
+        next = bytes.byte(at: start + length - 1)
+      }
+    }
+    guard start + length < bytes.byteCount else { return .incomplete }
+    place.start += length
+    place.depth += 1
+    // A session of Ethernet has frames: the header does not tell.
+    switch bytes.byte(at: place.start) >> 4 {
+    case 4 where !isFrame(bytes, place.start), 6 where !isFrame(bytes, place.start): return .next(.ip)
+    default: return isFrame(bytes, place.start) ? .next(.ethernet) : .unread(.udpPort(2_152))
+    }
+  }
+
+  /// TZSP, as routers mirror: `version u8 | kind u8 (0, 1: a packet) | protocol u16 | tags…`: 0 is padding, 1 the end, others
+  /// have a length.
+  static func tzsp(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    var offset = place.start + 4
+    guard offset < bytes.byteCount else { return .incomplete }
+    let (kind, type) = (bytes.byte(at: place.start + 1), bytes.uint16(at: place.start + 2))
+    guard kind <= 1 else { return .empty }
+    while offset < bytes.byteCount, bytes.byte(at: offset) != 1 {
+      guard bytes.byte(at: offset) != 0 else {
+        offset += 1
+        continue
+      }
+      guard offset + 2 <= bytes.byteCount else { return .incomplete }
+      offset += 2 + Int(bytes.byte(at: offset + 1))
+    }
+    guard offset + 1 <= bytes.byteCount else { return .incomplete }
+    place.start = offset + 1
+    place.depth += 1
+    switch type {
+    case 1: return .next(.ethernet)
+    case 18: return .next(.wlan)
+    case 119: return .next(.prism)
+    case 127: return .next(.avs)
+    default: return .unread(.udpPort(37_008))
+    }
+  }
+}
