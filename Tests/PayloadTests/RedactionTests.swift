@@ -60,7 +60,10 @@ struct RedactionTests {
     var environment = vector.environment
     // Names that an app gives its texts are no structure.
     environment.strings = nil
-    let before = judged(vector.payload, in: environment)
+    var before = judged(vector.payload, in: environment)
+    // They are about the characters of texts, of which nothing stays.
+    let ofCharacters: Set<PayloadRule> = [.textDoubleEscaped, .textHTMLEntities, .textPrivateUse]
+    before.rules = PayloadRuleSet(before.rules.filter { !ofCharacters.contains($0) })
     for bytes in [redacted(vector.payload), redacted(vector.payload, tag: Self.tag)] {
       #expect(bytes.count == vector.payload.count)
       let after = judged(bytes, in: environment)
