@@ -12,9 +12,9 @@
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
 /// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": it names the first
 ///   frame with the fault of the status. Bad items may be answered with status 128, or with that of what the gateway
-///   missed in them or could not process (1, 2, 4, 5, 7; when all before have an identifier); an empty token with status
-///   2, and with 5 when no other token has an odd length and all before it have an identifier; an empty or absent payload
-///   with status 4;
+///   missed in them or could not process (1, 2, 4, 5, 7; when all before have an identifier, and with 5 no token has an
+///   odd length); an empty token with status 2, and with 5 when no other token has an odd length and all before it have
+///   an identifier; an empty or absent payload with status 4;
 /// - status 128 with identifier 0 names none if bytes that are not a frame came before: then it is about those bytes;
 /// - with status 7 identifier 0 names the first payload above every gateway's limit, if the writer reports which that
 ///   is: it requires knowledge of the limit;
@@ -181,7 +181,8 @@ public struct ProviderSession: Sendable {
     var first = Int.max
     func note(_ index: Int?) { if let index, index < sent { first = min(first, index) } }
     if case .frame(let index, let areIdentified) = firstUnreadable,
-      status == .protocolError || status.mayMeanBadItems && areIdentified
+      status == .protocolError
+        || status.mayMeanBadItems && areIdentified && !(status == .invalidTokenSize && hasOddToken)
     {
       note(index)
     }

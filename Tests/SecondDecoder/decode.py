@@ -230,7 +230,12 @@ def unread(status, frames, before):
     found = []
     misfit = next((index for index in before if frames[index].misfit), None)
     # Servers answer such items with 128, or with what they then miss, if no other without an identifier came before.
-    if misfit is not None and (status == UNPARSABLE or status in (1, 2, 4, 5, 7) and are_numbered(frames[:misfit])):
+    usual = all(frames[other].misfit or len(frames[other].token or b"") in (0, USUAL_TOKEN) for other in before)
+    if misfit is not None and (
+        status == UNPARSABLE
+        or (status in (1, 2, 4, 7) or status == 5 and usual)
+        and are_numbered(frames[:misfit])
+    ):
         found.append(misfit)
     empty = next((index for index in before if frames[index].token == b"" and not frames[index].misfit), None)
     if empty is not None and (status == 2 or status == 5 and is_only_odd(frames, empty, before)):
