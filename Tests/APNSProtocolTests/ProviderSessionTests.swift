@@ -441,6 +441,20 @@ struct ProviderSessionTests {
     #expect(behind.fates == [3, 1, 2, 0])
   }
 
+  @Test("A token of odd length and bad items: status 5 with identifier 0 may mean either, and names none")
+  func oddTokenAndBadItems() {
+    var talk = Conversation()
+    talk.write(1...3)
+    var usual = talk
+    _ = usual.session.write(malformedWith: 4)
+    #expect(usual.receive(.invalidTokenSize, 0).notification == 3)
+    talk.session.noteFaults(.tokenSize, identifier: 3)
+    _ = talk.session.write(malformedWith: 4)
+    var other = talk
+    #expect(talk.receive(.invalidTokenSize, 0).notification == nil)
+    #expect(other.receive(.missingPayload, 0).notification == 3)
+  }
+
   @Test("Identifier 0 was used and a token was empty: the status decides which one is meant")
   func identifierZeroUsedAndKnownBad() {
     var talk = Conversation()
