@@ -340,8 +340,9 @@ public struct Inspection: RecordSink {
     copy.shared.trackAll()
     let told = copy.told
     // Those that a response discarded on a connection that is open are followed already.
-    copy.report.fates.discarded = max(
-      copy.report.fates.discarded, told.discarded + copy.shared.tracked.lossesNotTracked)
+    // Of those that are not followed nobody knows whether they are selected.
+    let notTracked = report.selection == nil ? copy.shared.tracked.lossesNotTracked : 0
+    copy.report.fates.discarded = max(copy.report.fates.discarded, told.discarded + notTracked)
     let fates = copy.report.fates
     copy.report.fates.unknown = max(0, summary.notifications - fates.accepted - fates.rejected - fates.discarded)
     return copy.finish(told)

@@ -88,9 +88,6 @@ struct DirectionalStream {
   var lastTime = Timestamp.none
   var recent = RecentSegments()
 
-  /// No packet of this direction was captured.
-  var wasNeverHeard: Bool { !lastTime.isKnown && start == .unknown && waiting.isEmpty }
-
   /// Something of it is decided by packets that come later: bytes behind missing ones, or a FIN.
   var waitsForPackets: Bool { waitingCost > 0 || start == .held || finOffset.map { $0 > next } ?? false }
 

@@ -253,10 +253,10 @@ public struct TCPReassembler {
     return streams[low].waitsForPackets || streams[high].waitsForPackets || hasEnded(slot)
   }
 
-  /// Both ends have closed, as far as they were captured.
+  /// Both ends have closed. Where one end was not heard it may come later: a file whose directions stand one after the
+  /// other can come through a slow pipe.
   private func hasEnded(_ slot: Int) -> Bool {
-    let (low, high) = (streams[2 * slot], streams[2 * slot + 1])
-    return (low.finOffset != nil || low.wasNeverHeard) && (high.finOffset != nil || high.wasNeverHeard)
+    streams[2 * slot].finOffset != nil && streams[2 * slot + 1].finOffset != nil
   }
 
   private mutating func settleSilent(_ slot: Int, _ emit: StreamReceiver) {
