@@ -46,7 +46,7 @@ struct LoadFaultTests {
     #"nothing was proven accepted: \d+ of \d+ connections were closed by the gateway without an answer: does it speak TLS, or send no error responses\?"#
 
   /// A run that ends by itself, though nothing comes of it. The times are no measure: longer ones say the same.
-  private static let brief = "--rate 500/s --for 1s --drain 2s --marker-timeout 1s"
+  private static let brief = "--rate 500/s --for 1s --drain 6s --marker-timeout 6s"
 
   // MARK: the table
 
@@ -78,19 +78,19 @@ struct LoadFaultTests {
       #"written, not proven: without markers the fate of \d+ of \d+ notifications is unknown"#),
     // Ends of connections that the gateway has read.
     Fault("--shutdown-after 50"),
-    Fault("--lifetime 300ms", "--rate 500/s --for 1s"),
+    Fault("--lifetime 1s", "--rate 500/s --for 2s"),
     Fault("--shutdown-after 0", brief + " --give-up 1s", 69, .failed, "nothing was proven accepted.*", refused),
     // Slow reading is waited for.
     Fault("--read-rate 200000"),
     Fault("--read-pause-every 20000 --read-pause 50ms"),
     Fault("--receive-buffer 4096"),
     // Connections that are not served.
-    Fault("--max-connections 3", "--connections 6 --rate 500/s --for 1s", 69, .failed, up(3, of: 6), refused),
-    Fault("--connection-limit 2", "--connections 4 --rate 500/s --for 1s", 69, .failed, up(2, of: 4), refused),
+    Fault("--max-connections 3", "--connections 6 --rate 500/s --for 3s", 69, .failed, up(3, of: 6), refused),
+    Fault("--connection-limit 2", "--connections 4 --rate 500/s --for 3s", 69, .failed, up(2, of: 4), refused),
     Fault(
-      "--reconnect-limit 2 --reconnect-refusal 10m", "--connections 4 --rate 500/s --for 1s", 69, .failed,
+      "--reconnect-limit 2 --reconnect-refusal 10m", "--connections 4 --rate 500/s --for 3s", 69, .failed,
       up(2, of: 4), refused),
-    Fault("--max-connection-memory 30000", "--connections 6 --rate 500/s --for 1s", 69, .failed, up(3, of: 6), refused),
+    Fault("--max-connection-memory 30000", "--connections 6 --rate 500/s --for 3s", 69, .failed, up(3, of: 6), refused),
     Fault("--accept-then-close 0.5", "--connections 6 --rate 500/s --for 1s", 0, .proven, refused),
     Fault(
       "--accept-then-close 1", brief, 69, .failed,

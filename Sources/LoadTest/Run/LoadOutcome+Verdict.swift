@@ -70,7 +70,8 @@ extension LoadOutcome {
   /// The likely cause.
   private func cause(_ tally: LoadTally) -> String? {
     if areSilent(tally) {
-      let which = "\(tally.endedSilently) of \(tally.opened) connections were closed"
+      let count = tally.endedUnused > 0 ? tally.endedUnused : tally.endedSilently
+      let which = "\(count) of \(tally.opened) connections were closed"
       // Of the others the load cannot tell whether the gateway closes all, or because of what was written on them.
       if tally.endedUnused > 0 {
         return usesTLS
@@ -91,8 +92,9 @@ extension LoadOutcome {
     }
     let markers = tally.sendings.markers
     if markers > 0, tally.sendings.markersAnswered == 0, tally.errorResponses.isEmpty {
+      // At the end of a run nobody waits for longer than the drain.
       return
-        "none of \(markers) markers was answered within \(Self.text(plan.markerTimeout)); give --markers off for a gateway that answers none"
+        "none of \(markers) markers was answered within \(Self.text(min(plan.markerTimeout, plan.drain))); give --markers off for a gateway that answers none"
     }
     return nil
   }

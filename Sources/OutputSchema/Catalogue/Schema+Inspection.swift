@@ -86,27 +86,17 @@ extension Schema {
     Field("warnings", .array(.text), "Damage of the file itself."),
   ]
 
-  private static let summary: [Field] = [
-    Field("packets", .integer, "Packets in all inputs."),
-    Field("connections", .integer, "Connections in all inputs."),
-    Field("notifications", .integer, "Notifications that were decoded."),
-    Field("error_responses", .integer, "Error responses that were decoded."),
-    Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
-    Field("gaps", .integer, "Gaps."),
-    Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
-    Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
-    Field(
-      "dropped_packets", .integer, "Packets that the capturing program did not get or could not write.",
-      when: "there are any"),
-    Field(
-      "unread_packets", .integer,
-      "Packets of link types, tunnels and other protocols that are not read and may hold TCP.",
-      when: "there are any", since: "0.2"),
-    Field(
-      "unread", .array(.text),
-      "What these packets are: count, first packet, name and number of the protocol, and how it can be read after all. Without a connection all packets are named that hold no TCP.",
-      when: "there are any", since: "0.2"),
-  ]
+  private static let summary: [Field] =
+    [
+      Field("packets", .integer, "Packets in all inputs."),
+      Field("connections", .integer, "Connections in all inputs."),
+      Field("notifications", .integer, "Notifications that were decoded."),
+      Field("error_responses", .integer, "Error responses that were decoded."),
+      Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+      Field("gaps", .integer, "Gaps."),
+      Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
+      Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
+    ] + packetsNotRead
 
   private static let connection: [Field] = [
     Field("connection", .integer, "Its number, from 1."),

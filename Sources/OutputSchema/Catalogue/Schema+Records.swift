@@ -274,15 +274,8 @@ extension Schema {
     Field("received", .integer, "Packets that the interface received.", when: "the capture reports it"),
   ]
 
-  static let recordingTotals: [Field] = [
-    Field("packets", .integer, "Packets in all inputs."),
-    Field("connections", .integer, "Connections in all inputs."),
-    Field("notifications", .integer, "Notifications that were decoded."),
-    Field("error_responses", .integer, "Error responses that were decoded."),
-    Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
-    Field("gaps", .integer, "`gap` records."),
-    Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
-    Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
+  /// Packets that tell nothing, of all inputs.
+  static let packetsNotRead: [Field] = [
     Field(
       "dropped_packets", .integer, "Packets that the capturing program did not get or could not write.",
       when: "there are any"),
@@ -295,4 +288,16 @@ extension Schema {
       "What these packets are: count, first packet, name and number of the protocol, and how it can be read after all. Without a connection all packets are named that hold no TCP.",
       when: "there are any", since: "0.2"),
   ]
+
+  static let recordingTotals: [Field] =
+    [
+      Field("packets", .integer, "Packets in all inputs."),
+      Field("connections", .integer, "Connections in all inputs."),
+      Field("notifications", .integer, "Notifications that were decoded."),
+      Field("error_responses", .integer, "Error responses that were decoded."),
+      Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+      Field("gaps", .integer, "`gap` records."),
+      Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
+      Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
+    ] + packetsNotRead
 }
