@@ -45,7 +45,7 @@ package enum FilesInUse {
     var written: [Identity: String] = [:]
     for (name, path) in writing {
       guard let path else { continue }
-      let file = identity(of: path)
+      let file = identity(of: path == OutputFile.standardOutput ? standardOutputPath : path)
       guard file != .other else { continue }
       if let input = read[file] {
         throw .overwritten(input: input == StandardInput.path ? nil : input, by: name)
@@ -58,7 +58,8 @@ package enum FilesInUse {
   }
 
   /// Standard output, for commands that write to it.
-  package static let standardOutput: (name: String, path: String?) = ("standard output", "/dev/stdout")
+  package static let standardOutput: (name: String, path: String?) = ("standard output", standardOutputPath)
+  private static let standardOutputPath = "/dev/stdout"
 
   package static func isSame(_ a: String, _ b: String) -> Bool {
     let file = identity(of: a)

@@ -9,6 +9,15 @@ package final class OutputFile {
   /// `errno` of the first write that failed; `EPIPE` when the reader has closed the pipe, which is not a failure.
   package private(set) var failure: Int32?
 
+  /// The path that stands for standard output.
+  package static let standardOutput = "-"
+
+  /// What messages call a path.
+  package static func name(of path: String) -> String { path == standardOutput ? "standard output" : path }
+
+  /// The path of a file; `nil` for standard output, also where that is named.
+  package static func file(_ path: String?) -> String? { path == standardOutput ? nil : path }
+
   /// Standard output.
   package init() { descriptor = STDOUT_FILENO }
 

@@ -1,27 +1,41 @@
 import Bytes
 import Glibc
 
-/// A file that is written piece by piece beside its place, as `NAME.part`, and moved there when it is complete; before,
-/// the place keeps its content. A file that is never complete is removed. For documents too large for `WholeDocument`.
+/// A file that is written piece by piece beside its place and moved there when it is complete; before, the place keeps
+/// its content. Of one that is never complete nothing is left. For documents too large for `WholeDocument`.
+///
+/// Of two processes that write the same file, the one that completes later has its place, whole. Where nothing can be
+/// replaced (`OutputPlace`) the pieces are written as they come.
 package final class ReplacedFile {
-  private let path: String
-  private let part: String
-  private let file: OutputFile
-  /// Pieces that are written together.
-  private var buffer = ByteWriter(capacity: 1 << 20)
-  private var isComplete = false
-
-  /// Throws when there can be no file of this name.
-  package init(_ path: String) throws(FileFailure) {
-    self.path = path
-    part = path + ".part"
-    guard !Paths.isDirectory(path) else { throw FileFailure(.writeFailed, path, code: EISDIR) }
-    guard let file = OutputFile(later: part) else { throw FileFailure(.writeFailed, part, code: errno) }
-    self.file = file
-    file.begin()
+  private enum Target {
+    case draft(DraftFile, path: String, existing: FileAttributes?)
+    case stream(OutputFile)
   }
 
-  deinit { if !isComplete { _ = unsafe unlink(part) } }
+  private let path: String
+  private let target: Target
+  /// Pieces that are written together.
+  private var buffer = ByteWriter(capacity: 1 << 20)
+  private var failure: SystemFailure?
+
+  /// Throws when there can be no file of this name.
+  ///
+  /// - Parameter path: `-` is standard output.
+  package init(_ path: String) throws(FileFailure) {
+    self.path = path
+    do throws(SystemFailure) {
+      switch try OutputPlace(path) {
+      case .replaceable(let path, let existing):
+        target = .draft(try DraftFile(in: Paths.parts(of: path).folder), path: path, existing: existing)
+      case .fixed(let path):
+        guard let file = OutputFile(later: path) else { throw SystemFailure(code: errno) }
+        target = .stream(file)
+      case .open(let file): target = .stream(file)
+      }
+    } catch {
+      throw FileFailure(.writeFailed, OutputFile.name(of: path), code: error.code)
+    }
+  }
 
   /// `false` when nothing more can be written.
   package func write(_ bytes: RawSpan) -> Bool {
@@ -31,14 +45,28 @@ package final class ReplacedFile {
 
   private func flush() -> Bool {
     defer { buffer.removeAll() }
-    return file.write(buffer.bytes)
+    guard failure == nil else { return false }
+    switch target {
+    case .draft(let file, _, _):
+      do throws(SystemFailure) { try file.write(buffer.bytes) } catch { failure = error }
+    case .stream(let file):
+      if !file.write(buffer.bytes) { failure = SystemFailure(code: file.failure ?? EIO) }
+    }
+    return failure == nil
   }
 
-  /// Puts the file in its place. Throws when something could not be written.
-  package func finish() throws(FileFailure) {
+  /// Puts the file in its place. Throws when something could not be written, `readerGone` when a pipe was closed.
+  ///
+  /// - Parameter mask: the rights that a file has at most, also in the place of one that had more.
+  package func finish(atMost mask: mode_t = 0o7777) throws(FileFailure) {
     _ = flush()
-    if let failure = file.failure { throw FileFailure(writing: part, code: failure) }
-    guard unsafe rename(part, path) == 0 else { throw FileFailure(.writeFailed, path, code: errno) }
-    isComplete = true
+    do throws(SystemFailure) {
+      if let failure { throw failure }
+      guard case .draft(let file, let path, let existing) = target else { return }
+      try file.complete(like: existing, atMost: mask)
+      try file.move(to: path)
+    } catch {
+      throw FileFailure(writing: OutputFile.name(of: path), code: error.code)
+    }
   }
 }

@@ -11,6 +11,8 @@ package struct CommentedCopy {
   package private(set) var comments = 0
   /// Problems of the file. Everything before the damage is copied.
   package private(set) var warnings: [String] = []
+  /// There are secrets of TLS in it.
+  package private(set) var holdsSecrets = false
   private let write: (RawSpan) -> Bool
   private let comment: (Int) -> String?
 
@@ -98,6 +100,7 @@ package struct CommentedCopy {
       case .needs(let count):
         guard proceed(input.bytesRead, input.size, packets), try fill(&input, count) else { return }
       case .skip(let count):
+        noteSecrets(input.window, parser.bigEndian)
         guard try pass(&input, count) else { return }
       case nil: return
       }
@@ -110,9 +113,16 @@ package struct CommentedCopy {
     case .packet(let packet, let range):
       guard let text = text(at: packet) else { return write(block) }
       return write(commented(block, packet, range, bigEndian, text).rawBytes)
-    case .other: return write(block: block)
+    case .other:
+      noteSecrets(block, bigEndian)
+      return write(block: block)
     default: return true
     }
+  }
+
+  private mutating func noteSecrets(_ block: RawSpan, _ bigEndian: Bool) {
+    guard block.byteCount >= 4, block.uint32(at: 0, bigEndian: bigEndian) == PcapngBlock.secretsType else { return }
+    holdsSecrets = true
   }
 
   private func commented(

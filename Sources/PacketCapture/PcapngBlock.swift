@@ -4,6 +4,7 @@ import Bytes
 package enum PcapngBlock {
   static let sectionType: UInt32 = 0x0a0d_0d0a
   static let simpleType: UInt32 = 3
+  static let secretsType: UInt32 = 10
 
   /// A section header without options; the section's length is not given.
   package static func section() -> [UInt8] {
@@ -88,7 +89,7 @@ package enum PcapngBlock {
     var body: [UInt8] = []
     body.append(DecryptionSecrets.tlsKeyLog)
     body.append(UInt32(truncatingIfNeeded: keyLog.count))
-    return block(10, body + keyLog)
+    return block(secretsType, body + keyLog)
   }
 
   private static func block(_ type: UInt32, _ body: [UInt8], bigEndian: Bool = false) -> [UInt8] {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Dissection
+import Glibc
 import Measurement
 import PacketCapture
 import TLSDecryption
@@ -36,7 +37,9 @@ struct Annotate: ParsableCommand {
   /// Options of the output, declared before those of the input so that --help shows them before the limits.
   struct CommentOptions: ParsableArguments {
     @Option(
-      help: ArgumentHelp("The pcapng file to write. It is replaced as a whole.", valueName: "file"),
+      help: ArgumentHelp(
+        "The pcapng file to write, or - for standard output. A file is replaced as a whole, and is its owner's alone when the capture is or holds secrets.",
+        valueName: "file"),
       completion: .file())
     var output: String
 
@@ -90,11 +93,22 @@ struct Annotate: ParsableCommand {
     let tally = StoryTally(listed: comments.maxComments)
     var options = StoryCollector.Options()
     options.tellsTokens = false
-    options.folder = TemporaryFiles.folder
+    options.apply(limits)
     let reading = try RecordingReader(
       [input], decoding, into: StoryCollector(options, into: tally), secrets: secrets, isQuiet: true)
     try reading.sink.tellOrFail()
     return tally.stories
+  }
+
+  /// The rights that a copy has at most: those of the capture.
+  private static func rights(of input: String, holdsSecrets: Bool) -> mode_t {
+    if holdsSecrets { return 0o600 }
+    var status = stat()
+    let path = RepeatableInput.path(of: input)
+    guard path != StandardInput.path, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      return 0o666
+    }
+    return status.st_mode & 0o666
   }
 
   private func write(_ notes: PacketComments, to output: ReplacedFile, isComplete: Bool) throws {
@@ -117,7 +131,7 @@ struct Annotate: ParsableCommand {
     }
     progress.end()
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try output.finish()
+    try output.finish(atMost: Self.rights(of: input, holdsSecrets: copy.holdsSecrets))
     if notes.omitted > 0 { complain("\(notes.omitted) further records have no comments (--max-comments)") }
     if !isComplete { complain("some fates are not known, so comments are missing (--max-fate-ranges)") }
     complain("\(copy.comments) of \(copy.packets) packets have comments")

@@ -53,6 +53,7 @@ struct Apnscope: AsyncParsableCommand {
     ])
 
   static func main() async {
+    Descriptors.requireSome()
     refuseUnknownCommand(Array(CommandLine.arguments.dropFirst()))
     do {
       var command = try await asyncParseAsRoot(ArgumentBytes.arguments)

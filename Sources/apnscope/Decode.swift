@@ -79,7 +79,7 @@ struct Decode: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Where to write. A directory when it exists or ends with a slash. Default: standard output.",
+        "Where to write. A directory when it exists or ends with a slash. Default, and -: standard output.",
         valueName: "path"), completion: .file())
     var output: String?
 
@@ -128,7 +128,7 @@ struct Decode: ParsableCommand {
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   private var format: Format { records.format }
-  private var output: String? { records.output }
+  private var output: String? { OutputFile.file(records.output) }
   private var exportKeys: String? { records.exportKeys }
   private var strict: Bool { records.strict }
   private var decoding: DecodingOptions {

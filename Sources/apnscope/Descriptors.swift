@@ -10,6 +10,23 @@ enum Descriptors {
   /// Those of `--metrics`: connections to its page, and a socket that listens.
   private static let metrics = 72
 
+  /// Below this libdispatch ends the process with an illegal instruction.
+  private static let fewest = 8
+
+  /// Ends the process when it may open too few files for anything, and sees to the standard ones: one that is closed must
+  /// not become another file of that number.
+  static func requireSome() {
+    if limit < fewest { Machine.raiseFileLimit() }
+    guard limit >= fewest else {
+      complain("this process may open \(limit) files at a time (ulimit -n), and needs \(fewest)")
+      _exit(ExitStatus.unavailable.rawValue)
+    }
+    for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(number, F_GETFD) < 0 {
+      // Reading and writing it fails as before.
+      _ = unsafe open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
+  }
+
   /// Connections that can be open at a time beside everything else that a command opens; 0 or less when even that does
   /// not fit. Raises the soft limit of open files to the hard one first.
   ///

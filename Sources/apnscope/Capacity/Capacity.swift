@@ -86,6 +86,7 @@ struct Capacity: AsyncParsableCommand {
 
   func validate() throws {
     try target.requireIdentity()
+    try requireFolder(result.output)
     if let count = question.count, count.value < 1 { throw ValidationError("--target takes a number from 1.") }
     if question.within != nil, question.count == nil { throw ValidationError("--within needs --target.") }
     if let within = question.within, within.duration <= .zero { throw ValidationError("--within takes more than 0s.") }

@@ -134,7 +134,7 @@ struct Load: AsyncParsableCommand {
     try refuseConflicts(
       reading: target.files + [plan, replay.replay, workload.payloadFrom].compactMap { $0 },
       writing: [
-        ("--output", result.output), ("--output", result.output.map { $0 + PartialResult.suffix }),
+        ("--output", result.file), ("--output", result.file.map { $0 + PartialResult.suffix }),
         ("--history", result.history), ("--keylog", target.keylog),
         FilesInUse.standardOutput,
       ])

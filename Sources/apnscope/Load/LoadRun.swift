@@ -27,7 +27,7 @@ struct LoadRun {
       connections: plan.connections.count, threads: plan.threads, servesMetrics: command.result.metrics != nil)
     try command.target.lookUp(for: &plan)
     let runner = try make(plan)
-    let file = try command.result.output.map { try WholeDocument($0) }
+    let file = try command.result.file.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)
     let environment = Apnscope.environment(CommandLine.arguments)
     deferThresholds()
@@ -66,7 +66,7 @@ struct LoadRun {
     file?.write(document)
     // Where the result could not be written the part is all there is.
     if file?.failure == nil { partial?.remove() }
-    output.say(command.result.format == .json ? document : LoadSummary(result).text)
+    output.say(command.result.shown == .json ? document : LoadSummary(result).text)
     try complaining { try history?.append(result, document: document) }
     try output.check()
     try file?.check()
@@ -94,7 +94,7 @@ struct LoadRun {
   private func partialResult(
     of file: WholeDocument?, _ environment: Environment, _ settings: EffectivePlan
   ) throws -> PartialResult? {
-    guard let file, file.isFile, let output = command.result.output else { return nil }
+    guard let file, file.isFile, let output = command.result.file else { return nil }
     return try PartialResult(beside: output, environment, plan: settings.values)
   }
 

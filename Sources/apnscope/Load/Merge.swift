@@ -70,7 +70,9 @@ struct Merge: ParsableCommand {
   var allowMissing = false
 
   @Option(
-    help: ArgumentHelp("Write the merged result to this file, as one JSON document.", valueName: "file"),
+    help: ArgumentHelp(
+      "Write the merged result to this file, as one JSON document; with - to standard output instead of the summary.",
+      valueName: "file"),
     completion: .file())
   var output: String?
 
@@ -83,15 +85,20 @@ struct Merge: ParsableCommand {
     transform: Count.parse)
   var maxResults = Count(10_000)
 
+  /// The file of the result; `nil`: it goes to no file.
+  private var outputFile: String? { OutputFile.file(output) }
+  /// What standard output gets.
+  private var shown: ResultOptions.Format { output == OutputFile.standardOutput ? .json : format }
+
   func validate() throws {
     if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("- can be given only once.") }
     try refuseConflicts(
       reading: results.filter { !Paths.isDirectory($0) } + ledger,
-      writing: [("--output", output), FilesInUse.standardOutput])
+      writing: [("--output", outputFile), FilesInUse.standardOutput])
   }
 
   func run() throws {
-    let inputs = try MergeInputs(results, leavingOut: ledger + [output].compactMap { $0 }, atMost: maxResults.value)
+    let inputs = try MergeInputs(results, leavingOut: ledger + [outputFile].compactMap { $0 }, atMost: maxResults.value)
     if !inputs.inspections.isEmpty { return try merge(inputs.inspections, unreadable: inputs.unreadable) }
     let books = try Ledger.merging(ledger.map { try ResultDocument.readLedger($0) })
     var merged: RunResult
@@ -104,11 +111,11 @@ struct Merge: ParsableCommand {
       throw ExitStatus.damaged
     }
     if let books { merged.verdict.invariants += RunReport.agreement(of: merged, with: books) }
-    let file = try output.map { try WholeDocument($0) }
+    let file = try outputFile.map { try WholeDocument($0) }
     let standard = try TextOutput()
     let document = try merged.jsonDocument()
     file?.write(document)
-    standard.say(format == .json ? document : LoadSummary(merged).text)
+    standard.say(shown == .json ? document : LoadSummary(merged).text)
     try file?.check()
     try standard.check()
     let broken = merged.verdict.invariants.filter { !$0.holds }
@@ -131,11 +138,11 @@ struct Merge: ParsableCommand {
       complain("\(error)")
       throw ExitStatus.damaged
     }
-    let file = try output.map { try WholeDocument($0) }
+    let file = try outputFile.map { try WholeDocument($0) }
     let standard = try TextOutput()
     let document = try InspectionDocument(merged).jsonDocument()
     file?.write(document)
-    standard.say(format == .json ? document : InspectionText(merged, rows: 12).text)
+    standard.say(shown == .json ? document : InspectionText(merged, rows: 12).text)
     try file?.check()
     try standard.check()
     for text in missing { complain(text) }

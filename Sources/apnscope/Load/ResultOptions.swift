@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 import Measurement
 
 struct ThresholdArgument {
@@ -18,7 +19,9 @@ struct ResultOptions: ParsableArguments {
   enum Format: String, CaseIterable, ExpressibleByArgument { case text, json }
 
   @Option(
-    help: ArgumentHelp("Write the result to this file, as one JSON document.", valueName: "file"), completion: .file())
+    help: ArgumentHelp(
+      "Write the result to this file, as one JSON document; with - to standard output instead of the summary.",
+      valueName: "file"), completion: .file())
   var output: String?
 
   @Option(help: "Format of standard output: text (a summary) or json (the result).")
@@ -48,6 +51,11 @@ struct ResultOptions: ParsableArguments {
       "Serve the counts to Prometheus at http://HOST:PORT/metrics during the run; port 0 picks a free one.",
       valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
+
+  /// The file of the result; `nil`: it goes to no file.
+  var file: String? { OutputFile.file(output) }
+  /// What standard output gets.
+  var shown: Format { output == OutputFile.standardOutput ? .json : format }
 
   func validate() throws {
     guard timeline.value <= 10_000_000 else { throw ValidationError("--timeline takes a number up to 10M.") }

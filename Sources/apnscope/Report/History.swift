@@ -48,7 +48,9 @@ struct History: ParsableCommand {
   var kind: Kind?
 
   @Option(
-    help: ArgumentHelp("Draw the figure to this file, ending in .svg or .html.", valueName: "file"),
+    help: ArgumentHelp(
+      "Draw the figure to this file, ending in .svg or .html; with - as SVG to standard output, and nothing else.",
+      valueName: "file"),
     completion: .file(extensions: ["svg", "html"]))
   var output: String?
 
@@ -62,11 +64,11 @@ struct History: ParsableCommand {
     if let last, last < 1 { throw ValidationError("--last takes a number from 1.") }
     if let output {
       guard figure != nil else { throw ValidationError("--output needs --figure.") }
-      guard output.hasSuffix(".svg") || output.hasSuffix(".html") else {
+      guard output == OutputFile.standardOutput || output.hasSuffix(".svg") || output.hasSuffix(".html") else {
         throw ValidationError("--output takes a file ending in .svg or .html.")
       }
     }
-    try refuseConflicts(reading: [file], writing: [("--output", output), FilesInUse.standardOutput])
+    try refuseConflicts(reading: [file], writing: [("--output", OutputFile.file(output)), FilesInUse.standardOutput])
     if show != nil, figure != nil || last != nil || kind != nil {
       throw ValidationError("--show cannot be combined with other options.")
     }
@@ -118,11 +120,18 @@ struct History: ParsableCommand {
       }
       for line in aligned([head] + lines, left: 4) { standard.say(line) }
     }
-    if RunHistory.mixesMeasures(runs) { standard.say("! \(RunHistory.noteOnMeasures)") }
+    if RunHistory.mixesMeasures(runs) {
+      if output == OutputFile.standardOutput {
+        complain(RunHistory.noteOnMeasures)
+      } else {
+        standard.say("! \(RunHistory.noteOnMeasures)")
+      }
+    }
     try standard.check()
   }
 
   private func draw(_ chart: HistoryChart, _ standard: TextOutput) throws {
+    if output == OutputFile.standardOutput { return standard.say(chart.chart.svg) }
     if let output {
       let file = try WholeDocument(output)
       file.write(output.hasSuffix(".svg") ? chart.chart.svg : chart.page(of: self.file).html)

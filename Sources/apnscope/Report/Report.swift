@@ -95,7 +95,6 @@ struct Report: ParsableCommand {
 
   @OptionGroup(title: "Outcomes in a trace") var resends: ResendOption
   @OptionGroup(title: "Limits of traces") var tallies: TallyLimitOptions
-  @OptionGroup(title: "Limits of traces") var stories: StoryLimitOptions
 
   @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Payloads") var payloads: PayloadOptions
@@ -119,6 +118,7 @@ struct Report: ParsableCommand {
     if inputs.isEmpty { throw ValidationError("No input. Name a result, records or recordings.") }
     if inputs.count > 1, inputs.contains("-") { throw ValidationError("Standard input (-) is read alone.") }
     if output.isEmpty { throw ValidationError("--output takes the name of a folder.") }
+    try requireFolder(output)
   }
 
   private func checkFiles(_ paths: [String]) throws {
@@ -176,11 +176,11 @@ struct Report: ParsableCommand {
     case .records:
       try reportTrace(
         try TraceReading(
-          records: path, traceLimits, stories, trace, chosen, try redacting.redaction, decoding.limits))
+          records: path, traceLimits, trace, chosen, try redacting.redaction, decoding.limits))
     case .recording:
       try reportTrace(
         try TraceReading(
-          recordings: [path], traceLimits, stories, trace, chosen, try redacting.redaction, decoding))
+          recordings: [path], traceLimits, trace, chosen, try redacting.redaction, decoding))
     }
   }
 
@@ -196,7 +196,7 @@ struct Report: ParsableCommand {
       }
     }
     try reportTrace(
-      try TraceReading(recordings: inputs, traceLimits, stories, trace, chosen, try redacting.redaction, decoding))
+      try TraceReading(recordings: inputs, traceLimits, trace, chosen, try redacting.redaction, decoding))
   }
 
   private func reportTrace(_ reading: TraceReading) throws {

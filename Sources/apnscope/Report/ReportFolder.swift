@@ -1,7 +1,14 @@
+import ArgumentParser
 import Bytes
 import CommandFiles
 import Glibc
 import Reporting
+
+/// Throws when the output is standard output, which has no files.
+func requireFolder(_ output: String?) throws {
+  guard output == OutputFile.standardOutput else { return }
+  throw ValidationError("--output takes a folder: there are several files, which standard output cannot take.")
+}
 
 /// The folder that a report is written into.
 struct ReportFolder {
