@@ -1,18 +1,23 @@
 import Glibc
 import Synchronization
 
-/// Ctrl-C and a closed pipe, as far as a reading command is concerned: the first ends the reading in good order, the
-/// second is an ordinary end of the output.
+/// SIGINT, SIGTERM, SIGHUP and a closed pipe, as far as a reading command is concerned: the first signal ends the reading
+/// in good order, a second one ends the process at once, and a closed pipe is an ordinary end of the output.
 enum Interrupt {
   private static let flag = Atomic<Bool>(false)
+  /// When the first signal came, in nanoseconds of the clock; 0 before.
+  private static let first = Atomic<Int64>(0)
 
-  /// Ctrl-C was pressed. A second one ends the process at once.
+  /// An end was asked for.
   static var isRequested: Bool { flag.load(ordering: .relaxed) }
 
-  /// Answers whether Ctrl-C was pressed, and takes that as dealt with: the next one counts as the first.
-  static func take() -> Bool { flag.exchange(false, ordering: .relaxed) }
+  /// Answers whether an end was asked for, and takes that as dealt with: the next signal counts as the first.
+  static func take() -> Bool {
+    first.store(0, ordering: .relaxed)
+    return flag.exchange(false, ordering: .relaxed)
+  }
 
-  /// Ends the reading as Ctrl-C does.
+  /// Ends the reading as a signal does.
   static func request() { flag.store(true, ordering: .relaxed) }
 
   /// The thread that reads, and may wait for a pipe.
@@ -24,17 +29,29 @@ enum Interrupt {
     reader.store(pthread_self(), ordering: .relaxed)
     // Without SA_RESTART, so that a read that waits for a pipe comes back.
     var action = sigaction()
-    unsafe action.__sigaction_handler.sa_handler = { _ in
+    unsafe action.__sigaction_handler.sa_handler = { number in
       // The system gives the signal to any thread, and only a read of the thread that has it comes back.
       let reader = Interrupt.reader.load(ordering: .relaxed)
-      if pthread_equal(pthread_self(), reader) == 0, pthread_kill(reader, SIGINT) == 0 { return }
-      if Interrupt.flag.exchange(true, ordering: .relaxed) { _exit(130) }
+      if pthread_equal(pthread_self(), reader) == 0, pthread_kill(reader, number) == 0 { return }
+      Interrupt.note()
     }
-    _ = unsafe sigaction(SIGINT, &action, nil)
-    // Worker threads of the system's library block all signals.
     var own = sigset_t()
     _ = unsafe sigemptyset(&own)
-    _ = unsafe sigaddset(&own, SIGINT)
+    for number in StopSignals.numbers {
+      _ = unsafe sigaction(number, &action, nil)
+      _ = unsafe sigaddset(&own, number)
+    }
+    // Worker threads of the system's library block all signals.
     _ = unsafe pthread_sigmask(SIG_UNBLOCK, &own, nil)
+  }
+
+  /// Called by the signal's handler: uses nothing that a handler may not.
+  private static func note() {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    let now = max(1, Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    let (isFirst, before) = first.compareExchange(expected: 0, desired: now, ordering: .relaxed)
+    flag.store(true, ordering: .relaxed)
+    if !isFirst, now - before > StopRequests.oneRequest { _exit(130) }
   }
 }

@@ -26,6 +26,9 @@ final class StopSignals: Sendable {
   /// unless ignored, as under nohup.
   static var signals: [UnixSignal] { isHangupIgnored ? [.sigint, .sigterm] : [.sigint, .sigterm, .sighup] }
 
+  /// The same as numbers of the system.
+  static var numbers: [Int32] { isHangupIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] }
+
   private static var isHangupIgnored: Bool {
     var action = sigaction()
     guard unsafe sigaction(SIGHUP, nil, &action) == 0 else { return false }
@@ -42,12 +45,15 @@ final class StopSignals: Sendable {
 
 /// How often an end was asked for: the second time ends the process at once.
 struct StopRequests {
+  /// Wrappers such as timeout(1) send a signal twice in a moment, to the process and to its group: signals within so many
+  /// nanoseconds are one request.
+  static let oneRequest: Int64 = 500_000_000
+
   private var first: ContinuousClock.Instant?
 
   mutating func note() {
     let now = ContinuousClock.now
-    // Wrappers such as timeout(1) send a signal twice in a moment: to the process and to its group.
-    if let first, first.duration(to: now) > .milliseconds(500) { _exit(ExitStatus.interrupted.rawValue) }
+    if let first, first.duration(to: now) > .nanoseconds(Self.oneRequest) { _exit(ExitStatus.interrupted.rawValue) }
     first = first ?? now
   }
 }

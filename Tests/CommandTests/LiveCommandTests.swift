@@ -44,6 +44,42 @@ struct LiveCommandTests {
     }
   }
 
+  @Test("SIGTERM and SIGHUP end a capture as Ctrl-C does", arguments: [SIGTERM, SIGHUP])
+  func stops(signal: Int32) throws {
+    try Command.inFolder { command in
+      try program(command, "echo $$ > process; cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      let running = try start(command, ["decode", "-i", "eth0"])
+      #expect(waitUntil { running.output.components(separatedBy: #""type":"notification""#).count == 67 })
+      running.send(signal)
+      let outcome = try running.end()
+      #expect(outcome.status == 130 && outcome.errors == "")
+      #expect(
+        outcome.lines.last?.hasPrefix(#"{"type":"summary","packets":146,"connections":2,"notifications":66"#) == true)
+      #expect(try waitUntil { try !isRunning(command) })
+    }
+  }
+
+  private func isRunning(_ command: Command) throws -> Bool {
+    let process = try #require(Int32(try command.read("process").trimmingCharacters(in: .whitespacesAndNewlines)))
+    return kill(process, 0) == 0
+  }
+
+  @Test("The program that captures ends with the command, also when that is killed and no packet comes")
+  func orphan() throws {
+    try Command.inFolder { command in
+      // As dumpcap it ends at SIGTERM, and writes nothing that would show it that nobody reads.
+      try program(
+        command,
+        "echo $$ > process; cat '\(trace("plain-error.pcapng"))'\ntrap 'exit 0' TERM; while :; do sleep 0.05; done")
+      let running = try start(command, ["decode", "-i", "eth0"])
+      #expect(waitUntil { running.output.components(separatedBy: #""type":"notification""#).count == 67 })
+      #expect(try isRunning(command))
+      running.send(SIGKILL)
+      #expect(try running.end().status == 137)
+      #expect(try waitUntil { try !isRunning(command) })
+    }
+  }
+
   @Test("The end of a provider that fell silent is there while the input stays open")
   func silence() throws {
     try Command.inFolder { command in
@@ -230,6 +266,24 @@ struct LiveCommandTests {
         }
       }
       #expect(latest(kept) == latest(whole) && latest(kept) != nil)
+    }
+  }
+
+  @Test("A ring counts the files of earlier runs on its interface, and no others")
+  func earlierRuns() throws {
+    try Command.inFolder { command in
+      try program(command, "cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      let others = ["ring/eth1-1500000000000-00001.pcapng", "ring/eth0-notes.txt", "ring/eth0.pcapng"]
+      _ = try command.shell("mkdir ring; touch \(others.joined(separator: " "))")
+      for _ in 0..<2 {
+        let running = try start(
+          command, ["decode", "-i", "eth0", "--keep", "ring", "--keep-files", "3", "--keep-size", "2KiB"])
+        #expect(waitUntil { running.output.components(separatedBy: #""type":"notification""#).count == 67 })
+        running.send(SIGINT)
+        #expect(try running.end().status == 130)
+        #expect(try ringFiles(command).filter { $0.hasPrefix("eth0-1") }.count == 3)
+      }
+      for name in others { #expect(FileManager.default.fileExists(atPath: command.folder.appending(path: name).path)) }
     }
   }
 

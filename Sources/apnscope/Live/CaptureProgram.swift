@@ -65,7 +65,26 @@ enum CaptureProgram: String, CaseIterable {
 
   /// Starts a program in its own process group, so that Ctrl-C does not reach it directly; `nil` when it is not
   /// installed.
-  private static func start(_ arguments: [String], output: Int32, errors: Int32) throws -> pid_t? {
+  private static func start(
+    _ arguments: [String], output: Int32, errors: Int32
+  ) throws -> pid_t? {
+    let (process, code) = spawn(arguments, output: output, errors: errors)
+    if code == 0 { return process }
+    guard code == ENOENT else {
+      complain("\(arguments[0]): \(SystemError.text(code))")
+      throw ExitStatus.unavailable
+    }
+    return nil
+  }
+
+  /// The process, and the system's error number.
+  ///
+  /// - Parameters:
+  ///   - input, output, errors: `nil`: nothing.
+  ///   - group: 0: one of its own.
+  fileprivate static func spawn(
+    _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil, group: pid_t = 0
+  ) -> (process: pid_t, code: Int32) {
     var actions = unsafe posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
     unsafe posix_spawn_file_actions_init(&actions)
@@ -74,17 +93,19 @@ enum CaptureProgram: String, CaseIterable {
       unsafe posix_spawn_file_actions_destroy(&actions)
       unsafe posix_spawnattr_destroy(&attributes)
     }
-    unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-    unsafe posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
+    for (number, file) in [(STDIN_FILENO, input), (STDOUT_FILENO, output), (STDERR_FILENO, errors)] {
+      if let file {
+        unsafe posix_spawn_file_actions_adddup2(&actions, file, number)
+      } else {
+        unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
+      }
+    }
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
     unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-    unsafe sigaddset(&signals, SIGINT)
-    unsafe sigaddset(&signals, SIGTERM)
-    unsafe sigaddset(&signals, SIGPIPE)
+    for number in StopSignals.numbers + [SIGPIPE] { unsafe sigaddset(&signals, number) }
     unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-    unsafe posix_spawnattr_setpgroup(&attributes, 0)
+    unsafe posix_spawnattr_setpgroup(&attributes, group)
     let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
     unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
     var process = pid_t()
@@ -92,12 +113,7 @@ enum CaptureProgram: String, CaseIterable {
     defer { for index in unsafe words.indices { unsafe free(words[index]) } }
     // Safe: the words end with nil, and live through the call.
     let code = unsafe posix_spawnp(&process, arguments[0], &actions, &attributes, &words, environ)
-    if code == 0 { return process }
-    guard code == ENOENT else {
-      complain("\(arguments[0]): \(SystemError.text(code))")
-      throw ExitStatus.unavailable
-    }
-    return nil
+    return (process, code)
   }
 
   /// Its exit status; 128 and the signal that ended it.
@@ -120,5 +136,30 @@ enum CaptureProgram: String, CaseIterable {
 
   private static func exitStatus(_ status: Int32) -> Int32 {
     status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+  }
+}
+
+/// Ends a program with this process, however that ends: one that waits for packets would not notice. The kernel's own way
+/// (PR_SET_PDEATHSIG) is lost with a program that has capabilities, as dumpcap mostly has.
+///
+/// It is a process that waits for the end of a pipe, of which this process has the writing end. It is in the program's
+/// group, so that the group's number is no other's while it lives.
+struct Lifeline {
+  private let writingEnd: Int32
+  private let guardian: pid_t
+
+  /// - Parameter pipe: that programs do not inherit. Its ends are this one's now.
+  init(_ pipe: (read: Int32, write: Int32), of program: pid_t) {
+    let script = "trap '' INT TERM HUP; read -r _; kill -TERM -\(program)"
+    let (process, code) = CaptureProgram.spawn(["sh", "-c", script], input: pipe.read, group: program)
+    guardian = code == 0 ? process : 0
+    writingEnd = pipe.write
+    close(pipe.read)
+  }
+
+  /// The program has ended.
+  func end() {
+    close(writingEnd)
+    if guardian > 0 { _ = CaptureProgram.wait(for: guardian) }
   }
 }

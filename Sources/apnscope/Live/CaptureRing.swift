@@ -17,6 +17,7 @@ struct CaptureRing {
 
   /// Secrets that are repeated in each file; the oldest are left out above this.
   private static let maximumSecretsLength = 1 << 20
+  private static let suffix = ".pcapng"
 
   private let options: Options
   private let prefix: String
@@ -24,6 +25,7 @@ struct CaptureRing {
   /// Section header and interfaces.
   private var header: [UInt8] = []
   private var secrets: [UInt8] = []
+  /// The files of the ring, the oldest first; those of earlier runs are among them.
   private var names: [String] = []
   private var number = 0
   private var descriptor: Int32 = -1
@@ -53,6 +55,22 @@ struct CaptureRing {
       throw FileFailure(.writeFailed, options.folder, "not a folder")
     }
     guard unsafe access(options.folder, W_OK | X_OK) == 0 else { throw Self.failure(options.folder) }
+    names = Self.earlier(name, in: options.folder)
+  }
+
+  /// The paths of files that earlier runs wrote for an interface, the oldest first.
+  private static func earlier(_ interface: String, in folder: String) -> [String] {
+    let all = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    let files = all.compactMap { file -> (time: Int, number: Int, path: String)? in
+      guard file.hasPrefix(interface + "-"), file.hasSuffix(suffix) else { return nil }
+      let parts = file.dropFirst(interface.count + 1).dropLast(suffix.count).split(
+        separator: "-", omittingEmptySubsequences: false)
+      guard parts.count == 2, let time = Int(parts[0]), let number = Int(parts[1]), time > 0, number > 0 else {
+        return nil
+      }
+      return (time, number, Paths.path(of: file, in: folder))
+    }
+    return files.sorted { ($0.time, $0.number) < ($1.time, $1.number) }.map(\.path)
   }
 
   private static func failure(_ name: String) -> FileFailure {
@@ -125,7 +143,8 @@ struct CaptureRing {
     number += 1
     let digits = String(number)
     let name = Paths.path(
-      of: "\(prefix)-\(String(repeating: "0", count: max(0, 5 - digits.count)))\(digits).pcapng", in: options.folder)
+      of: "\(prefix)-\(String(repeating: "0", count: max(0, 5 - digits.count)))\(digits)\(Self.suffix)",
+      in: options.folder)
     descriptor = unsafe open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.failure(name) }
     names.append(name)

@@ -11,6 +11,7 @@ final class LiveCapture {
   let interface: String
   private let program: CaptureProgram
   private let process: pid_t
+  private let lifeline: Lifeline
   /// The reading end of the pipe that is its standard error.
   private let errors: Int32
   private var said: [UInt8] = []
@@ -42,6 +43,7 @@ final class LiveCapture {
         let process = try program.capture(interface, filter: filter, output: packets.write, errors: errors.write)
       else { continue }
       (self.program, self.process) = (program, process)
+      lifeline = Lifeline(try Self.makePipe(interface), of: process)
       if let ring {
         let relay = CaptureRelay(packets.read, to: ring, try Self.makePipe(interface))
         pipe = relay.output
@@ -63,7 +65,11 @@ final class LiveCapture {
   deinit {
     closePipe()
     close(errors)
-    if !hasEnded { kill(process, SIGKILL) }
+    if !hasEnded {
+      kill(process, SIGKILL)
+      _ = CaptureProgram.wait(for: process)
+      lifeline.end()
+    }
   }
 
   /// F_SETPIPE_SZ, which the module does not have.
@@ -92,7 +98,7 @@ final class LiveCapture {
 
   // MARK: the end
 
-  /// Whether to go on reading. Ctrl-C ends the program, whose last packets and counts are still read.
+  /// Whether to go on reading. A signal to end ends the program, whose last packets and counts are still read.
   func proceed() -> Bool {
     readErrors()
     guard Interrupt.isRequested else { return true }
@@ -128,6 +134,7 @@ final class LiveCapture {
       kill(process, SIGKILL)
       _ = CaptureProgram.wait(for: process)
     }
+    lifeline.end()
     readErrors()
     let lines = String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     var code: ExitCode?

@@ -6,7 +6,7 @@ struct LiveOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Capture from this network interface until Ctrl-C, with dumpcap or else tcpdump. Files of --keys may grow meanwhile.",
+      "Capture from this network interface until Ctrl-C, SIGTERM or SIGHUP, with dumpcap or else tcpdump. Files of --keys may grow meanwhile.",
       valueName: "name"))
   var interface: String?
 
@@ -19,7 +19,10 @@ struct LiveOptions: ParsableArguments {
       valueName: "folder"), completion: .directory)
   var keep: String?
 
-  @Option(help: ArgumentHelp("Files in the ring; then the oldest is deleted. Default: 10.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp(
+      "Files in the ring, those of earlier runs on this interface among them; then the oldest is deleted. Default: 10.",
+      valueName: "count"))
   var keepFiles: Int?
 
   @Option(
