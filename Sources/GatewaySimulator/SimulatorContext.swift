@@ -19,6 +19,7 @@ final class SimulatorContext: Sendable {
   private let numbers = Atomic<UInt64>(0)
   private let open = Atomic<Int>(0)
   private let memory: ConnectionMemory
+  let unfinishedFrames: UnfinishedFrames
 
   init(_ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, wallClock: WallClock = .system) {
     self.options = options
@@ -26,6 +27,7 @@ final class SimulatorContext: Sendable {
     policy = RejectionPolicy(options)
     admission = Admission(options.behavior.connection)
     memory = ConnectionMemory(options)
+    unfinishedFrames = UnfinishedFrames(limit: options.maximumMemory)
     self.feedbackList = feedbackList
     self.log = log
     list = ConnectionList(maximum: options.maximumListedConnections)

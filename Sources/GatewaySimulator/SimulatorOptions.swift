@@ -45,10 +45,12 @@ public struct SimulatorOptions: Sendable {
   public var feedbackTimeout = Duration.seconds(60)
   /// Connections at a time, on both ports; further ones are closed at once.
   public var maximumConnections = 100_000
-  /// Bytes that connections to both ports may hold together: 48 KiB for each with TLS, 8 KiB without, and the buffer of a
-  /// frame that has begun when it is longer than 4 KiB. Further connections are closed at once, and one whose frame
-  /// passes the limit is closed.
+  /// Bytes that connections to both ports may hold together: 48 KiB for each with TLS, 8 KiB without. Further connections
+  /// are closed at once.
   public var maximumConnectionMemory = 2 << 30
+  /// Bytes beside it for all frames that have begun and are longer than 4 KiB so far. Above, the connection of the one that
+  /// began first is closed.
+  public var maximumMemory = 512 << 20
   /// Bytes of a connection that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
   package var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
   /// Connections that the ledger lists; the others are only counted.

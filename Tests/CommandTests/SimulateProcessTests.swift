@@ -121,6 +121,29 @@ struct SimulateProcessTests {
     }
   }
 
+  @Test(
+    "Two simulators with one identity run beside each other where no file is shared",
+    arguments: [["--no-feedback"], ["--feedback-list", "memory"]])
+  func besideEachOther(options: [String]) throws {
+    try SimulatorProcess.inFolder { command in
+      let first = try SimulatorProcess(options, in: command, name: "first")
+      let second = try SimulatorProcess(options, in: command, name: "second")
+      #expect(first.gateway != second.gateway)
+      for simulator in [first, second] { #expect(try simulator.stop().gateway.connections == 0) }
+      let files = try FileManager.default.contentsOfDirectory(atPath: command.folder.path)
+      #expect(!files.contains("memory"))
+      let identity = try FileManager.default.contentsOfDirectory(atPath: command.folder.appending(path: "ids").path)
+      #expect(!identity.contains { $0.hasPrefix("feedback.sqlite") })
+      // With a file the second one says what to do.
+      let third = try SimulatorProcess(in: command, name: "third")
+      let fourth = try command.run([
+        "simulate", "--identity", "ids", "--gateway", "127.0.0.1:0", "--feedback", "127.0.0.1:0",
+      ])
+      #expect(fourth.status == 66 && fourth.errors.contains("--feedback-list takes another file, or memory"))
+      _ = try third.stop()
+    }
+  }
+
   @Test("Ended at its limit of file descriptors, it writes its ledger")
   func endWithoutFileDescriptors() throws {
     try SimulatorProcess.inFolder { command in

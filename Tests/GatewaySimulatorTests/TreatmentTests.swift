@@ -310,30 +310,32 @@ struct AdmissionTests {
     #expect(ledger.connections.count { $0.end == .refused } == 1)
   }
 
-  /// 1,000 half frames of 120 kB.
-  @Test("A frame that takes more memory than connections may hold is given up, and its memory is free again")
+  @Test("Unfinished frames that take too much memory together: the oldest is given up, and nobody else notices")
   func frameMemory() async throws {
     let (_, ledger) = try await Simulation.run {
-      $0.maximumConnectionMemory = 200 << 10
-      // Two that grow at the same time on two threads are both too much.
-      $0.threads = 1
+      $0.maximumMemory = 400 << 10
     } body: { simulation in
-      // 02 | length u32 | items
+      // 02 | length u32 | items: a buffer of 128 KiB holds it.
       let half: [UInt8] = [2, 0, 1, 0xff, 0] + Array(repeating: 0, count: 100_000)
-      for number in 1...3 {
-        let (first, second) = (try simulation.client(), try simulation.client())
-        _ = first.sendSome(half)
-        // More than two of them may hold.
-        _ = second.sendSome(half)
-        #expect(await simulation.wait { $0.gateway.incomplete == 2 * number - 1 })
-        first.close()
-        second.close()
-        #expect(await simulation.wait { $0.gateway.incomplete == 2 * number })
+      var hanging: [Client] = []
+      for number in 1...6 {
+        let client = try simulation.client()
+        _ = client.sendSome(half)
+        hanging.append(client)
+        // Three of them fit.
+        #expect(await simulation.wait { $0.gateway.incomplete == max(0, number - 3) })
+        #expect(await simulation.wait { _ in await simulation.openConnections().gateway == min(number, 3) })
       }
-      // One that does not go beyond it is taken.
+      // The oldest are gone, the others go on.
+      for client in hanging[..<3] { #expect(try client.receiveAll().isEmpty) }
+      for client in hanging[3...] { client.close() }
+      #expect(await simulation.wait { $0.gateway.incomplete == 6 })
+      // Their memory is free again.
       let client = try simulation.client()
-      try client.send(frame(1, payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 1_900))"}}"#))
-      #expect(await simulation.wait { $0.gateway.accepted == 1 })
+      _ = client.sendSome(half)
+      try simulation.client().send(frame(1))
+      #expect(await simulation.wait { $0.gateway.accepted == 1 && $0.gateway.incomplete == 6 })
+      client.close()
     }
     #expect(ledger.connections.count { $0.end == .memory } == 3)
   }

@@ -31,6 +31,11 @@ enum FeedbackFile {
 
   // MARK: opening
 
+  private static func limit(_ database: Database, to bytes: Int) throws {
+    let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 4_096
+    try database.execute(sql: "PRAGMA max_page_count = \(max(1, min(bytes / pageSize, Int(Int32.max))))")
+  }
+
   static func open(
     _ path: String, maximumBytes: Int, checkpointPages: Int
   ) throws(FeedbackListError) -> DatabaseQueue {
@@ -47,8 +52,7 @@ enum FeedbackFile {
       // KiB: the index of about 500,000 tokens. Tokens fall on all of its pages.
       try database.execute(sql: "PRAGMA cache_size = -32768")
       try database.execute(sql: "PRAGMA wal_autocheckpoint = \(checkpointPages)")
-      let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 4_096
-      try database.execute(sql: "PRAGMA max_page_count = \(max(1, min(maximumBytes / pageSize, Int(Int32.max))))")
+      try limit(database, to: maximumBytes)
     }
     do {
       // SQLite takes some names for something else than a file.
@@ -58,10 +62,13 @@ enum FeedbackFile {
     }
   }
 
-  static func inMemory() throws(FeedbackListError) -> DatabaseQueue {
+  static func inMemory(maximumBytes: Int) throws(FeedbackListError) -> DatabaseQueue {
     var configuration = Configuration()
     configuration.label = "apnscope.feedback-list"
-    configuration.prepareDatabase { try prepare($0, "feedback list") }
+    configuration.prepareDatabase { database in
+      try prepare(database, "feedback list")
+      try limit(database, to: maximumBytes)
+    }
     do {
       return try DatabaseQueue(configuration: configuration)
     } catch {

@@ -85,7 +85,7 @@ public final class FeedbackList: Sendable {
         path, maximumBytes: limits.maximumFileBytes, checkpointPages: checkpointPages)
     } else {
       name = "feedback list"
-      database = try FeedbackFile.inMemory()
+      database = try FeedbackFile.inMemory(maximumBytes: limits.maximumFileBytes)
     }
     do {
       let (last, waiting) = try database.writeWithoutTransaction {

@@ -37,8 +37,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// The beginning of a frame that is not there in full.
   private var partial = ByteBuffer()
   private var partialSince: NIODeadline?
-  /// Bytes of a long `partial` that are counted in the connections' memory.
-  private var heldBytes = 0
+  /// A long `partial` is counted.
+  private var isPartialCounted = false
 
   private(set) var topic: String?
   private(set) var client = "unknown"
@@ -150,7 +150,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
         partialSince = loopState.loop.now
       }
     }
-    if partial.capacity > Self.uncountedBytes || heldBytes > 0 { countPartial() }
+    if partial.capacity > Self.uncountedBytes || isPartialCounted { countPartial() }
     // Only after everything that was read is counted: a failed write or a RST finishes the connection at once.
     if let failures = filter?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
     if wasOpen, let ending = session.ending { answer(ending) }
@@ -183,14 +183,28 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// A buffer for a frame of usual length costs no counting.
   private static let uncountedBytes = 4 << 10
 
-  /// Counts the buffer of a long frame; when it is too much, the connection is closed.
+  /// Counts the buffer of a long frame. When those of all connections are too much, the oldest is given up.
   private func countPartial() {
-    let (bytes, before) = (partial.capacity > Self.uncountedBytes ? partial.capacity : 0, heldBytes)
-    heldBytes = bytes
-    if bytes <= before {
-      shared.releaseMemory(before - bytes)
-    } else if !shared.reserveMemory(bytes - before), phase == .open {
+    isPartialCounted = partial.capacity > Self.uncountedBytes
+    guard isPartialCounted else { return shared.unfinishedFrames.end(number) }
+    shared.unfinishedFrames.note(number, partial.capacity, giveUp: givingUp())
+  }
+
+  private func givingUp() -> @Sendable () -> Void {
+    let loop = loopState.loop
+    let handler = NIOLoopBound(self, eventLoop: loop)
+    return { loop.execute { handler.value.giveUpFrame() } }
+  }
+
+  private func giveUpFrame() {
+    // It may have been completed meanwhile.
+    guard partial.readableBytes > 0, isPartialCounted else { return }
+    if phase == .open {
       close(as: .memory)
+    } else {
+      isPartialCounted = false
+      partial = ByteBuffer()
+      partialSince = nil
     }
   }
 
@@ -333,8 +347,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       loopState.tally.incomplete += 1
     }
     abandonAnswer()
-    shared.releaseMemory(heldBytes)
-    heldBytes = 0
+    if isPartialCounted { shared.unfinishedFrames.end(number) }
+    isPartialCounted = false
     phase = .closed
     loopState.tally.open -= 1
     loopState.remove(number: number)

@@ -135,6 +135,7 @@ extension Shape {
     "frame_timeout": "A frame was not complete within `--frame-timeout`.",
     "tls_error": "TLS failed after the handshake.",
     "feedback_lost": "The feedback list could not store failures that an answer would have proven accepted.",
-    "too_much_memory": "The frame that had begun was too much for `--max-connection-memory`.",
+    "too_much_memory":
+      "Unfinished frames took more than `--max-memory`, and the frame of this connection was the oldest.",
   ])
 }

@@ -2,6 +2,9 @@ import ArgumentParser
 import GatewaySimulator
 
 struct DeviceOptions: ParsableArguments {
+  /// The name of a feedback list that is in no file.
+  static let memory = "memory"
+
   @Option(
     help: ArgumentHelp(
       "Share of tokens whose device is offline: the latest notification is kept until it expires.",
@@ -33,7 +36,7 @@ struct DeviceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "SQLite file of the feedback list, which persists. Default: feedback.sqlite in the identity's directory; with --plain only in memory.",
+      "SQLite file of the feedback list, which persists; or memory: it ends with the simulator. Default: feedback.sqlite in the identity's directory; with --plain or --no-feedback in memory.",
       valueName: "file"), completion: .file())
   var feedbackList: String?
 

@@ -97,8 +97,15 @@ struct Simulate: AsyncParsableCommand {
       reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
       writing: [
         ("--ledger", books.ledger), ("--log", books.log), ("--keylog", tls.keylog),
-        ("--feedback-list", devices.feedbackList), FilesInUse.standardOutput,
+        ("--feedback-list", feedbackListFile), FilesInUse.standardOutput,
       ])
+  }
+
+  /// The file of the feedback list; `nil`: it is in memory. Without a feedback service there is no file unless it is named:
+  /// two gateways with one identity can then run beside each other.
+  var feedbackListFile: String? {
+    if let named = devices.feedbackList { return named == DeviceOptions.memory ? nil : named }
+    return listening.noFeedback ? nil : tls.identity.map { "\($0)/feedback.sqlite" }
   }
 
   /// The simulator's options. Reads the files that are named.

@@ -31,9 +31,14 @@ struct SimulatorLimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Memory for connections: each counts 48 KiB, with --plain 8 KiB, plus the buffer of an incomplete frame above 4 KiB. Further connections are closed at once, and so is one whose frame exceeds the limit. Default: 2GiB, or the memory of --max-connections if that is more.",
+      "Memory for connections: each counts 48 KiB, with --plain 8 KiB. Further connections are closed at once. Default: 2GiB, or the memory of --max-connections if that is more.",
       valueName: "bytes"), transform: ByteCount.parse)
   var maxConnectionMemory: ByteCount?
+
+  @Option(
+    "Memory beside it for all frames that have begun and are not whole, from 4 KiB each; above, the connection with the oldest is closed. A feedback list in memory may take as much.",
+    valueName: "bytes")
+  var maxMemory = ByteCount(SimulatorOptions().maximumMemory)
 
   @Option(
     help: ArgumentHelp("Connections listed in the ledger; all are counted.", valueName: "count"))
@@ -48,7 +53,8 @@ struct SimulatorLimitOptions: ParsableArguments {
   func validate() throws {
     let values = [
       ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections ?? 1),
-      ("max-connection-memory", maxConnectionMemory?.bytes ?? 1), ("max-listed-connections", maxListedConnections),
+      ("max-connection-memory", maxConnectionMemory?.bytes ?? 1), ("max-memory", maxMemory.bytes),
+      ("max-listed-connections", maxListedConnections),
       ("max-stored", maxStored), ("max-stored-bytes", maxStoredBytes.bytes),
     ]
     for (name, value) in values where !(1...1 << 32).contains(value) {
@@ -64,6 +70,7 @@ struct SimulatorLimitOptions: ParsableArguments {
     options.rules.limits.maximumFrameLength = maxFrameLength.bytes
     if let maxConnections { options.maximumConnections = maxConnections }
     if let maxConnectionMemory { options.maximumConnectionMemory = maxConnectionMemory.bytes }
+    options.maximumMemory = maxMemory.bytes
     options.maximumListedConnections = maxListedConnections
     options.offline = OfflineStore.Options(
       onlineAfter: options.offline.onlineAfter, maximumNotifications: maxStored, maximumBytes: maxStoredBytes.bytes)

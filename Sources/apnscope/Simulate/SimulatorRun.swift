@@ -79,11 +79,12 @@ struct SimulatorRun {
   }
 
   private func feedbackList() throws -> FeedbackList {
-    let path = command.devices.feedbackList ?? command.tls.identity.map { "\($0)/feedback.sqlite" }
+    var limits = FeedbackList.Limits()
+    if command.feedbackListFile == nil { limits.maximumFileBytes = command.limits.maxMemory.bytes }
     do {
-      return try FeedbackList(path: path)
+      return try FeedbackList(path: command.feedbackListFile, limits: limits)
     } catch {
-      let way = error.kind == .inUse ? " (by another gateway?); --feedback-list takes another file" : ""
+      let way = error.kind == .inUse ? " (by another gateway?); --feedback-list takes another file, or memory" : ""
       complain(error.description + way)
       throw ExitStatus.code(for: error)
     }

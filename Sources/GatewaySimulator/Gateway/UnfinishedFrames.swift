@@ -1,0 +1,80 @@
+import Synchronization
+
+/// The memory of long frames that have begun, of all connections together: above the limit the oldest is given up, so that
+/// peers that never finish theirs keep nobody else from sending.
+///
+/// Shared by all event loops; a frame of usual length never gets here.
+final class UnfinishedFrames: Sendable {
+  private struct Entry {
+    /// Since when, in the order of beginnings.
+    let turn: UInt64
+    var bytes: Int
+    let giveUp: @Sendable () -> Void
+  }
+
+  private struct State {
+    var entries: [UInt64: Entry] = [:]
+    /// Connections in the order in which their frames began, those among them that have none any more.
+    var order: [(connection: UInt64, turn: UInt64)] = []
+    /// The first that may still have one.
+    var head = 0
+    var turns: UInt64 = 0
+    var bytes = 0
+
+    /// Takes out the frame that began first.
+    mutating func removeOldest() -> Entry? {
+      while head < order.count {
+        let (connection, turn) = order[head]
+        head += 1
+        guard let entry = entries[connection], entry.turn == turn else { continue }
+        entries[connection] = nil
+        bytes -= entry.bytes
+        return entry
+      }
+      return nil
+    }
+
+    /// So that the order is not much longer than what it is of.
+    mutating func compact() {
+      guard order.count > 2 * entries.count + 64 else { return }
+      order = order[head...].filter { entries[$0.connection]?.turn == $0.turn }
+      head = 0
+    }
+  }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  /// - Parameter limit: in bytes.
+  init(limit: Int) { self.limit = limit }
+
+  /// Notes how many bytes the frame of a connection takes by now.
+  ///
+  /// - Parameter giveUp: called once, on any thread, when that is given up; not after `end`.
+  func note(_ connection: UInt64, _ bytes: Int, giveUp: @autoclosure () -> @Sendable () -> Void) {
+    let oldest = state.withLock { state -> [Entry] in
+      if let entry = state.entries[connection] {
+        state.bytes += bytes - entry.bytes
+        state.entries[connection]?.bytes = bytes
+      } else {
+        state.turns += 1
+        state.entries[connection] = Entry(turn: state.turns, bytes: bytes, giveUp: giveUp())
+        state.order.append((connection, state.turns))
+        state.bytes += bytes
+        state.compact()
+      }
+      var oldest: [Entry] = []
+      while state.bytes > limit, let entry = state.removeOldest() { oldest.append(entry) }
+      return oldest
+    }
+    for entry in oldest { entry.giveUp() }
+  }
+
+  /// The frame of a connection is whole, or the connection has ended.
+  func end(_ connection: UInt64) {
+    state.withLock { state in
+      guard let entry = state.entries.removeValue(forKey: connection) else { return }
+      state.bytes -= entry.bytes
+    }
+  }
+}
