@@ -10,7 +10,7 @@ import Synchronization
 public final class MetricsEndpoint: Sendable {
   /// Limits on what strangers can make it hold.
   public struct Limits: Sendable {
-    /// Connections at a time; more are closed as soon as they are accepted.
+    /// Connections at a time; for a further one the oldest is closed, so that peers that hang keep nobody out.
     public var maximumConnections = 64
     /// Bytes of a request, its body and all that follows included; a longer one is answered with status 431.
     public var maximumRequestBytes = 16 << 10
@@ -92,7 +92,8 @@ public final class MetricsEndpoint: Sendable {
 /// The open connections, which are counted and can be closed together.
 private final class Connections: Sendable {
   private struct State {
-    var open: [ObjectIdentifier: any Channel] = [:]
+    var open: [ObjectIdentifier: (number: Int, channel: any Channel)] = [:]
+    var last = 0
     var hasEnded = false
   }
 
@@ -101,14 +102,20 @@ private final class Connections: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
-  /// `false` when there are too many, or none are wanted any more.
+  /// `false` when none are wanted any more. When there are too many the oldest is closed.
   func add(_ channel: any Channel) -> Bool {
     let key = ObjectIdentifier(channel)
-    let isAdded = state.withLock { state in
-      guard !state.hasEnded && state.open.count < limit else { return false }
-      state.open[key] = channel
-      return true
+    let (isAdded, oldest) = state.withLock { state -> (Bool, (any Channel)?) in
+      guard !state.hasEnded else { return (false, nil) }
+      var oldest: (any Channel)?
+      if state.open.count >= limit, let entry = state.open.min(by: { $0.value.number < $1.value.number }) {
+        oldest = state.open.removeValue(forKey: entry.key)?.channel
+      }
+      state.last += 1
+      state.open[key] = (state.last, channel)
+      return (true, oldest)
     }
+    oldest?.close(promise: nil)
     if isAdded {
       channel.closeFuture.whenComplete { _ in self.state.withLock { state in state.open[key] = nil } }
     }
@@ -119,7 +126,7 @@ private final class Connections: Sendable {
   func end() -> [any Channel] {
     state.withLock { state in
       state.hasEnded = true
-      return Array(state.open.values)
+      return state.open.values.map(\.channel)
     }
   }
 }
