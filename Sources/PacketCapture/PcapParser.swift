@@ -44,6 +44,7 @@ struct PcapParser: CaptureParser {
     guard captured <= maximumPacketLength else { throw tooLong(captured, position + offset) }
     let length = recordHeaderLength + captured
     guard available >= length else { return .needs(length) }
+    if captured == 0, Self.isBlank(window, offset) { throw blank(position + offset) }
     let seconds = Int64(window.uint32(at: offset, bigEndian: bigEndian))
     let fraction = Int64(window.uint32(at: offset + 4, bigEndian: bigEndian))
     number += 1
@@ -54,6 +55,17 @@ struct PcapParser: CaptureParser {
     let body = offset + recordHeaderLength
     offset += length
     return .packet(packet, body..<body + captured)
+  }
+
+  /// What a file has behind its last packet whose room was reserved, after a crash: no packet is of no length and 1970.
+  @inline(never)
+  private static func isBlank(_ window: RawSpan, _ offset: Int) -> Bool {
+    window.uint64(at: offset) == 0 && window.uint64(at: offset + 8) == 0
+  }
+
+  @inline(never)
+  private func blank(_ at: Int) -> CaptureError {
+    CaptureError(.damaged, "zeros instead of a packet at offset \(at), after packet \(number)")
   }
 
   @inline(never)

@@ -9,6 +9,10 @@ struct LocalizedFormat {
   }
 
   let pieces: [Piece]
+  /// Pieces that are kept; further ones are left out.
+  private static let maximumPieces = 1 << 16
+  /// UTF-8 bytes of a text; a device shows far fewer.
+  static let longestText = 1 << 16
 
   /// Reads it from left to right; a percent sign that begins nothing else stands for itself.
   init(_ format: String) {
@@ -19,7 +23,7 @@ struct LocalizedFormat {
       if !plain.isEmpty { pieces.append(.text(String(plain))) }
       plain = String.UnicodeScalarView()
     }
-    while let scalar = rest.popFirst() {
+    while pieces.count < Self.maximumPieces, let scalar = rest.popFirst() {
       guard scalar == "%" else {
         plain.append(scalar)
         continue
@@ -84,6 +88,14 @@ struct LocalizedFormat {
     return hasNext ? position.map { "%@ and \($0)" } : nil
   }
 
+  /// The beginning of a text, in whole code points.
+  static func shortened(_ text: String) -> (text: String, isCut: Bool) {
+    guard text.utf8.count > longestText else { return (text, false) }
+    var end = text.utf8.index(text.startIndex, offsetBy: longestText)
+    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+    return (String(text.unicodeScalars[..<end]), true)
+  }
+
   /// How many arguments it needs: the highest number, or as many as there are without one.
   var argumentsNeeded: Int {
     var (highest, inTurn) = (0, 0)
@@ -98,11 +110,15 @@ struct LocalizedFormat {
   }
 
   /// The text with its arguments; a placeholder without one stays. Inserted text is not read again.
-  func filled(with arguments: [String]) -> (text: String, isComplete: Bool) {
+  ///
+  /// Of a text that is longer than `longestText` the beginning is there, and `isCut` is `true`: a format of some megabytes
+  /// can repeat an argument until memory ends.
+  func filled(with arguments: [String]) -> (text: String, isComplete: Bool, isCut: Bool) {
     var text = ""
     var isComplete = true
     var turn = 0
     for piece in pieces {
+      if text.utf8.count > Self.longestText { break }
       let (number, placeholder): (Int, String)
       switch piece {
       case .text(let plain):
@@ -120,6 +136,7 @@ struct LocalizedFormat {
         text += placeholder
       }
     }
-    return (text, isComplete)
+    let (short, isCut) = Self.shortened(text)
+    return (short, isComplete, isCut)
   }
 }

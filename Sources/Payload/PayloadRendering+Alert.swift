@@ -52,8 +52,10 @@ extension PayloadRenderer {
       if let given { return given }
       format = name
     }
-    let (filled, isComplete) = LocalizedFormat(format).filled(with: self.arguments(members[arguments], tape, text))
+    let (filled, isComplete, isCut) = LocalizedFormat(format).filled(
+      with: self.arguments(members[arguments], tape, text))
     if !isComplete { note(.argsTooFew) }
+    if isCut { note(.textCut) }
     return filled.isEmpty ? nil : filled
   }
 

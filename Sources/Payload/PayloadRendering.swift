@@ -23,6 +23,8 @@ public struct PayloadRendering: Sendable, Equatable {
     case subtitleIgnored = "subtitle_ignored"
     /// Reports differ on which of the two is shown; here it is the key's.
     case textAndKey = "text_and_key"
+    /// Only the beginning of a text is shown.
+    case textCut = "text_cut"
     case threadIgnored = "thread_ignored"
     case titleIgnored = "title_ignored"
     /// The title is in Notification Center and on a watch, not in banners or on the lock screen.
@@ -42,7 +44,7 @@ public struct PayloadRendering: Sendable, Equatable {
       case .soundIgnored: .soundType
       case .textAndKey: .locKeyAndText
       case .badgeIgnored, .categoryIgnored, .categoryUnknown, .invalid, .mutableIgnored, .nothingShown,
-        .subtitleIgnored, .threadIgnored, .titleIgnored, .titleWatchAndCenter:
+        .subtitleIgnored, .textCut, .threadIgnored, .titleIgnored, .titleWatchAndCenter:
         nil
       }
     }

@@ -91,6 +91,7 @@ extension Schema {
     "text_and_key": "A text and its key are both given; reports differ on which one is shown.",
     "thread_ignored": "The system has no groups of notifications.",
     "title_ignored": "The system has no titles.",
+    "text_cut": "A text is longer than 64 KiB; its beginning is shown.",
     "title_watch_and_center": "The title is shown on a watch and in Notification Center only.",
   ])
 }

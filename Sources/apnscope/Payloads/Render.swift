@@ -176,6 +176,7 @@ extension PayloadRendering.Note {
     case .soundIgnored: "the sound is not a string"
     case .subtitleIgnored: "this system has no subtitles, or there is no text for one"
     case .textAndKey: "a text and its key are both given; reports differ on which one is shown"
+    case .textCut: "a text is longer than 64 KiB, and its beginning is shown"
     case .threadIgnored: "this system has no groups of notifications"
     case .titleIgnored: "this system has no titles"
     case .titleWatchAndCenter: "the title is shown on a watch and in Notification Center only"
