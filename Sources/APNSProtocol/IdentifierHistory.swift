@@ -46,6 +46,12 @@ struct IdentifierHistory: Sendable {
 
   init(maximumRuns: Int) { self.maximumRuns = max(1, maximumRuns) }
 
+  /// Bytes that it holds.
+  var heldBytes: Int { runs.count * MemoryLayout<Run>.stride }
+
+  /// Forgets all identifiers: they can no longer be found.
+  mutating func forget() { self = IdentifierHistory(maximumRuns: maximumRuns) }
+
   mutating func append(_ identifier: UInt32, at index: Int) {
     if identifier == nextIdentifier && index == nextIndex {
       nextIdentifier &+= step

@@ -84,6 +84,12 @@ public struct ProviderSession: Sendable {
     history = IdentifierHistory(maximumRuns: maximumIdentifierRuns)
   }
 
+  /// Bytes of the identifiers' history.
+  package var heldBytes: Int { history.heldBytes }
+
+  /// Forgets the identifiers written so far, as beyond `maximumIdentifierRuns`.
+  package mutating func forgetIdentifiers() { history.forget() }
+
   /// Notes that the next frame was written, whose items do not fit it, and returns its number.
   ///
   /// - Parameter identifier: when its item is among those that do fit.

@@ -179,6 +179,22 @@ struct ClientStream {
     readFound(mark, &output)
   }
 
+  /// Bytes that it holds until more comes.
+  var heldBytes: Int { framer.heldBytes + session.heldBytes + writeTimes.heldBytes }
+
+  /// Frees memory that is ready for the next frame.
+  mutating func freeSpare() { framer.freeSpare() }
+
+  /// Gives up the frame that has begun, and forgets what error responses are resolved with.
+  mutating func drop<Sink>(_ mark: CapturePosition, into output: inout RecordEmitter<Sink>) {
+    if !framer.isStraight { session.noteMissingBytes() }
+    framer.drop()
+    noteUnreadable()
+    readFound(mark, &output)
+    session.forgetIdentifiers()
+    writeTimes.forget()
+  }
+
   /// Notes that nothing more comes.
   mutating func finish<Sink>(_ mark: CapturePosition, into output: inout RecordEmitter<Sink>) {
     framer.finish()

@@ -68,6 +68,8 @@ final class Connection {
   var missingBytes = 0
   var conflictingBytes = 0
   var limits: [LimitKind] = []
+  /// Bytes that it had carried when its memory was looked at last.
+  var carriedBefore = 0
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
   /// The ends whose FIN or RST was not captured.
@@ -175,6 +177,20 @@ final class Connection {
     }
     let order = held.indices.sorted { key($0) < key($1) }
     return order.map { held[$0] }
+  }
+
+  /// Bytes that it holds until more comes, beside those of its client stream.
+  var heldBytes: Int {
+    func bytes(_ held: [Held]) -> Int { held.reduce(0) { $0 + $1.bytes.count + MemoryLayout<Held>.stride } }
+    return bytes(directions.low.held) + bytes(directions.high.held) + responses.heldBytes + feedback.heldBytes
+      + seenResponses.count * MemoryLayout<SeenResponse>.stride + (tls?.heldBytes ?? 0)
+  }
+
+  /// Frees memory that is ready for what comes.
+  func freeSpare() {
+    responses.freeSpare()
+    feedback.freeSpare()
+    tls?.freeSpare()
   }
 
   /// Nothing of the protocol was found yet, so that the bytes may still be TLS.

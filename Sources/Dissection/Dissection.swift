@@ -40,6 +40,7 @@ public struct Dissection<Sink: RecordSink> {
   public init(
     into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil, secrets: Secrets = Secrets()
   ) {
+    let options = options.divided
     self.options = options
     self.filter = filter
     dissector = Dissector(sink: sink, options: options, secrets: secrets)
@@ -177,6 +178,10 @@ public struct Dissection<Sink: RecordSink> {
           parallel?.readFirst(of: batches, isEnding: isEnding, into: &dissector)
         } else {
           dissector.consume(batch)
+        }
+        dissector.memory.add(batch.growth)
+        if dissector.memory.isDue, parallel?.waiting ?? 0 == 0, let position = batch.lastPosition {
+          dissector.limitMemory(at: position)
         }
         for row in batch.unread.rows {
           let index = max(0, PacketNumber.file(row.first) - firstNumber)

@@ -19,6 +19,25 @@ public struct DissectionOptions: Sendable {
   public var maximumWriteTimes: Int
   /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
   public var maximumHeldResponses: Int
+  /// Bytes of memory for everything that waits for more: packets for their turn (half of it at most), bytes for those
+  /// before them and TLS for the other direction or for secrets (an eighth each); and the rest for what all connections
+  /// have begun and not finished: frames, TLS records, error responses, and what these are resolved with. Above, of the
+  /// connections that hold more than their share the oldest give theirs up, those first that were silent since the last
+  /// look.
+  public var maximumMemory = 512 << 20
+
+  /// The limits of each within that of all.
+  var divided: DissectionOptions {
+    var options = self
+    func take(_ part: Int, of place: WritableKeyPath<DissectionOptions, Int>) {
+      options[keyPath: place] = min(options[keyPath: place], part)
+      options.maximumMemory -= options[keyPath: place]
+    }
+    if capture.reorderWindow != nil { take(maximumMemory / 2, of: \.capture.maximumReorderBytes) }
+    take(maximumMemory / 8, of: \.capture.reassembly.maximumTotalBufferedBytes)
+    take(maximumMemory / 8, of: \.tls.maximumTotalHeldBytes)
+    return options
+  }
   /// Threads that take connections apart, beside the one that reads. Records are the same for any number.
   public enum Threads: Sendable {
     case exactly(Int)

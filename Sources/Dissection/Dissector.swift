@@ -23,12 +23,15 @@ struct Dissector<Sink: RecordSink> {
   let clientStreams: ClientStreams
   /// Connections that turned out to be TLS and are not closed.
   var tlsConnections = 0
+  /// What they hold until more comes, of all together.
+  var memory: MemoryBudget
 
   init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
     output = RecordEmitter(sink: sink)
     self.options = options
     self.secrets = secrets
     clientStreams = ClientStreams(options: options)
+    memory = MemoryBudget(limit: options.maximumMemory)
   }
 
   // MARK: connections
@@ -106,6 +109,17 @@ struct Dissector<Sink: RecordSink> {
     }
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
+    releaseResponses(connection)
+    clientStreams[connection.slot].reportFates(atEnd: true, to: &output.sink)
+    let record = record(of: connection)
+    output.sink.receive(record)
+    output.summary.noteEnd(of: record)
+    settle(connection, record.fates)
+    if connection.tls != nil { tlsConnections -= 1 }
+  }
+
+  /// Passes on the error responses that were held for their final counts.
+  mutating func releaseResponses(_ connection: Connection) {
     for index in connection.seenResponses.indices where connection.seenResponses[index].record.notification == nil {
       resolve(&connection.seenResponses[index], connection)
       clientStreams[connection.slot].reportFates(to: &output.sink)
@@ -119,12 +133,8 @@ struct Dissector<Sink: RecordSink> {
       }
       output.sink.receive(response)
     }
-    clientStreams[connection.slot].reportFates(atEnd: true, to: &output.sink)
-    let record = record(of: connection)
-    output.sink.receive(record)
-    output.summary.noteEnd(of: record)
-    settle(connection, record.fates)
-    if connection.tls != nil { tlsConnections -= 1 }
+    connection.seenResponses = []
+    connection.waitingResponses = 0
   }
 
   /// Counts the fates of a connection's notifications that are decided now.
@@ -464,7 +474,7 @@ struct Dissector<Sink: RecordSink> {
     note(response, at: 0, mark, connection)
   }
 
-  private mutating func readFoundResponses(_ connection: Connection) {
+  mutating func readFoundResponses(_ connection: Connection) {
     connection.responses.readFound {
       response($0, $1, $2, connection)
     } damage: {
@@ -472,7 +482,7 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  private mutating func readFoundFeedback(_ connection: Connection) {
+  mutating func readFoundFeedback(_ connection: Connection) {
     connection.feedback.readFound {
       tuple($0, $1, $2, connection)
     } damage: {

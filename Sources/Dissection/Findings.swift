@@ -198,6 +198,8 @@ extension FindingKind {
     case .truncatedBytes: some("packet was", "packets were") + " cut by the snap length"
     case .cutRecord: some("record is", "records are") + " cut by the beginning or end of the capture"
     case .undecryptedBytes: some("stretch", "stretches") + " of TLS could not be decrypted"
+    case .givenUpBytes:
+      some("stretch", "stretches") + " of unfinished records were given up for lack of memory (--max-memory)"
     case .conflict: some("byte was", "bytes were") + " sent twice with different contents; the first were used"
     case .limitHit: some("connection", "connections") + " hit a limit of this program"
     case .reconnectStorm: "\(count) connections were opened within a minute, which APNs treats as an attack"

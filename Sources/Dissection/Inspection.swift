@@ -254,6 +254,7 @@ public struct Inspection: RecordSink {
       case .truncated: .truncatedBytes
       case .undecrypted: .undecryptedBytes
       case .beforeCapture, .captureEnd: .cutRecord
+      case .givenUp: .givenUpBytes
       }
     shared.findings.note(kind, packet: record.place.packet)
   }

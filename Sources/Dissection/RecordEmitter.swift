@@ -29,6 +29,7 @@ struct RecordEmitter<Sink: RecordSink> {
       receive(
         MalformedRecord(
           place: place, direction: direction, problem: "part of a record that a gap cut", bytes: damage.bytes))
+    case .dropped: receive(GapRecord(place: place, direction: direction, reason: .givenUp))
     case .malformed(let problem):
       receive(
         MalformedRecord(place: place, direction: direction, problem: problem.description, bytes: damage.bytes))

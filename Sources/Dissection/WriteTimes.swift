@@ -25,6 +25,12 @@ struct WriteTimes {
 
   init(maximum: Int) { self.maximum = max(1, maximum) }
 
+  /// Bytes that it holds.
+  var heldBytes: Int { entries.count * MemoryLayout<Entry>.stride }
+
+  /// Forgets all times.
+  mutating func forget() { self = WriteTimes(maximum: maximum) }
+
   /// Begins to fetch where the next entry goes.
   @inline(__always)
   func prefetch() {

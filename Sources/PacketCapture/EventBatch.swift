@@ -161,6 +161,13 @@ public struct EventBatch: Sendable {
   /// How much there is to take apart: an event, or a kilobyte, is one.
   package var weight: Int { entries.count + eventBytes >> 10 }
 
+  /// Memory that its events may make a reader hold, in bytes: arrays have up to twice the room that they need, and a
+  /// piece is noted with its place.
+  package var growth: Int { 2 * (eventBytes + 64 * entries.count) }
+
+  /// Where the last event is.
+  package var lastPosition: StreamPosition? { entries.last?.position }
+
   /// Calls `body` with the bytes of the block, in which most events' bytes stand.
   package func withBlock(_ body: (RawSpan) -> Void) { body(block.rawBytes) }
 

@@ -77,6 +77,8 @@ public enum LimitKind: String, Sendable {
   case bufferedBytes = "max_buffered_bytes"
   case totalBufferedBytes = "max_total_buffered_bytes"
   case connections = "max_connections"
+  /// Of everything that connections have begun and not finished.
+  case memory = "max_memory"
 }
 
 /// Receives the events of a reassembler; the event's bytes are borrowed for the call. A decryptor takes this and emits

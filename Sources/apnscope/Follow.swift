@@ -74,7 +74,7 @@ struct Follow: ParsableCommand {
     var format = Format.jsonl
 
     @Option(
-      help: ArgumentHelp("File to write to. Default: standard output.", valueName: "file"), completion: .file())
+      help: ArgumentHelp("File to write to. Default, and -: standard output.", valueName: "file"), completion: .file())
     var output: String?
 
     @Option(
@@ -110,9 +110,9 @@ struct Follow: ParsableCommand {
   @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
   @OptionGroup(title: "Outcomes") var resends: ResendOption
-  @OptionGroup(title: "Limits of the stories") var storyLimits: StoryLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
+  private var output: String? { OutputFile.file(stories.output) }
   private var decoding: DecodingOptions { DecodingOptions(selection: selection, secrets: secrets, limits: limits) }
 
   func validate() throws {
@@ -121,12 +121,12 @@ struct Follow: ParsableCommand {
     if !stories.tells(.story), !stories.outcome.isEmpty {
       throw ValidationError("--outcome is of stories, and --type token leaves them out.")
     }
-    if let output = stories.output, Paths.isDirectory(output) {
+    if let output, Paths.isDirectory(output) {
       throw ValidationError("--output names a directory; stories are written to one file.")
     }
     try refuseConflicts(
       reading: recordings.inputs + secrets.files + redacting.files,
-      writing: [stories.output.map { ("--output", $0) } ?? FilesInUse.standardOutput])
+      writing: [output.map { ("--output", $0) } ?? FilesInUse.standardOutput])
   }
 
   private var options: StoryCollector.Options {
@@ -138,14 +138,14 @@ struct Follow: ParsableCommand {
     options.repeatAfter = Int64((stories.repeatAfter.duration / .nanoseconds(1)).rounded())
     options.resendWithin = resends.nanoseconds
     options.isPart = selection.isPart
-    storyLimits.apply(to: &options)
+    options.apply(limits)
     return options
   }
 
   func run() throws {
     if live.listInterfaces { return try CaptureProgram.listInterfaces() }
     Interrupt.watch()
-    let outputs = try Outputs(stories.output, isDirectory: false)
+    let outputs = try Outputs(output, isDirectory: false)
     let output = try outputs.open()
     let plain: any StorySink =
       switch stories.format {

@@ -153,6 +153,11 @@ struct LimitOptions: ParsableArguments {
   /// Where no option says otherwise.
   static let usual = DissectionOptions()
 
+  @Option(
+    "Memory for everything that is not finished: frames, TLS records and handshakes that have begun, packets and bytes that wait for others, and what error responses are resolved with. Above, the oldest is given up, and a gap says so. 'follow', 'report' and 'redact' have half as much beside it for notifications, which go to unnamed files in TMPDIR above that.",
+    valueName: "bytes")
+  var maxMemory = ByteCount(Self.usual.maximumMemory)
+
   @Option("Longest command-2 frame; a longer one is malformed.", valueName: "bytes")
   var maxFrameLength = ByteCount(Self.usual.limits.maximumFrameLength)
 
@@ -324,9 +329,14 @@ struct LimitOptions: ParsableArguments {
   }
 
   /// The options that are limits.
-  static var names: [String] { all.map(\.option) }
+  static var names: [String] { ["max-memory"] + all.map(\.option) }
+
+  private static let memoryRange = 1 << 16...1 << 40
 
   func validate() throws {
+    guard Self.memoryRange.contains(maxMemory.bytes) else {
+      throw ValidationError("--max-memory takes 64KiB to 1TiB, not \(maxMemory.defaultValueDescription).")
+    }
     for limit in Self.all {
       let value = self[keyPath: limit.value]
       guard 1...1 << 32 ~= value else {
@@ -337,7 +347,11 @@ struct LimitOptions: ParsableArguments {
 
   func apply(to options: inout DissectionOptions) {
     for limit in Self.all { options[keyPath: limit.place] = self[keyPath: limit.value] }
+    options.maximumMemory = maxMemory.bytes
   }
+
+  /// Beside it, for what is kept of notifications to tell what became of each.
+  var storyMemory: Int { maxMemory.bytes / 2 }
 
   /// The usual options with these limits.
   var dissection: DissectionOptions {

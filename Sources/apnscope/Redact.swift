@@ -42,7 +42,8 @@ struct Redact: ParsableCommand {
   /// Options of the output, declared before those of the input so that --help shows them before the limits.
   struct ClearOptions: ParsableArguments {
     @Option(
-      help: ArgumentHelp("The pcapng file to write. It is replaced as a whole.", valueName: "file"),
+      help: ArgumentHelp(
+        "The pcapng file to write, or - for standard output. A file is replaced as a whole.", valueName: "file"),
       completion: .file())
     var output: String
   }
@@ -56,7 +57,6 @@ struct Redact: ParsableCommand {
   var inputs: [String]
   @OptionGroup(title: "Input") var selection: SelectionOptions
   @OptionGroup(title: "Decryption") var secrets: SecretsOptions
-  @OptionGroup(title: "Limits of the copy") var storage: StoryLimitOptions
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   func validate() throws {
@@ -77,7 +77,7 @@ struct Redact: ParsableCommand {
 
   private var options: ClearCapture.Options {
     var options = ClearCapture.Options()
-    options.memory = storage.maxMemory.bytes
+    options.memory = limits.storyMemory
     options.folder = TemporaryFiles.folder
     options.isSortedByTime = selection.reorderWindow != nil
     options.isSeparate = selection.separate

@@ -18,9 +18,10 @@ struct ParallelReadingTests {
 
   /// Small blocks, so that a small recording has many batches, and threads for the least of them.
   private static func options(
-    threads: DissectionOptions.Threads = .exactly(1), blockLength: Int = 700
+    threads: DissectionOptions.Threads = .exactly(1), blockLength: Int = 700, memory: Int? = nil
   ) -> DissectionOptions {
     var options = DissectionOptions()
+    if let memory { options.maximumMemory = memory }
     options.threads = threads
     options.leastWeightForThreads = 1
     options.capture.blockLength = blockLength
@@ -51,6 +52,20 @@ struct ParallelReadingTests {
       let expected = try Outputs(path, Self.options())
       for threads in Self.counts {
         #expect(try Outputs(path, Self.options(threads: threads)).differences(from: expected).joined() == "")
+      }
+    }
+  }
+
+  @Test("What is given up for lack of memory is the same", arguments: seeds(20, of: 300))
+  func memory(seed: UInt64) throws {
+    let capture = Incident(seed: seed).capture
+    try withTemporaryFile(capture.bytes) { path in
+      for memory in [64, 2_000] {
+        let expected = try Outputs(path, Self.options(memory: memory))
+        for threads in Self.counts {
+          let outputs = try Outputs(path, Self.options(threads: threads, memory: memory))
+          #expect(outputs.differences(from: expected).joined() == "", "\(memory)")
+        }
       }
     }
   }

@@ -94,7 +94,7 @@ func expectTiling(
     add(gap.place.offset, gap.place.length)
     switch gap.reason {
     case .lost, .truncated, .undecrypted: missing += gap.place.length
-    case .beforeCapture, .captureEnd: break
+    case .beforeCapture, .captureEnd, .givenUp: break
     }
   }
   for record in seen.malformed where record.place.connection == number && record.direction == direction {

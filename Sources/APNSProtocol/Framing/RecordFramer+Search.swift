@@ -8,12 +8,34 @@ extension RecordFramer {
 
   /// Notes that `length` bytes from `offset` are missing; then `nextFound` returns the results for kept bytes.
   @inlinable
-  public mutating func gap(at offset: Int, length: Int) {
+  public mutating func gap(at offset: Int, length: Int) { loseTrack(to: offset + length, .cut) }
+
+  /// Bytes that it holds until more comes. The memory that is ready for the next record is not among them.
+  @inlinable
+  package var heldBytes: Int {
+    guard case .searching(let search) = state else { return kept.count }
+    return kept.count + search.marks.count * MemoryLayout<(Int, Mark)>.stride
+  }
+
+  /// Frees memory that is ready for the next record.
+  @inlinable
+  package mutating func freeSpare() { if isStraight { kept = [] } }
+
+  /// Gives up what has begun; then `nextFound` returns the results for kept bytes.
+  @inlinable
+  package mutating func drop() {
+    guard !isStraight else { return }
+    loseTrack(to: keptStart + kept.count, .dropped)
+  }
+
+  /// Kept bytes are resolved, and the stream goes on at `offset` without them.
+  @inlinable
+  mutating func loseTrack(to offset: Int, _ cause: DamageCause) {
     var findings = takeFindings()
     let next = nextBoundary
-    explainRest(.cut, into: &findings)
-    keptStart = offset + length
-    var search = Search(.cut)
+    explainRest(cause, into: &findings)
+    keptStart = offset
+    var search = Search(cause)
     search.expected = next.flatMap { $0 >= start ? $0 - start : nil }
     state = .searching(search)
     isCertain = false
@@ -251,7 +273,7 @@ extension DamageCause {
   var beginsBetween: Bool {
     switch self {
     case .malformed, .streamEnd: true
-    case .cut, .beforeStart: false
+    case .cut, .beforeStart, .dropped: false
     }
   }
 }

@@ -8,6 +8,8 @@ public enum DamageCause: Sendable {
   case beforeStart
   /// They begin a record that the stream does not end.
   case streamEnd
+  /// They begin a record that was given up, because unfinished ones took too much memory.
+  case dropped
 }
 
 /// Bytes that belong to no whole record.

@@ -124,7 +124,11 @@ struct ParallelReading<Sink: RecordSink> {
       // It costs more than to catch up.
       return
     }
+    var growth = batches.prefix(waiting).reduce(0) { $0 + $1.growth }
     for batch in batches.dropFirst(waiting) {
+      // Memory is looked at while the lanes do nothing.
+      if waiting > 0, dissector.memory.isDue(after: growth) { return }
+      growth += batch.growth
       // The dissector is told of secrets before the batch that they are in, while the lanes do nothing.
       if waiting > 0, !batch.secrets.isEmpty { return }
       for index in lanes.indices {

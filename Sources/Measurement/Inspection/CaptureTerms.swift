@@ -10,6 +10,8 @@ public enum CapturedGap: String, Sendable, Codable, CaseIterable {
   case undecrypted
   /// The beginning of a record that the capture does not end.
   case captureEnd = "capture_end"
+  /// Captured, and given up with a record that was not whole yet, because such records took too much memory.
+  case givenUp = "given_up"
 }
 
 /// How a captured connection ended: whose FIN or RST came first.

@@ -51,6 +51,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case truncatedBytes = "truncated_bytes"
   case cutRecord = "cut_record"
   case undecryptedBytes = "undecrypted_bytes"
+  case givenUpBytes = "given_up_bytes"
   case conflict
   case limitHit = "limit_hit"
 

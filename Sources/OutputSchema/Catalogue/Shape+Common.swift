@@ -52,6 +52,8 @@ extension Shape {
     "before_capture": "The end of a record that began before the capture.",
     "undecrypted": "Captured, and not to be decrypted.",
     "capture_end": "The beginning of a record that the capture does not end.",
+    "given_up":
+      "Captured, and given up with a record that was not whole yet: such records took more than `--max-memory`.",
   ])
 
   static let providerEnvironment = values([
@@ -74,6 +76,8 @@ extension Shape {
     "max_buffered_bytes": "Bytes out of order of one connection.",
     "max_total_buffered_bytes": "Bytes out of order of all connections.",
     "max_connections": "Connections that are followed at a time.",
+    "max_memory":
+      "Memory of what all connections have begun and not finished: the beginning of a frame or TLS record was given up, and what error responses are resolved with was forgotten.",
   ])
 
   // MARK: results

@@ -43,6 +43,7 @@ extension Shape {
     "lost_bytes": "Bytes were sent that the capture does not hold.", "truncated_bytes": "The snap length cut packets.",
     "cut_record": "The beginning or end of the capture cuts a record.",
     "undecrypted_bytes": "A stretch of TLS could not be decrypted.",
+    "given_up_bytes": "A record that was not whole yet was given up: such records took more than `--max-memory`.",
     "conflict": "Bytes were sent twice with different contents.",
     "limit_hit": "A connection hit a limit of the program.",
     "reconnect_storm": "More than 60 connections were opened within a minute.",

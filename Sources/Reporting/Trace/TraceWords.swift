@@ -70,6 +70,7 @@ extension CapturedGap {
     case .beforeCapture: "records that began before the capture"
     case .undecrypted: "stretches of TLS that could not be decrypted"
     case .captureEnd: "records that the capture does not end"
+    case .givenUp: "unfinished records that were given up at --max-memory"
     }
   }
 }

@@ -39,6 +39,9 @@ struct HandshakeAssembler {
     }
   }
 
+  /// Bytes of a message that has begun.
+  var heldBytes: Int { partial.count }
+
   /// Forgets a message that cannot be completed.
   mutating func reset() {
     partial.removeAll()

@@ -35,6 +35,15 @@ final class TLSDirection {
     !input.isOver && !records.hadGap && !records.hasFailed && keyedHandshakes <= negotiation.number
   }
 
+  /// Bytes of records and messages that have begun.
+  var heldBytes: Int { records.keptBytes + handshake.heldBytes }
+
+  /// Frees memory that is ready for the next ones.
+  func freeSpare() {
+    if records.keptBytes == 0 { _ = records.takePartial() }
+    if handshake.isEmpty { handshake.reset() }
+  }
+
   /// Records are sealed from here on.
   func seal() {
     keys.seal()

@@ -149,6 +149,25 @@ public final class TLSStream {
     concludeProblem()
   }
 
+  /// Bytes of records and messages that have begun. What waits for the other direction or for secrets is not among them.
+  package var heldBytes: Int { client.heldBytes + server.heldBytes }
+
+  /// Frees memory that is ready for the next ones.
+  package func freeSpare() {
+    client.freeSpare()
+    server.freeSpare()
+  }
+
+  /// Gives up records and messages that have begun: what they hold was not decrypted.
+  package func drop(at point: CapturePoint, _ emit: PlaintextReceiver) {
+    for direction in [client, server] where !direction.input.isWaiting && direction.heldBytes > 0 {
+      readGap(0, .lost, direction, point, emit)
+    }
+    settle(emit)
+    client.updateFastPath()
+    server.updateFastPath()
+  }
+
   // MARK: waiting for the other direction
 
   func hold(_ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint) {

@@ -41,11 +41,11 @@ struct TraceOptions: ParsableArguments {
 
   /// A trace is read into this, and its stories into the tally.
   static func sinks(
-    _ limits: TraceInspection.Limits, _ stories: StoryLimitOptions, _ selection: RecordSelection
+    _ limits: TraceInspection.Limits, _ reading: LimitOptions, _ selection: RecordSelection
   ) -> (inspection: TraceInspection, collector: StoryCollector, tally: StoryTally) {
     let tally = StoryTally(listed: limits.inspection.listed)
     var options = StoryCollector.Options()
-    stories.apply(to: &options)
+    options.apply(reading)
     options.selection = selection
     options.tellsOthers = true
     options.resendWithin = limits.inspection.resendWithin
@@ -71,11 +71,11 @@ struct TraceReading {
 
   /// Decodes recordings, as `inspect` does. Throws an exit code when nothing of it could be read.
   init(
-    recordings paths: [String], _ traceLimits: TraceInspection.Limits, _ stories: StoryLimitOptions,
+    recordings paths: [String], _ traceLimits: TraceInspection.Limits,
     _ options: TraceOptions, _ selection: RecordSelection, _ redaction: Redaction?, _ decoding: DecodingOptions
   ) throws {
     Interrupt.watch()
-    let (empty, collector, tally) = TraceOptions.sinks(traceLimits, stories, selection)
+    let (empty, collector, tally) = TraceOptions.sinks(traceLimits, decoding.limits, selection)
     let reading = try InspectedRecording(
       paths, decoding, selection, redaction, into: empty, strict: options.strict)
     code = reading.code
@@ -90,7 +90,7 @@ struct TraceReading {
 
   /// Reads the records of `apnscope decode`. Invalid lines are reported and skipped.
   init(
-    records path: String, _ traceLimits: TraceInspection.Limits, _ stories: StoryLimitOptions, _ options: TraceOptions,
+    records path: String, _ traceLimits: TraceInspection.Limits, _ options: TraceOptions,
     _ selection: RecordSelection, _ redaction: Redaction?, _ limits: LimitOptions
   ) throws {
     Interrupt.watch()
@@ -122,7 +122,7 @@ struct TraceReading {
       }
       pass.reader.finish(into: &sink)
     }
-    var (sink, collector, tally) = TraceOptions.sinks(traceLimits, stories, selection)
+    var (sink, collector, tally) = TraceOptions.sinks(traceLimits, limits, selection)
     if selection.isEmpty && !pass.reader.isSelection {
       if let redaction {
         var redacted = RedactedRecords(sink, redaction)

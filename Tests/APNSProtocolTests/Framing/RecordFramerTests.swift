@@ -65,6 +65,7 @@ struct RecordFramerTests {
       case .cut: "cut"
       case .beforeStart: "before the start"
       case .streamEnd: "stream end"
+      case .dropped: "dropped"
       }
     }
   }

@@ -27,10 +27,12 @@ struct RemovalLawTests {
     var longestResend: Int64 = 0
   }
 
-  private static func tell(_ bytes: [UInt8], keys: [String] = []) throws -> Telling {
+  /// - Parameter memory: for what is not finished, which is looked at after every few packets; `nil`: as much as usual.
+  private static func tell(_ bytes: [UInt8], keys: [String] = [], memory: Int? = nil) throws -> Telling {
     try withTemporaryFile(bytes) { path in
       let book = StoryBook()
-      let usual = DissectionOptions()
+      var usual = DissectionOptions()
+      if let memory { (usual.maximumMemory, usual.capture.blockLength) = (memory, 700) }
       let secrets = Secrets()
       for text in keys { secrets.add(KeyLog(Array(text.utf8), maximumLines: 1_000)) }
       var dissection = Dissection(
@@ -95,6 +97,29 @@ struct RemovalLawTests {
       let keys = keys.filter { _ in round % 5 < 3 || !random.happens(oneIn: 2) }
       let refuted = Self.refuted(try Self.tell(capture.file(kept), keys: keys), by: whole)
       #expect(refuted.isEmpty, "round \(round): \(refuted.count): \(refuted.first ?? "")")
+    }
+  }
+
+  @Test("Memory for what is not finished, of an incident", arguments: seeds(40, of: 300))
+  func memoryOfIncident(seed: UInt64) throws {
+    let capture = Incident(seed: seed).capture
+    let whole = try Self.tell(capture.bytes)
+    for memory in [64, 1_000, 20_000] {
+      let refuted = Self.refuted(try Self.tell(capture.bytes, memory: memory), by: whole)
+      #expect(refuted.isEmpty, "\(memory) bytes: \(refuted.count): \(refuted.first ?? "")")
+    }
+  }
+
+  @Test("Memory for what is not finished, of a trace", arguments: TraceTests.baselines)
+  func memoryOfTrace(name: String) throws {
+    let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
+    guard let capture = try CutCapture(contentsOf: path), !capture.records.isEmpty else { return }
+    let log = FileManager.default.contents(atPath: path + ".keys").map { String(decoding: $0, as: UTF8.self) }
+    let keys = (log ?? "").split(separator: "\n").map(String.init)
+    let whole = try Self.tell(capture.whole, keys: keys)
+    for memory in [64, 1_000, 20_000] {
+      let refuted = Self.refuted(try Self.tell(capture.whole, keys: keys, memory: memory), by: whole)
+      #expect(refuted.isEmpty, "\(memory) bytes: \(refuted.count): \(refuted.first ?? "")")
     }
   }
 

@@ -1,0 +1,84 @@
+import PacketCapture
+import TLSDecryption
+
+/// When the memory of all connections has to be looked at.
+///
+/// It cannot grow by more than what was read, so that nothing is counted for each frame: it is looked at when what was
+/// read since may have brought it to the limit. That is decided by the batches of events alone, so that any number of
+/// threads gives up the same.
+struct MemoryBudget {
+  let limit: Int
+  /// What was held when it was looked at last.
+  private var held = 0
+  /// By how much it may have grown since.
+  private var growth = 0
+
+  init(limit: Int) { self.limit = limit }
+
+  /// The growth after which it is looked at. Near the limit that is a part of it, because looking has its price.
+  private var step: Int { max((limit - held) / 2, limit / 16) }
+
+  var isDue: Bool { growth >= step }
+
+  /// Whether it will be due after that much more.
+  func isDue(after more: Int) -> Bool { growth + more >= step }
+
+  mutating func add(_ bytes: Int) { growth += bytes }
+
+  mutating func note(held bytes: Int) { (held, growth) = (bytes, 0) }
+}
+
+extension Dissector {
+  /// Looks at what connections hold, and has them give up what is too much. No other thread reads a stream meanwhile.
+  ///
+  /// - Parameter position: that of the last event.
+  mutating func limitMemory(at position: StreamPosition) {
+    var holders: [(connection: Connection, bytes: Int, isSilent: Bool)] = []
+    var total = 0
+    for case let connection? in connections {
+      // It makes no difference for what is given up: how much there is differs with the threads.
+      connection.freeSpare()
+      clientStreams[connection.slot].freeSpare()
+      let stream = clientStreams[connection.slot]
+      // Arrays have up to twice the room that they need.
+      let bytes = 2 * (connection.heldBytes + stream.heldBytes)
+      let carried =
+        connection.tls.map { $0.wireBytes(from: .client) + $0.wireBytes(from: .server) }
+        ?? (stream.byteCounts.low + stream.byteCounts.high)
+      if bytes > 0 { holders.append((connection, bytes, carried == connection.carriedBefore)) }
+      connection.carriedBefore = carried
+      total += bytes
+    }
+    if total > memory.limit {
+      // Those that hold little together hold less than half, and keep it.
+      let share = total / (2 * holders.count)
+      let order = holders.filter { $0.bytes >= share }.sorted {
+        ($0.isSilent ? 0 : 1, $0.connection.number) < ($1.isSilent ? 0 : 1, $1.connection.number)
+      }
+      let mark = CapturePosition(position)
+      for holder in order {
+        // Some room, so that this is not done for every few bytes.
+        guard total > memory.limit / 4 * 3 else { break }
+        drop(holder.connection, mark)
+        total -= holder.bytes
+      }
+    }
+    memory.note(held: total)
+  }
+
+  /// A connection gives up what it holds. What comes later is read.
+  private mutating func drop(_ connection: Connection, _ mark: CapturePosition) {
+    if !connection.limits.contains(.memory) { connection.limits.append(.memory) }
+    for fromHigh in [false, true] where reading(connection, fromHigh) == .undecided {
+      let direction = fromHigh ? connection.directions.high : connection.directions.low
+      if !direction.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
+    }
+    connection.tls?.drop(at: CapturePoint(mark)) { consumePlaintext($0, $1, $2, $3, connection.slot) }
+    releaseResponses(connection)
+    clientStreams[connection.slot].drop(mark, into: &output)
+    connection.responses.drop()
+    readFoundResponses(connection)
+    connection.feedback.drop()
+    readFoundFeedback(connection)
+  }
+}
