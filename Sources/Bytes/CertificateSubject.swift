@@ -55,7 +55,7 @@ package struct CertificateSubject {
     return last.map { $0.contains(".") && !$0.contains(" ") ? [String($0)] : [] } ?? []
   }
 
-  /// What a certificate is called by: its topics, otherwise its CN.
+  /// The name that reports show of a certificate: its topics, otherwise its CN.
   package var name: String? { topics.isEmpty ? values(of: "CN").first : topics.joined(separator: ", ") }
 
   private func values(of name: String) -> [String] { parts.filter { $0.name == name }.map(\.value) }

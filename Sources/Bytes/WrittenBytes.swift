@@ -1,4 +1,4 @@
-/// What a `ByteWriter` has written, as a value that several threads may have: its memory, taken over without a copy.
+/// The bytes of a `ByteWriter` as a value that may change threads: takes over the memory without a copy.
 ///
 /// `ByteWriter(reusing:)` takes the memory back, to write into it again.
 @safe public struct WrittenBytes: Sendable {

@@ -2,7 +2,7 @@ import APNSProtocol
 import Bytes
 import TLSDecryption
 
-/// What stands before the first record of a connection: it is named, and what follows it is read.
+/// Preambles: the bytes of a proxy or of STARTTLS before the first record of a connection are named and passed over.
 extension Dissector {
   /// Takes preambles from the held bytes of one direction. `true`: nothing can be decided yet.
   mutating func waitsForPreamble(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) -> Bool {

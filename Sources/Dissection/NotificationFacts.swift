@@ -30,7 +30,7 @@ struct NotificationFacts: Sendable {
   mutating func note(subject: String, of connection: Int) { verdicts?.note(subject: subject, of: connection) }
   mutating func noteEnd(of connection: Int) { verdicts?.noteEnd(of: connection) }
 
-  /// What was told of connections.
+  /// The topics of connections, as the dissector reported them.
   struct Told: Sendable {
     fileprivate let topics: [Int: PayloadTopic]?
   }

@@ -65,7 +65,7 @@ package final class PacketComments: RecordSink {
   /// The responses that name a notification; and of each connection the one that names the last.
   private var naming: [NotificationKey: Int] = [:]
   private var lastNaming: [Int: Int] = [:]
-  /// What became of the notifications that were discarded on a connection.
+  /// The outcomes of the notifications that were discarded on a connection.
   private let losses: [Int: [TraceReport.Stories.Outcome]]
 
   /// - Parameters:
@@ -198,7 +198,7 @@ package final class PacketComments: RecordSink {
     naming[NotificationKey(connection: connection, index: index)].map { responses[$0] }
   }
 
-  /// What became of the notifications that were discarded on a connection, over all of their sendings.
+  /// The outcomes of the notifications that were discarded on a connection, over all of their sendings.
   func outcomesOfDiscarded(on connection: Int) -> [TraceReport.Stories.Outcome] { losses[connection] ?? [] }
 
   func lastResponse(on connection: Int) -> Response? { lastNaming[connection].map { responses[$0] } }

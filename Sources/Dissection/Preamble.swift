@@ -1,7 +1,7 @@
 import Bytes
 
-/// What may stand before the first record of a connection, or before TLS: the words of a proxy, a balancer, or a protocol
-/// that asks for TLS.
+/// Preambles of a connection: the request to a proxy, the header of a balancer, or the commands that ask for TLS, which
+/// come before the first record or the TLS handshake.
 public enum Preamble: String, Sendable, CaseIterable {
   case httpConnect = "http_connect"
   case socks4, socks5
@@ -10,7 +10,7 @@ public enum Preamble: String, Sendable, CaseIterable {
   case startTLS = "starttls"
   case text
 
-  /// As people call it.
+  /// The name of the protocol, for people.
   public var name: String {
     switch self {
     case .httpConnect: "HTTP CONNECT"

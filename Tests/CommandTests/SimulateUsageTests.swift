@@ -218,7 +218,7 @@ struct SimulateUsageTests {
       #expect(second.status == 66)
       #expect(
         second.errors
-          == "apnscope: ids/feedback.sqlite: is open in another process (by another gateway?); --feedback-list takes another file\n"
+          == "apnscope: ids/feedback.sqlite: is open in another process (by another gateway?); --feedback-list takes another file, or memory\n"
       )
       _ = try first.stop()
     }

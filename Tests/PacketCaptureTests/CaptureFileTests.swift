@@ -88,7 +88,7 @@ struct CaptureFileTests {
   @Test("Cut anywhere, what is whole is read", arguments: [0xa1b2_c3d4, 0xa1b2_cd34] as [UInt32])
   func cutAnywhereWhatIsWholeIsRead(magic: UInt32) throws {
     var file = PcapBuilder(magic: magic)
-    for data in Self.data { file.packet(data) }
+    for data in Self.data { file.packet(data, fraction: 1) }
     for end in 0..<file.bytes.count {
       let bytes = Array(file.bytes[..<end])
       guard end >= 24 else {
@@ -112,7 +112,7 @@ struct CaptureFileTests {
       [UInt8](repeating: UInt8(number), count: .random(in: 0...60_000, using: &random))
     }
     var file = PcapBuilder()
-    for data in data { file.packet(data) }
+    for data in data { file.packet(data, fraction: 1) }
     #expect(file.bytes.count > 3 * CaptureOptions().blockLength)
     let read = try ReadPackets(file.bytes)
     #expect(read.bytes == data)
@@ -121,7 +121,7 @@ struct CaptureFileTests {
 
   @Test("Reading stops when the receiver wants no more") func readingStopsWhenTheReceiverWantsNoMore() throws {
     var file = PcapBuilder()
-    for data in Self.data { file.packet(data) }
+    for data in Self.data { file.packet(data, fraction: 1) }
     let seen = try withFile(file.bytes) { path in
       let input = try CaptureInput.open(path, options: CaptureOptions())
       switch consume input {

@@ -15,7 +15,7 @@ struct TrackedStories {
     }
   }
 
-  /// What became of the notifications that an error response discarded.
+  /// The outcomes of the notifications that an error response discarded.
   struct Loss {
     var outcomes: NamedCounts<StoryOutcome> = [:]
     var sentAgain = 0

@@ -8,7 +8,7 @@ package final class StoryTally: StorySink {
   private static let named = 20
 
   private var report = TraceReport.Stories()
-  /// What became of the notifications that were discarded on a connection, selected or not.
+  /// The outcomes of the notifications that were discarded on a connection, selected or not.
   private var losses: [Int: (outcomes: NamedCounts<StoryOutcome>, sentAgain: Int)] = [:]
   private let listed: Int
   private var story: StoryRecord?

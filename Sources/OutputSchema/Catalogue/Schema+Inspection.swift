@@ -240,7 +240,7 @@ extension Schema {
           "Of each of `errors`, what became of what it discarded; empty where nothing is known."),
         Field("recoveries_s", .array(.number), "As `recoveries_s` beside it."),
       ]),
-      "What is said of the part if the other parts hold no connections.", when: "`--shard` was given", since: "0.2"),
+      "The outcomes of the part if the other parts hold no connections.", when: "`--shard` was given", since: "0.2"),
     Field("payload_lengths", .values, "Lengths of payloads, in bytes."),
     Field("notifications_per_segment", .values, "Notifications that ended in one TCP segment."),
     Field("sent_per_second", .values, "Notifications by second since 1970."),

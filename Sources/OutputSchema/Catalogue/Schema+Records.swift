@@ -236,7 +236,7 @@ extension Schema {
       when: "there are any"),
     Field(
       "also_seen_as", .array(.object(ends)),
-      "Other addresses under which the same packets were captured: those before or after a translation.",
+      "Other addresses under which the same packets were captured: those before or after a translation; the first 16.",
       when: "there are any", since: "0.2"),
   ]
 
