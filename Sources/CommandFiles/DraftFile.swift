@@ -19,7 +19,7 @@ final class DraftFile {
   /// - Parameter folder: with a slash at its end.
   init(in folder: String) throws(SystemFailure) {
     self.folder = folder
-    let opened = unsafe open(folder, O_WRONLY | Self.unnamed | O_CLOEXEC, 0o644)
+    let opened = unsafe open(folder, O_RDWR | Self.unnamed | O_CLOEXEC, 0o644)
     // Its name comes from the list of open files.
     if opened >= 0, unsafe access("/proc/self/fd/\(opened)", F_OK) == 0 {
       descriptor = opened
@@ -51,7 +51,7 @@ final class DraftFile {
   private static func make(in folder: String) throws(SystemFailure) -> (descriptor: Int32, path: String) {
     for _ in 0..<attempts {
       let path = newName(in: folder)
-      let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+      let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
       if descriptor >= 0 { return (descriptor, path) }
       if errno != EEXIST && errno != EINTR { throw SystemFailure(code: errno) }
     }
@@ -100,6 +100,37 @@ final class DraftFile {
     guard unsafe rename(source, target) == 0 else { throw SystemFailure(code: errno) }
     path = nil
     Self.sync(folder)
+  }
+
+  /// Moves it to a path of its folder; where that cannot be replaced, a mounted file (as in a container) or another user's
+  /// in a sticky folder such as /tmp, writes over it.
+  func replace(_ target: String, atMost mask: mode_t = 0o7777) throws(SystemFailure) {
+    do throws(SystemFailure) {
+      try move(to: target)
+    } catch {
+      guard [EBUSY, EPERM, EACCES].contains(error.code) else { throw error }
+      guard let file = OutputFile(later: target) else { throw SystemFailure(code: errno) }
+      try copy(to: file)
+      file.limit(to: mask)
+      if let failure = file.failure { throw SystemFailure(code: failure) }
+    }
+  }
+
+  private func copy(to file: OutputFile) throws(SystemFailure) {
+    var block = [UInt8](repeating: 0, count: 1 << 18)
+    var offset = 0
+    file.begin()
+    while true {
+      // Safe: at most the block's length is written.
+      let count = unsafe pread(descriptor, &block, block.count, off_t(offset))
+      if count == 0 { return }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw SystemFailure(code: errno)
+      }
+      guard file.write(block.rawBytes.extracting(0..<count)) else { throw SystemFailure(code: file.failure ?? EIO) }
+      offset += count
+    }
   }
 
   /// Its path; it gets a name if it has none.

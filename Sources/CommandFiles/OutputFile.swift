@@ -26,6 +26,12 @@ package final class OutputFile {
   ///
   /// - Parameter isSecret: only the owner may read it, even if it existed before.
   package init?(later path: String, isSecret: Bool = false) {
+    if let number = Paths.descriptor(of: path) {
+      // Opened again it would be written from its beginning.
+      descriptor = fcntl(number, F_DUPFD_CLOEXEC, 3)
+      guard descriptor >= 0 else { return nil }
+      return
+    }
     let mode: mode_t = isSecret ? 0o600 : 0o644
     // A file created here cannot be one of the others.
     var opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
@@ -49,6 +55,15 @@ package final class OutputFile {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
     if isSecret && fchmod(descriptor, 0o600) != 0 || ftruncate(descriptor, 0) != 0 { failure = errno }
+  }
+
+  /// Takes rights away that the file has and `mask` does not. Of a pipe or device nothing.
+  package func limit(to mask: mode_t) {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      status.st_mode & 0o777 & ~mask != 0
+    else { return }
+    if fchmod(descriptor, status.st_mode & 0o7777 & mask) != 0 { failure = failure ?? errno }
   }
 
   /// Writes all of it; `false` when nothing more can be written.

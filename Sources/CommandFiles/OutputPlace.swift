@@ -8,10 +8,9 @@ struct SystemFailure: Error { var code: Int32 }
 enum OutputPlace {
   /// A file, or none yet, that a new one is renamed to.
   case replaceable(path: String, existing: FileAttributes?)
-  /// A file that can only be written over: one that a descriptor stands for (`/dev/stdout`), one that is mounted, one in a
-  /// folder that takes no new files.
+  /// A file that can only be written over: in a folder that takes no new files, or a descriptor of another process.
   case fixed(path: String)
-  /// Standard output, a pipe or a device.
+  /// A descriptor of this process (`-`, `/dev/stdout`), a pipe or a device.
   case open(OutputFile)
 
   /// Follows links: their target is replaced, or created. Changes nothing. Throws when nothing could be written there.
@@ -38,7 +37,12 @@ enum OutputPlace {
         return
       case S_IFLNK:
         let folder = Paths.parts(of: path).folder
-        // A descriptor of an open file: a new file in its place would not be the open one.
+        if Paths.descriptor(of: path) != nil {
+          guard let file = OutputFile(later: path) else { throw SystemFailure(code: errno) }
+          self = .open(file)
+          return
+        }
+        // A descriptor of another process: a new file in its place would not be the open one.
         if Self.isProcess(folder) {
           self = try Self.directPlace(path)
           return

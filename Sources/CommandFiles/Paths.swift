@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
 /// Questions about paths.
@@ -6,6 +7,24 @@ package enum Paths {
   package static func isDirectory(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The descriptor of this process that a path stands for, as /dev/stdout and /dev/fd/3 do.
+  package static func descriptor(of path: String) -> Int32? {
+    var path = path
+    for _ in 0..<40 {
+      var (own, status) = (stat(), stat())
+      guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return nil }
+      let (folder, name) = parts(of: path)
+      if unsafe stat("/proc/self/fd", &own) == 0, unsafe stat(folder, &status) == 0, own.st_dev == status.st_dev,
+        own.st_ino == status.st_ino
+      {
+        return Int32(name)
+      }
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else { return nil }
+      path = target.hasPrefix("/") ? target : folder + target
+    }
+    return nil
   }
 
   /// Whether it leads to anything.

@@ -9,7 +9,8 @@ import Glibc
 package final class ReplacedFile {
   private enum Target {
     case draft(DraftFile, path: String, existing: FileAttributes?)
-    case stream(OutputFile)
+    /// - ownsRights: of a file that is written over.
+    case stream(OutputFile, ownsRights: Bool)
   }
 
   private let path: String
@@ -29,8 +30,8 @@ package final class ReplacedFile {
         target = .draft(try DraftFile(in: Paths.parts(of: path).folder), path: path, existing: existing)
       case .fixed(let path):
         guard let file = OutputFile(later: path) else { throw SystemFailure(code: errno) }
-        target = .stream(file)
-      case .open(let file): target = .stream(file)
+        target = .stream(file, ownsRights: true)
+      case .open(let file): target = .stream(file, ownsRights: false)
       }
     } catch {
       throw FileFailure(.writeFailed, OutputFile.name(of: path), code: error.code)
@@ -49,7 +50,7 @@ package final class ReplacedFile {
     switch target {
     case .draft(let file, _, _):
       do throws(SystemFailure) { try file.write(buffer.bytes) } catch { failure = error }
-    case .stream(let file):
+    case .stream(let file, _):
       if !file.write(buffer.bytes) { failure = SystemFailure(code: file.failure ?? EIO) }
     }
     return failure == nil
@@ -62,9 +63,14 @@ package final class ReplacedFile {
     _ = flush()
     do throws(SystemFailure) {
       if let failure { throw failure }
-      guard case .draft(let file, let path, let existing) = target else { return }
-      try file.complete(like: existing, atMost: mask)
-      try file.move(to: path)
+      switch target {
+      case .draft(let file, let path, let existing):
+        try file.complete(like: existing, atMost: mask)
+        try file.replace(path, atMost: mask)
+      case .stream(let file, let ownsRights):
+        if ownsRights { file.limit(to: mask) }
+        if let failure = file.failure { throw SystemFailure(code: failure) }
+      }
     } catch {
       throw FileFailure(writing: OutputFile.name(of: path), code: error.code)
     }

@@ -65,7 +65,7 @@ package final class WholeDocument {
     guard let draft else { return }
     do throws(SystemFailure) {
       switch place {
-      case .replaceable(let path, _): try replace(path, with: draft)
+      case .replaceable(let path, _): try draft.file?.replace(path)
       case .fixed(let path): try Self.overwrite(path, draft.bytes)
       case .open(let file):
         _ = file.write(draft.bytes.rawBytes)
@@ -85,16 +85,6 @@ package final class WholeDocument {
   private func fail(_ code: Int32) {
     draft = nil
     failure = failure ?? code
-  }
-
-  private func replace(_ path: String, with draft: Draft) throws(SystemFailure) {
-    do throws(SystemFailure) {
-      try draft.file?.move(to: path)
-    } catch {
-      // A mounted file (as in a container) cannot be replaced, nor another user's file in a sticky folder such as /tmp.
-      guard [EBUSY, EPERM, EACCES].contains(error.code) else { throw error }
-      try Self.overwrite(path, draft.bytes)
-    }
   }
 
   private static func overwrite(_ path: String, _ bytes: [UInt8]) throws(SystemFailure) {

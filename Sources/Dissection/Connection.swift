@@ -157,7 +157,11 @@ final class Connection {
   func decideByPorts(_ ports: [UInt16: Service]) {
     guard let flow else { return }
     let (low, high) = (ports[flow.low.port], ports[flow.high.port])
-    if clientIsHigh == nil && (low == nil) != (high == nil) { clientIsHigh = low != nil }
+    if clientIsHigh == nil && (low == nil) != (high == nil) {
+      // A client takes a port of the system for its own: that the other end has one of a service is a hint as well.
+      let other = low == nil ? flow.low.port : flow.high.port
+      if startWasCaptured || other >= 1_024 { clientIsHigh = low != nil }
+    }
     guard let clientIsHigh else { return }
     // Behind a proxy or a balancer the port is the one that it was asked for.
     service = (clientIsHigh ? low : high) ?? preamble.port.flatMap { ports[$0] } ?? .unknown

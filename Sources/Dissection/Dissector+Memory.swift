@@ -39,12 +39,9 @@ extension Dissector {
       // It makes no difference for what is given up: how much there is differs with the threads.
       connection.freeSpare()
       clientStreams[connection.slot].freeSpare()
-      let stream = clientStreams[connection.slot]
-      // Arrays have up to twice the room that they need.
-      let bytes = 2 * (connection.heldBytes + stream.heldBytes)
-      let carried =
-        connection.tls.map { $0.wireBytes(from: .client) + $0.wireBytes(from: .server) }
-        ?? (stream.byteCounts.low + stream.byteCounts.high)
+      let bytes = heldBytes(of: connection)
+      let (low, high) = clientStreams[connection.slot].byteCounts
+      let carried = connection.tls.map { $0.wireBytes(from: .client) + $0.wireBytes(from: .server) } ?? (low + high)
       if bytes > 0 { holders.append((connection, bytes, carried == connection.carriedBefore)) }
       connection.carriedBefore = carried
       total += bytes
@@ -60,10 +57,15 @@ extension Dissector {
         // Some room, so that this is not done for every few bytes.
         guard total > memory.limit / 4 * 3 else { break }
         drop(holder.connection, mark)
-        total -= holder.bytes
+        total -= holder.bytes - heldBytes(of: holder.connection)
       }
     }
     memory.note(held: total)
+  }
+
+  private func heldBytes(of connection: Connection) -> Int {
+    // Arrays have up to twice the room that they need.
+    2 * (connection.heldBytes + clientStreams[connection.slot].heldBytes)
   }
 
   /// A connection gives up what it holds. What comes later is read.

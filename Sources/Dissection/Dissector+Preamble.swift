@@ -71,6 +71,18 @@ extension Dissector {
     }
   }
 
+  /// TLS begins behind bytes that were not read, as databases and directories ask for it.
+  ///
+  /// - Parameter count: bytes of the packet with the TLS record, which the client stream has counted.
+  func noteOtherPreamble(_ count: Int, _ connection: Connection, _ fromHigh: Bool) {
+    var (low, high) = clientStreams[connection.slot].byteCounts
+    if fromHigh { high -= count } else { low -= count }
+    guard connection.startWasCaptured, low + high > 0 else { return }
+    connection.preamble.noteText(.other)
+    connection.preambleBytes.low += low
+    connection.preambleBytes.high += high
+  }
+
   private func held(_ connection: Connection, _ fromHigh: Bool) -> [UInt8] {
     (fromHigh ? connection.directions.high : connection.directions.low).held.flatMap(\.bytes)
   }

@@ -10,6 +10,8 @@ import TLSDecryption
 struct Dissector<Sink: RecordSink> {
   /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
   private static var sniffedBytes: Int { 4_096 }
+  /// 2009-01-01, in UNIX seconds.
+  private static var firstFeedback: UInt32 { 1_230_768_000 }
   /// The state of more than these is not in the processor's cache when it is needed.
   private static var manyConnections: Int { 512 }
 
@@ -295,6 +297,7 @@ struct Dissector<Sink: RecordSink> {
     if reading != .undecided && connection.mayTurnOutToBeTLS(clientStreams[connection.slot])
       && TLSRecognition.isRecord(bytes)
     {
+      noteOtherPreamble(bytes.byteCount, connection, fromHigh)
       // A capture that begins inside a TLS record, or without the first, shows it at the next one.
       hold(bytes, at: offset, mark, connection, fromHigh)
       return beginTLS(connection, bytes, fromHigh: fromHigh)
@@ -601,7 +604,9 @@ struct Dissector<Sink: RecordSink> {
       }
       let tuple = connection.feedback.grammar
         .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal)
-      if take(tuple, .feedback, fromClient: false) { return .yes }
+      // In the middle of a stream few bytes look like a tuple; no service existed before 2009.
+      let isDated = connection.startWasCaptured || (first.count >= 4 && bytes.uint32(at: 0) >= Self.firstFeedback)
+      if isDated || tuple == .needsMore, take(tuple, .feedback, fromClient: false) { return .yes }
     }
     return needsMore && !isFinal ? .needsMore : .no
   }

@@ -9,6 +9,8 @@ public enum Preamble: String, Sendable, CaseIterable {
   case proxyV2 = "proxy_v2"
   case startTLS = "starttls"
   case text
+  /// Another protocol's bytes that are no text.
+  case other
 
   /// The name of the protocol, for people.
   public var name: String {
@@ -20,6 +22,7 @@ public enum Preamble: String, Sendable, CaseIterable {
     case .proxyV2: "PROXY v2"
     case .startTLS: "STARTTLS"
     case .text: "text"
+    case .other: "another protocol"
     }
   }
 }
@@ -58,7 +61,10 @@ struct PreambleReader {
   /// The latest request to a proxy, whose answer comes next.
   private var request: Preamble?
 
-  mutating func noteText(_ kind: Preamble) { self.kind = self.kind ?? kind }
+  /// Notes what was found without an order of messages: of the two ways one may say more.
+  mutating func noteText(_ kind: Preamble) {
+    if self.kind == nil || self.kind == .text && kind == .startTLS { self.kind = kind }
+  }
 
   /// Takes the next part from the beginning of `bytes`.
   ///

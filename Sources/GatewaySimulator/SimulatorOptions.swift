@@ -53,6 +53,8 @@ public struct SimulatorOptions: Sendable {
   public var maximumMemory = 512 << 20
   /// Bytes of a connection that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
   package var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
+  /// Failures go to the feedback list. Without, they are counted only: nobody reads a list.
+  public var keepsFeedback = true
   /// Connections that the ledger lists; the others are only counted.
   public var maximumListedConnections = 100_000
 

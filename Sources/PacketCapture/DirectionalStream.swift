@@ -87,6 +87,8 @@ struct DirectionalStream {
   /// When the sender was heard last.
   var lastTime = Timestamp.none
   var recent = RecentSegments()
+  /// The segments in a row that were too far away, the latest: where the next one would be, and how many there were.
+  private var elsewhere: (next: SequenceNumber, count: Int)?
 
   /// Something of it is decided by packets that come later: bytes behind missing ones, or a FIN.
   var waitsForPackets: Bool { waitingCost > 0 || start == .held || finOffset.map { $0 > next } ?? false }
@@ -128,6 +130,21 @@ struct DirectionalStream {
     recent.note(payload, at: offset, time)
     next += length
     return offset
+  }
+
+  /// So many segments in a row show that a stream goes on far away.
+  private static let convincing = 3
+
+  /// Notes a segment with data that is too far away to belong to the stream. Returns whether the stream goes on there: an
+  /// outage of the capture hid more than a gigabyte, or the ends use their ports again. A segment with a damaged number
+  /// has none behind it, and what was recorded twice comes again with earlier times.
+  mutating func goesOn(at sequence: SequenceNumber, _ length: Int, _ time: Timestamp) -> Bool {
+    guard start == .known, length > 0, (time.nanoseconds(since: lastTime) ?? 0) >= 0 else { return false }
+    let count = elsewhere.map { $0.next == sequence ? $0.count + 1 : 1 } ?? 1
+    elsewhere = (sequence.advanced(by: length), count)
+    guard count >= Self.convincing else { return false }
+    elsewhere = nil
+    return true
   }
 
   /// The first offset after `next` with buffered or truncated bytes.

@@ -104,6 +104,7 @@ extension Layer {
     case 4_789, 8_472: self = .vxlan
     case 4_790: self = .vxlanGPE
     case 4_754: self = .gre
+    case 5_072: self = .ayiya
     case 6_081: self = .geneve
     case 6_635: self = .mpls
     case 37_008: self = .tzsp
@@ -190,6 +191,19 @@ extension Layer {
     case 4 where !isFrame(bytes, place.start), 6 where !isFrame(bytes, place.start): return .next(.ip)
     default: return isFrame(bytes, place.start) ? .next(.ethernet) : .unread(.udpPort(2_152))
     }
+  }
+
+  /// AYIYA, of tunnel brokers (draft-massar-v6ops-ayiya): `length of the identity as a power of two 4 bits, its kind 4 bits u8 |
+  /// length of the signature in words 4 bits, hash 4 bits u8 | authentication 4 bits, operation 4 bits u8 | next header u8 |
+  /// time u32 | identity | signature`
+  static func ayiya(_ bytes: RawSpan, _ place: inout Place) -> Step {
+    let start = place.start
+    guard start + 8 <= bytes.byteCount else { return .incomplete }
+    let length = 8 + 1 << Int(bytes.byte(at: start) >> 4) + Int(bytes.byte(at: start + 1) >> 4) * 4
+    // Others than a packet that is forwarded are questions to the broker.
+    guard bytes.byte(at: start + 2) & 0x0f == 1 else { return .empty }
+    guard [4, 41].contains(bytes.byte(at: start + 3)) else { return .unread(.udpPort(5_072)) }
+    return tunnel(over: length, to: .ip, bytes, &place)
   }
 
   /// TZSP, as routers mirror: `version u8 | kind u8 (0, 1: a packet) | protocol u16 | tags…`: 0 is padding, 1 the end, others

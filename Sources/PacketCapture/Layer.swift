@@ -14,7 +14,7 @@ enum Layer: UInt8, CaseIterable {
   // Tags between a link layer and its contents.
   case vlan, eTag, vnTag, ciscoMetaData, macsec, mpls, pbb, fabricPath, trill, nsh
   // Tunnels.
-  case gre, erspan, erspan3, wccp, etherIP, vxlan, vxlanGPE, geneve, gtpU, tzsp
+  case gre, erspan, erspan3, wccp, etherIP, vxlan, vxlanGPE, geneve, gtpU, ayiya, tzsp
   // The network layer and what it carries.
   case ip, authentication, udp, tcp
 
@@ -124,6 +124,7 @@ enum Layer: UInt8, CaseIterable {
     case .vxlanGPE: Self.vxlanGPE(bytes, &place)
     case .geneve: Self.geneve(bytes, &place)
     case .gtpU: Self.gtpU(bytes, &place)
+    case .ayiya: Self.ayiya(bytes, &place)
     case .tzsp: Self.tzsp(bytes, &place)
     case .authentication: Self.authentication(bytes, &place)
     case .udp: Self.udp(bytes, &place, settings.vxlanPorts)

@@ -595,9 +595,14 @@ public struct TCPReassembler {
         streams[stream].start = .held
       }
     }
+    var offset = streams[stream].offset(of: sequence)
+    if abs(offset - streams[stream].next) >= Self.farthest {
+      let length = segment.payloadLength
+      guard streams[stream].goesOn(at: sequence, length, position.time) else { return }
+      skip(to: sequence, stream, position, emit)
+      offset = streams[stream].next
+    }
     let next = streams[stream].next
-    let offset = streams[stream].offset(of: sequence)
-    guard abs(offset - next) < Self.farthest else { return }
 
     if streams[stream].start == .known && offset == next && streams[stream].waiting.isEmpty {
       deliver(payload, stream, position, emit)
@@ -619,6 +624,20 @@ public struct TCPReassembler {
     if payload.byteCount < segment.payloadLength {
       noteCut(offset + payload.byteCount..<offset + segment.payloadLength, stream)
     }
+  }
+
+  /// The stream goes on so far away that it can only be in front: more is missing than sequence numbers tell apart.
+  private mutating func skip(
+    to sequence: SequenceNumber, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
+  ) {
+    while let first = streams[stream].firstPending {
+      declareGap(upTo: first, stream, position, emit)
+      drain(stream, position, emit)
+    }
+    let distance = sequence.distance(from: streams[stream].base.advanced(by: streams[stream].next))
+    emitGap(distance < 0 ? distance + 1 << 32 : distance, .lost, stream, position, emit)
+    streams[stream].finOffset = nil
+    streams[stream].acknowledged = nil
   }
 
   private mutating func noteCut(_ range: Range<Int>, _ stream: Int) {

@@ -11,6 +11,8 @@ struct LocalizedFormat {
   let pieces: [Piece]
   /// Pieces that are kept; further ones are left out.
   private static let maximumPieces = 1 << 16
+  /// There are further ones.
+  private let isCut: Bool
   /// UTF-8 bytes of a text; a device shows far fewer.
   static let longestText = 1 << 16
 
@@ -44,6 +46,7 @@ struct LocalizedFormat {
       }
     }
     end()
+    isCut = !rest.isEmpty
     self.pieces = pieces
   }
 
@@ -136,7 +139,7 @@ struct LocalizedFormat {
         text += placeholder
       }
     }
-    let (short, isCut) = Self.shortened(text)
-    return (short, isComplete, isCut)
+    let (short, isShortened) = Self.shortened(text)
+    return (short, isComplete, isCut || isShortened)
   }
 }

@@ -74,6 +74,8 @@ struct Annotate: ParsableCommand {
   func run() throws {
     Interrupt.watch()
     let output = try ReplacedFile(comments.output)
+    // Before standard input is copied to a file.
+    let rights = Self.rights(of: input)
     let decoding = DecodingOptions(selection: selection, secrets: secrets, limits: limits)
     if try RepeatableInput.require([input], for: "annotate") { throw ExitStatus.interrupted }
     let secrets = try self.secrets.read(limits)
@@ -85,7 +87,7 @@ struct Annotate: ParsableCommand {
       secrets: secrets)
     if let failure = reading.failure { throw failure }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try write(reading.sink, to: output, isComplete: fates.sink.connectionsNotKept == 0)
+    try write(reading.sink, to: output, rights, isComplete: fates.sink.connectionsNotKept == 0)
   }
 
   /// What became of each notification.
@@ -101,17 +103,15 @@ struct Annotate: ParsableCommand {
   }
 
   /// The rights that a copy has at most: those of the capture.
-  private static func rights(of input: String, holdsSecrets: Bool) -> mode_t {
-    if holdsSecrets { return 0o600 }
+  private static func rights(of input: String) -> mode_t {
     var status = stat()
-    let path = RepeatableInput.path(of: input)
-    guard path != StandardInput.path, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      return 0o666
-    }
-    return status.st_mode & 0o666
+    let path = input == "-" ? StandardInput.path : input
+    guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return 0o666 }
+    // Its owner may write the copy again.
+    return status.st_mode & 0o666 | 0o200
   }
 
-  private func write(_ notes: PacketComments, to output: ReplacedFile, isComplete: Bool) throws {
+  private func write(_ notes: PacketComments, to output: ReplacedFile, _ rights: mode_t, isComplete: Bool) throws {
     let options = DecodingOptions(selection: selection, secrets: secrets, limits: limits).dissectionOptions.capture
     var progress = Progress()
     defer { progress.end() }
@@ -131,7 +131,7 @@ struct Annotate: ParsableCommand {
     }
     progress.end()
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try output.finish(atMost: Self.rights(of: input, holdsSecrets: copy.holdsSecrets))
+    try output.finish(atMost: copy.holdsSecrets ? 0o600 : rights)
     if notes.omitted > 0 { complain("\(notes.omitted) further records have no comments (--max-comments)") }
     if !isComplete { complain("some fates are not known, so comments are missing (--max-fate-ranges)") }
     complain("\(copy.comments) of \(copy.packets) packets have comments")

@@ -53,12 +53,14 @@ struct BoundedMemoryTests {
     arguments: ["inspect", "decode --no-fates", "follow", "redact --output out.pcapng", "annotate --output out.pcapng"])
   func halfFrames(arguments: String) throws {
     try Command.inFolder { command in
-      // 17 MiB of them.
-      try command.write(Self.halfFrames(300), "half.pcap")
-      let outcome = try command.shell("\"$apnscope\" \(arguments) --max-memory 2MiB half.pcap")
+      // 23 MiB of them.
+      try command.write(Self.halfFrames(400), "half.pcap")
+      let (outcome, most) = try peak("\(arguments) --max-memory 2MiB half.pcap", in: command)
       #expect(outcome.status == 0, "\(outcome.errors)")
       switch arguments {
       case "inspect":
+        let unlimited = try peak("inspect half.pcap", in: command).mebibytes
+        #expect(most + 15 < unlimited, "\(most) and \(unlimited) MiB")
         #expect(
           outcome.output.contains("stretches of unfinished records were given up for lack of memory (--max-memory)"))
         #expect(outcome.output.contains("connections hit a limit of this program"))
@@ -66,6 +68,7 @@ struct BoundedMemoryTests {
         #expect(outcome.lines.count { $0.contains(#""limits":["max_memory"]"#) } > 250)
         #expect(outcome.lines.count { $0.contains(#""type":"notification""#) } == 1)
         #expect(outcome.lines.count { $0.contains(#""reason":"given_up""#) } > 250)
+      case "follow": #expect(outcome.output.contains(#""gaps":"#) && !outcome.output.contains(#""gaps":0"#))
       case "redact --output out.pcapng": #expect(outcome.errors.contains("1 connection written"))
       default: break
       }

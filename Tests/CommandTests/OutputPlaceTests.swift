@@ -65,6 +65,11 @@ struct OutputPlaceTests {
       #expect(outcome.status == 0, "\(outcome.errors)")
       let redirected = try command.shell(#""$apnscope" \#(copy) --output \#(name) > redirected"#)
       #expect(redirected.status == 0)
+      // What stands in the file before stays.
+      let appended = try command.shell(#"echo before > appended; "$apnscope" \#(copy) --output \#(name) >> appended"#)
+      #expect(appended.status == 0)
+      #expect(try bytes("appended", in: command).prefix(11) == Array("before\n".utf8)[...] + Self.section)
+      #expect(try bytes("appended", in: command).count == expected.count + 7)
       for output in ["piped", "redirected"] {
         // Pseudonyms are others in each run.
         #expect(try bytes(output, in: command).count == expected.count, "\(output)")
@@ -142,13 +147,35 @@ struct OutputPlaceTests {
         "$apnscope" annotate plain-error.pcap --output c.pcapng
         "$apnscope" redact plain-error.pcap --output d.pcapng
         "$apnscope" redact plain-error.pcap --output e.pcapng
+        "$apnscope" annotate - --output f.pcapng < private.pcap
+        cat private.pcap | "$apnscope" annotate - --output g.pcapng
+        chmod 444 private.pcap
+        "$apnscope" annotate private.pcap --output h.pcapng
         """)
       #expect(outcome.status == 0, "\(outcome.errors)")
-      for (name, expected) in [("a", 0o600), ("b", 0o644), ("c", 0o600), ("d", 0o600), ("e", 0o644)]
+      for (name, expected) in [
+        ("a", 0o600), ("b", 0o644), ("c", 0o600), ("d", 0o600), ("e", 0o644), ("f", 0o600), ("g", 0o644), ("h", 0o644),
+      ]
         as [(String, mode_t)]
       {
         #expect(try mode("\(name).pcapng", in: command) & 0o7777 == expected, "\(name)")
       }
+    }
+  }
+
+  @Test(
+    "A file that is mounted is written over", .enabled(if: getuid() == 0, "needs root, to mount"), arguments: copies)
+  func mounted(copy: String) throws {
+    try inFolder { command in
+      let line = """
+        echo old > outer; echo old > target
+        mount --bind outer target && "$apnscope" \(copy) --output target && head -c 4 target | xxd -p
+        """
+      try command.write(Array(line.utf8), "script")
+      let outcome = try command.shell("unshare -m bash script")
+      #expect(outcome.status == 0 && outcome.lines.last == "0a0d0d0a", "\(outcome.errors)")
+      #expect(try bytes("outer", in: command).prefix(4) == Self.section[...])
+      #expect(try names(in: command).allSatisfy { !$0.hasPrefix(".") })
     }
   }
 

@@ -144,6 +144,20 @@ struct SimulateProcessTests {
     }
   }
 
+  @Test("Without a feedback service nothing is kept for it, however many devices are gone")
+  func noFeedback() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(
+        ["--plain", "--no-feedback", "--max-memory", "64KiB", "--devices-uninstalled", "100%"], in: command)
+      let outcome = try command.run([
+        "load", "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "3000",
+      ])
+      #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+      let ledger = try simulator.stop()
+      #expect(ledger.devices.uninstalled == 3_000 && ledger.feedback.waiting == 0 && ledger.feedback.lost == 0)
+    }
+  }
+
   @Test("Ended at its limit of file descriptors, it writes its ledger")
   func endWithoutFileDescriptors() throws {
     try SimulatorProcess.inFolder { command in

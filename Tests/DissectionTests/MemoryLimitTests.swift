@@ -74,6 +74,28 @@ struct MemoryLimitTests {
     #expect(gaps.allSatisfy { $0.reason == .givenUp } && gaps.reduce(0) { $0 + $1.place.length } == long.count)
   }
 
+  @Test("Handshakes whose keys are not known are among them")
+  func handshakes() throws {
+    var capture = CaptureBuilder()
+    // A ClientHello with a session ticket of 6,000 bytes: type | length u24 | version | random | session | suites | no
+    // compression | extensions.
+    let ticket: [UInt8] = [0, 35, 0x17, 0x70] + Array(repeating: 7, count: 6_000)
+    let body: [UInt8] =
+      [3, 3] + Array(repeating: 1, count: 32) + [0, 0, 2, 0xc0, 0x2f, 1, 0, 0x17, 0x74] + ticket
+    let message: [UInt8] = [1, 0, UInt8(body.count >> 8), UInt8(body.count & 0xff)] + body
+    let record: [UInt8] = [22, 3, 1, UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
+    for number in 0..<100 {
+      let line = capture.connect(from: UInt16(40_001 + number))
+      for start in stride(from: 0, to: record.count, by: 1_400) {
+        capture.client(line, Array(record[start..<min(start + 1_400, record.count)]))
+      }
+    }
+    let free = try capture.dissected(Self.options(memory: 64 << 20))
+    #expect(free.connections.allSatisfy { $0.limits.isEmpty && $0.tls != nil })
+    let tight = try capture.dissected(Self.options(memory: 200_000))
+    #expect(tight.connections.count { $0.limits == [.memory] } > 70)
+  }
+
   @Test("Connections of which nothing is known yet, and feedback, are among them")
   func others() throws {
     var capture = CaptureBuilder()

@@ -77,6 +77,8 @@ struct TunnelTests {
     ("MPLS in IP", outer([0, 1, 1, 64] + ip, 137)), ("EtherIP", outer([0x30, 0] + frame, 97)),
     ("Ethernet in IPv6", PacketBuilder.ipv6(frame, next: 143)),
     ("authentication header", outer([6, 4] + zeros(22) + tcp, 51)),
+    // An address as identity, and a signature of five words.
+    ("AYIYA", udp([0x41, 0x52, 0x11, 41, 0, 0, 0, 1] + zeros(36) + ip6, to: 5_072)),
     ("GTP-U", gtp(ip)), ("GTP-U, IPv6", gtp(ip6)),
     ("GTP-U with a sequence number", gtp(ip, flags: 0x32, fields: [0, 1, 0, 0])),
     ("GTP-U with extensions", gtp(ip, flags: 0x34, fields: [0, 0, 0, 0x85, 1, 0, 9, 0x85, 1, 0, 9, 0])),

@@ -39,6 +39,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private var partialSince: NIODeadline?
   /// A long `partial` is counted.
   private var isPartialCounted = false
+  /// Counts the values of `partial`.
+  private var partialNumber = 0
 
   private(set) var topic: String?
   private(set) var client = "unknown"
@@ -148,11 +150,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
         partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
         partial.writeImmutableBuffer(bytes)
         partialSince = loopState.loop.now
+        partialNumber += 1
       }
     }
     if partial.capacity > Self.uncountedBytes || isPartialCounted { countPartial() }
     // Only after everything that was read is counted: a failed write or a RST finishes the connection at once.
-    if let failures = filter?.takeFailures(), !failures.isEmpty { putOnFeedbackList(failures) }
+    if let failures = filter?.takeFailures(), !failures.isEmpty, shared.options.keepsFeedback {
+      putOnFeedbackList(failures)
+    }
     if wasOpen, let ending = session.ending { answer(ending) }
     if let delay = readThrottle?.delay(after: length, at: loopState.loop.now) { pauseReading(delay) }
   }
@@ -191,17 +196,18 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   private func givingUp() -> @Sendable () -> Void {
-    let loop = loopState.loop
+    let (loop, number) = (loopState.loop, partialNumber)
     let handler = NIOLoopBound(self, eventLoop: loop)
-    return { loop.execute { handler.value.giveUpFrame() } }
+    return { loop.execute { handler.value.giveUpFrame(number) } }
   }
 
-  private func giveUpFrame() {
+  private func giveUpFrame(_ frame: Int) {
     // It may have been completed meanwhile.
-    guard partial.readableBytes > 0, isPartialCounted else { return }
+    guard partial.readableBytes > 0, isPartialCounted, partialNumber == frame else { return }
     if phase == .open {
       close(as: .memory)
     } else {
+      shared.unfinishedFrames.end(number)
       isPartialCounted = false
       partial = ByteBuffer()
       partialSince = nil

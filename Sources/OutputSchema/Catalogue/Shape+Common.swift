@@ -37,7 +37,7 @@ extension Shape {
     "proxy_v1": "The header of a balancer, in the text form of the PROXY protocol.",
     "proxy_v2": "The same in its binary form.", "socks4": "A request to a SOCKS 4 or 4a proxy.",
     "socks5": "A request to a SOCKS 5 proxy.", "starttls": "Text of another protocol that asks for TLS.",
-    "text": "Lines of text.",
+    "text": "Lines of text.", "other": "Bytes of another protocol, and then TLS.",
   ])
 
   static let fate = values([

@@ -54,14 +54,14 @@ final class Negotiation {
     guard let serverHello else { return nil }
     if serverHello.version >= .tls13 { return serverHello.extensions.selectsPreSharedKey }
     if hasServerHelloDone || hasClientKeyExchange || serverCertificate != nil { return false }
-    return isWhole ? true : nil
+    return isWhole && !hasForgotten ? true : nil
   }
 
   /// Only TLS 1.3 asks the client for another hello.
   func noteRetryRequest() { version = version ?? .tls13 }
 
   func keep(_ message: [UInt8], fromClient: Bool, maximumLength: Int) {
-    guard !hasClientKeyExchange || !fromClient else { return }
+    guard !hasClientKeyExchange || !fromClient, !isTranscriptCut else { return }
     guard transcript.server.count + transcript.client.count + message.count <= maximumLength else {
       isTranscriptCut = true
       return
@@ -76,6 +76,25 @@ final class Negotiation {
   }
 
   func dropTranscript() { transcript = ([], [], []) }
+
+  private var hasForgotten = false
+
+  /// Bytes of messages that are kept, as a whole or in part.
+  var heldBytes: Int {
+    let hello = clientHello?.extensions
+    return transcript.hello.count + transcript.server.count + transcript.client.count + (serverCertificate?.count ?? 0)
+      + (newTicket?.count ?? 0) + (encryptedPremaster?.count ?? 0) + (hello?.sessionTicket?.count ?? 0)
+      + (hello?.preSharedKeys.reduce(0) { $0 + $1.count } ?? 0)
+  }
+
+  /// Gives them up: keys that need them are not found any more.
+  func forget() {
+    dropTranscript()
+    (isTranscriptCut, hasForgotten) = (true, true)
+    (serverCertificate, newTicket, encryptedPremaster) = (nil, nil, nil)
+    clientHello?.extensions.sessionTicket = nil
+    clientHello?.extensions.preSharedKeys = []
+  }
 
   /// The hash of the handshake so far, for the extended master secret; `nil` when part of it was too long or is missing.
   func sessionHash(_ hash: HashFunction) -> [UInt8]? {

@@ -149,8 +149,13 @@ public final class TLSStream {
     concludeProblem()
   }
 
-  /// Bytes of records and messages that have begun. What waits for the other direction or for secrets is not among them.
-  package var heldBytes: Int { client.heldBytes + server.heldBytes }
+  /// Bytes of records and messages that have begun, and of handshakes whose keys are not known. What waits for the other
+  /// direction or for secrets is not among them.
+  package var heldBytes: Int {
+    let negotiations =
+      client.negotiation === server.negotiation ? [client.negotiation] : [client.negotiation, server.negotiation]
+    return client.heldBytes + server.heldBytes + negotiations.reduce(0) { $0 + $1.heldBytes }
+  }
 
   /// Frees memory that is ready for the next ones.
   package func freeSpare() {
@@ -158,10 +163,13 @@ public final class TLSStream {
     server.freeSpare()
   }
 
-  /// Gives up records and messages that have begun: what they hold was not decrypted.
+  /// Gives them up: what they hold, and what waits for it, was not decrypted.
   package func drop(at point: CapturePoint, _ emit: PlaintextReceiver) {
-    for direction in [client, server] where !direction.input.isWaiting && direction.heldBytes > 0 {
-      readGap(0, .lost, direction, point, emit)
+    for direction in [client, server] { direction.input.forbidWaiting() }
+    settle(emit)
+    for direction in [client, server] {
+      direction.negotiation.forget()
+      if direction.heldBytes > 0, !direction.input.isWaiting { readGap(0, .lost, direction, point, emit) }
     }
     settle(emit)
     client.updateFastPath()

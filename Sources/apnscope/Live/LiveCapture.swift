@@ -33,6 +33,7 @@ final class LiveCapture {
     }
     let packets = try Self.makePipe(interface)
     let errors = try Self.makePipe(interface)
+    let (lifelinePipe, relayPipe) = (try Self.makePipe(interface), try ring.map { _ in try Self.makePipe(interface) })
     self.errors = errors.read
     defer {
       close(packets.write)
@@ -43,9 +44,9 @@ final class LiveCapture {
         let process = try program.capture(interface, filter: filter, output: packets.write, errors: errors.write)
       else { continue }
       (self.program, self.process) = (program, process)
-      lifeline = Lifeline(try Self.makePipe(interface), of: process)
-      if let ring {
-        let relay = CaptureRelay(packets.read, to: ring, try Self.makePipe(interface))
+      lifeline = Lifeline(lifelinePipe, of: process)
+      if let ring, let relayPipe {
+        let relay = CaptureRelay(packets.read, to: ring, relayPipe)
         pipe = relay.output
         self.relay = relay
       } else {

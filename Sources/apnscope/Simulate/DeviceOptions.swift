@@ -36,7 +36,7 @@ struct DeviceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "SQLite file of the feedback list, which persists; or memory: it ends with the simulator. Default: feedback.sqlite in the identity's directory; with --plain or --no-feedback in memory.",
+      "SQLite file of the feedback list, which persists; or memory: it ends with the simulator. Default: feedback.sqlite in the identity's directory; with --plain in memory. With --no-feedback there is none unless it is named.",
       valueName: "file"), completion: .file())
   var feedbackList: String?
 

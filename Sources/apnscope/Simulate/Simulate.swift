@@ -119,6 +119,7 @@ struct Simulate: AsyncParsableCommand {
     treatment.apply(to: &options)
     try devices.apply(to: &options)
     limits.apply(to: &options)
+    options.keepsFeedback = !listening.noFeedback || devices.feedbackList != nil
     return options
   }
 }
