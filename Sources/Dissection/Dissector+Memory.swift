@@ -54,8 +54,8 @@ extension Dissector {
       }
       let mark = CapturePosition(position)
       for holder in order {
-        // Some room, so that this is not done for every few bytes.
-        guard total > memory.limit / 4 * 3 else { break }
+        // Room, so that all connections are not looked at for every few bytes.
+        guard total > memory.limit / 2 else { break }
         drop(holder.connection, mark)
         total -= holder.bytes - heldBytes(of: holder.connection)
       }
