@@ -3,8 +3,8 @@ import Glibc
 
 /// A new file that takes its place when it is complete. Until then only its owner can read it.
 ///
-/// It has no name before that, so that nothing is left of it however the process ends. Where the file system has no such
-/// files it has a random name that nothing had, and is removed with this object.
+/// It has no name before that, so that nothing is left of it when the process is killed while it is written. On a file
+/// system without such files (O_TMPFILE) it has a random new name, which a killed process leaves behind.
 final class DraftFile {
   private let folder: String
   private let descriptor: Int32

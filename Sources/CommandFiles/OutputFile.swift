@@ -12,7 +12,7 @@ package final class OutputFile {
   /// The path that stands for standard output.
   package static let standardOutput = "-"
 
-  /// What messages call a path.
+  /// The name of an output in messages.
   package static func name(of path: String) -> String { path == standardOutput ? "standard output" : path }
 
   /// The path of a file; `nil` for standard output, also where that is named.

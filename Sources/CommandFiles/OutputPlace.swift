@@ -4,7 +4,7 @@ import Glibc
 /// An error number of the system, until it is known what it is reported for.
 struct SystemFailure: Error { var code: Int32 }
 
-/// What stands where an output goes, which decides how it is written: only a regular file is ever replaced by another.
+/// The kind of file at an output's path, which decides how the output is written: only a regular file is replaced.
 enum OutputPlace {
   /// A file, or none yet, that a new one is renamed to.
   case replaceable(path: String, existing: FileAttributes?)
@@ -89,7 +89,7 @@ enum OutputPlace {
   private static func probe(_ folder: String) throws(SystemFailure) { _ = try DraftFile(in: folder) }
 }
 
-/// Who may do what with a file.
+/// The mode and the owner of a file.
 struct FileAttributes {
   var mode: mode_t
   var user: uid_t

@@ -158,7 +158,7 @@ final class Connection {
     guard let flow else { return }
     let (low, high) = (ports[flow.low.port], ports[flow.high.port])
     if clientIsHigh == nil && (low == nil) != (high == nil) {
-      // A client takes a port of the system for its own: that the other end has one of a service is a hint as well.
+      // A client may have a known port as its ephemeral one: the other end's well-known port speaks against it.
       let other = low == nil ? flow.low.port : flow.high.port
       if startWasCaptured || other >= 1_024 { clientIsHigh = low != nil }
     }

@@ -8,7 +8,7 @@ import TLSDecryption
 /// threads gives up the same.
 struct MemoryBudget {
   let limit: Int
-  /// What was held when it was looked at last.
+  /// Bytes that all connections held at the last look.
   private var held = 0
   /// By how much it may have grown since.
   private var growth = 0

@@ -25,7 +25,7 @@ struct Dissector<Sink: RecordSink> {
   let clientStreams: ClientStreams
   /// Connections that turned out to be TLS and are not closed.
   var tlsConnections = 0
-  /// What they hold until more comes, of all together.
+  /// The limit on the memory of all connections.
   var memory: MemoryBudget
 
   init(sink: Sink, options: DissectionOptions, secrets: Secrets) {

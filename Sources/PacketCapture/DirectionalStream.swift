@@ -137,7 +137,7 @@ struct DirectionalStream {
 
   /// Notes a segment with data that is too far away to belong to the stream. Returns whether the stream goes on there: an
   /// outage of the capture hid more than a gigabyte, or the ends use their ports again. A segment with a damaged number
-  /// has none behind it, and what was recorded twice comes again with earlier times.
+  /// has none behind it; one with a time before the latest is taken for a second recording of old data.
   mutating func goesOn(at sequence: SequenceNumber, _ length: Int, _ time: Timestamp) -> Bool {
     guard start == .known, length > 0, (time.nanoseconds(since: lastTime) ?? 0) >= 0 else { return false }
     let count = elsewhere.map { $0.next == sequence ? $0.count + 1 : 1 } ?? 1

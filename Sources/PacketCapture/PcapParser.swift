@@ -57,7 +57,7 @@ struct PcapParser: CaptureParser {
     return .packet(packet, body..<body + captured)
   }
 
-  /// What a file has behind its last packet whose room was reserved, after a crash: no packet is of no length and 1970.
+  /// A record of zeros: a file that was preallocated has them behind its last packet after a crash.
   @inline(never)
   private static func isBlank(_ window: RawSpan, _ offset: Int) -> Bool {
     window.uint64(at: offset) == 0 && window.uint64(at: offset + 8) == 0

@@ -39,7 +39,7 @@ struct ReplacedFileTests {
     }
   }
 
-  @Test("A file that is never complete leaves nothing, and shows nothing while it is written") func abandoned() throws {
+  @Test("A file that is never complete leaves nothing, and has no name or a hidden one while it is written") func abandoned() throws {
     try inFolder { folder in
       let place = folder.appending(path: "file")
       do {
@@ -100,7 +100,7 @@ struct ReplacedFileTests {
     return status.st_mode & S_IFMT
   }
 
-  @Test("A link stays, and what it leads to is replaced; nothing is written through a link of another name")
+  @Test("A link stays, and what it leads to is replaced; a link NAME.part is not written through")
   func links() throws {
     try inFolder { folder in
       let (target, link) = (folder.appending(path: "target"), folder.appending(path: "link"))

@@ -144,7 +144,7 @@ struct SimulateProcessTests {
     }
   }
 
-  @Test("Without a feedback service nothing is kept for it, however many devices are gone")
+  @Test("Without a feedback service a load to uninstalled devices fills no list")
   func noFeedback() throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(

@@ -36,7 +36,7 @@ struct FarAwayTests {
     #expect(record.missingBytes == gap.place.length && record.end == .clientFIN)
   }
 
-  @Test("A single segment with a number far away changes nothing")
+  @Test("A single segment with a number far away makes no gap")
   func damaged() throws {
     let seen = try capture(missing: 1_500 << 20, damaged: true).dissected()
     #expect(seen.notifications.map(\.identifier) == (1...60).map { UInt32($0) } && seen.gaps.isEmpty)

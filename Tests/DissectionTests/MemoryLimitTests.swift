@@ -74,7 +74,7 @@ struct MemoryLimitTests {
     #expect(gaps.allSatisfy { $0.reason == .givenUp } && gaps.reduce(0) { $0 + $1.place.length } == long.count)
   }
 
-  @Test("Handshakes whose keys are not known are among them")
+  @Test("Handshakes whose keys are not known count against the limit")
   func handshakes() throws {
     var capture = CaptureBuilder()
     // A ClientHello with a session ticket of 6,000 bytes: type | length u24 | version | random | session | suites | no
@@ -96,7 +96,7 @@ struct MemoryLimitTests {
     #expect(tight.connections.count { $0.limits == [.memory] } > 70)
   }
 
-  @Test("Connections of which nothing is known yet, and feedback, are among them")
+  @Test("Undecided connections and feedback count against the limit")
   func others() throws {
     var capture = CaptureBuilder()
     for number in 0..<200 {

@@ -87,7 +87,7 @@ struct Merge: ParsableCommand {
 
   /// The file of the result; `nil`: it goes to no file.
   private var outputFile: String? { OutputFile.file(output) }
-  /// What standard output gets.
+  /// The format of standard output.
   private var shown: ResultOptions.Format { output == OutputFile.standardOutput ? .json : format }
 
   func validate() throws {

@@ -54,7 +54,7 @@ struct ResultOptions: ParsableArguments {
 
   /// The file of the result; `nil`: it goes to no file.
   var file: String? { OutputFile.file(output) }
-  /// What standard output gets.
+  /// The format of standard output.
   var shown: Format { output == OutputFile.standardOutput ? .json : format }
 
   func validate() throws {
