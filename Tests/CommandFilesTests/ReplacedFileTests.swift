@@ -39,7 +39,8 @@ struct ReplacedFileTests {
     }
   }
 
-  @Test("A file that is never complete leaves nothing, and has no name or a hidden one while it is written") func abandoned() throws {
+  @Test("A file that is never complete leaves nothing, and has no name or a hidden one while it is written")
+  func abandoned() throws {
     try inFolder { folder in
       let place = folder.appending(path: "file")
       do {
