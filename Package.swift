@@ -128,6 +128,11 @@ let package = Package(
     .executableTarget(
       name: "DecryptExample", dependencies: ["APNSProtocol", "Bytes", "Dissection", "PacketCapture", "TLSDecryption"],
       path: "Examples/Decrypt", packageAccess: false),
+    // Counted by Scripts/bench --instructions: it links what it counts and no more.
+    .executableTarget(
+      name: "InstructionCount",
+      dependencies: ["APNSProtocol", "Bytes", "Dissection", "LoadTest", "PacketCapture", "Payload", "TLSDecryption"],
+      path: "Benchmarks/Instructions", swiftSettings: settings),
     .testTarget(
       name: "GatewayExampleTests",
       dependencies: [
