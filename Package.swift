@@ -6,14 +6,15 @@ import PackageDescription
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
 /// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
-/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (APNSProtocol, Payload,
+/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (PushModel, BinaryProtocol, Payload,
 /// Measurement, OutputSchema), ground (Bytes, TLSFoundation).
 let package = Package(
   name: "apnscope",
   products: [
     .executable(name: "apnscope", targets: ["apnscope"]),
     .library(name: "Bytes", targets: ["Bytes"]),
-    .library(name: "APNSProtocol", targets: ["APNSProtocol"]),
+    .library(name: "PushModel", targets: ["PushModel"]),
+    .library(name: "BinaryProtocol", targets: ["BinaryProtocol"]),
     .library(name: "Payload", targets: ["Payload"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
@@ -38,7 +39,8 @@ let package = Package(
   ],
   targets: [
     .target(name: "Bytes", dependencies: ["CPrefetch"], swiftSettings: settings),
-    .target(name: "APNSProtocol", dependencies: ["Bytes"], swiftSettings: settings),
+    .target(name: "PushModel", dependencies: ["Bytes"], swiftSettings: settings),
+    .target(name: "BinaryProtocol", dependencies: ["Bytes", "PushModel"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
@@ -59,7 +61,8 @@ let package = Package(
     .target(
       name: "Dissection",
       dependencies: [
-        "Bytes", "APNSProtocol", "Payload", "Measurement", "PacketCapture", "TLSDecryption", "TLSFoundation",
+        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "PacketCapture", "TLSDecryption",
+        "TLSFoundation",
         .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
@@ -88,7 +91,7 @@ let package = Package(
     .target(
       name: "GatewaySimulator",
       dependencies: [
-        "Bytes", "APNSProtocol", "Payload", "Measurement", "TLSTransport",
+        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HeapModule", package: "swift-collections"),
       ],
@@ -97,7 +100,7 @@ let package = Package(
     .target(
       name: "LoadTest",
       dependencies: [
-        "Bytes", "APNSProtocol", "Payload", "Measurement", "TLSTransport",
+        "Bytes", "BinaryProtocol", "Payload", "Measurement", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "DequeModule", package: "swift-collections"),
       ],
@@ -105,14 +108,15 @@ let package = Package(
 
     .target(
       name: "Reporting",
-      dependencies: ["APNSProtocol", "Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: ["BinaryProtocol", "Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: settings),
 
     .executableTarget(
       name: "apnscope",
       dependencies: [
         "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
-        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "APNSProtocol", "Payload", "Measurement", "OutputSchema",
+        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
+        "OutputSchema",
         "Bytes", "CBuild",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -126,23 +130,25 @@ let package = Package(
     .executableTarget(
       name: "PeekExample", dependencies: ["Dissection", "PacketCapture"], path: "Examples/Peek", packageAccess: false),
     .executableTarget(
-      name: "DecryptExample", dependencies: ["APNSProtocol", "Bytes", "Dissection", "PacketCapture", "TLSDecryption"],
+      name: "DecryptExample",
+      dependencies: ["BinaryProtocol", "PushModel", "Bytes", "Dissection", "PacketCapture", "TLSDecryption"],
       path: "Examples/Decrypt", packageAccess: false),
     // Counted by Scripts/bench --instructions: it links what it counts and no more.
     .executableTarget(
       name: "InstructionCount",
-      dependencies: ["APNSProtocol", "Bytes", "Dissection", "LoadTest", "PacketCapture", "Payload", "TLSDecryption"],
+      dependencies: ["BinaryProtocol", "Bytes", "Dissection", "LoadTest", "PacketCapture", "Payload", "TLSDecryption"],
       path: "Benchmarks/Instructions", swiftSettings: settings),
     .testTarget(
       name: "GatewayExampleTests",
       dependencies: [
-        "APNSProtocol", "Bytes", "GatewaySimulator", .product(name: "NIOCore", package: "swift-nio"),
+        "BinaryProtocol", "Bytes", "GatewaySimulator", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Gateway", packageAccess: false),
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
-        "Bytes", "APNSProtocol", "Payload", "Measurement", "OutputSchema", "PacketCapture", "TLSDecryption",
+        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "OutputSchema", "PacketCapture",
+        "TLSDecryption",
         "TLSTransport", "MetricsEndpoint", "Dissection", "LoadTest", "GatewaySimulator", "Reporting", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),
@@ -153,7 +159,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(name: "BytesTests", dependencies: ["Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "APNSProtocolTests", dependencies: ["APNSProtocol", "Bytes", "TestSupport"],
+      name: "BinaryProtocolTests", dependencies: ["BinaryProtocol", "PushModel", "Bytes", "TestSupport"],
       resources: [.copy("Vectors")], swiftSettings: settings),
     .testTarget(
       name: "PayloadTests", dependencies: ["Payload", "Bytes", "TestSupport"], resources: [.copy("Vectors")],
@@ -167,7 +173,8 @@ let package = Package(
     .testTarget(
       name: "DissectionTests",
       dependencies: [
-        "Dissection", "Payload", "PacketCapture", "TLSDecryption", "APNSProtocol", "Measurement", "Bytes",
+        "Dissection", "Payload", "PacketCapture", "TLSDecryption", "BinaryProtocol", "PushModel", "Measurement",
+        "Bytes",
         "TestSupport",
       ],
       exclude: ["Truth"], swiftSettings: settings),
@@ -188,7 +195,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "TLSFoundation", "APNSProtocol", "Payload", "Measurement", "Bytes",
+        "GatewaySimulator", "TLSTransport", "TLSFoundation", "BinaryProtocol", "PushModel", "Payload", "Measurement",
+        "Bytes",
         "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
@@ -199,7 +207,8 @@ let package = Package(
     .testTarget(
       name: "LoadTestTests",
       dependencies: [
-        "LoadTest", "GatewaySimulator", "TLSTransport", "APNSProtocol", "Payload", "Measurement", "Bytes",
+        "LoadTest", "GatewaySimulator", "TLSTransport", "BinaryProtocol", "PushModel", "Payload", "Measurement",
+        "Bytes",
         "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -213,7 +222,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "apnscope", "LoadTest", "APNSProtocol", "Measurement", "OutputSchema", "Reporting", "Bytes", "TestSupport",
+        "apnscope", "LoadTest", "BinaryProtocol", "PushModel", "Measurement", "OutputSchema", "Reporting", "Bytes",
+        "TestSupport",
       ],
       exclude: ["Clients", "Golden"], swiftSettings: settings),
   ],

@@ -1,8 +1,9 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Dissection
 import Foundation
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 /// Decrypts a capture with a key log, and prints what was pushed.
@@ -38,8 +39,8 @@ struct Decrypt {
 struct Pushes: RecordSink {
   var isOpen: Bool { true }
 
-  func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let notification = PushNotification(layout: layout, frame: frame)
+  func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let notification = Push(fields, frame)
     let payload = String(decoding: Array(copying: notification.payload), as: UTF8.self)
     // Whoever made the capture chose the text, and must not steer the terminal.
     print("connection \(place.connection), notification \(index): \(ControlCharacters.escaped(payload))")
@@ -48,7 +49,7 @@ struct Pushes: RecordSink {
     let tls = record.tls
     print("connection \(record.connection): \(tls?.suite?.name ?? "no TLS"), \(tls?.problem ?? "nothing unread")")
   }
-  func receive(malformed: String, _: PushNotification.Layout, _: RawSpan, at place: RecordPlace, index: Int) {}
+  func receive(malformed: String, _: PushFields, _: RawSpan, at place: RecordPlace, index: Int) {}
   func receive(_ record: CaptureRecord) {}
   func receive(_ record: ErrorResponseRecord) {}
   func receive(_ record: borrowing FeedbackRecord) {}

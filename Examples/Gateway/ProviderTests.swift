@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import GatewaySimulator
 import NIOCore
@@ -40,7 +40,7 @@ struct Provider {
     let payload = Array(#"{"aps":{"alert":"\#(alert)"}}"#.utf8)
     var frames = ByteWriter()
     for (index, token) in tokens.enumerated() {
-      PushNotification.encodeEnhanced(
+      BinaryFrame.encodeEnhanced(
         identifier: UInt32(index), expiration: 0, token: token.rawBytes, payload: payload.rawBytes, into: &frames)
     }
     let written = ByteBuffer(bytes: Array(copying: frames.bytes))

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 /// The part of a connection that every packet and notification touches: its client stream's framer, the session, and
@@ -21,7 +22,7 @@ struct ClientStream {
   }
 
   private var framer: RecordFramer<GatewayGrammar, CapturePosition>
-  private(set) var session: ProviderSession
+  private(set) var session: BinarySession
   private var writeTimes: WriteTimes
 
   /// The connection's number in records.
@@ -39,7 +40,7 @@ struct ClientStream {
   init(connection: Int, options: DissectionOptions) {
     self.connection = connection
     framer = RecordFramer(grammar: GatewayGrammar(limits: options.limits), isAligned: true)
-    session = ProviderSession(maximumIdentifierRuns: options.maximumIdentifierRuns)
+    session = BinarySession(maximumIdentifierRuns: options.maximumIdentifierRuns)
     writeTimes = WriteTimes(maximum: options.maximumWriteTimes)
   }
 
@@ -219,47 +220,47 @@ struct ClientStream {
   /// Hands one frame to the session and the sink. Static, so that the frame may be borrowed from the framer.
   @inline(__always)
   private static func decode<Sink>(
-    _ frame: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Int, _ session: inout ProviderSession,
+    _ frame: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Int, _ session: inout BinarySession,
     _ output: inout RecordEmitter<Sink>
   ) {
     let place = RecordPlace(
       connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
-    let layout: PushNotification.Layout
+    let fields: PushFields
     do throws(ParseError) {
-      layout = try PushNotification.Layout(parsing: frame)
+      fields = try PushFields(parsing: frame)
     } catch {
       return decode(malformed: error, frame, at: place, &session, &output)
     }
-    let index = session.write(identifier: layout.identifier, isKnownBad: layout.isKnownBad)
-    if layout.token.length != 32 || layout.identifier == 0 || layout.payload.length == 0 {
-      noteFaults(layout, frame, &session)
+    let index = session.write(identifier: fields.identifier, isKnownBad: fields.isKnownBad)
+    if fields.token.length != 32 || fields.identifier == 0 || fields.payload.length == 0 {
+      noteFaults(fields, frame, &session)
     }
-    output.sink.receive(layout, frame, at: place, index: index)
+    output.sink.receive(fields, frame, at: place, index: index)
   }
 
   /// A frame whose length is right and whose items are not: it has its place among the others, and a fate.
   @inline(never)
   private static func decode<Sink>(
-    malformed error: ParseError, _ frame: RawSpan, at place: RecordPlace, _ session: inout ProviderSession,
+    malformed error: ParseError, _ frame: RawSpan, at place: RecordPlace, _ session: inout BinarySession,
     _ output: inout RecordEmitter<Sink>
   ) {
-    let layout = PushNotification.Layout(fitting: frame)
-    let index = session.write(malformedWith: layout.identifier)
+    let fields = PushFields(fitting: frame)
+    let index = session.write(malformedWith: fields.identifier)
     output.summary.malformed += 1
-    output.sink.receive(malformed: error.description, layout, frame, at: place, index: index)
+    output.sink.receive(malformed: error.description, fields, frame, at: place, index: index)
   }
 
   /// Out of line: few notifications have an odd token or no payload, or count from 0.
   @inline(never)
   private static func noteFaults(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ session: inout ProviderSession
+    _ fields: PushFields, _ frame: RawSpan, _ session: inout BinarySession
   ) {
-    session.noteFaults(PushNotification(layout: layout, frame: frame).faults, identifier: layout.identifier)
+    session.noteFaults(Push(fields, frame).faults, identifier: fields.identifier)
   }
 
   private static func decodeAssembled<Sink>(
     _ framer: inout RecordFramer<GatewayGrammar, CapturePosition>, _ mark: CapturePosition, _ connection: Int,
-    _ session: inout ProviderSession, _ output: inout RecordEmitter<Sink>
+    _ session: inout BinarySession, _ output: inout RecordEmitter<Sink>
   ) {
     decode(framer.assembled, at: framer.start, mark, connection, &session, &output)
     framer.dropAssembled()
@@ -283,7 +284,7 @@ struct ClientStream {
   /// Applies an error response; returns its interpretation and its latency, which is absent when it would be negative.
   mutating func receive(
     _ response: ErrorResponse, at mark: CapturePosition
-  ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64?) {
+  ) -> (verdict: BinarySession.Naming, latencyNanoseconds: Int64?) {
     let verdict = session.receive(response, sent: writeTimes.count(acknowledgedBy: mark.acknowledgement) ?? .max)
     return (verdict, latency(of: verdict, at: mark.time))
   }
@@ -294,7 +295,7 @@ struct ClientStream {
   /// - Parameter before: how many notifications stand before it in the capture.
   mutating func receiveLate(
     _ response: ErrorResponse, at mark: CapturePosition, after before: Int
-  ) -> (verdict: ProviderSession.Verdict, latencyNanoseconds: Int64?) {
+  ) -> (verdict: BinarySession.Naming, latencyNanoseconds: Int64?) {
     var later = session
     let acknowledged = writeTimes.count(acknowledgedBy: mark.acknowledgement)
     var verdict = later.receive(response, sent: acknowledged ?? .max)
@@ -314,7 +315,7 @@ struct ClientStream {
     writeTimes.count(acknowledgedBy: mark.acknowledgement).map { min($0, session.written) }
   }
 
-  private func latency(of verdict: ProviderSession.Verdict, at time: Timestamp) -> Int64? {
+  private func latency(of verdict: BinarySession.Naming, at time: Timestamp) -> Int64? {
     let written = verdict.notification.flatMap { writeTimes.time(of: $0) }
     return written.flatMap { time.nanoseconds(since: $0) }.flatMap { $0 >= 0 ? $0 : nil }
   }

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 /// One connection during dissection: its client, how each direction is read, and the fates of its notifications.
@@ -62,7 +63,7 @@ final class Connection {
   /// How many of them wait: the last ones.
   var waitingResponses = 0
   /// The fates that the summary has counted.
-  var settled = ProviderSession.Fates()
+  var settled = FateCounts()
   var feedbackTuples = 0
   var errorResponses = 0
   var missingBytes = 0

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// The counts of an open connection.
 ///
@@ -40,46 +41,46 @@ struct ConnectionTally {
   /// - Parameter known: the digest of token and payload, if it is known.
   @inline(__always)
   mutating func note(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, digest known: UInt64? = nil,
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int, digest known: UInt64? = nil,
     isSelected: Bool, _ shared: inout SharedTally
   ) {
-    if !isSelected { return note(other: layout, frame, place, index: index, &shared) }
-    let command = layout.command.rawValue
+    if !isSelected { return note(other: fields, frame, place, index: index, &shared) }
+    let command = fields.command.rawValue
     commands[command > 1 ? 2 : Int(command)] += 1
-    let token = frame.extracting(layout.token.range)
-    let payload = frame.extracting(layout.payload.range)
-    shared.note(layout, token, payload, place)
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
+    shared.note(fields, token, payload, place)
     let digest = known ?? SentNotification.digest(token: token, payload: payload)
-    let sent = SentNotification(layout, digest: digest, at: place, index: index, isSelected: true)
-    shared.judge(layout, frame, sent, place)
+    let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: true)
+    shared.judge(fields, frame, sent, place)
     note(sent, token, payload, place, &shared)
   }
 
   /// One that is not selected, and is not counted.
   @inline(never)
   private mutating func note(
-    other layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int,
+    other fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int,
     _ shared: inout SharedTally
   ) {
-    let token = frame.extracting(layout.token.range)
-    let payload = frame.extracting(layout.payload.range)
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
     let digest = SentNotification.digest(token: token, payload: payload)
-    let sent = SentNotification(layout, digest: digest, at: place, index: index, isSelected: false)
-    shared.judgeOther(layout, frame, sent, place)
+    let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: false)
+    shared.judgeOther(fields, frame, sent, place)
     note(sent, token, payload, place, &shared)
   }
 
   /// A frame with bad items: its fields are unreliable and not counted.
   mutating func note(
-    malformed layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int, isSelected: Bool,
+    malformed fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int, isSelected: Bool,
     _ shared: inout SharedTally
   ) {
     if isSelected { commands[2] += 1 }
-    let token = frame.extracting(layout.token.range)
-    let payload = frame.extracting(layout.payload.range)
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
     if isSelected { shared.note(time: place.time) }
     let sent = SentNotification(
-      malformed: layout, token: token, payload: payload, at: place, index: index, isSelected: isSelected)
+      malformed: fields, token: token, payload: payload, at: place, index: index, isSelected: isSelected)
     note(sent, token, payload, place, &shared)
   }
 

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import PacketCapture
 import TLSDecryption
 
@@ -13,7 +13,7 @@ public struct DissectionOptions: Sendable {
   public var tls: TLSLimits
   /// Lines with secrets of a key log that a capture file holds; further ones are not used.
   public var maximumKeyLogLines: Int
-  /// Runs of identifiers that are remembered per connection, see `ProviderSession`.
+  /// Runs of identifiers that are remembered per connection, see `BinarySession`.
   public var maximumIdentifierRuns: Int
   /// Packets per connection whose time is remembered for an error's latency; an older notification's has none.
   public var maximumWriteTimes: Int

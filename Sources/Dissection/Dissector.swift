@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 /// From reassembled bytes to records.
@@ -140,8 +141,8 @@ struct Dissector<Sink: RecordSink> {
   }
 
   /// Counts the fates of a connection's notifications that are decided now.
-  private mutating func settle(_ connection: Connection, _ fates: ProviderSession.Fates) {
-    func add(_ fate: WritableKeyPath<ProviderSession.Fates, Int>) {
+  private mutating func settle(_ connection: Connection, _ fates: FateCounts) {
+    func add(_ fate: WritableKeyPath<FateCounts, Int>) {
       output.summary.settled[keyPath: fate] += max(0, fates[keyPath: fate] - connection.settled[keyPath: fate])
       connection.settled[keyPath: fate] = max(fates[keyPath: fate], connection.settled[keyPath: fate])
     }
@@ -379,7 +380,7 @@ struct Dissector<Sink: RecordSink> {
   }
 
   private func note(
-    _ verdict: ProviderSession.Verdict, _ latency: Int64?, in record: inout ErrorResponseRecord,
+    _ verdict: BinarySession.Naming, _ latency: Int64?, in record: inout ErrorResponseRecord,
     _ connection: Connection
   ) {
     record.notification = verdict.notification

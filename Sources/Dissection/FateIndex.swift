@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// The fates of all notifications of a recording, from a first pass over it; a second pass can then write each with its
 /// notification.
@@ -8,8 +9,6 @@ import PacketCapture
 /// It is a sink: read the recording into it. It keeps one range for consecutive notifications with the same fate: up to
 /// three for a connection, more only after several error responses.
 public struct FateIndex: ConnectionSink, Sendable {
-  private typealias Fate = ProviderSession.Fate
-
   /// A range of one connection. It begins at the end of the previous one, the first with notification 0.
   private struct Entry {
     private let bits: UInt64
@@ -94,10 +93,10 @@ public struct FateIndex: ConnectionSink, Sendable {
 
   public var isOpen: Bool { true }
   public mutating func receive(_ record: CaptureRecord) {}
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
   }
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {}
   public mutating func receive(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: borrowing FeedbackRecord) {}
@@ -136,13 +135,13 @@ struct FateLookup {
 
   /// The fate to write in its record.
   @inline(__always)
-  mutating func fate(of notification: Int, on connection: Int) -> ProviderSession.Fate? {
+  mutating func fate(of notification: Int, on connection: Int) -> Fate? {
     if latest.connection == connection, notification <= latest.last, notification >= latest.first { return latest.fate }
     return hasIndex ? find(notification, on: connection) : nil
   }
 
   @inline(never)
-  private mutating func find(_ notification: Int, on connection: Int) -> ProviderSession.Fate? {
+  private mutating func find(_ notification: Int, on connection: Int) -> Fate? {
     guard let range = index.range(of: notification, on: connection) else { return nil }
     latest = range
     return range.fate

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 
 /// Counts records into one screen's worth of facts. It sees the same records that `RecordWriter` writes; nothing is
 /// decoded a second time.
@@ -107,9 +108,9 @@ public struct Inspection: RecordSink {
   }
 
   @inline(__always)
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     guard let tally = tallies.index(of: place.connection) else { return }
-    tallies[tally].note(layout, frame, place, index: index, isSelected: isSelected, &shared)
+    tallies[tally].note(fields, frame, place, index: index, isSelected: isSelected, &shared)
   }
 
   @inline(__always)
@@ -119,18 +120,18 @@ public struct Inspection: RecordSink {
 
   @inline(__always)
   public mutating func receive(_ batch: inout FrameLane.Batch, _ range: Range<Int>, in block: RawSpan) {
-    batch.forEach(range, in: block) { layout, frame, place, index, problem, digest in
-      if let problem { return receive(malformed: problem, layout, frame, at: place, index: index) }
+    batch.forEach(range, in: block) { fields, frame, place, index, problem, digest in
+      if let problem { return receive(malformed: problem, fields, frame, at: place, index: index) }
       guard let tally = tallies.index(of: place.connection) else { return }
-      tallies[tally].note(layout, frame, place, index: index, digest: digest, isSelected: true, &shared)
+      tallies[tally].note(fields, frame, place, index: index, digest: digest, isSelected: true, &shared)
     }
   }
 
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     if let tally = tallies.index(of: place.connection) {
-      tallies[tally].note(malformed: layout, frame, place, index: index, isSelected: isSelected, &shared)
+      tallies[tally].note(malformed: fields, frame, place, index: index, isSelected: isSelected, &shared)
     }
     guard isSelected else { return }
     report.malformed += 1

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Payload
+import PushModel
 
 /// What writers say of a notification beyond its frame.
 struct NotificationFacts: Sendable {
@@ -16,12 +17,12 @@ struct NotificationFacts: Sendable {
   /// One call for both: each access to a property of a writer, which is a class, is checked at run time.
   @inline(__always)
   mutating func of(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, index: Int
-  ) -> (fate: ProviderSession.Fate?, verdict: PayloadVerdict?) {
-    (fates.fate(of: index, on: place.connection), verdicts?.verdict(layout, frame, place))
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int
+  ) -> (fate: Fate?, verdict: PayloadVerdict?) {
+    (fates.fate(of: index, on: place.connection), verdicts?.verdict(fields, frame, place))
   }
 
-  mutating func fate(of notification: Int, on connection: Int) -> ProviderSession.Fate? {
+  mutating func fate(of notification: Int, on connection: Int) -> Fate? {
     fates.fate(of: notification, on: connection)
   }
 

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 
 extension PacketComments {
   func text(of note: Note, on connection: Int) -> String {

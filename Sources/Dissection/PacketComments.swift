@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 
 /// Comments at the packets of a recording: notifications that were refused, discarded, malformed or sent again, error
 /// responses, and malformed bytes. It is the sink of a second pass, which knows the fates.
@@ -81,15 +82,15 @@ package final class PacketComments: RecordSink {
 
   // MARK: records
 
-  package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let notification = PushNotification(layout: layout, frame: frame)
+  package func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let notification = Push(fields, frame)
     receive(
       digest: SentNotification.digest(token: notification.token, payload: notification.payload), at: place, index: index
     )
   }
 
   package func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     if hasRoom() { add(.malformed("#\(index) is malformed: \(problem)"), at: place) }
     receive(digest: 0, at: place, index: index)

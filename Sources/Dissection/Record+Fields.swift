@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
 import Payload
+import PushModel
 
 /// The fields of each record in the order of the record contract. A field that was absent on the wire is not written.
 
@@ -34,28 +35,28 @@ extension NotificationRecord: WritableRecord {
     output.field("offset", place.offset)
     output.field("length", place.length)
     if let fate { output.field("fate", word: fate.word) }
-    let layout = notification.layout
-    output.field("command", Int(layout.command.rawValue))
-    output.field("identifier", optional: layout.identifier.map(Int.init))
-    output.field("expiration", optional: layout.expiration.map(Int.init))
-    output.field("priority", optional: layout.priority.map(Int.init))
-    if layout.token.isPresent { output.field("token", hex: notification.token) }
-    if layout.payload.isPresent {
-      output.field("payload_length", layout.payload.length)
-      if layout.payload.length > 0 { output.field("payload", payload: notification.payload) }
+    let fields = notification.fields
+    output.field("command", Int(fields.command.rawValue))
+    output.field("identifier", optional: fields.identifier.map(Int.init))
+    output.field("expiration", optional: fields.expiration.map(Int.init))
+    output.field("priority", optional: fields.priority.map(Int.init))
+    if fields.token.isPresent { output.field("token", hex: notification.token) }
+    if fields.payload.isPresent {
+      output.field("payload_length", fields.payload.length)
+      if fields.payload.length > 0 { output.field("payload", payload: notification.payload) }
     }
     if let verdict { verdict.write(to: &output) }
-    if layout.hasUnusualItemOrder || layout.hasUnknownItems { writeUnusualItems(to: &output) }
+    if fields.binary.hasUnusualItemOrder || fields.binary.hasUnknownItems { writeUnusualItems(to: &output) }
     if let problem { output.field("problem", problem) }
     output.end()
   }
 
   @inline(never)
   private func writeUnusualItems(to output: inout some FieldWriter & ~Copyable) {
-    if notification.layout.hasUnknownItems {
+    if notification.fields.binary.hasUnknownItems {
       output.field("items", items: notification.unknownItems.map { ($0.id.rawValue, $0.data) })
     }
-    if notification.layout.hasUnusualItemOrder {
+    if notification.fields.binary.hasUnusualItemOrder {
       output.field("item_order", numbers: notification.items.map(\.id.rawValue))
     }
   }
@@ -110,7 +111,7 @@ extension ErrorResponseRecord: WritableRecord {
   }
 }
 
-extension ProviderSession.Fate {
+extension Fate {
   /// Its raw value.
   var word: StaticString {
     switch self {

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 /// The sender of bytes: `client` is the provider, or the end that opened the connection.
@@ -53,25 +54,25 @@ package struct NotificationRecord: ~Escapable {
   package let place: RecordPlace
   /// Counts the decoded notifications of its connection from 0.
   package let index: Int
-  package let notification: PushNotification
+  package let notification: Push
   /// The frame's length is right and its items do not fit it: fields are those of the items before the one that is not.
   package let problem: String?
   /// Its fate; `nil` when it is not known while it is written.
-  package let fate: ProviderSession.Fate?
+  package let fate: Fate?
   /// The verdict on its payload and frame; `nil` when they were not judged.
   package let verdict: PayloadVerdict?
 
   @_lifetime(copy frame)
   init(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int,
-    problem: String? = nil, fate: ProviderSession.Fate? = nil, verdict: PayloadVerdict? = nil
+    _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int,
+    problem: String? = nil, fate: Fate? = nil, verdict: PayloadVerdict? = nil
   ) {
     self.place = place
     self.index = index
     self.problem = problem
     self.fate = fate
     self.verdict = verdict
-    notification = PushNotification(layout: layout, frame: frame)
+    notification = Push(fields, frame)
   }
 }
 
@@ -100,7 +101,7 @@ public struct FateRecord: Sendable, Equatable {
   /// The first and last notification, by index.
   public var first: Int
   public var last: Int
-  public var fate: ProviderSession.Fate
+  public var fate: Fate
 }
 
 /// A feedback tuple. A view, as `NotificationRecord`.
@@ -175,7 +176,7 @@ public struct ConnectionRecord: Sendable {
   public var notifications: Int
   public var errorResponses: Int
   public var feedbackTuples: Int
-  public var fates: ProviderSession.Fates
+  public var fates: FateCounts
   /// Bytes that were sent twice with different contents; the first ones were used.
   public var conflictingBytes: Int
   /// The limits that were hit, by the names of their options.
@@ -192,7 +193,7 @@ extension ConnectionRecord {
     package var notifications = 0
     package var errorResponses = 0
     package var feedbackTuples = 0
-    package var fates = ProviderSession.Fates()
+    package var fates = FateCounts()
   }
 
   /// The record with the counts of its selected records alone.
@@ -269,7 +270,7 @@ public struct SummaryRecord: Sendable {
   public var endedConnections = 0
   public var errorsByStatus: [UInt8: Int] = [:]
   /// The fates that are decided; those of open connections change yet.
-  public var settled = ProviderSession.Fates()
+  public var settled = FateCounts()
 
   public init() {}
 
@@ -361,10 +362,10 @@ public protocol RecordSink {
   mutating func receive(_ record: CaptureRecord)
   /// A notification. Its parts come one by one, because a value that holds them all goes through memory, which costs
   /// the fastest sink a tenth of its time; `NotificationRecord` puts them together.
-  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
-  /// A frame whose length is right and whose items do not fit it; `layout` has the fields before the error.
+  mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
+  /// A frame whose length is right and whose items do not fit it; `fields` has the fields before the error.
   mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// An error response when it was seen: notifications written after it are not counted yet.
   mutating func receiveEarly(_ record: ErrorResponseRecord)
   /// The same when its connection has ended, with final counts.

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// Writes records into one file for each type.
 public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
@@ -35,13 +36,13 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
     notifications.presented(subject: subject, connection: connection)
   }
 
-  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    notifications.receive(layout, frame, at: place, index: index)
+  public func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    notifications.receive(fields, frame, at: place, index: index)
   }
   public func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    notifications.receive(malformed: problem, layout, frame, at: place, index: index)
+    notifications.receive(malformed: problem, fields, frame, at: place, index: index)
   }
   public func receive(_ record: CaptureRecord) { others[.capture]?.receive(record) }
   public func receive(_ record: ErrorResponseRecord) { others[.errorResponse]?.receive(record) }

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// A record that is written field by field.
 protocol WritableRecord: ~Escapable {
@@ -37,15 +38,15 @@ extension RecordSerializer {
   public func presented(subject: String, connection: Int) { facts.note(subject: subject, of: connection) }
   public func ended(connection: Int) { facts.noteEnd(of: connection) }
 
-  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let (fate, verdict) = facts.of(layout, frame, place, index: index)
-    put(NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict))
+  public func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let (fate, verdict) = facts.of(fields, frame, place, index: index)
+    put(NotificationRecord(fields, frame, at: place, index: index, fate: fate, verdict: verdict))
   }
   public func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     let fate = facts.fate(of: index, on: place.connection)
-    put(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
+    put(NotificationRecord(fields, frame, at: place, index: index, problem: problem, fate: fate))
   }
   public func receive(_ record: ConnectionRecord) {
     ended(connection: record.connection)

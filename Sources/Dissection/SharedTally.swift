@@ -1,8 +1,9 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
 import Payload
+import PushModel
 
 /// The counts of an inspection over all connections.
 struct SharedTally {
@@ -48,14 +49,14 @@ struct SharedTally {
 
   @inline(__always)
   mutating func note(
-    _ layout: PushNotification.Layout, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace
+    _ fields: PushFields, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace
   ) {
     payloadLengths.add(payload.byteCount)
     note(time: place.time)
     let isUsual =
-      token.byteCount == 32 && payload.byteCount <= 2_048 && !layout.hasUnknownItems
-      && !Self.isStrange(layout.expiration)
-    if !isUsual { noteForm(layout, token, payload, packet: place.packet) }
+      token.byteCount == 32 && payload.byteCount <= 2_048 && !fields.binary.hasUnknownItems
+      && !Self.isStrange(fields.expiration)
+    if !isUsual { noteForm(fields, token, payload, packet: place.packet) }
     if listings.has(token, before: place.time) { findings.note(.sentAfterFeedback, packet: place.packet) }
   }
 
@@ -99,34 +100,34 @@ struct SharedTally {
   /// Judges the payload and counts what is found.
   @inline(__always)
   mutating func judge(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
+    _ fields: PushFields, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
   ) {
-    guard let verdict = verdicts?.verdict(layout, frame, place) else { return }
-    if verdict.needsBudget { noteBackground(verdict.kind, layout, frame, sent, place) }
+    guard let verdict = verdicts?.verdict(fields, frame, place) else { return }
+    if verdict.needsBudget { noteBackground(verdict.kind, fields, frame, sent, place) }
   }
 
   /// The same for a notification that is not selected: it is not counted, and uses up its token's share.
   @inline(never)
   mutating func judgeOther(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
+    _ fields: PushFields, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
   ) {
     if place.time.isKnown { othersPerSecond.add(1, at: place.time) }
-    guard let verdict = others?.verdict(layout, frame, place), verdict.needsBudget else { return }
-    noteBackground(verdict.kind, layout, frame, sent, place)
+    guard let verdict = others?.verdict(fields, frame, place), verdict.needsBudget else { return }
+    noteBackground(verdict.kind, fields, frame, sent, place)
   }
 
   @inline(never)
   private mutating func noteBackground(
-    _ kind: PayloadKind, _ layout: PushNotification.Layout, _ frame: RawSpan, _ sent: SentNotification,
+    _ kind: PayloadKind, _ fields: PushFields, _ frame: RawSpan, _ sent: SentNotification,
     _ place: RecordPlace
   ) {
     // Sent again after a loss, it is no other push.
     trackAll()
     if tracked.isWaiting(sent.digest) { return }
-    guard layout.token.length > 0,
-      background.note(frame.extracting(layout.token.range), at: place.time, kind: kind)
+    guard fields.token.length > 0,
+      background.note(frame.extracting(fields.token.range), at: place.time, kind: kind)
     else { return }
-    if sent.isSelected { verdicts?.noteTooOften(frame, layout, place) }
+    if sent.isSelected { verdicts?.noteTooOften(frame, fields, place) }
   }
 
   /// Before 2001, or the end of time.
@@ -137,13 +138,13 @@ struct SharedTally {
 
   @inline(never)
   private mutating func noteForm(
-    _ layout: PushNotification.Layout, _ token: RawSpan, _ payload: RawSpan, packet: Int
+    _ fields: PushFields, _ token: RawSpan, _ payload: RawSpan, packet: Int
   ) {
     if token.byteCount != 32 { findings.note(token.byteCount == 0 ? .knownBad : .unusualTokenLength, packet: packet) }
     if payload.byteCount > 2_048 {
       findings.note(payload.byteCount > 4_096 ? .payloadOver4096 : .payloadOver2048, packet: packet)
     }
-    if Self.isStrange(layout.expiration) { findings.note(.strangeExpiration, packet: packet) }
-    if layout.hasUnknownItems { findings.note(.unknownItems, packet: packet) }
+    if Self.isStrange(fields.expiration) { findings.note(.strangeExpiration, packet: packet) }
+    if fields.binary.hasUnknownItems { findings.note(.unknownItems, packet: packet) }
   }
 }

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// Writes records as an aligned table for people: one line for each record, with its main fields, in order of time.
 ///
@@ -87,21 +88,21 @@ public final class TableWriter: RecordSink {
     end()
   }
 
-  public func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  public func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     let fate = fates.fate(of: index, on: place.connection)
-    let verdict = verdicts?.verdict(layout, frame, place)
-    row(NotificationRecord(layout, frame, at: place, index: index, fate: fate, verdict: verdict))
+    let verdict = verdicts?.verdict(fields, frame, place)
+    row(NotificationRecord(fields, frame, at: place, index: index, fate: fate, verdict: verdict))
   }
 
   public func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     let fate = fates.fate(of: index, on: place.connection)
-    row(NotificationRecord(layout, frame, at: place, index: index, problem: problem, fate: fate))
+    row(NotificationRecord(fields, frame, at: place, index: index, problem: problem, fate: fate))
   }
 
   private func row(_ record: borrowing NotificationRecord) {
-    let layout = record.notification.layout
+    let fields = record.notification.fields
     begin(record.place, "notification")
     text.write(UInt8(ascii: "#"))
     text.write(decimal: record.index)
@@ -110,23 +111,23 @@ public final class TableWriter: RecordSink {
       text.write(fate.word)
     }
     text.write("  command ")
-    text.write(decimal: Int(layout.command.rawValue))
-    if let identifier = layout.identifier {
+    text.write(decimal: Int(fields.command.rawValue))
+    if let identifier = fields.identifier {
       text.write("  id ")
       text.write(decimal: Int(identifier))
     }
-    if let expiration = layout.expiration {
+    if let expiration = fields.expiration {
       text.write("  expires ")
       text.write(decimal: Int(expiration))
     }
-    if let priority = layout.priority {
+    if let priority = fields.priority {
       text.write("  priority ")
       text.write(decimal: Int(priority))
     }
     text.write("  token ")
     text.write(short: record.notification.token)
     text.write("  ")
-    text.write(decimal: layout.payload.length)
+    text.write(decimal: fields.payload.length)
     text.write(" B ")
     text.write(preview: record.notification.payload)
     if let problem = record.problem { text.write(text: "  malformed: \(problem)") }

@@ -1,4 +1,5 @@
-import APNSProtocol
+import BinaryProtocol
+import PushModel
 
 /// How the gateway and the feedback service behave and misbehave. As made, they behave.
 ///

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import NIOCore
 import TLSTransport
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Measurement
+import PushModel
 
 @main
 struct Apnscope: AsyncParsableCommand {

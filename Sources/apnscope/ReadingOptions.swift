@@ -1,5 +1,5 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import Dissection
 import PacketCapture
 import TLSDecryption

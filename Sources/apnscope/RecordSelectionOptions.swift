@@ -1,8 +1,9 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import Bytes
 import Dissection
 import PacketCapture
+import PushModel
 
 /// Options that select records of a recording.
 struct RecordSelectionOptions: ParsableArguments {
@@ -41,9 +42,9 @@ struct RecordSelectionOptions: ParsableArguments {
   @Option(
     name: .customLong("fate"), parsing: .singleValue,
     help:
-      "Only notifications with this fate, and the error responses that name them: \(ProviderSession.Fate.allCases.map(\.rawValue).joined(separator: ", "))."
+      "Only notifications with this fate, and the error responses that name them: \(Fate.allCases.map(\.rawValue).joined(separator: ", "))."
   )
-  var fates: [ProviderSession.Fate] = []
+  var fates: [Fate] = []
 
   @Option(
     name: .customLong("topic"), parsing: .singleValue,
@@ -79,7 +80,7 @@ struct RecordSelectionOptions: ParsableArguments {
   }
 }
 
-extension ProviderSession.Fate: ExpressibleByArgument {}
+extension Fate: ExpressibleByArgument {}
 
 /// The option that selects types of records, beside the others.
 struct RecordTypeOptions: ParsableArguments {

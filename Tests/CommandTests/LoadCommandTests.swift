@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import LoadTest
 import Measurement
+import PushModel
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Foundation
 import TestSupport
@@ -18,7 +18,7 @@ enum Frames {
   ) -> [UInt8] {
     let (token, payload) = (token ?? self.token(number), Array(payload.utf8))
     var writer = ByteWriter(capacity: 256)
-    PushNotification.encodeFramed(
+    BinaryFrame.encodeFramed(
       token: token.rawBytes, payload: payload.rawBytes, identifier: number,
       expiration: expiration, priority: priority, into: &writer)
     return Array(copying: writer.bytes)

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Foundation
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import TestSupport
 import Testing
 

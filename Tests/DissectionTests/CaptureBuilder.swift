@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import TestSupport
@@ -159,7 +159,7 @@ func written(_ body: (inout ByteWriter) -> Void) -> [UInt8] {
 /// A command-1 notification; `device` fills its token.
 func push(_ identifier: UInt32, device: UInt8, _ text: String = "hi") -> [UInt8] {
   written {
-    PushNotification.encodeEnhanced(
+    BinaryFrame.encodeEnhanced(
       identifier: identifier, expiration: 1_900_000_000, token: [UInt8](repeating: device, count: 32).rawBytes,
       payload: Array(#"{"aps":{"alert":"\#(text)"}}"#.utf8).rawBytes, into: &$0)
   }
@@ -168,7 +168,7 @@ func push(_ identifier: UInt32, device: UInt8, _ text: String = "hi") -> [UInt8]
 /// The same, which wakes the app and shows nothing: what kind of push that is depends on the topic.
 func silentPush(_ identifier: UInt32, device: UInt8) -> [UInt8] {
   written {
-    PushNotification.encodeEnhanced(
+    BinaryFrame.encodeEnhanced(
       identifier: identifier, expiration: 1_900_000_000, token: [UInt8](repeating: device, count: 32).rawBytes,
       payload: Array(#"{"aps":{"content-available":1}}"#.utf8).rawBytes, into: &$0)
   }
@@ -177,7 +177,7 @@ func silentPush(_ identifier: UInt32, device: UInt8) -> [UInt8] {
 /// A command-2 notification without items 3 to 5.
 func plainFrame(device: UInt8) -> [UInt8] {
   written {
-    PushNotification.encodeFramed(
+    BinaryFrame.encodeFramed(
       token: [UInt8](repeating: device, count: 32).rawBytes, payload: Array(#"{"aps":{}}"#.utf8).rawBytes,
       identifier: nil, expiration: nil, priority: nil, into: &$0)
   }

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import FoundationEssentials
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 @testable import Dissection
@@ -59,20 +60,20 @@ struct Collector: RecordSink {
 
   mutating func receive(_ record: CaptureRecord) { captures.append(record) }
   mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    receive(layout, frame, at: place, index: index)
+    receive(fields, frame, at: place, index: index)
     notifications[notifications.count - 1].problem = problem
   }
-  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let record = NotificationRecord(layout, frame, at: place, index: index)
+  mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let record = NotificationRecord(fields, frame, at: place, index: index)
     notifications.append(
       SeenNotification(
         connection: record.place.connection, index: record.index, offset: record.place.offset,
-        length: record.place.length, command: layout.command.rawValue, identifier: layout.identifier,
-        expiration: layout.expiration, priority: layout.priority,
-        token: layout.token.isPresent ? Array(copying: record.notification.token) : nil,
-        payload: layout.payload.isPresent ? Array(copying: record.notification.payload) : nil,
+        length: record.place.length, command: fields.command.rawValue, identifier: fields.identifier,
+        expiration: fields.expiration, priority: fields.priority,
+        token: fields.token.isPresent ? Array(copying: record.notification.token) : nil,
+        payload: fields.payload.isPresent ? Array(copying: record.notification.payload) : nil,
         packet: record.place.packet, time: record.place.time))
   }
   mutating func receiveEarly(_ record: ErrorResponseRecord) { early.append(record) }

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import PacketCapture
 import TestSupport
 import Testing
@@ -91,7 +91,7 @@ struct ConnectionTests {
     capture.client(
       line,
       written {
-        PushNotification.encodeEnhanced(
+        BinaryFrame.encodeEnhanced(
           identifier: 5, expiration: 0, token: [UInt8]().rawBytes, payload: [UInt8]().rawBytes, into: &$0)
       })
     capture.finish(line)

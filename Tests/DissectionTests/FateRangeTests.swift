@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import PacketCapture
+import PushModel
 import TestSupport
 import Testing
 
@@ -82,7 +83,7 @@ struct FateRangeTests {
     let found = fateIndex(of: seen)
     for connection in seen.connections {
       var next = 0
-      var counts: [ProviderSession.Fate: Int] = [:]
+      var counts: [Fate: Int] = [:]
       for range in seen.fates where range.connection == connection.connection {
         #expect(range.first == next && range.last >= range.first)
         next = range.last + 1
@@ -93,7 +94,7 @@ struct FateRangeTests {
       }
       #expect(next == connection.notifications)
       #expect(found.range(of: next, on: connection.connection) == nil)
-      #expect(ProviderSession.Fate.allCases.map { counts[$0, default: 0] } == fates(of: connection))
+      #expect(Fate.allCases.map { counts[$0, default: 0] } == fates(of: connection))
       // What an error response says of its connection is said by the ranges, if it could wait for its final counts.
       guard connection.errorResponses <= DissectionOptions().maximumHeldResponses else { continue }
       for response in seen.responses where response.place.connection == connection.connection {

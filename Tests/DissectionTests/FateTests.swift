@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import PacketCapture
 import Testing
 
@@ -82,7 +82,7 @@ struct FateTests {
     let line = capture.connect()
     for device in 1...4 as ClosedRange<UInt8> { capture.client(line, plainFrame(device: device)) }
     capture.client(
-      line, written { PushNotification.encodeFramed(items: [FrameItem(id: .deviceToken, data: [])], into: &$0) })
+      line, written { BinaryFrame.encodeFramed(items: [FrameItem(id: .deviceToken, data: [])], into: &$0) })
     capture.server(line, refusal(2, 0))
     capture.finish(line, byServer: true)
     let seen = try capture.dissected()

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Measurement
 import PacketCapture
 import TestSupport
@@ -127,7 +127,7 @@ struct InspectionStoryTests {
     let line = capture.connect()
     for number in 0..<30 as Range<UInt32> {
       let late = written {
-        PushNotification.encodeEnhanced(
+        BinaryFrame.encodeEnhanced(
           identifier: number, expiration: 1, token: [UInt8](repeating: UInt8(number), count: 32).rawBytes,
           payload: Array(#"{"aps":{"alert":"late"}}"#.utf8).rawBytes, into: &$0)
       }

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
@@ -74,7 +74,7 @@ struct InspectionTests {
     let line = capture.connect()
     func enhanced(_ expiration: UInt32, token: Int, payload: [UInt8]) -> [UInt8] {
       written {
-        PushNotification.encodeEnhanced(
+        BinaryFrame.encodeEnhanced(
           identifier: 1, expiration: expiration, token: [UInt8](repeating: 1, count: token).rawBytes,
           payload: payload.rawBytes, into: &$0)
       }

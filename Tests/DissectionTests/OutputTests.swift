@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import FoundationEssentials
 import PacketCapture
@@ -11,7 +11,7 @@ import Testing
 struct OutputTests {
   private func frame(_ payload: [UInt8], token: [UInt8] = [UInt8](repeating: 7, count: 32)) -> [UInt8] {
     written {
-      PushNotification.encodeEnhanced(
+      BinaryFrame.encodeEnhanced(
         identifier: 1, expiration: 0, token: token.rawBytes, payload: payload.rawBytes, into: &$0)
     }
   }

@@ -1,16 +1,17 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Foundation
 import Measurement
 import PacketCapture
 import Payload
+import PushModel
 import Testing
 
 @testable import Dissection
 
 @Suite("Payloads of a recording")
 struct PayloadVerdictTests {
-  /// A frame of command 2, with its layout.
+  /// A frame of command 2, with its fields.
   private func frame(
     _ payload: String, token: [UInt8] = (0..<32).map { $0 &* 37 | 0x80 }, expiration: UInt32? = nil,
     priority: UInt8? = 10
@@ -35,7 +36,7 @@ struct PayloadVerdictTests {
   ) throws -> PayloadVerdict {
     let time = second.map { Timestamp(nanoseconds: $0 * 1_000_000_000) } ?? .none
     return verdicts.verdict(
-      try PushNotification.Layout(parsing: frame.rawBytes), frame.rawBytes,
+      try PushFields(parsing: frame.rawBytes), frame.rawBytes,
       RecordPlace(connection: connection, time: time, packet: packet, offset: 0, length: frame.count))
   }
 

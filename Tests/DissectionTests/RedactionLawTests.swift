@@ -1,8 +1,9 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Foundation
 import PacketCapture
 import Payload
+import PushModel
 import TestSupport
 import Testing
 
@@ -138,12 +139,12 @@ struct RedactionLawTests {
       let items =
         item(1, [UInt8](repeating: 7, count: 32)) + item(2, Array("{}".utf8)) + item(9, secret) + item(1, secret) + rest
       let frame = [2, 0, 0, 0, UInt8(items.count)] + items
-      let layout = PushNotification.Layout(fitting: frame.rawBytes)
-      let redacted = redaction.frame(layout, frame.rawBytes)
+      let fields = PushFields(fitting: frame.rawBytes)
+      let redacted = redaction.frame(fields, frame.rawBytes)
       #expect(redacted.count == frame.count)
       for window in 0..<secret.count - 1 { #expect(!redacted.contains(secret[window...window + 1])) }
-      let again = PushNotification.Layout(fitting: redacted.rawBytes)
-      #expect(again.identifier == layout.identifier && again.hasUnknownItems == layout.hasUnknownItems)
+      let again = PushFields(fitting: redacted.rawBytes)
+      #expect(again.identifier == fields.identifier && again.binary.hasUnknownItems == fields.binary.hasUnknownItems)
     }
   }
 }

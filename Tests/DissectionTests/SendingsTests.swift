@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 import TestSupport
 import Testing
 
@@ -138,10 +139,10 @@ struct SendingsTests {
   @Test("A malformed frame without token or payload is not recognised again; a whole one is another notification")
   func malformed() {
     let place = RecordPlace(connection: 1, time: .none, packet: 1, offset: 0, length: 5)
-    let layout = PushNotification.Layout(fitting: ([2, 0, 0, 0, 0] as [UInt8]).rawBytes)
+    let fields = PushFields(fitting: ([2, 0, 0, 0, 0] as [UInt8]).rawBytes)
     func digest(_ token: [UInt8], _ payload: [UInt8]) -> UInt64 {
       SentNotification(
-        malformed: layout, token: token.rawBytes, payload: payload.rawBytes, at: place, index: 0, isSelected: true
+        malformed: fields, token: token.rawBytes, payload: payload.rawBytes, at: place, index: 0, isSelected: true
       ).digest
     }
     #expect(digest([], [1]) == 0 && digest([1], []) == 0)

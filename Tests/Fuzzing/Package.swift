@@ -13,7 +13,8 @@ let package = Package(
       dependencies: [
         "CFuzzing",
         .product(name: "Bytes", package: "apnscope"),
-        .product(name: "APNSProtocol", package: "apnscope"),
+        .product(name: "BinaryProtocol", package: "apnscope"),
+        .product(name: "PushModel", package: "apnscope"),
         .product(name: "Payload", package: "apnscope"),
         .product(name: "PacketCapture", package: "apnscope"),
         .product(name: "TLSDecryption", package: "apnscope"),

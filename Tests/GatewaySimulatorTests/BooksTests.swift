@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Glibc
 import Measurement
+import PushModel
 import TestSupport
 import Testing
 
@@ -155,7 +156,7 @@ struct BooksTests {
   }
 
   /// Random frames, cuts and rejections: what a provider concludes from its own writes and the answers, as
-  /// `ProviderSession` does, is what the gateway has written down.
+  /// `BinarySession` does, is what the gateway has written down.
   @Test("What a provider concludes is what the gateway knows", arguments: seeds(4, of: 20))
   func law(seed: UInt64) async throws {
     let (fates, ledger) = try await Simulation.run(tls: seed % 2 == 1) { options in
@@ -172,10 +173,10 @@ struct BooksTests {
       options.offline.onlineAfter = 20
     } body: { simulation in
       var random = SeededGenerator(seed: seed &+ 1_000)
-      var sum = ProviderSession.Fates()
+      var sum = FateCounts()
       for _ in 0..<20 {
         let client = try simulation.client()
-        var session = ProviderSession()
+        var session = BinarySession()
         var bytes: [UInt8] = []
         for number in 1...UInt32(random.number(1...150)) {
           let isKnownBad = random.happens(oneIn: 200)

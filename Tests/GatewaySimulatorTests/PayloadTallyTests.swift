@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Payload
+import PushModel
 import Testing
 
 @testable import GatewaySimulator
@@ -24,7 +25,7 @@ struct PayloadTallyTests {
     let bytes = frame(1, payload: payload, expiration: expiration.map { UInt32($0) })
     var offset = 0
     return tally.refusalStatus(
-      of: try PushNotification(parsing: bytes.rawBytes, at: &offset), topic: .app, now: Self.now * 1_000 + 999)
+      of: try Push(parsing: bytes.rawBytes, at: &offset), topic: .app, now: Self.now * 1_000 + 999)
   }
 
   @Test("Each notification counts with its kind and the rules that it breaks", arguments: [1, 100])

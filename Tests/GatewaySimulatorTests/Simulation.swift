@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import Synchronization
@@ -177,7 +177,7 @@ func frame(
 ) -> [UInt8] {
   let (token, payload) = (token ?? GatewaySimulatorTests.token(Int(identifier ?? 0)), Array(payload.utf8))
   var writer = ByteWriter(capacity: 256)
-  PushNotification.encodeFramed(
+  BinaryFrame.encodeFramed(
     token: token.rawBytes, payload: payload.rawBytes, identifier: identifier, expiration: expiration, priority: nil,
     into: &writer)
   return Array(copying: writer.bytes)

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Glibc
 import Measurement
 import TestSupport

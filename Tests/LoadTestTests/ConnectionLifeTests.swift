@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Testing
 
 @testable import LoadTest
@@ -7,7 +7,7 @@ import Testing
 @Suite("The record of a connection")
 struct ConnectionLifeTests {
   private let life = ConnectionLife(
-    openedAt: 0, log: SentLog(), session: ProviderSession(), phase: .warmUp, lastScheduled: .warmUp)
+    openedAt: 0, log: SentLog(), session: BinarySession(), phase: .warmUp, lastScheduled: .warmUp)
 
   /// Writes notifications with identifiers from `index` + 1 on, in one batch.
   private func write(_ index: Int, _ count: Int, faults: [Int: WorkloadPlan.Fault] = [:], at now: Int64 = 0) {
@@ -73,7 +73,7 @@ struct ConnectionLifeTests {
     _ = answer(10, 0)
     #expect(life.standing(atObserved: 5, endedBy: .shutdown) == .refused(.answered))
     let other = ConnectionLife(
-      openedAt: 7, log: SentLog(), session: ProviderSession(), phase: .measured, lastScheduled: .measured)
+      openedAt: 7, log: SentLog(), session: BinarySession(), phase: .measured, lastScheduled: .measured)
     _ = other.receive(Array("HTTP/1.1 400".utf8), at: 8)
     #expect(other.standing(atObserved: 9, endedBy: .peerFin) == .refused(.answered))
   }
@@ -89,7 +89,7 @@ struct ConnectionLifeTests {
   @Test("The time in which the load stood still is not part of a connection's life")
   func standstill() {
     let life = ConnectionLife(
-      openedAt: 9_000_000_000, observed: 3, log: SentLog(), session: ProviderSession(), phase: .measured,
+      openedAt: 9_000_000_000, observed: 3, log: SentLog(), session: BinarySession(), phase: .measured,
       lastScheduled: .measured)
     #expect(life.standing(atObserved: LoadPlan.settling.nanoseconds + 3, endedBy: .peerFin) == .refused(.unused))
     #expect(life.standing(atObserved: LoadPlan.settling.nanoseconds + 4, endedBy: .peerFin) == .up)

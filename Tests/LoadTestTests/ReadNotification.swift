@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import LoadTest
+import PushModel
 
 /// A notification as it was read from the wire, copied.
 struct ReadNotification: Equatable {
@@ -15,14 +16,14 @@ struct ReadNotification: Equatable {
   /// Long enough for the longest token with the longest payload in one frame.
   static let limits = ProtocolLimits(maximumFrameLength: 1 << 18, maximumTokenLength: 65_535)
 
-  init(_ notification: borrowing PushNotification) {
+  init(_ notification: borrowing Push) {
     command = notification.command.rawValue
     identifier = notification.identifier
     expiration = notification.expiration
     priority = notification.priority
     token = Array(copying: notification.token)
     payload = Array(copying: notification.payload)
-    isUsual = !notification.layout.hasUnknownItems && !notification.layout.hasUnusualItemOrder
+    isUsual = !notification.fields.binary.hasUnknownItems && !notification.fields.binary.hasUnusualItemOrder
   }
 
   /// Reads bytes that are notifications and nothing else.
@@ -30,7 +31,7 @@ struct ReadNotification: Equatable {
     var all: [ReadNotification] = []
     var offset = 0
     while offset < bytes.count {
-      all.append(ReadNotification(try PushNotification(parsing: bytes.rawBytes, at: &offset, limits: limits)))
+      all.append(ReadNotification(try Push(parsing: bytes.rawBytes, at: &offset, limits: limits)))
     }
     return all
   }

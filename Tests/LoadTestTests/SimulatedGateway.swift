@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Foundation
 import Measurement
@@ -132,7 +132,7 @@ final class SimulatedLink {
     frame += bytes
     unread.removeFirst(bytes.count)
     let consumed = session.receive(frame.rawBytes) { notification in
-      let identifier = notification.layout.identifier ?? 0
+      let identifier = notification.fields.identifier ?? 0
       if SyntheticToken.isInvalid(notification.token)
         || isRefusing && behavior.rejectsOneIn > 0 && generator.happens(oneIn: behavior.rejectsOneIn)
       {

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Payload
+import PushModel
 import Testing
 
 @testable import LoadTest
@@ -19,14 +20,14 @@ struct WorkloadPayloadTests {
   }
 
   private func judgement(_ frame: [UInt8]) throws -> PayloadJudgement {
-    let layout = try PushNotification.Layout(parsing: frame.rawBytes)
+    let fields = try PushFields(parsing: frame.rawBytes)
     var judge = PayloadJudge()
     return judge.judge(
-      frame.rawBytes.extracting(layout.payload.range),
+      frame.rawBytes.extracting(fields.payload.range),
       in: PayloadEnvironment(
         frame: PushFrame(
-          command: layout.command.rawValue, priority: layout.priority, expiration: layout.expiration,
-          sentAt: 1_435_708_800, token: Array(copying: frame.rawBytes.extracting(layout.token.range)))))
+          command: fields.command.rawValue, priority: fields.priority, expiration: fields.expiration,
+          sentAt: 1_435_708_800, token: Array(copying: frame.rawBytes.extracting(fields.token.range)))))
   }
 
   @Test("Kinds come as often as their weights say, and break no rule that they need not break")
@@ -54,7 +55,7 @@ struct WorkloadPayloadTests {
       _ = workload.encode(number, into: &output)
       let frame = Array(copying: output.bytes)
       #expect(try judgement(frame).isClean)
-      let expiration = try #require(try PushNotification.Layout(parsing: frame.rawBytes).expiration)
+      let expiration = try #require(try PushFields(parsing: frame.rawBytes).expiration)
       #expect(Int(expiration) - start >= 7 * 86_400)
     }
   }

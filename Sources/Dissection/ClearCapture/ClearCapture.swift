@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// Writes the undamaged connections of a recording as a new capture, in which they are clear TCP.
 ///
@@ -81,13 +82,13 @@ package final class ClearCapture: RecordSink {
 
   // MARK: records
 
-  package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  package func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     if keep(frame, at: place, isFromClient: true) { open[place.connection]?.noteBegin(index, place.offset) }
   }
 
   /// Its fields are not known, so that nobody can tell what in it is about people.
   package func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     noteDamage(place.connection)
   }

@@ -1,11 +1,12 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
+import PushModel
 
 /// The lane of sinks that take notifications one by one: the fields of each, and where its frame stands.
 public struct FrameLane: RecordLane {
   public struct Batch: Sendable {
     fileprivate struct Item {
-      var layout: PushNotification.Layout
+      var fields: PushFields
       /// In the block; if negative, the complement of it in `copies`.
       var start: Int32
       var length: UInt32
@@ -60,20 +61,20 @@ public struct FrameLane: RecordLane {
   }
 
   @inline(__always)
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    add(layout, frame, place, index, problem: Batch.noProblem)
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    add(fields, frame, place, index, problem: Batch.noProblem)
   }
 
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     batch.problems.append(problem)
-    add(layout, frame, place, index, problem: UInt32(truncatingIfNeeded: batch.problems.count - 1))
+    add(fields, frame, place, index, problem: UInt32(truncatingIfNeeded: batch.problems.count - 1))
   }
 
   @inline(__always)
   private mutating func add(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ index: Int, problem: UInt32
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, _ index: Int, problem: UInt32
   ) {
     var start = Self.address(of: frame) - blockAddress
     if start < 0 || start + frame.byteCount > blockLength {
@@ -86,7 +87,7 @@ public struct FrameLane: RecordLane {
     }
     batch.items.append(
       Batch.Item(
-        layout: layout, start: Int32(truncatingIfNeeded: start), length: UInt32(truncatingIfNeeded: frame.byteCount),
+        fields: fields, start: Int32(truncatingIfNeeded: start), length: UInt32(truncatingIfNeeded: frame.byteCount),
         place: UInt32(truncatingIfNeeded: batch.places.count - 1), problem: problem, offset: place.offset,
         index: index))
   }
@@ -96,11 +97,11 @@ extension FrameLane.Batch {
   /// Passes notifications to a sink, with the block that `begin` took.
   @inline(__always)
   mutating func pass(_ range: Range<Int>, in block: RawSpan, to sink: inout some RecordSink) {
-    forEach(range, in: block) { layout, frame, place, index, problem, _ in
+    forEach(range, in: block) { fields, frame, place, index, problem, _ in
       if let problem {
-        sink.receive(malformed: problem, layout, frame, at: place, index: index)
+        sink.receive(malformed: problem, fields, frame, at: place, index: index)
       } else {
-        sink.receive(layout, frame, at: place, index: index)
+        sink.receive(fields, frame, at: place, index: index)
       }
     }
   }
@@ -109,7 +110,7 @@ extension FrameLane.Batch {
   @inline(__always)
   mutating func forEach(
     _ range: Range<Int>, in block: RawSpan,
-    _ body: (PushNotification.Layout, RawSpan, RecordPlace, _ index: Int, _ problem: String?, _ digest: UInt64) -> Void
+    _ body: (PushFields, RawSpan, RecordPlace, _ index: Int, _ problem: String?, _ digest: UInt64) -> Void
   ) {
     for position in range {
       let item = items[position]
@@ -119,10 +120,10 @@ extension FrameLane.Batch {
       let problem = item.problem == Self.noProblem ? nil : problems[Int(item.problem)]
       let start = Int(item.start)
       if start >= 0 {
-        body(item.layout, block.extracting(start..<start + place.length), place, item.index, problem, item.digest)
+        body(item.fields, block.extracting(start..<start + place.length), place, item.index, problem, item.digest)
       } else {
         let frame = copies.rawBytes.extracting(~start..<(~start) + place.length)
-        body(item.layout, frame, place, item.index, problem, item.digest)
+        body(item.fields, frame, place, item.index, problem, item.digest)
       }
     }
   }
@@ -141,15 +142,15 @@ public struct DigestLane: RecordLane {
   public mutating func end(_ batch: inout FrameLane.Batch) { frames.end(&batch) }
 
   @inline(__always)
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    frames.receive(layout, frame, at: place, index: index)
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    frames.receive(fields, frame, at: place, index: index)
     frames.batch.items[frames.position - 1].digest = SentNotification.digest(
-      token: frame.extracting(layout.token.range), payload: frame.extracting(layout.payload.range))
+      token: frame.extracting(fields.token.range), payload: frame.extracting(fields.payload.range))
   }
 
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    frames.receive(malformed: problem, layout, frame, at: place, index: index)
+    frames.receive(malformed: problem, fields, frame, at: place, index: index)
   }
 }

@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
+import PushModel
 
 /// Takes what a client stream finds on a thread of its own: notifications into the lane, and what stands between them.
 struct LaneSink<Notifications: RecordLane>: ConnectionSink {
@@ -16,13 +17,13 @@ struct LaneSink<Notifications: RecordLane>: ConnectionSink {
   init(_ lane: Notifications) { self.lane = lane }
 
   @inline(__always)
-  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    lane.receive(layout, frame, at: place, index: index)
+  mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    lane.receive(fields, frame, at: place, index: index)
   }
   mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    lane.receive(malformed: problem, layout, frame, at: place, index: index)
+    lane.receive(malformed: problem, fields, frame, at: place, index: index)
   }
   mutating func receive(_ record: GapRecord) { others.append((lane.position, .gap(record))) }
   mutating func receive(_ record: MalformedRecord) { others.append((lane.position, .malformed(record))) }

@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
+import PushModel
 
 /// What one of several dissecting threads makes of the notifications of its connections, until it is their turn in the
 /// order of packets.
@@ -18,9 +19,9 @@ public protocol RecordLane: SendableMetatype {
   mutating func begin(_ batch: inout Batch, _ block: RawSpan)
   mutating func end(_ batch: inout Batch)
   /// A notification, as `RecordSink` takes it.
-  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+  mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
   mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// Where the next notification will stand in the batch, in units of the lane's own.
   var position: Int { get }
   static var cost: LaneCost { get }
@@ -60,9 +61,9 @@ public struct EmptyLane: RecordLane {
   public static func makeBatch() -> Batch { Batch() }
   public mutating func begin(_ batch: inout Batch, _ block: RawSpan) {}
   public mutating func end(_ batch: inout Batch) {}
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
   }
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {}
 }

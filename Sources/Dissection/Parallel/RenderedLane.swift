@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
+import PushModel
 
 /// The lane of writers: notifications as they will stand in the output, so that only copying is left to do in order.
 public struct RenderedLane: RecordLane {
@@ -34,14 +35,14 @@ public struct RenderedLane: RecordLane {
     batch.text = WrittenBytes(bytes)
   }
 
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    writer.receive(layout, frame, at: place, index: index)
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    writer.receive(fields, frame, at: place, index: index)
   }
 
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    writer.receive(malformed: problem, layout, frame, at: place, index: index)
+    writer.receive(malformed: problem, fields, frame, at: place, index: index)
   }
 }
 

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
 import Payload
+import PushModel
 
 /// Judges the payloads of a recording, each distinct one once as long as its judgement is kept, and counts.
 ///
@@ -61,48 +62,48 @@ public struct PayloadVerdicts: Sendable {
 
   /// Judges a notification, and counts it.
   @inline(__always)
-  mutating func verdict(_ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace) -> PayloadVerdict {
+  mutating func verdict(_ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace) -> PayloadVerdict {
     if place.time.nanoseconds != time { setTime(place.time) }
     if place.connection != connection { setConnection(place.connection) }
-    let payload = frame.extracting(layout.payload.range)
-    let (command, priority) = (layout.command.rawValue, layout.priority)
+    let payload = frame.extracting(fields.payload.range)
+    let (command, priority) = (fields.command.rawValue, fields.priority)
     if PayloadJudge.isPlainAlert(payload, command: command, priority: priority, topic: topic) {
       plainAlerts += 1
       var rules = PayloadRuleSet()
-      if mayBeFaulty(layout, frame) { judgeFrame(layout, frame, place, &rules) }
+      if mayBeFaulty(fields, frame) { judgeFrame(fields, frame, place, &rules) }
       return PayloadVerdict(rules: rules, kind: .alert, effects: .alert)
     }
     let digest = JudgementTable.digest(
       of: payload, command: command, priority: priority, seed: seed)
-    let index = table.index(of: digest) ?? add(digest, payload, layout, place)
+    let index = table.index(of: digest) ?? add(digest, payload, fields, place)
     table.count(index)
     let entry = table[index]
     var rules = entry.rules
-    if mayBeFaulty(layout, frame) { judgeFrame(layout, frame, place, &rules) }
+    if mayBeFaulty(fields, frame) { judgeFrame(fields, frame, place, &rules) }
     return PayloadVerdict(rules: rules, kind: entry.kind, effects: entry.effects)
   }
 
   @inline(__always)
-  private func mayBeFaulty(_ layout: PushNotification.Layout, _ frame: RawSpan) -> Bool {
+  private func mayBeFaulty(_ fields: PushFields, _ frame: RawSpan) -> Bool {
     PushFrame.mayBeFaulty(
-      command: layout.command.rawValue, expiration: layout.expiration, sentAt: second,
-      token: frame.extracting(layout.token.range))
+      command: fields.command.rawValue, expiration: fields.expiration, sentAt: second,
+      token: frame.extracting(fields.token.range))
   }
 
   @inline(never)
   private mutating func judgeFrame(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ rules: inout PayloadRuleSet
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, _ rules: inout PayloadRuleSet
   ) {
     var found = PayloadJudge.rules(
-      ofFrame: PushFrame(command: layout.command.rawValue, expiration: layout.expiration, sentAt: second), era: year)
-    let token = frame.extracting(layout.token.range)
+      ofFrame: PushFrame(command: fields.command.rawValue, expiration: fields.expiration, sentAt: second), era: year)
+    let token = frame.extracting(fields.token.range)
     found.formUnion(PayloadJudge.rules(ofToken: token, era: year))
     guard !found.isEmpty else { return }
     rules.formUnion(found)
     for rule in found {
       if keepsExamples, totals[rule].example == nil {
         totals[rule].example = PayloadExample(
-          rule, text: rule.isOfToken ? PayloadExample.text(token) : "\(layout.expiration ?? 0)", place)
+          rule, text: rule.isOfToken ? PayloadExample.text(token) : "\(fields.expiration ?? 0)", place)
       }
       totals.note(rule, 1, packet: place.packet)
     }
@@ -112,9 +113,9 @@ public struct PayloadVerdicts: Sendable {
 
   @inline(never)
   private mutating func add(
-    _ digest: UInt64, _ payload: RawSpan, _ layout: PushNotification.Layout, _ place: RecordPlace
+    _ digest: UInt64, _ payload: RawSpan, _ fields: PushFields, _ place: RecordPlace
   ) -> Int {
-    let frame = PushFrame(command: layout.command.rawValue, priority: layout.priority)
+    let frame = PushFrame(command: fields.command.rawValue, priority: fields.priority)
     let environment = PayloadEnvironment(era: year, topic: topic, frame: frame)
     var sums = totals
     let index = table.add(digest, payload, in: environment, mark: place.packet) { sums.add($0) }
@@ -143,9 +144,9 @@ public struct PayloadVerdicts: Sendable {
   }
 
   /// Counts a push that is one too many for its device.
-  mutating func noteTooOften(_ frame: RawSpan, _ layout: PushNotification.Layout, _ place: RecordPlace) {
+  mutating func noteTooOften(_ frame: RawSpan, _ fields: PushFields, _ place: RecordPlace) {
     if keepsExamples, totals[.backgroundTooOften].example == nil {
-      let token = PayloadExample.text(frame.extracting(layout.token.range))
+      let token = PayloadExample.text(frame.extracting(fields.token.range))
       totals[.backgroundTooOften].example = PayloadExample(.backgroundTooOften, text: token, place)
     }
     totals.note(.backgroundTooOften, 1, packet: place.packet)

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// Passes records to another sink with everything redacted but what is known to be structure: counts, times, lengths,
 /// fates, positions, and sentences of apnscope.
@@ -19,17 +20,16 @@ package struct RedactedRecords: RecordSink {
 
   package var isOpen: Bool { sink.isOpen }
 
-  package mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int)
-  {
-    let frame = redaction.frame(layout, frame)
-    sink.receive(layout, frame.rawBytes, at: place, index: index)
+  package mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let frame = redaction.frame(fields, frame)
+    sink.receive(fields, frame.rawBytes, at: place, index: index)
   }
 
   package mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    let frame = redaction.frame(layout, frame)
-    sink.receive(malformed: RedactedText.problem(problem), layout, frame.rawBytes, at: place, index: index)
+    let frame = redaction.frame(fields, frame)
+    sink.receive(malformed: RedactedText.problem(problem), fields, frame.rawBytes, at: place, index: index)
   }
 
   package mutating func receive(_ record: borrowing FeedbackRecord) {

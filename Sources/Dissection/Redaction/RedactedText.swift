@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import Measurement
+import PushModel
 import TLSDecryption
 
 /// Texts of records, of which only the words of apnscope stay: records that are read back may hold anything.
@@ -82,7 +83,7 @@ enum RedactedText {
   private static let structure: [String: @Sendable (Substring) -> Bool] = [
     "--from": isTime, "--to": isTime, "--status": isNumber, "--limit": isNumber,
     "--connection": { $0.split(separator: ".").allSatisfy(isNumber) },
-    "--fate": { ProviderSession.Fate(rawValue: String($0)) != nil },
+    "--fate": { Fate(rawValue: String($0)) != nil },
     "--type": { RecordType(rawValue: String($0)) != nil },
     "--outcome": { name in StoryOutcome.allCases.contains { $0.name == name } },
   ]

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
 import Payload
+import PushModel
 import TLSDecryption
 
 /// Replaces everything in a recording but what is known to be structure: tokens by pseudonyms, the same for the same
@@ -138,27 +139,27 @@ package final class Redaction {
   // MARK: frames
 
   /// The frame redacted: of the same length, with its fields where they were.
-  package func frame(_ layout: PushNotification.Layout, _ original: RawSpan) -> [UInt8] {
+  package func frame(_ fields: PushFields, _ original: RawSpan) -> [UInt8] {
     var frame = Array(copying: original)
-    if layout.command == .framed { Self.eraseUnknownItems(of: &frame, layout) }
-    let place = layout.token.range
+    if fields.command == .framed { Self.eraseUnknownItems(of: &frame, fields) }
+    let place = fields.token.range
     frame.replaceSubrange(place, with: token(original.extracting(place)))
-    redact(payload: layout.payload.range, of: &frame)
+    redact(payload: fields.payload.range, of: &frame)
     return frame
   }
 
   /// Items that are no field, those that come again among them, and what follows the last item that fits. Their ids and
   /// lengths stay.
-  private static func eraseUnknownItems(of frame: inout [UInt8], _ layout: PushNotification.Layout) {
+  private static func eraseUnknownItems(of frame: inout [UInt8], _ fields: PushFields) {
     var items = ItemIterator(end: frame.count)
-    var end = min(frame.count, PushNotification.Offsets.items)
+    var end = min(frame.count, BinaryFrame.Offsets.items)
     var known: Set<UInt8> = []
     while let item = try? items.next(in: frame.rawBytes) {
       let data = item.data.range
       let isField =
         switch item.id {
-        case 1: layout.token.isPresent && data == layout.token.range
-        case 2: layout.payload.isPresent && data == layout.payload.range
+        case 1: fields.token.isPresent && data == fields.token.range
+        case 2: fields.payload.isPresent && data == fields.payload.range
         case 3, 4: data.count == 4 && known.insert(item.id).inserted
         case 5: data.count == 1 && known.insert(item.id).inserted
         default: false

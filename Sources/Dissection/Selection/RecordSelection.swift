@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// The types of records, which are also the names of the files that they go to.
 public enum RecordType: String, CaseIterable, Sendable {
@@ -57,7 +58,7 @@ public struct RecordSelection: Sendable, Equatable {
   /// For notifications: the status of an error response that names them.
   public var statuses: Set<UInt8> = []
   /// For error responses: the fate of the notification they name.
-  public var fates: Set<ProviderSession.Fate> = []
+  public var fates: Set<Fate> = []
   /// Topics of the connection's client certificate.
   public var topics: Set<String> = []
   public var types: Set<RecordType> = []
@@ -84,7 +85,7 @@ public struct RecordSelection: Sendable, Equatable {
     add(
       "connection", connections.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)..\($0.upperBound)" })
     add("status", statuses.sorted().map(String.init))
-    add("fate", ProviderSession.Fate.allCases.filter(fates.contains).map(\.rawValue))
+    add("fate", Fate.allCases.filter(fates.contains).map(\.rawValue))
     add("topic", topics.sorted())
     add("type", RecordType.allCases.filter(types.contains).map(\.rawValue))
     return options

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 import TLSDecryption
 
 /// Data of a first pass over a recording that a second pass needs: facts about notifications that are known only when
@@ -76,10 +77,10 @@ public struct RecordingFacts: ConnectionSink, Sendable {
 
   public var isOpen: Bool { true }
   public mutating func receive(_ record: CaptureRecord) {}
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
   }
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {}
   public mutating func receive(_ record: borrowing FeedbackRecord) {}
   public mutating func receive(_ record: GapRecord) {}

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// Passes the selected records to another sink, with the records of their connections, the fates of these connections'
 /// notifications, and a summary of the selection.
@@ -55,7 +56,7 @@ public struct SelectedRecords: RecordSink {
     var matching: [Range<Int>] = []
     /// Selected notifications whose fates are not counted yet.
     var uncounted: [Range<Int>] = []
-    var fates = ProviderSession.Fates()
+    var fates = FateCounts()
     /// Fates that were final before a record was selected.
     var early: [FateRecord] = []
   }
@@ -131,11 +132,11 @@ public struct SelectedRecords: RecordSink {
 
   @inline(__always)
   private mutating func selects(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ index: Int
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, _ index: Int
   ) -> Bool {
     if isFull { return false }
     if !selection.tokens.isEmpty {
-      guard fits(frame.extracting(layout.token.range)) else { return false }
+      guard fits(frame.extracting(fields.token.range)) else { return false }
       if let slot = connections.index(of: place.connection),
         !connections[slot].matching.extend(with: index..<index + 1),
         reserveRange()
@@ -145,7 +146,7 @@ public struct SelectedRecords: RecordSink {
     }
     guard isInTime(place.time), isOfType(.notification), isOnConnection(place.connection) else { return false }
     if !selection.identifiers.isEmpty {
-      guard let identifier = layout.identifier, selection.identifiers.contains(identifier) else { return false }
+      guard let identifier = fields.identifier, selection.identifiers.contains(identifier) else { return false }
     }
     if !selection.fates.isEmpty {
       guard let fate = fates.fate(of: index, on: place.connection), selection.fates.contains(fate) else { return false }
@@ -251,22 +252,22 @@ public struct SelectedRecords: RecordSink {
 
   public mutating func ended(connection: Int) { sink.ended(connection: connection) }
 
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let isSelected = selects(layout, frame, place, index)
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let isSelected = selects(fields, frame, place, index)
     if isSelected { note(index, place.connection) }
-    if passes(isSelected) { sink.receive(layout, frame, at: place, index: index) }
+    if passes(isSelected) { sink.receive(fields, frame, at: place, index: index) }
   }
 
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    let isSelected = selects(layout, frame, place, index)
+    let isSelected = selects(fields, frame, place, index)
     if isSelected {
       note(index, place.connection)
       summary.malformed += 1
     }
     guard passes(isSelected) else { return }
-    sink.receive(malformed: problem, layout, frame, at: place, index: index)
+    sink.receive(malformed: problem, fields, frame, at: place, index: index)
   }
 
   @inline(__always)

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// A sending of a notification. The notification is recognised when it is sent again by token and payload, regardless of
 /// its identifier.
@@ -22,11 +23,11 @@ struct SentNotification {
   var isLate: Bool { expiration != 0 && time.nanoseconds > Int64(expiration) * 1_000_000_000 }
 
   @inline(__always)
-  init(_ layout: PushNotification.Layout, digest: UInt64, at place: RecordPlace, index: Int, isSelected: Bool) {
+  init(_ fields: PushFields, digest: UInt64, at place: RecordPlace, index: Int, isSelected: Bool) {
     self.digest = digest
     self.isSelected = isSelected
     (time, connection, self.index) = (place.time, place.connection, index)
-    expiration = layout.expiration ?? 0
+    expiration = fields.expiration ?? 0
   }
 
   /// 0: there is no token.
@@ -37,14 +38,14 @@ struct SentNotification {
 
   /// A frame with bad items is another notification than one whose items fit.
   init(
-    malformed layout: PushNotification.Layout, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int,
+    malformed fields: PushFields, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int,
     isSelected: Bool
   ) {
     self.isSelected = isSelected
     let isWhole = token.byteCount > 0 && payload.byteCount > 0
     digest = isWhole ? ~Self.digest(token: token, payload: payload) | 1 : 0
     (time, connection, self.index) = (place.time, place.connection, index)
-    expiration = layout.expiration ?? 0
+    expiration = fields.expiration ?? 0
   }
 
   init(digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32, isSelected: Bool = true) {

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Measurement
 import PacketCapture
+import PushModel
 
 /// What became of the tracked notifications, by the rules of `follow`.
 struct TrackedStories {
@@ -32,7 +33,7 @@ struct TrackedStories {
   private var openReasons: NamedCounts<OpenReason> = [:]
   private var reasonsNotSeenAgain: NamedCounts<OpenReason> = [:]
   /// Their selected sendings.
-  private var sendings = ProviderSession.Fates()
+  private var sendings = FateCounts()
   var discarded: Int { sendings.discarded }
   /// Seconds from first sendings to accepted ones of recovered notifications; in any order.
   private(set) var recoveries: [Double] = []
@@ -190,8 +191,8 @@ struct TrackedStories {
   }
 }
 
-extension ProviderSession.Fates {
-  subscript(fate: ProviderSession.Fate) -> Int {
+extension FateCounts {
+  subscript(fate: Fate) -> Int {
     get {
       switch fate {
       case .accepted: accepted

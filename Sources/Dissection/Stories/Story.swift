@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Measurement
 import PacketCapture
+import PushModel
 
 extension StoryOutcome {
   /// Its name in records and options.
@@ -51,7 +52,7 @@ package struct SendingRecord: Sendable {
   package var time: Timestamp
   /// With the file's number, see `PacketNumber`.
   package var packet: Int
-  package var fate: ProviderSession.Fate
+  package var fate: Fate
   /// Of the error response that rejects it.
   package var status: UInt8?
   package var identifier: UInt32?

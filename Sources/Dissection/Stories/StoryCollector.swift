@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 
 /// Follows each distinct notification of a recording through all of its sendings, in bounded memory and exactly at any
 /// size: what does not fit is in unnamed files.
@@ -88,42 +89,42 @@ package final class StoryCollector: RecordSink {
     unseen.note(time)
   }
 
-  package func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    keep(layout, frame, place, index, isMalformed: false)
+  package func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    keep(fields, frame, place, index, isMalformed: false)
   }
 
   package func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    keep(layout, frame, place, index, isMalformed: true)
+    keep(fields, frame, place, index, isMalformed: true)
   }
 
   private func keep(
-    _ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace, _ index: Int, isMalformed: Bool
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, _ index: Int, isMalformed: Bool
   ) {
     var row = StoryRow(.sending, connection: place.connection, index: index)
     row.time = place.time.nanoseconds
     row.packet = place.packet
-    if let identifier = layout.identifier {
+    if let identifier = fields.identifier {
       row.identifier = identifier
       row.flags.insert(.hasIdentifier)
     }
-    if let expiration = layout.expiration {
+    if let expiration = fields.expiration {
       row.expiration = expiration
       row.flags.insert(.hasExpiration)
     }
     if isMalformed { row.flags.insert(.isMalformed) }
-    if layout.token.length > 0 { row.flags.insert(.hasToken) }
-    let token = frame.extracting(layout.token.range)
-    let payload = frame.extracting(layout.payload.range)
-    if selection.takes(place, token: token, identifier: layout.identifier) { row.flags.insert(.isSelected) }
+    if fields.token.length > 0 { row.flags.insert(.hasToken) }
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
+    if selection.takes(place, token: token, identifier: fields.identifier) { row.flags.insert(.isSelected) }
     // Absent and empty ones are not the same.
-    row.token = ContentKey(token, in: layout.token.isPresent ? .present : .absent)
-    let payloadKey = ContentKey(payload, in: layout.payload.isPresent ? .present : .absent)
+    row.token = ContentKey(token, in: fields.token.isPresent ? .present : .absent)
+    let payloadKey = ContentKey(payload, in: fields.payload.isPresent ? .present : .absent)
     row.content = ContentKey(row.token, payloadKey, isMalformed: isMalformed)
     do throws(UnnamedFile.Failure) {
-      if layout.token.isPresent { row.tokenPlace = try contents.keep(token, key: row.token) }
-      if layout.payload.isPresent { row.payloadPlace = try contents.keep(payload, key: payloadKey) }
+      if fields.token.isPresent { row.tokenPlace = try contents.keep(token, key: row.token) }
+      if fields.payload.isPresent { row.payloadPlace = try contents.keep(payload, key: payloadKey) }
       try byConnection?.append(row)
     } catch {
       failure = error

@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import PacketCapture
+import PushModel
 
 /// The part of a record that stories are made of, as it goes through memory and files: a notification, or what later
 /// records say about notifications.
@@ -58,11 +59,11 @@ struct StoryRow: BitwiseCopyable {
   var place: SendingPlace { SendingPlace(time: time, connection: connection, index: index) }
 }
 
-/// `ProviderSession.Fate`, whose raw value is a text.
+/// `Fate`, whose raw value is a text.
 enum FateCode: UInt8, BitwiseCopyable {
   case accepted, rejected, discarded, unknown
 
-  init(_ fate: ProviderSession.Fate) {
+  init(_ fate: Fate) {
     self =
       switch fate {
       case .accepted: .accepted
@@ -72,7 +73,7 @@ enum FateCode: UInt8, BitwiseCopyable {
       }
   }
 
-  var fate: ProviderSession.Fate {
+  var fate: Fate {
     switch self {
     case .accepted: .accepted
     case .rejected: .rejected

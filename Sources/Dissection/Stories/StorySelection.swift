@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 
 /// Which sendings are selected: a story or a token is when one of its records is.
 struct StorySelection {
@@ -55,7 +56,7 @@ struct StorySelection {
   /// Whether a notification is selected by what later records say about it.
   ///
   /// - Parameter isNamed: a response with one of the statuses names it.
-  func takes(_ fate: ProviderSession.Fate, isNamed: Bool) -> Bool {
+  func takes(_ fate: Fate, isNamed: Bool) -> Bool {
     (selection.fates.isEmpty || selection.fates.contains(fate)) && (selection.statuses.isEmpty || isNamed)
   }
 

@@ -1,4 +1,5 @@
-import APNSProtocol
+import BinaryProtocol
+import PushModel
 
 /// Compares the records present in a trace with the counts of its summary and its connections.
 struct RecordCensus {
@@ -63,8 +64,8 @@ struct InferredFates {
   }
 
   /// They add up to the notifications present, or to the count of the response if that is higher.
-  func fates(of notifications: Int) -> ProviderSession.Fates {
-    var fates = ProviderSession.Fates()
+  func fates(of notifications: Int) -> FateCounts {
+    var fates = FateCounts()
     if named >= 0 {
       fates.rejected = rejected
       fates.accepted = max(0, named + 1 - rejected)
@@ -75,7 +76,7 @@ struct InferredFates {
   }
 }
 
-extension ProviderSession.Fates {
+extension FateCounts {
   /// All of them together.
   var written: Int { accepted + rejected + discarded + unknown }
 }

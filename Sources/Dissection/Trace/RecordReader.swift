@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 import TLSDecryption
 import TLSFoundation
 
@@ -280,7 +281,7 @@ public struct RecordReader: ~Copyable {
     var place = RecordPlace(connection: 0, time: .none, packet: 0, offset: 0, length: 0)
     var index = 0
     var problem: String?
-    var fate: ProviderSession.Fate?
+    var fate: Fate?
     while let member = members.next() {
       if members.isName("packet", of: member) {
         place.packet |= try members.number(member, "packet")
@@ -295,7 +296,7 @@ public struct RecordReader: ~Copyable {
         index = try members.number(member, "index")
       } else if members.isName("fate", of: member) {
         let word = members.line.extracting(try members.string(member, "fate"))
-        fate = ProviderSession.Fate.allCases.first {
+        fate = Fate.allCases.first {
           word.byteCount == $0.word.utf8CodeUnitCount && word.holds($0.word, at: 0)
         }
       } else if members.isName("problem", of: member), member.kind == .string {
@@ -307,9 +308,9 @@ public struct RecordReader: ~Copyable {
     guard notification.connection > 0 else { throw RecordError("missing field 'connection'") }
     output.removeAll()
     _ = try notification.encode(line, into: &output, scratch: &scratch)
-    let layout: PushNotification.Layout
+    let fields: PushFields
     do {
-      layout = try PushNotification.Layout(parsing: output.bytes)
+      fields = try PushFields(parsing: output.bytes)
     } catch {
       throw RecordError("the fields do not form a notification: \(error)")
     }
@@ -327,9 +328,9 @@ public struct RecordReader: ~Copyable {
     if let problem {
       summary.malformed += 1
       census.found.malformed += 1
-      sink.receive(malformed: problem, layout, output.bytes, at: place, index: index)
+      sink.receive(malformed: problem, fields, output.bytes, at: place, index: index)
     } else {
-      sink.receive(layout, output.bytes, at: place, index: index)
+      sink.receive(fields, output.bytes, at: place, index: index)
     }
   }
 
@@ -371,7 +372,7 @@ public struct RecordReader: ~Copyable {
   }
 
   private mutating func fate(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
-    guard let fate = fields.text("fate").flatMap(ProviderSession.Fate.init) else {
+    guard let fate = fields.text("fate").flatMap(Fate.init) else {
       throw RecordError("unknown fate")
     }
     let first = try fields.required("first", most: Self.mostBytes)
@@ -475,7 +476,7 @@ public struct RecordReader: ~Copyable {
   }
 
   private mutating func connection(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
-    var fates = ProviderSession.Fates()
+    var fates = FateCounts()
     fates.accepted = try fields.number("accepted") ?? 0
     fates.rejected = try fields.number("rejected") ?? 0
     fates.discarded = try fields.number("discarded") ?? 0

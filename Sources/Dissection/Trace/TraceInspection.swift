@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import PushModel
 
 /// Counts records as `Inspection` does, and over time, for the report of a trace.
 ///
@@ -136,25 +137,25 @@ public struct TraceInspection: RecordSink {
   }
 
   @inline(__always)
-  public mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    inspection.receive(layout, frame, at: place, index: index)
-    stories?.receive(layout, frame, at: place, index: index)
-    if isSelected { note(layout, frame, place) }
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    inspection.receive(fields, frame, at: place, index: index)
+    stories?.receive(fields, frame, at: place, index: index)
+    if isSelected { note(fields, frame, place) }
   }
 
   public mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    inspection.receive(malformed: problem, layout, frame, at: place, index: index)
-    stories?.receive(malformed: problem, layout, frame, at: place, index: index)
-    if isSelected { note(layout, frame, place) }
+    inspection.receive(malformed: problem, fields, frame, at: place, index: index)
+    stories?.receive(malformed: problem, fields, frame, at: place, index: index)
+    if isSelected { note(fields, frame, place) }
   }
 
   @inline(__always)
-  private mutating func note(_ layout: PushNotification.Layout, _ frame: RawSpan, _ place: RecordPlace) {
+  private mutating func note(_ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace) {
     report.frameBytes &+= place.length
-    priorities[layout.priority.map(Int.init) ?? 256] += 1
-    let token = frame.extracting(layout.token.range)
+    priorities[fields.priority.map(Int.init) ?? 256] += 1
+    let token = frame.extracting(fields.token.range)
     if token.byteCount > 0 {
       let prefix = Self.prefix(token)
       tokens.add(prefix)
@@ -163,7 +164,7 @@ public struct TraceInspection: RecordSink {
     if place.packet != run.packet || place.connection != run.connection || place.time != run.time { begin(place) }
     run.notifications += 1
     run.bytes &+= place.length
-    note(expiration: layout.expiration)
+    note(expiration: fields.expiration)
   }
 
   /// Seen from the second in which it was written.

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import TLSTransport
 
 /// The events of the event log.

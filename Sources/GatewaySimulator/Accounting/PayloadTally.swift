@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import Payload
+import PushModel
 
 /// How the gateway judges payloads; how the real one did is not documented.
 public struct PayloadScrutiny: Sendable {
@@ -35,9 +36,9 @@ final class PayloadTally {
   /// - Parameter now: UNIX time in ms.
   @inline(__always)
   func refusalStatus(
-    of notification: borrowing PushNotification, topic: PayloadTopic, now: Int64
+    of notification: borrowing Push, topic: PayloadTopic, now: Int64
   ) -> ErrorResponse.Status? {
-    let (command, priority) = (notification.layout.command.rawValue, notification.priority)
+    let (command, priority) = (notification.fields.command.rawValue, notification.priority)
     let payload = notification.payload
     let second = now / 1_000
     let mayBeFaulty = PushFrame.mayBeFaulty(
@@ -68,8 +69,8 @@ final class PayloadTally {
 
   /// Counts what the frame alone breaks; `true` when an error is among it.
   @inline(never)
-  private func noteFrame(_ notification: borrowing PushNotification, _ second: Int64) -> Bool {
-    let command = notification.layout.command.rawValue
+  private func noteFrame(_ notification: borrowing Push, _ second: Int64) -> Bool {
+    let command = notification.fields.command.rawValue
     var rules = PayloadJudge.rules(
       ofFrame: PushFrame(command: command, expiration: notification.expiration, sentAt: second), era: scrutiny.era)
     rules.formUnion(PayloadJudge.rules(ofToken: notification.token, era: scrutiny.era))

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import NIOCore
+import PushModel
 import TLSTransport
 
 /// One provider's connection to the gateway: finds frames, decides on notifications, and counts.
@@ -166,7 +167,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private func completePartial(from bytes: inout ByteBuffer) -> Bool {
     while true {
       let needed: Int
-      switch PushNotification.extent(of: partial.readableBytesSpan, at: 0, limits: shared.options.rules.limits) {
+      switch BinaryFrame.extent(of: partial.readableBytesSpan, at: 0, limits: shared.options.rules.limits) {
       case .incomplete(let least): needed = least
       case .complete, .malformed:
         var frame = partial

@@ -1,7 +1,8 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import Payload
+import PushModel
 
 /// Decides on the valid notifications of one connection.
 struct NotificationFilter {
@@ -43,7 +44,7 @@ struct NotificationFilter {
 
   /// The status that rejects the notification; `nil`: it is accepted, and its device is handled.
   @inline(__always)
-  mutating func decide(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
+  mutating func decide(_ notification: borrowing Push) -> ErrorResponse.Status? {
     var status: ErrorResponse.Status?
     if let payloads { status = problem(of: notification, payloads) }
     if status == nil { status = verdict(on: notification) }
@@ -52,15 +53,15 @@ struct NotificationFilter {
   }
 
   @inline(__always)
-  private mutating func verdict(on notification: borrowing PushNotification) -> ErrorResponse.Status? {
+  private mutating func verdict(on notification: borrowing Push) -> ErrorResponse.Status? {
     if SyntheticToken.isInvalid(notification.token) { return .invalidToken }
     return policy.acceptsEverything ? nil : decideSlowly(notification)
   }
 
   /// The fault of its payload and frame; it is counted in any case.
-  private func problem(of notification: borrowing PushNotification, _ payloads: PayloadTally) -> ErrorResponse.Status? {
+  private func problem(of notification: borrowing Push, _ payloads: PayloadTally) -> ErrorResponse.Status? {
     let refusal = payloads.refusalStatus(of: notification, topic: payloadTopic, now: now)
-    if checksPriority, notification.priority == 10 || notification.layout.command != .framed,
+    if checksPriority, notification.priority == 10 || notification.fields.command != .framed,
       PayloadRules.isSilent(notification.payload)
     {
       return .processingError
@@ -68,7 +69,7 @@ struct NotificationFilter {
     return refusal
   }
 
-  private mutating func decideSlowly(_ notification: borrowing PushNotification) -> ErrorResponse.Status? {
+  private mutating func decideSlowly(_ notification: borrowing Push) -> ErrorResponse.Status? {
     for rule in policy.rules {
       switch rule {
       case .every(let countdown, let status): if countdown.isHit() { return status }

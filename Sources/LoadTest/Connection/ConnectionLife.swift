@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Measurement
 
 /// The record of one connection from when it is up until it has ended: the writes, the responses, and the fate of each
@@ -15,7 +15,7 @@ final class ConnectionLife {
   private var marks: PhaseMarks
   /// The phase that is on, and the last one in which something became due.
   private var (phase, lastScheduled): (RunPhase, RunPhase)
-  private var session: ProviderSession
+  private var session: BinarySession
   private var answers = GatewayAnswers()
   private var marker = Marker.none
   /// When the first error response was read that ends the connection.
@@ -50,7 +50,7 @@ final class ConnectionLife {
 
   /// - Parameter observed: the time of opening without the time in which the load stood still; that of opening if `nil`.
   init(
-    openedAt: Int64, observed: Int64? = nil, log: SentLog, session: ProviderSession, phase: RunPhase,
+    openedAt: Int64, observed: Int64? = nil, log: SentLog, session: BinarySession, phase: RunPhase,
     lastScheduled: RunPhase
   ) {
     (self.openedAt, self.log, self.session) = (openedAt, log, session)
@@ -69,7 +69,7 @@ final class ConnectionLife {
 
   /// Lends the session for a whole batch: an object's property is else checked for exclusive access at every use.
   @inline(__always)
-  func collecting(_ body: (inout ProviderSession) -> Int) -> Int { body(&session) }
+  func collecting(_ body: (inout BinarySession) -> Int) -> Int { body(&session) }
 
   func wrote(_ piece: SentLog.Piece, at now: Int64) { log.append(piece, written: now) }
 
@@ -217,7 +217,7 @@ final class ConnectionLife {
   }
 }
 
-extension ProviderSession {
+extension BinarySession {
   /// Notes a notification that is being collected. Some gateways give up before they come to the identifier of one that
   /// is bad, and answer 0; so the session has to know which ones are.
   ///

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 
 /// Parses the bytes that a gateway sends on one connection into error responses.

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Glibc
 import Measurement
@@ -269,7 +269,7 @@ final class ProviderConnection {
 
   static let markerIdentifier: UInt32 = 0xffff_ffff
 
-  static let markerFrame = PushNotification.knownBadFrame(identifier: markerIdentifier)
+  static let markerFrame = BinaryFrame.knownBadFrame(identifier: markerIdentifier)
 
   // MARK: in
 

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import DequeModule
 
 /// Which notifications a connection has carried, in the order they were written, by write and not one by one.
@@ -149,8 +149,8 @@ extension LoopRunner {
   /// A connection's rules. Of the identifiers the latest runs are kept, of about 32 bytes each: with several
   /// connections each write is one run, and together they take no more than the logs. Responses never name older ones,
   /// because fewer writes are in flight.
-  func makeSession() -> ProviderSession {
-    var session = ProviderSession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
+  func makeSession() -> BinarySession {
+    var session = BinarySession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
     if workload.hasBadTokenSizes { session.noteOddTokens() }
     return session
   }

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 
 /// The events of connections, as the runner counts them.
 extension LoopRunner {

@@ -41,7 +41,7 @@ struct PayloadPool: Sendable {
 /// Payloads that break a rule, made before a run.
 struct PayloadBank: Sendable {
   /// A payload and the frame that it belongs into.
-  struct Push: Sendable {
+  struct FaultySample: Sendable {
     var payload: [UInt8]
     /// Fields of the frame that replace the drawn ones; `nil`: as drawn.
     var command: UInt8?
@@ -52,14 +52,14 @@ struct PayloadBank: Sendable {
     var token: [UInt8]?
   }
 
-  private let pushes: [Push]
+  private let pushes: [FaultySample]
 
   /// Those that break a rule.
   init(breaking rule: PayloadRule, seed: UInt64) {
     pushes = (0..<PayloadPool.size).map { number in
       let faulty = FaultyPush(breaking: rule, seed: seed, number: UInt64(number))
-      guard let frame = faulty.environment.frame else { return Push(payload: faulty.payload) }
-      var push = Push(payload: faulty.payload, priority: frame.priority, hasPriority: frame.priority != nil)
+      guard let frame = faulty.environment.frame else { return FaultySample(payload: faulty.payload) }
+      var push = FaultySample(payload: faulty.payload, priority: frame.priority, hasPriority: frame.priority != nil)
       // A fault of the payload is one in every frame.
       if !faulty.isOfPayload { push.command = frame.command }
       (push.expiration, push.token) = (frame.expiration, frame.token)
@@ -71,7 +71,7 @@ struct PayloadBank: Sendable {
   var longest: Int { pushes.map(\.payload.count).max() ?? 0 }
 
   @inline(__always)
-  subscript(word: UInt64) -> Push {
+  subscript(word: UInt64) -> FaultySample {
     pushes[Int(truncatingIfNeeded: word.multipliedFullWidth(by: UInt64(pushes.count)).high)]
   }
 

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 
 /// How often payloads of each size occur in a decoded trace; a workload draws its own as often.

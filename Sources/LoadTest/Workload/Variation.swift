@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 
 extension Workload {
@@ -36,10 +36,10 @@ extension Workload {
   /// A command-2 frame whose length is right and whose last item claims more than there is, with its identifier before.
   @inline(never)
   static func encodeMalformed(_ number: UInt64, into output: inout ByteWriter) {
-    PushNotification.writeFrameHeader(length: 2 * (FrameItem.headerLength + 4), into: &output)
-    PushNotification.writeItemHeader(.notificationIdentifier, length: 4, into: &output)
+    BinaryFrame.writeFrameHeader(length: 2 * (FrameItem.headerLength + 4), into: &output)
+    BinaryFrame.writeItemHeader(.notificationIdentifier, length: 4, into: &output)
     output.write(bigEndian: identifier(of: number))
-    PushNotification.writeItemHeader(.deviceToken, length: 32, into: &output)
+    BinaryFrame.writeItemHeader(.deviceToken, length: 32, into: &output)
     output.write(bigEndian: UInt32(0))
   }
 }

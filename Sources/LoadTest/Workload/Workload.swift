@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Measurement
 import Payload
@@ -151,12 +151,12 @@ public final class Workload: Sendable {
     let length = push.token?.count ?? tokenLength
     output.reserve(64 + length + push.payload.count)
     guard command == 2 else {
-      return PushNotification.encodeUnframed(
+      return BinaryFrame.encodeUnframed(
         numbers: command == 1 ? (identifier, expiration ?? 0) : nil, tokenLength: length,
         payloadLength: push.payload.count, into: &output, token: { write(token: &$0) },
         payload: { $0.write(push.payload.rawBytes) })
     }
-    PushNotification.encodeFramed(
+    BinaryFrame.encodeFramed(
       tokenLength: length, payloadLength: push.payload.count, identifier: identifier, expiration: expiration,
       priority: push.hasPriority ? push.priority ?? priorities.draw(random[.priority]) : nil, into: &output,
       token: { write(token: &$0) }, payload: { $0.write(push.payload.rawBytes) })
@@ -173,14 +173,14 @@ public final class Workload: Sendable {
     output.reserve(64 + tokenLength + payloadLength)
     guard command == 2 else {
       let expiration = command == 1 ? expirations.draw(random[.expiration]) ?? 0 : 0
-      return PushNotification.encodeUnframed(
+      return BinaryFrame.encodeUnframed(
         numbers: command == 1 ? (identifier, expiration) : nil, tokenLength: tokenLength, payloadLength: payloadLength,
         into: &output, token: { writeToken(random, variation, into: &$0) },
         payload: {
           if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, random, into: &$0) }
         })
     }
-    PushNotification.encodeFramed(
+    BinaryFrame.encodeFramed(
       tokenLength: variation.hasToken ? tokenLength : nil, payloadLength: variation.hasPayload ? payloadLength : nil,
       identifier: identifier, expiration: expirations.draw(random[.expiration]),
       priority: payloads.priority(random) ?? priorities.draw(random[.priority]), into: &output,

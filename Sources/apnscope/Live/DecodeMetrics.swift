@@ -1,5 +1,5 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import Dispatch
 import Dissection
 import MetricsEndpoint

@@ -1,8 +1,9 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import Bytes
 import CommandFiles
 import Payload
+import PushModel
 
 /// How payloads are read from a file.
 struct PayloadInputOptions: ParsableArguments {
@@ -117,18 +118,18 @@ struct PayloadInput {
     var output = ByteWriter(capacity: line.count)
     var scratch = ByteWriter(capacity: 256)
     _ = try record.encode(line.rawBytes, into: &output, scratch: &scratch)
-    let layout: PushNotification.Layout
+    let fields: PushFields
     do {
-      layout = try PushNotification.Layout(parsing: output.bytes)
+      fields = try PushFields(parsing: output.bytes)
     } catch {
       throw RecordError("its fields make no notification: \(error)")
     }
     let frame = PushFrame(
-      command: layout.command.rawValue, priority: layout.priority, expiration: layout.expiration,
-      sentAt: record.time.map { $0 / 1_000_000_000 }, token: Array(copying: output.bytes.extracting(layout.token.range))
+      command: fields.command.rawValue, priority: fields.priority, expiration: fields.expiration,
+      sentAt: record.time.map { $0 / 1_000_000_000 }, token: Array(copying: output.bytes.extracting(fields.token.range))
     )
     return Item(
-      payload: Array(copying: output.bytes.extracting(layout.payload.range)), line: number, frame: frame,
+      payload: Array(copying: output.bytes.extracting(fields.payload.range)), line: number, frame: frame,
       isRecorded: true)
   }
 

@@ -1,5 +1,5 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import GatewaySimulator
 
 /// The status that payloads with errors are refused with, as typed: `status=7`.

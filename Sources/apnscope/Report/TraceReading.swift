@@ -1,5 +1,5 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import Bytes
 import CommandFiles
 import Dissection

@@ -1,5 +1,5 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import GatewaySimulator
 
 extension Behavior.Response.Identifier: ExpressibleByArgument {}

@@ -1,7 +1,8 @@
-import APNSProtocol
 import ArgumentParser
+import BinaryProtocol
 import Bytes
 import GatewaySimulator
+import PushModel
 
 /// Which notifications are refused, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`, `tokens=FILE`.
 struct RejectionSpecification: Quantity {

@@ -1,6 +1,7 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import PacketCapture
+import PushModel
 import TestSupport
 
 @testable import Dissection
@@ -34,7 +35,7 @@ struct Incident {
     var index: Int
     /// UNIX nanoseconds.
     var time: Int64
-    var fate: ProviderSession.Fate
+    var fate: Fate
     var status: UInt8?
     var identifier: UInt32
   }
@@ -137,7 +138,7 @@ struct Incident {
   private mutating func write(_ content: Content, _ lane: Int) {
     identifier += 1
     let frame = written {
-      PushNotification.encodeEnhanced(
+      BinaryFrame.encodeEnhanced(
         identifier: identifier, expiration: content.expiration, token: content.token.rawBytes,
         payload: content.payload.rawBytes, into: &$0)
     }
@@ -218,7 +219,7 @@ struct Incident {
       let refused = connection.isAnswered ? connection.refused.map { ($0.position, $0.status) } : nil
       let named = refused.flatMap { connection.sendings[$0.0].isRecorded ? $0 : nil }
       for (position, sent) in connection.sendings.enumerated() where sent.isRecorded {
-        var fate = ProviderSession.Fate.unknown
+        var fate = Fate.unknown
         if let (refused, status) = named {
           fate = position < refused ? .accepted : position > refused ? .discarded : status == 10 ? .accepted : .rejected
         }

@@ -1,8 +1,9 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Foundation
 import Measurement
 import PacketCapture
+import PushModel
 import TestSupport
 import Testing
 
@@ -105,7 +106,7 @@ struct StoryTests {
     capture.client(
       line,
       written {
-        PushNotification.encodeEnhanced(
+        BinaryFrame.encodeEnhanced(
           identifier: 7, expiration: 0, token: [UInt8]().rawBytes, payload: [UInt8]().rawBytes, into: &$0)
       })
     capture.server(line, refusal(2, 7))
@@ -124,7 +125,7 @@ struct StoryTests {
     let seen = try dissect(path)
     let places = book.stories.flatMap(\.sendings).map { "\($0.connection) \($0.index) \($0.identifier)" }
     #expect(places.sorted() == seen.notifications.map { "\($0.connection) \($0.index) \($0.identifier ?? 0)" }.sorted())
-    var fates = ProviderSession.Fates()
+    var fates = FateCounts()
     for record in seen.connections {
       fates.accepted += record.fates.accepted
       fates.rejected += record.fates.rejected

@@ -1,5 +1,6 @@
-import APNSProtocol
+import BinaryProtocol
 import PacketCapture
+import PushModel
 import TLSDecryption
 import Testing
 
@@ -12,13 +13,13 @@ private struct CertificateSink: RecordSink {
 
   var isOpen: Bool { collector.isOpen }
   func receive(_ record: CaptureRecord) { collector.receive(record) }
-  func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    collector.receive(layout, frame, at: place, index: index)
+  func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    collector.receive(fields, frame, at: place, index: index)
   }
   func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
-    collector.receive(malformed: problem, layout, frame, at: place, index: index)
+    collector.receive(malformed: problem, fields, frame, at: place, index: index)
   }
   func receive(_ record: ErrorResponseRecord) { collector.receive(record) }
   func receive(_ record: FateRecord) { collector.receive(record) }

@@ -1,4 +1,4 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 
 /// What a gateway is told to be, from the first five bytes of an input.
@@ -81,7 +81,7 @@ private func run(
     check(session)
     // What is left over is one frame that is not whole, and its length has a bound.
     if count < input.byteCount {
-      let extent = PushNotification.extent(of: input, at: count, limits: choice.rules.limits)
+      let extent = BinaryFrame.extent(of: input, at: count, limits: choice.rules.limits)
       guard case .incomplete(let needed) = extent else { return broken("left over: \(extent)", session) }
       let limits = choice.rules.limits
       law(needed > input.byteCount - count, "a whole frame is left over")
@@ -123,7 +123,7 @@ private func check(_ session: GatewaySession) {
 private func checkCounts(_ session: GatewaySession, _ stream: RawSpan, _ limits: ProtocolLimits) {
   var (offset, frames, isLost) = (0, 0, false)
   walk: while offset < stream.byteCount {
-    switch PushNotification.extent(of: stream, at: offset, limits: limits) {
+    switch BinaryFrame.extent(of: stream, at: offset, limits: limits) {
     case .complete(let length):
       offset += length
       frames += 1

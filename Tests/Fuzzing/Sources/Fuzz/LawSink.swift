@@ -1,4 +1,6 @@
-@testable import APNSProtocol
+import PushModel
+
+@testable import BinaryProtocol
 @testable import Bytes
 @testable import Dissection
 @testable import PacketCapture
@@ -29,7 +31,7 @@ struct LawSink: RecordSink {
     var lastTupleEnd = 0
     /// The notifications before it have a fate.
     var settled = 0
-    var fates: [ProviderSession.Fate: Int] = [:]
+    var fates: [Fate: Int] = [:]
   }
 
   private var books: [Int: Totals] = [:]
@@ -84,15 +86,15 @@ struct LawSink: RecordSink {
   }
 
   mutating func receive(
-    malformed problem: String, _ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
     count(frame, at: place, index: index)
     malformed += 1
     guard inspection != nil else { return }
-    lines.receive(malformed: problem, layout, frame, at: place, index: index)
-    table.receive(malformed: problem, layout, frame, at: place, index: index)
-    csv.receive(malformed: problem, layout, frame, at: place, index: index)
-    inspection?.receive(malformed: problem, layout, frame, at: place, index: index)
+    lines.receive(malformed: problem, fields, frame, at: place, index: index)
+    table.receive(malformed: problem, fields, frame, at: place, index: index)
+    csv.receive(malformed: problem, fields, frame, at: place, index: index)
+    inspection?.receive(malformed: problem, fields, frame, at: place, index: index)
   }
 
   private mutating func count(_ frame: RawSpan, at place: RecordPlace, index: Int) {
@@ -104,13 +106,13 @@ struct LawSink: RecordSink {
     add(place, .client, "notification")
   }
 
-  mutating func receive(_ layout: PushNotification.Layout, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+  mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
     count(frame, at: place, index: index)
     guard inspection != nil else { return }
-    lines.receive(layout, frame, at: place, index: index)
-    table.receive(layout, frame, at: place, index: index)
-    csv.receive(layout, frame, at: place, index: index)
-    inspection?.receive(layout, frame, at: place, index: index)
+    lines.receive(fields, frame, at: place, index: index)
+    table.receive(fields, frame, at: place, index: index)
+    csv.receive(fields, frame, at: place, index: index)
+    inspection?.receive(fields, frame, at: place, index: index)
   }
 
   mutating func receiveEarly(_ record: ErrorResponseRecord) { inspection?.receiveEarly(record) }
@@ -212,7 +214,7 @@ struct LawSink: RecordSink {
         && fates.accepted + fates.rejected + fates.discarded + fates.unknown == record.notifications,
       "fates \(fates) of \(record.notifications) notifications")
     law(record.notifications == books.notifications, "the connection has other notifications")
-    let told = ProviderSession.Fate.allCases.map { books.fates[$0, default: 0] }
+    let told = Fate.allCases.map { books.fates[$0, default: 0] }
     law(
       books.settled == record.notifications
         && told == [fates.accepted, fates.rejected, fates.discarded, fates.unknown],

@@ -1,4 +1,6 @@
-@testable import APNSProtocol
+import PushModel
+
+@testable import BinaryProtocol
 @testable import Bytes
 
 /// Frames one after the other, with usual and with narrow limits.
@@ -10,15 +12,15 @@
 private func walkFrames(_ bytes: RawSpan, _ limits: ProtocolLimits) {
   var offset = 0
   while offset < bytes.byteCount {
-    let extent = PushNotification.extent(of: bytes, at: offset, limits: limits)
+    let extent = BinaryFrame.extent(of: bytes, at: offset, limits: limits)
     checkExtent(extent, available: bytes.byteCount - offset)
     guard case .complete(let length) = extent else { break }
     let end = offset + length
     // The header alone decides: what follows the frame changes nothing, and without its last byte it is incomplete.
     law(
-      PushNotification.extent(of: bytes.extracting(offset..<end), at: 0, limits: limits) == .complete(length),
+      BinaryFrame.extent(of: bytes.extracting(offset..<end), at: 0, limits: limits) == .complete(length),
       "an extent depends on what follows")
-    if case .incomplete(let needed) = PushNotification.extent(
+    if case .incomplete(let needed) = BinaryFrame.extent(
       of: bytes.extracting(offset..<end - 1), at: 0, limits: limits)
     {
       law(needed <= length, "needed \(needed) of a frame of \(length)")
@@ -27,7 +29,7 @@ private func walkFrames(_ bytes: RawSpan, _ limits: ProtocolLimits) {
     }
     var position = offset
     do throws(ParseError) {
-      let notification = try PushNotification(parsing: bytes, at: &position, limits: limits)
+      let notification = try Push(parsing: bytes, at: &position, limits: limits)
       law(position == end, "parsing moved to \(position), not \(end)")
       check(notification)
     } catch {
@@ -38,9 +40,9 @@ private func walkFrames(_ bytes: RawSpan, _ limits: ProtocolLimits) {
   }
 }
 
-private func check(_ notification: PushNotification) {
-  let frame = notification.frame
-  for field in [notification.layout.token, notification.layout.payload] where field.isPresent {
+private func check(_ notification: Push) {
+  let frame = notification.bytes
+  for field in [notification.fields.token, notification.fields.payload] where field.isPresent {
     law(field.range.upperBound <= frame.byteCount, "a field reaches beyond its frame")
   }
   // The encoder is the parser's inverse.
@@ -59,7 +61,7 @@ private func check(_ notification: PushNotification) {
   law(notification.expiration == number(first(.expiration, 4)), "expiration")
   law(notification.priority.map(UInt32.init) == number(first(.priority, 1)), "priority")
   let ids = notification.items.map(\.id.rawValue)
-  law(notification.layout.hasUnusualItemOrder == zip(ids, ids.dropFirst()).contains { $0 >= $1 }, "item order")
+  law(notification.fields.binary.hasUnusualItemOrder == zip(ids, ids.dropFirst()).contains { $0 >= $1 }, "item order")
 }
 
 /// What holds for every incremental decoder's answer.

@@ -1,4 +1,6 @@
-@testable import APNSProtocol
+import PushModel
+
+@testable import BinaryProtocol
 @testable import Bytes
 @testable import Dissection
 @testable import Payload
@@ -9,38 +11,38 @@ nonisolated(unsafe) private let redaction = Redaction(key: [UInt8](repeating: 9,
 @Sendable func fuzzRedaction(_ bytes: RawSpan) {
   guard let redaction else { return }
   var offset = 0
-  while case .complete(let length) = PushNotification.extent(of: bytes, at: offset, limits: ProtocolLimits()) {
+  while case .complete(let length) = BinaryFrame.extent(of: bytes, at: offset, limits: ProtocolLimits()) {
     let frame = bytes.extracting(offset..<offset + length)
     offset += length
-    let whole = try? PushNotification.Layout(parsing: frame)
-    let layout = whole ?? PushNotification.Layout(fitting: frame)
-    let redacted = redaction.frame(layout, frame)
+    let whole = try? PushFields(parsing: frame)
+    let fields = whole ?? PushFields(fitting: frame)
+    let redacted = redaction.frame(fields, frame)
     law(redacted.count == length, "a redacted frame has another length")
     law(
-      PushNotification.extent(of: redacted.rawBytes, at: 0, limits: ProtocolLimits()) == .complete(length),
+      BinaryFrame.extent(of: redacted.rawBytes, at: 0, limits: ProtocolLimits()) == .complete(length),
       "a redacted frame has another extent")
-    law((try? PushNotification.Layout(parsing: redacted.rawBytes)) == whole, "a redacted frame has other fields")
-    law(PushNotification.Layout(fitting: redacted.rawBytes) == layout, "a redacted frame has other fields that fit")
-    checkItems(layout, redacted)
-    if layout.token.isPresent {
-      let (old, new) = (frame.extracting(layout.token.range), redacted.rawBytes.extracting(layout.token.range))
+    law((try? PushFields(parsing: redacted.rawBytes)) == whole, "a redacted frame has other fields")
+    law(PushFields(fitting: redacted.rawBytes) == fields, "a redacted frame has other fields that fit")
+    checkItems(fields, redacted)
+    if fields.token.isPresent {
+      let (old, new) = (frame.extracting(fields.token.range), redacted.rawBytes.extracting(fields.token.range))
       law(PayloadJudge.rules(ofToken: old) == PayloadJudge.rules(ofToken: new), "rules about a token")
     }
-    if layout.payload.isPresent {
-      checkPayload(frame.extracting(layout.payload.range), redacted.rawBytes.extracting(layout.payload.range))
+    if fields.payload.isPresent {
+      checkPayload(frame.extracting(fields.payload.range), redacted.rawBytes.extracting(fields.payload.range))
     }
   }
 }
 
 /// Bytes that are no field of it are 0, and 255 where an item does not fit.
-private func checkItems(_ layout: PushNotification.Layout, _ frame: [UInt8]) {
-  guard layout.command == .framed else { return }
+private func checkItems(_ fields: PushFields, _ frame: [UInt8]) {
+  guard fields.command == .framed else { return }
   var items = ItemIterator(end: frame.count)
-  var end = PushNotification.Offsets.items
+  var end = BinaryFrame.Offsets.items
   var seen: Set<UInt8> = []
   while let item = try? items.next(in: frame.rawBytes) {
     let isNumber = (3...4).contains(item.id) && item.data.length == 4 || item.id == 5 && item.data.length == 1
-    let isField = item.data == layout.token || item.data == layout.payload || isNumber && seen.insert(item.id).inserted
+    let isField = item.data == fields.token || item.data == fields.payload || isNumber && seen.insert(item.id).inserted
     law(isField || frame[item.data.range].allSatisfy { $0 == 0 }, "an item that is no field")
     end = item.data.range.upperBound
   }

@@ -1,9 +1,10 @@
-import APNSProtocol
+import BinaryProtocol
 import Bytes
 import Dissection
 import Glibc
 import PacketCapture
 import Payload
+import PushModel
 
 /// Longest seed: libFuzzer is fast with short inputs.
 private let longest = 16_384
@@ -96,7 +97,7 @@ func writeSeeds(from paths: [String], to directory: String) {
     }
     for frame in frames.prefix(10) {
       var position = 0
-      if let notification = try? PushNotification(parsing: frame.rawBytes, at: &position) {
+      if let notification = try? Push(parsing: frame.rawBytes, at: &position) {
         save("json", Array(copying: notification.payload))
         for choice in [UInt8(0), 0x1b, 0x7f] { save("payload", [choice] + Array(copying: notification.payload)) }
       }

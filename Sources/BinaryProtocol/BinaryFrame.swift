@@ -1,0 +1,77 @@
+import Bytes
+import PushModel
+
+/// Frames of the binary protocol: their extent, their offsets, parsing and writing them.
+///
+/// ```
+/// command 0  00 | token length u16 | token | payload length u16 | payload
+/// command 1  01 | identifier 4 | expiration u32 | token length u16 | token | payload length u16 | payload
+/// command 2  02 | frame length u32 | item…            item = id u8 | length u16 | data
+/// ```
+///
+/// All integers are big-endian. Source: Apple's guide of 2015-09-16.
+public enum BinaryFrame {
+  /// The length of the frame at `offset`, from its header alone.
+  ///
+  /// Needs 3 bytes to begin with (5 for command 2) and never looks further than the length fields.
+  @inlinable
+  public static func extent(of bytes: RawSpan, at offset: Int, limits: ProtocolLimits) -> RecordExtent {
+    let available = bytes.byteCount - offset
+    guard available > 0 else { return .incomplete(needed: 1) }
+    let command = bytes.byte(at: offset)
+    switch command {
+    case 2:
+      guard available >= Offsets.items else { return .incomplete(needed: Offsets.items) }
+      let length = Int(bytes.uint32(at: offset + Offsets.frameLength))
+      if length > limits.maximumFrameLength {
+        return .malformed(ParseError(.frameTooLong(length), at: Offsets.frameLength))
+      }
+      let end = Offsets.items + length
+      return available >= end ? .complete(end) : .incomplete(needed: end)
+    case 0, 1:
+      let tokenAt = Offsets.token(of: command)
+      guard available >= tokenAt else { return .incomplete(needed: tokenAt) }
+      let tokenLength = Offsets.length(in: bytes, before: offset + tokenAt)
+      if tokenLength > limits.maximumTokenLength {
+        return .malformed(ParseError(.tokenTooLong(tokenLength), at: tokenAt - Offsets.lengthField))
+      }
+      let payloadAt = Offsets.payload(token: tokenAt, length: tokenLength)
+      guard available >= payloadAt else { return .incomplete(needed: payloadAt) }
+      let payloadLength = Offsets.length(in: bytes, before: offset + payloadAt)
+      if payloadLength > limits.maximumPayloadLength {
+        return .malformed(ParseError(.payloadTooLong(payloadLength), at: payloadAt - Offsets.lengthField))
+      }
+      if command == 0 && tokenLength == 0 && payloadLength == 0 {
+        return .malformed(ParseError(.emptyNotification, at: 0))
+      }
+      let length = payloadAt + payloadLength
+      return available >= length ? .complete(length) : .incomplete(needed: length)
+    default:
+      return .malformed(ParseError(.unknownCommand(command), at: 0))
+    }
+  }
+}
+
+extension Push {
+  /// Parses the frame that starts at `offset` and advances `offset` past it.
+  ///
+  /// Throws `.incomplete` when the bytes end first; `offset` is then unchanged, as after any error.
+  @inlinable
+  @_lifetime(copy bytes)
+  public init(
+    parsing bytes: RawSpan, at offset: inout Int, limits: ProtocolLimits = ProtocolLimits()
+  ) throws(ParseError) {
+    let length: Int
+    switch BinaryFrame.extent(of: bytes, at: offset, limits: limits) {
+    case .complete(let value): length = value
+    case .incomplete(let needed): throw ParseError(.incomplete, at: needed)
+    case .malformed(let error): throw error
+    }
+    let frame = bytes.extracting(offset..<offset + length)
+    self.init(try PushFields(parsing: frame), frame)
+    offset += length
+  }
+
+  @inlinable public var command: BinaryCommand { fields.command }
+  @inlinable public var identifier: UInt32? { fields.identifier }
+}

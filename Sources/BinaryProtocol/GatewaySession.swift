@@ -1,0 +1,257 @@
+import Bytes
+import PushModel
+
+/// The protocol rules of one connection on the gateway's side: which notifications are accepted, which one is rejected,
+/// the answer, and which are discarded after it.
+///
+/// A plain value without I/O, clock or chance. Takes bytes as they arrive; returns what to do as an `Ending`.
+/// Notifications are numbered from 0 in the order they arrive.
+///
+/// The rules (Apple's guide of 2015-09-16, and what servers were seen to do):
+/// - nothing is answered for an accepted notification;
+/// - a refused one is answered with its status and identifier, and the connection is closed; whatever comes after it is
+///   never looked at, only counted;
+/// - a notification without an identifier cannot be named: with command 0 there is no answer, only the close, and a
+///   frame without item 3 is named 0;
+/// - a shutdown names the last accepted notification, or 0;
+/// - bytes that are not a frame are answered with status 128, or not at all, depending on `Rules.answersMalformed`.
+public struct GatewaySession: Sendable {
+  /// The limits of a gateway, which depend on the year and the certificate.
+  public struct Rules: Sendable, Equatable {
+    /// Lengths of a token in bytes; others get status 5. Documented: 32, up to 100 from 2018 on.
+    public var tokenLengths: ClosedRange<Int>
+    /// Longest payload in bytes; a longer one gets status 7. 256, 2,048 from June 2014 on, 4,096 for VoIP certificates.
+    public var maximumPayloadLength: Int
+    /// Priority 10, which commands 0 and 1 have without saying so, is an error for a payload that has nothing to show.
+    public var checksPriority: Bool
+    /// Answer bytes that are not a frame with 128 (the guide of 2018), or just close (observed).
+    public var answersMalformed: Bool
+    /// Lengths above which bytes are not a frame. Tokens of any length are parsed, so that one of a bad size gets
+    /// status 5 with commands 0 and 1 as with command 2.
+    public var limits: ProtocolLimits
+
+    public init(
+      tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true,
+      answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits(maximumTokenLength: 65_535)
+    ) {
+      self.tokenLengths = tokenLengths
+      self.maximumPayloadLength = maximumPayloadLength
+      self.checksPriority = checksPriority
+      self.answersMalformed = answersMalformed
+      self.limits = limits
+    }
+  }
+
+  /// Why the gateway closes, and its last response.
+  public struct Ending: Sendable, Equatable {
+    /// The reason for the end.
+    public enum Cause: Sendable, Equatable {
+      case rejected
+      case shutdown
+      /// Bytes that are not a frame, or items that extend past the end of their frame.
+      case malformed(ParseError)
+    }
+
+    public var cause: Cause
+    public var status: ErrorResponse.Status
+    /// The notification that `status` is about: the refused one, or with a shutdown the last accepted one.
+    public var notification: Int?
+    public var identifier: UInt32?
+    /// The response to send; `nil` to close without one.
+    public var response: ErrorResponse?
+  }
+
+  private enum State: Sendable, Equatable {
+    case open
+    /// Refused one, or shutting down: frames are counted and not looked at.
+    case discarding
+    /// No frame can be found any more.
+    case lost
+  }
+
+  public let rules: Rules
+  /// With this status every notification is refused: the provider's certificate names no topic, or one of a bad size.
+  public let standing: ErrorResponse.Status?
+  /// The number of accepted notifications after which the gateway shuts the connection down.
+  public var shutdownAfter = Int.max
+
+  /// Notifications that arrived: `received = accepted + rejected + discarded`.
+  public private(set) var received = 0
+  public private(set) var accepted = 0
+  /// 0 or 1.
+  public private(set) var rejected = 0
+  public private(set) var discarded = 0
+  /// Bytes consumed so far, of any kind.
+  public private(set) var bytes = 0
+  /// How the gateway ended the connection; `nil` as long as it did not.
+  public private(set) var ending: Ending?
+
+  private var state = State.open
+  private var lastAccepted: UInt32?
+
+  public init(rules: Rules = Rules(), standing: ErrorResponse.Status? = nil) {
+    self.rules = rules
+    self.standing = standing
+  }
+
+  /// Takes bytes that follow those taken before, and returns how many of them were consumed: all whole frames.
+  ///
+  /// Pass the rest again together with the bytes that follow. At most one frame is left over, so at most
+  /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Check `ending`
+  /// afterwards. Linear in the number of frames; nothing is allocated or copied.
+  ///
+  /// - Parameter decide: returns the status that rejects a valid notification, or `nil` to accept it. Called once for
+  ///   each, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  @inlinable
+  public mutating func receive(
+    _ input: RawSpan, decide: (borrowing Push) -> ErrorResponse.Status?
+  ) -> Int {
+    if !isOpen { return discard(input, from: 0) }
+    // Counters of the loop are local variables: properties of the value would be written for every notification.
+    var offset = 0
+    var count = accepted
+    var last: UInt32? = nil
+    var verdict: Verdict? = nil
+    let (rules, end) = (self.rules, shutdownAfter)
+    frames: while offset < input.byteCount && count < end {
+      switch BinaryFrame.extent(of: input, at: offset, limits: rules.limits) {
+      case .incomplete: break frames
+      case .malformed(let error):
+        // Command 1 has its identifier in front of the lengths, so it was read before they were found wrong.
+        let isThere = input.byte(at: offset) == 1 && input.byteCount - offset >= BinaryFrame.Offsets.expiration
+        let identifier = isThere ? input.uint32(at: offset + BinaryFrame.Offsets.identifier) : nil
+        verdict = .unframed(error, identifier: identifier)
+        break frames
+      case .complete(let length):
+        let frame = input.extracting(offset..<offset + length)
+        offset += length
+        let fields: PushFields
+        do throws(ParseError) {
+          fields = try PushFields(parsing: frame)
+        } catch {
+          // Its item may be among those that do fit.
+          verdict = .malformed(error, identifier: PushFields(fitting: frame).identifier)
+          break frames
+        }
+        let notification = Push(fields, frame)
+        if let status = rules.problem(of: notification) ?? standing ?? decide(notification) {
+          verdict = .rejected(status, fields.command, fields.identifier)
+          break frames
+        }
+        count += 1
+        last = fields.identifier
+      }
+    }
+    settle(count, last, consumed: offset, verdict)
+    return isOpen ? offset : discard(input, from: offset)
+  }
+
+  @usableFromInline
+  enum Verdict {
+    case rejected(ErrorResponse.Status, BinaryCommand, UInt32?)
+    case malformed(ParseError, identifier: UInt32?)
+    case unframed(ParseError, identifier: UInt32?)
+  }
+
+  @usableFromInline var isOpen: Bool { state == .open }
+
+  /// Shuts the connection down for maintenance: names the last accepted notification and discards those that follow.
+  public mutating func shutDown() {
+    guard isOpen else { return }
+    end(
+      Ending(
+        cause: .shutdown, status: .shutdown, notification: accepted == 0 ? nil : accepted - 1,
+        identifier: lastAccepted,
+        response: ErrorResponse(status: .shutdown, identifier: lastAccepted ?? 0)))
+  }
+
+  // MARK: out of the loop
+
+  @usableFromInline @inline(never)
+  mutating func settle(_ count: Int, _ last: UInt32?, consumed: Int, _ verdict: Verdict?) {
+    if count > accepted { lastAccepted = last }
+    received += count - accepted
+    accepted = count
+    bytes += consumed
+    guard let verdict else {
+      if accepted >= shutdownAfter { shutDown() }
+      return
+    }
+    received += 1
+    rejected = 1
+    let index = received - 1
+    switch verdict {
+    case .rejected(let status, let command, let identifier):
+      // Command 0 has no identifier to be named by.
+      let response = command == .simple ? nil : ErrorResponse(status: status, identifier: identifier ?? 0)
+      end(
+        Ending(cause: .rejected, status: status, notification: index, identifier: identifier, response: response))
+    case .malformed(let error, let identifier):
+      end(malformed: error, index, identifier)
+    case .unframed(let error, let identifier):
+      end(malformed: error, index, identifier)
+      state = .lost
+    }
+  }
+
+  private mutating func end(malformed error: ParseError, _ index: Int, _ identifier: UInt32?) {
+    let response = ErrorResponse(status: .protocolError, identifier: identifier ?? 0)
+    end(
+      Ending(
+        cause: .malformed(error), status: .protocolError, notification: index, identifier: identifier,
+        response: rules.answersMalformed ? response : nil))
+  }
+
+  private mutating func end(_ ending: Ending) {
+    self.ending = ending
+    state = .discarding
+  }
+
+  /// Counts the frames after the end, and returns the offset up to which `input` was consumed.
+  @usableFromInline @inline(never)
+  mutating func discard(_ input: RawSpan, from start: Int) -> Int {
+    var offset = start
+    while state == .discarding && offset < input.byteCount {
+      switch BinaryFrame.extent(of: input, at: offset, limits: rules.limits) {
+      case .complete(let length):
+        offset += length
+        received += 1
+        discarded += 1
+        continue
+      case .incomplete: break
+      case .malformed: state = .lost
+      }
+      break
+    }
+    if state == .lost { offset = input.byteCount }
+    bytes += offset - start
+    return offset
+  }
+}
+
+extension GatewaySession.Rules {
+  /// The status with which a gateway rejects a notification before it looks up the device.
+  @inlinable @inline(__always)
+  func problem(of notification: borrowing Push) -> ErrorResponse.Status? {
+    let fields = notification.fields
+    // Lengths as they must be need one look; which rule is broken is found out of the way.
+    if fields.token.length < tokenLengths.lowerBound || fields.token.length > tokenLengths.upperBound
+      || fields.token.length == 0 || fields.payload.length == 0 || fields.payload.length > maximumPayloadLength
+    {
+      return problem(tokenLength: fields.token.length, payloadLength: fields.payload.length)
+    }
+    if checksPriority, fields.priority == 10 || fields.command != .framed,
+      PayloadRules.isSilent(notification.payload)
+    {
+      return .processingError
+    }
+    return nil
+  }
+
+  @usableFromInline @inline(never)
+  func problem(tokenLength: Int, payloadLength: Int) -> ErrorResponse.Status {
+    if tokenLength == 0 { return .missingDeviceToken }
+    if payloadLength == 0 { return .missingPayload }
+    return tokenLengths.contains(tokenLength) ? .invalidPayloadSize : .invalidTokenSize
+  }
+}

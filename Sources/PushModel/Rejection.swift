@@ -1,0 +1,79 @@
+/// Why a push was refused, in the words of its protocol.
+public enum Rejection: Sendable, Hashable, Comparable {
+  /// The status of a binary error response.
+  case status(BinaryStatus)
+
+  /// The text under which rejections are counted in documents: a status number.
+  public var key: String {
+    switch self {
+    case .status(let status): String(status.rawValue)
+    }
+  }
+
+  /// The name that Apple's guide gives it, e.g. `invalid token`.
+  public var name: String {
+    switch self {
+    case .status(let status): status.description
+    }
+  }
+
+  /// Sending the same push again is refused again: its token is no device's, or something is wrong with the push itself.
+  public var isPermanent: Bool {
+    switch self {
+    case .status(let status): status.isPermanent
+    }
+  }
+
+  public static func < (left: Rejection, right: Rejection) -> Bool {
+    switch (left, right) {
+    case (.status(let left), .status(let right)): left.rawValue < right.rawValue
+    }
+  }
+}
+
+/// The status of a binary error response. Codes outside the documented ones are values too.
+///
+/// 0 and 10 refuse nothing: mock servers acknowledge with 0, and 10 says that the gateway goes away.
+public struct BinaryStatus: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+  public let rawValue: UInt8
+  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Sent by mock servers as an acknowledgement; the documented service never does.
+  public static let noError = BinaryStatus(rawValue: 0)
+  public static let processingError = BinaryStatus(rawValue: 1)
+  public static let missingDeviceToken = BinaryStatus(rawValue: 2)
+  public static let missingTopic = BinaryStatus(rawValue: 3)
+  public static let missingPayload = BinaryStatus(rawValue: 4)
+  public static let invalidTokenSize = BinaryStatus(rawValue: 5)
+  public static let invalidTopicSize = BinaryStatus(rawValue: 6)
+  public static let invalidPayloadSize = BinaryStatus(rawValue: 7)
+  public static let invalidToken = BinaryStatus(rawValue: 8)
+  /// The gateway goes away for maintenance; the identifier names the *last accepted* notification.
+  public static let shutdown = BinaryStatus(rawValue: 10)
+  /// The frame could not be parsed (documented in 2018).
+  public static let protocolError = BinaryStatus(rawValue: 128)
+  public static let none = BinaryStatus(rawValue: 255)
+
+  @inlinable public var isDocumented: Bool { rawValue <= 8 || rawValue == 10 || rawValue == 128 || rawValue == 255 }
+
+  /// What is wrong is in the push itself, as every status from 2 to 8 says of one.
+  public var isPermanent: Bool { (2...8).contains(rawValue) }
+
+  public var description: String {
+    switch self {
+    case .noError: "no error"
+    case .processingError: "processing error"
+    case .missingDeviceToken: "missing device token"
+    case .missingTopic: "missing topic"
+    case .missingPayload: "missing payload"
+    case .invalidTokenSize: "invalid token size"
+    case .invalidTopicSize: "invalid topic size"
+    case .invalidPayloadSize: "invalid payload size"
+    case .invalidToken: "invalid token"
+    case .shutdown: "shutdown"
+    case .protocolError: "protocol error"
+    case .none: "none (unknown)"
+    default: "unknown"
+    }
+  }
+}
