@@ -18,12 +18,9 @@ import PushModel
 public struct GatewaySession: Sendable {
   /// The limits of a gateway, which depend on the year and the certificate.
   public struct Rules: Sendable, Equatable {
-    /// Lengths of a token in bytes; others get status 5. Documented: 32, up to 100 from 2018 on.
-    public var tokenLengths: ClosedRange<Int>
-    /// Longest payload in bytes; a longer one gets status 7. 256, 2,048 from June 2014 on, 4,096 for VoIP certificates.
-    public var maximumPayloadLength: Int
-    /// Priority 10, which commands 0 and 1 have without saying so, is an error for a payload that has nothing to show.
-    public var checksPriority: Bool
+    /// What is refused of any push: a token of another length gets status 5, a longer payload 7, and status 1 one that has
+    /// nothing to show and priority 10.
+    public var push: PushRules
     /// Answer bytes that are not a frame with 128 (the guide of 2018), or just close (observed).
     public var answersMalformed: Bool
     /// Lengths above which bytes are not a frame. Tokens of any length are parsed, so that one of a bad size gets
@@ -34,9 +31,8 @@ public struct GatewaySession: Sendable {
       tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true,
       answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits(maximumTokenLength: 65_535)
     ) {
-      self.tokenLengths = tokenLengths
-      self.maximumPayloadLength = maximumPayloadLength
-      self.checksPriority = checksPriority
+      push = PushRules(
+        tokenLengths: tokenLengths, maximumPayloadLength: maximumPayloadLength, checksPriority: checksPriority)
       self.answersMalformed = answersMalformed
       self.limits = limits
     }
@@ -100,11 +96,11 @@ public struct GatewaySession: Sendable {
   /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Check `ending`
   /// afterwards. Linear in the number of frames; nothing is allocated or copied.
   ///
-  /// - Parameter decide: returns the status that rejects a valid notification, or `nil` to accept it. Called once for
-  ///   each, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  /// - Parameter decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each,
+  ///   however the bytes are split. Statuses 0 and 10 accept and must not be returned.
   @inlinable
   public mutating func receive(
-    _ input: RawSpan, decide: (borrowing Push) -> ErrorResponse.Status?
+    _ input: RawSpan, decide: (borrowing Push) -> Rejection?
   ) -> Int {
     if !isOpen { return discard(input, from: 0) }
     // Counters of the loop are local variables: properties of the value would be written for every notification.
@@ -134,7 +130,10 @@ public struct GatewaySession: Sendable {
           break frames
         }
         let notification = Push(fields, frame)
-        if let status = rules.problem(of: notification) ?? standing ?? decide(notification) {
+        let status =
+          rules.push.fault(of: notification).map(ErrorResponse.Status.init) ?? standing
+          ?? decide(notification)?.status
+        if let status {
           verdict = .rejected(status, fields.command, fields.identifier)
           break frames
         }
@@ -229,29 +228,16 @@ public struct GatewaySession: Sendable {
   }
 }
 
-extension GatewaySession.Rules {
-  /// The status with which a gateway rejects a notification before it looks up the device.
-  @inlinable @inline(__always)
-  func problem(of notification: borrowing Push) -> ErrorResponse.Status? {
-    let fields = notification.fields
-    // Lengths as they must be need one look; which rule is broken is found out of the way.
-    if fields.token.length < tokenLengths.lowerBound || fields.token.length > tokenLengths.upperBound
-      || fields.token.length == 0 || fields.payload.length == 0 || fields.payload.length > maximumPayloadLength
-    {
-      return problem(tokenLength: fields.token.length, payloadLength: fields.payload.length)
+extension BinaryStatus {
+  /// The status with which a gateway answers a fault.
+  @inlinable
+  public init(_ fault: PushFault) {
+    switch fault {
+    case .missingToken: self.init(rawValue: 2)
+    case .missingPayload: self.init(rawValue: 4)
+    case .tokenSize: self.init(rawValue: 5)
+    case .payloadSize: self.init(rawValue: 7)
+    case .silentAtOnce: self.init(rawValue: 1)
     }
-    if checksPriority, fields.priority == 10 || fields.command != .framed,
-      PayloadRules.isSilent(notification.payload)
-    {
-      return .processingError
-    }
-    return nil
-  }
-
-  @usableFromInline @inline(never)
-  func problem(tokenLength: Int, payloadLength: Int) -> ErrorResponse.Status {
-    if tokenLength == 0 { return .missingDeviceToken }
-    if payloadLength == 0 { return .missingPayload }
-    return tokenLengths.contains(tokenLength) ? .invalidPayloadSize : .invalidTokenSize
   }
 }

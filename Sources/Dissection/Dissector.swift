@@ -346,7 +346,7 @@ struct Dissector<Sink: RecordSink> {
   ) {
     connection.errorResponses += 1
     output.summary.errorResponses += 1
-    output.summary.errorsByStatus[response.status.rawValue, default: 0] += 1
+    output.summary.errorsByRejection[.status(response.status), default: 0] += 1
     var record = ErrorResponseRecord(
       place: RecordPlace(
         connection: connection.number, time: mark.time, packet: mark.packet, offset: offset,

@@ -332,7 +332,9 @@ public struct Inspection: RecordSink {
       // Those that name nothing as well.
       copy.report.errorCount = summary.errorResponses
       copy.report.errorsByStatus = [:]
-      for (status, count) in summary.errorsByStatus { copy.report.errorsByStatus[Int(status)] = count }
+      for (rejection, count) in summary.errorsByRejection {
+        copy.report.errorsByStatus[Int(rejection.status.rawValue)] = count
+      }
       copy.report.fates.accepted = summary.settled.accepted
       copy.report.fates.rejected = summary.settled.rejected
       copy.report.fates.discarded = summary.settled.discarded

@@ -268,7 +268,7 @@ public struct SummaryRecord: Sendable {
   public var readFeedbackConnections = 0
   /// Connections that have ended. No field of the record, as what follows.
   public var endedConnections = 0
-  public var errorsByStatus: [UInt8: Int] = [:]
+  public var errorsByRejection: [Rejection: Int] = [:]
   /// The fates that are decided; those of open connections change yet.
   public var settled = FateCounts()
 

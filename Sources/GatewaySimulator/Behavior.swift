@@ -1,4 +1,3 @@
-import BinaryProtocol
 import PushModel
 
 /// How the gateway and the feedback service behave and misbehave. As made, they behave.
@@ -8,7 +7,7 @@ import PushModel
 public struct Behavior: Sendable {
   public var seed: UInt64 = 1
   /// Asked in order; the first that applies decides.
-  public var rejections: [Rejection] = []
+  public var rejections: [RejectionRule] = []
   public var response = Response()
   /// The number of accepted notifications after which a connection is shut down (status 10).
   public var shutdownAfter: Int?
@@ -18,8 +17,8 @@ public struct Behavior: Sendable {
 
   public init() {}
 
-  /// Which notifications are refused though nothing is wrong with them, and with what status.
-  public struct Rejection: Sendable {
+  /// Which notifications are refused though nothing is wrong with them, and why.
+  public struct RejectionRule: Sendable {
     /// A condition that notifications meet.
     public enum Condition: Sendable {
       /// Every n-th that any connection brings, in the order in which the gateway takes them.
@@ -33,11 +32,12 @@ public struct Behavior: Sendable {
     }
 
     public var condition: Condition
-    public var status: ErrorResponse.Status
+    /// What the gateway says to them.
+    public var rejection: Rejection
 
-    public init(_ condition: Condition, status: ErrorResponse.Status = .invalidToken) {
+    public init(_ condition: Condition, status: BinaryStatus = .invalidToken) {
       self.condition = condition
-      self.status = status
+      rejection = .status(status)
     }
   }
 

@@ -55,7 +55,7 @@ public final class Simulator: Sendable {
     let lookup = Dictionary(uniqueKeysWithValues: loopState.map { (ObjectIdentifier($0.loop), $0.loopState) })
 
     var channels: [any Channel] = []
-    func listen(_ address: SimulatorOptions.Address?, _ service: Service) async throws -> SimulatorOptions.Address? {
+    func listen(_ address: SimulatorOptions.Address?, _ service: Listener) async throws -> SimulatorOptions.Address? {
       guard let address else { return nil }
       let channel = try await Self.listen(address, service, shared, group, lookup)
       channels.append(channel)
@@ -72,7 +72,7 @@ public final class Simulator: Sendable {
   }
 
   private static func listen(
-    _ address: SimulatorOptions.Address, _ service: Service, _ shared: SimulatorContext,
+    _ address: SimulatorOptions.Address, _ service: Listener, _ shared: SimulatorContext,
     _ group: MultiThreadedEventLoopGroup,
     _ loopState: [ObjectIdentifier: NIOLoopBound<EventLoopState>]
   ) async throws -> any Channel {
@@ -120,7 +120,7 @@ public final class Simulator: Sendable {
 
   /// Sets up a connection that was accepted, on its loop.
   static func accept(
-    _ channel: any Channel, _ service: Service, _ shared: SimulatorContext, _ loopState: EventLoopState
+    _ channel: any Channel, _ service: Listener, _ shared: SimulatorContext, _ loopState: EventLoopState
   ) throws {
     let pipeline = channel.pipeline.syncOperations
     let number: UInt64
@@ -241,7 +241,8 @@ public final class Simulator: Sendable {
   }
 }
 
-enum Service: String { case gateway, feedback }
+/// What a port is listened on for.
+enum Listener: String { case gateway, feedback }
 
 /// Why a simulator cannot run.
 public struct SimulatorError: Error, Sendable, CustomStringConvertible {

@@ -3,6 +3,13 @@ public enum Rejection: Sendable, Hashable, Comparable {
   /// The status of a binary error response.
   case status(BinaryStatus)
 
+  /// The status of the binary protocol.
+  @inlinable public var status: BinaryStatus {
+    switch self {
+    case .status(let status): status
+    }
+  }
+
   /// The text under which rejections are counted in documents: a status number.
   public var key: String {
     switch self {

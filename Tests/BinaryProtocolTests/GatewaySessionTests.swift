@@ -1,4 +1,5 @@
 import BinaryProtocol
+import PushModel
 import TestSupport
 import Testing
 
@@ -86,7 +87,7 @@ struct GatewaySessionTests {
       var asked = 0
       let consumed = session.receive(bytes.rawBytes) { _ in
         asked += 1
-        return asked == place + 1 ? .init(rawValue: status) : nil
+        return asked == place + 1 ? .status(BinaryStatus(rawValue: status)) : nil
       }
       #expect(consumed == bytes.count)
       #expect([session.received, session.accepted, session.rejected, session.discarded] == [6, place, 1, 5 - place])
@@ -121,8 +122,8 @@ struct GatewaySessionTests {
   @Test("By default the rules are those of the guide of 2015")
   func defaults() {
     let rules = GatewaySession.Rules()
-    #expect(rules.tokenLengths == 32...32 && rules.maximumPayloadLength == 2_048)
-    #expect(rules.checksPriority && rules.answersMalformed)
+    #expect(rules.push.tokenLengths == 32...32 && rules.push.maximumPayloadLength == 2_048)
+    #expect(rules.push.checksPriority && rules.answersMalformed)
     #expect(rules.limits == ProtocolLimits(maximumTokenLength: 65_535))
     #expect(GatewaySession().rules == rules && GatewaySession().standing == nil)
     let sizes: [(token: Int, payload: Int, status: UInt8?)] = [

@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Bytes
+import PushModel
 
 /// One connection told from the gateway's side: bytes come in pieces, and what is not consumed is given again.
 struct GatewayTalk {
@@ -32,7 +33,7 @@ struct GatewayTalk {
     let (refusals, input) = (refusals, rest)
     let consumed = session.receive(input.rawBytes) { notification in
       seen.append(notification.identifier)
-      return notification.identifier.flatMap { refusals[$0] }
+      return notification.identifier.flatMap { refusals[$0] }.map(Rejection.status)
     }
     asked += seen
     rest.removeFirst(consumed)

@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Foundation
+import PushModel
 import TestSupport
 import Testing
 

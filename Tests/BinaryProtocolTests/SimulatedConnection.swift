@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Bytes
+import PushModel
 import TestSupport
 
 /// One connection between a provider and a gateway in memory. Chance decides when each side acts, how bytes are split
@@ -153,7 +154,7 @@ struct SimulatedConnection {
     let consumed = talk.receive(input.rawBytes) { notification in
       let text = String(decoding: Array(copying: notification.payload), as: UTF8.self)
       texts.append(text)
-      return judge(text)
+      return judge(text).map(Rejection.status)
     }
     asked += texts
     rest.removeFirst(consumed)

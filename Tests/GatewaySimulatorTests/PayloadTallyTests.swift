@@ -15,7 +15,7 @@ struct PayloadTallyTests {
 
   private func tally(refusing status: ErrorResponse.Status? = nil, kept: Int = 100) -> PayloadTally {
     var scrutiny = PayloadScrutiny()
-    (scrutiny.era, scrutiny.refusal, scrutiny.maximumKept) = (2015, status, kept)
+    (scrutiny.era, scrutiny.refusal, scrutiny.maximumKept) = (2015, status.map(Rejection.status), kept)
     return PayloadTally(scrutiny)
   }
 
@@ -24,8 +24,8 @@ struct PayloadTallyTests {
   ) throws -> ErrorResponse.Status? {
     let bytes = frame(1, payload: payload, expiration: expiration.map { UInt32($0) })
     var offset = 0
-    return tally.refusalStatus(
-      of: try Push(parsing: bytes.rawBytes, at: &offset), topic: .app, now: Self.now * 1_000 + 999)
+    return tally.refusal(
+      of: try Push(parsing: bytes.rawBytes, at: &offset), topic: .app, now: Self.now * 1_000 + 999)?.status
   }
 
   @Test("Each notification counts with its kind and the rules that it breaks", arguments: [1, 100])

@@ -1,4 +1,5 @@
 import Measurement
+import PushModel
 import Testing
 
 @testable import GatewaySimulator
@@ -15,13 +16,16 @@ struct TallyTests {
     (tally.offline, tally.uninstalled, tally.feedbackConnections) = (14 * factor, 15 * factor, 16 * factor)
     (tally.feedbackOpen, tally.feedbackHandshakeFailures) = (17 * factor, 18 * factor)
     (tally.feedbackCompleted, tally.tuplesSent, tally.feedbackLost) = (19 * factor, 20 * factor, 21 * factor)
-    (tally.rejected, tally.errorResponses) = ([8: 22 * factor, 7: 23 * factor], [8: 24 * factor])
+    (tally.rejected, tally.errorResponses) = (
+      [.status(BinaryStatus(rawValue: 8)): 22 * factor, .status(BinaryStatus(rawValue: 7)): 23 * factor],
+      [.status(BinaryStatus(rawValue: 8)): 24 * factor]
+    )
     return tally
   }
 
   private static func numbers(_ tally: Tally) -> [Int] {
     Mirror(reflecting: tally).children.flatMap { child -> [Int] in
-      if let counts = child.value as? [UInt8: Int] { return counts.sorted { $0.key < $1.key }.map(\.value) }
+      if let counts = child.value as? [Rejection: Int] { return counts.sorted { $0.key < $1.key }.map(\.value) }
       return (child.value as? Int).map { [$0] } ?? []
     }
   }

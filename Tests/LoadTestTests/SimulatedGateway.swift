@@ -136,7 +136,7 @@ final class SimulatedLink {
       if SyntheticToken.isInvalid(notification.token)
         || isRefusing && behavior.rejectsOneIn > 0 && generator.happens(oneIn: behavior.rejectsOneIn)
       {
-        return behavior.status
+        return .status(behavior.status)
       }
       accepted.append(identifier)
       return nil

@@ -156,9 +156,7 @@ struct WorkloadTests {
       for number in 0...first { workload.encode(number, into: &output) }
       var session = GatewaySession(rules: .init(tokenLengths: tokenLength...tokenLength, maximumPayloadLength: 4_096))
       let consumed = session.receive(output.bytes) { notification in
-        let isMarked =
-          SyntheticToken.isInvalid(notification.token)
-        return isMarked ? .invalidToken : nil
+        SyntheticToken.isInvalid(notification.token) ? .status(.invalidToken) : nil
       }
       #expect(consumed == output.count)
       let ending = try #require(session.ending)

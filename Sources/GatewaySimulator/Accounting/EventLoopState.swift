@@ -36,7 +36,7 @@ final class EventLoopState {
 
   /// Counts a connection that is closed at once because there are too many, or they hold too much.
   func refuseConnection(
-    from service: Service, client: String, because excess: SimulatorContext.ExceededLimit, _ shared: SimulatorContext
+    from service: Listener, client: String, because excess: SimulatorContext.ExceededLimit, _ shared: SimulatorContext
   ) {
     var event = EventLog.Event(
       service == .gateway ? "refused" : "feedback_refused", time: shared.wallClock.nanoseconds())

@@ -1,4 +1,3 @@
-import BinaryProtocol
 import Bytes
 import Measurement
 import Payload
@@ -8,8 +7,8 @@ import PushModel
 public struct PayloadScrutiny: Sendable {
   /// Year that the gateway stands for; `nil`: only rules that hold in any year.
   public var era: Int?
-  /// Notifications whose payload or frame has an error are refused with this status; `nil`: none is.
-  public var refusal: ErrorResponse.Status?
+  /// Notifications whose payload or frame has an error are refused with this; `nil`: none is.
+  public var refusal: Rejection?
   /// Distinct payloads whose judgement is kept on each event loop; when there are more, they are judged again.
   public var maximumKept = 1 << 14
 
@@ -31,13 +30,11 @@ final class PayloadTally {
     table = JudgementTable(limit: scrutiny.maximumKept)
   }
 
-  /// Judges a notification, and counts it; returns the status that it is refused with.
+  /// Judges a notification, and counts it; returns why it is refused.
   ///
   /// - Parameter now: UNIX time in ms.
   @inline(__always)
-  func refusalStatus(
-    of notification: borrowing Push, topic: PayloadTopic, now: Int64
-  ) -> ErrorResponse.Status? {
+  func refusal(of notification: borrowing Push, topic: PayloadTopic, now: Int64) -> Rejection? {
     let (command, priority) = (notification.fields.command.rawValue, notification.priority)
     let payload = notification.payload
     let second = now / 1_000
@@ -79,7 +76,7 @@ final class PayloadTally {
   }
 
   /// Counts a notification that the protocol's rules refused, so that it was not judged.
-  func note(refused status: ErrorResponse.Status) {
+  func note(refused status: BinaryStatus) {
     let rule: PayloadRule
     switch status {
     case .missingPayload: rule = .payloadEmpty

@@ -1,4 +1,5 @@
 import Measurement
+import PushModel
 
 /// The counts of one event loop; the tallies of all loops add up to the ledger.
 struct Tally: Sendable {
@@ -15,9 +16,9 @@ struct Tally: Sendable {
   var malformed = 0
   var incomplete = 0
   var bytes = 0
-  /// By status.
-  var rejected: [UInt8: Int] = [:]
-  var errorResponses: [UInt8: Int] = [:]
+  /// By rejection.
+  var rejected: [Rejection: Int] = [:]
+  var errorResponses: [Rejection: Int] = [:]
   var errorResponsesIncomplete = 0
   var offline = 0
   var uninstalled = 0
@@ -58,11 +59,11 @@ struct Tally: Sendable {
     gateway.refused = refused
     gateway.received = received
     gateway.accepted = accepted
-    gateway.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ("\($0.key)", $0.value) })
+    gateway.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ($0.key.key, $0.value) })
     gateway.discarded = discarded
     gateway.malformed = malformed
     gateway.incomplete = incomplete
-    gateway.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ("\($0.key)", $0.value) })
+    gateway.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ($0.key.key, $0.value) })
     gateway.errorResponsesIncomplete = errorResponsesIncomplete
     gateway.bytes = bytes
     return gateway

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import Measurement
 import NIOCore
+import PushModel
 import TLSTransport
 
 /// How a connection is ended by the gateway: the answer, with what `Behavior.Response` makes of it, then the close.
@@ -27,7 +28,7 @@ extension GatewayHandler {
 
   private func refuse(_ ending: GatewaySession.Ending) {
     end = .rejected
-    loopState.tally.rejected[ending.status.rawValue, default: 0] += 1
+    loopState.tally.rejected[.status(ending.status), default: 0] += 1
   }
 
   /// Sends it, unless a failure that it would prove accepted is not on the feedback list yet: then that calls again. When
@@ -84,7 +85,7 @@ extension GatewayHandler {
       return
     }
     unfinishedAnswer = nil
-    loopState.tally.errorResponses[answer.response.status.rawValue, default: 0] += 1
+    loopState.tally.errorResponses[.status(answer.response.status), default: 0] += 1
     log(answer.ending, answer.response)
   }
 

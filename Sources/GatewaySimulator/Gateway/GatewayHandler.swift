@@ -116,12 +116,12 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       if let topic { topic.utf8.count > 255 || topic.isEmpty ? .invalidTopicSize : nil } else { .missingTopic }
     var rules = shared.options.rules
     // Where payloads are judged, their priorities are checked too, and counted before.
-    if loopState.payloads != nil { rules.checksPriority = false }
+    if loopState.payloads != nil { rules.push.checksPriority = false }
     session = GatewaySession(rules: rules, standing: standing)
     session.shutdownAfter = shared.behavior.shutdownAfter ?? .max
     filter = NotificationFilter(
       shared.policy, topic: topic ?? "", connection: number, payloads: loopState.payloads,
-      checksPriority: shared.options.rules.checksPriority)
+      checksPriority: shared.options.rules.push.checksPriority)
     readThrottle = ReadThrottle(shared.behavior.reading, at: loopState.loop.now)
   }
 

@@ -42,50 +42,46 @@ struct NotificationFilter {
     for probability in policy.probabilities { untilHit.append(generator.waiting(for: probability)) }
   }
 
-  /// The status that rejects the notification; `nil`: it is accepted, and its device is handled.
+  /// Why the notification is rejected; `nil`: it is accepted, and its device is handled.
   @inline(__always)
-  mutating func decide(_ notification: borrowing Push) -> ErrorResponse.Status? {
-    var status: ErrorResponse.Status?
-    if let payloads { status = problem(of: notification, payloads) }
-    if status == nil { status = verdict(on: notification) }
-    if status != nil { hasRefused = true }
-    return status
+  mutating func decide(_ notification: borrowing Push) -> Rejection? {
+    var rejection: Rejection?
+    if let payloads { rejection = problem(of: notification, payloads) }
+    if rejection == nil { rejection = verdict(on: notification) }
+    if rejection != nil { hasRefused = true }
+    return rejection
   }
 
   @inline(__always)
-  private mutating func verdict(on notification: borrowing Push) -> ErrorResponse.Status? {
-    if SyntheticToken.isInvalid(notification.token) { return .invalidToken }
+  private mutating func verdict(on notification: borrowing Push) -> Rejection? {
+    if SyntheticToken.isInvalid(notification.token) { return .status(.invalidToken) }
     return policy.acceptsEverything ? nil : decideSlowly(notification)
   }
 
   /// The fault of its payload and frame; it is counted in any case.
-  private func problem(of notification: borrowing Push, _ payloads: PayloadTally) -> ErrorResponse.Status? {
-    let refusal = payloads.refusalStatus(of: notification, topic: payloadTopic, now: now)
-    if checksPriority, notification.priority == 10 || notification.fields.command != .framed,
-      PayloadRules.isSilent(notification.payload)
-    {
-      return .processingError
-    }
-    return refusal
+  private func problem(of notification: borrowing Push, _ payloads: PayloadTally) -> Rejection? {
+    let refusal = payloads.refusal(of: notification, topic: payloadTopic, now: now)
+    return checksPriority && notification.isSilentAtOnce ? .status(.processingError) : refusal
   }
 
-  private mutating func decideSlowly(_ notification: borrowing Push) -> ErrorResponse.Status? {
+  private mutating func decideSlowly(_ notification: borrowing Push) -> Rejection? {
     for rule in policy.rules {
       switch rule {
-      case .every(let countdown, let status): if countdown.isHit() { return status }
-      case .chance(let slot, let status):
+      case .every(let countdown, let rejection): if countdown.isHit() { return rejection }
+      case .chance(let slot, let rejection):
         untilHit[slot] -= 1
         if untilHit[slot] < 0 {
           untilHit[slot] = generator.waiting(for: policy.probabilities[slot])
-          return status
+          return rejection
         }
-      case .prefix(let prefix, let status): if notification.token.begins(with: prefix.rawBytes) { return status }
-      case .tokens(let tokens, let status): if tokens.contains(notification.token) { return status }
+      case .prefix(let prefix, let rejection):
+        if notification.token.begins(with: prefix.rawBytes) { return rejection }
+      case .tokens(let tokens, let rejection): if tokens.contains(notification.token) { return rejection }
       }
     }
     switch policy.devices.device(of: notification.token, topicSeed: topicSeed) {
     case .active: break
-    case .unknown: return .invalidToken
+    case .unknown: return .status(.invalidToken)
     case .uninstalled:
       uninstalled += 1
       failures.append(

@@ -1,15 +1,15 @@
-import BinaryProtocol
 import Bytes
+import PushModel
 import Synchronization
 
 /// The policy shared by all connections: rejection rules, devices, and the offline store.
 final class RejectionPolicy: Sendable {
   enum Rule: Sendable {
-    case every(Countdown, ErrorResponse.Status)
+    case every(Countdown, Rejection)
     /// `slot` is the index of the connection's countdown to the next hit.
-    case chance(slot: Int, ErrorResponse.Status)
-    case prefix([UInt8], ErrorResponse.Status)
-    case tokens(TokenSet, ErrorResponse.Status)
+    case chance(slot: Int, Rejection)
+    case prefix([UInt8], Rejection)
+    case tokens(TokenSet, Rejection)
   }
 
   final class Countdown: Sendable {
@@ -33,14 +33,14 @@ final class RejectionPolicy: Sendable {
   init(_ options: SimulatorOptions) {
     var rules: [Rule] = []
     var probabilities: [Double] = []
-    for rejection in options.behavior.rejections {
-      switch rejection.condition {
-      case .every(let interval): rules.append(.every(Countdown(interval), rejection.status))
+    for rule in options.behavior.rejections {
+      switch rule.condition {
+      case .every(let interval): rules.append(.every(Countdown(interval), rule.rejection))
       case .probability(let probability):
-        rules.append(.chance(slot: probabilities.count, rejection.status))
+        rules.append(.chance(slot: probabilities.count, rule.rejection))
         probabilities.append(probability)
-      case .prefix(let prefix): rules.append(.prefix(prefix, rejection.status))
-      case .tokens(let tokens): rules.append(.tokens(tokens, rejection.status))
+      case .prefix(let prefix): rules.append(.prefix(prefix, rule.rejection))
+      case .tokens(let tokens): rules.append(.tokens(tokens, rule.rejection))
       }
     }
     self.rules = rules

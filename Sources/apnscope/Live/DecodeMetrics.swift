@@ -86,8 +86,8 @@ extension SummaryRecord {
         max(0, notifications - decided)),
       Metric(
         .counter, "apnscope_decode_error_responses_total", help: "Error responses.",
-        samples: errorsByStatus.sorted { $0.key < $1.key }.map {
-          .init(labels: ["status": "\($0.key)"], .integer($0.value))
+        samples: errorsByRejection.sorted { $0.key < $1.key }.map {
+          .init(labels: ["status": $0.key.key], .integer($0.value))
         }),
       counter("apnscope_decode_feedback_tuples_total", "Feedback tuples decoded.", feedbackTuples),
       counter("apnscope_decode_gaps_total", "Gaps.", gaps),

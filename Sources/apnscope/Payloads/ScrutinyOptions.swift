@@ -1,16 +1,16 @@
 import ArgumentParser
-import BinaryProtocol
 import GatewaySimulator
+import PushModel
 
 /// The status that payloads with errors are refused with, as typed: `status=7`.
 struct PayloadRefusal: ExpressibleByArgument, CustomStringConvertible {
-  var status = ErrorResponse.Status.processingError
+  var status = BinaryStatus.processingError
 
   init() {}
 
   init?(argument: String) {
     guard argument.hasPrefix("status="), let number = UInt8(argument.dropFirst("status=".count)) else { return nil }
-    status = ErrorResponse.Status(rawValue: number)
+    status = BinaryStatus(rawValue: number)
     // They would accept what they name.
     if status == .noError || status == .shutdown { return nil }
   }
@@ -62,7 +62,7 @@ struct ScrutinyOptions: ParsableArguments {
     guard !noLint else { return }
     var scrutiny = PayloadScrutiny()
     scrutiny.era = era
-    scrutiny.refusal = strictPayloads?.status
+    scrutiny.refusal = (strictPayloads?.status).map(Rejection.status)
     scrutiny.maximumKept = maxJudgedPayloads
     options.payloads = scrutiny
   }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import BinaryProtocol
 import Bytes
 import GatewaySimulator
 import PushModel
@@ -10,16 +9,16 @@ struct RejectionSpecification: Quantity {
     "every=N, probability=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10)"
 
   private enum Condition {
-    case ready(Behavior.Rejection.Condition)
+    case ready(Behavior.RejectionRule.Condition)
     case tokens(file: String)
   }
 
   private var condition: Condition
-  private var status: ErrorResponse.Status
+  private var status: BinaryStatus
 
   init?(argument: String) {
     var condition: Condition?
-    var status = ErrorResponse.Status.invalidToken
+    var status = BinaryStatus.invalidToken
     for part in argument.split(separator: ",") {
       let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
       guard pair.count == 2 else { return nil }
@@ -52,10 +51,10 @@ struct RejectionSpecification: Quantity {
   }
 
   /// Reads the file of tokens, if there is one: hexadecimal, one a line.
-  func rejection() throws -> Behavior.Rejection {
+  func rejection() throws -> Behavior.RejectionRule {
     switch condition {
-    case .ready(let condition): return Behavior.Rejection(condition, status: status)
-    case .tokens(let file): return Behavior.Rejection(.tokens(try TokenSet(contentsOf: file)), status: status)
+    case .ready(let condition): return Behavior.RejectionRule(condition, status: status)
+    case .tokens(let file): return Behavior.RejectionRule(.tokens(try TokenSet(contentsOf: file)), status: status)
     }
   }
 }

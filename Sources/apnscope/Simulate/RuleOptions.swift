@@ -36,9 +36,9 @@ struct RuleOptions: ParsableArguments {
   }
 
   func apply(to options: inout SimulatorOptions) {
-    options.rules.maximumPayloadLength = payloadLimit.bytes
-    options.rules.tokenLengths = tokenLength.numbers
-    options.rules.checksPriority = !anyPriority
+    options.rules.push.maximumPayloadLength = payloadLimit.bytes
+    options.rules.push.tokenLengths = tokenLength.numbers
+    options.rules.push.checksPriority = !anyPriority
     options.rules.answersMalformed = malformed == .respond
   }
 }

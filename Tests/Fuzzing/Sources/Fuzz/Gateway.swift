@@ -67,9 +67,10 @@ private func run(
     let count = session.receive(input) { notification in
       asked += 1
       law(hadEnding == nil, "asked behind the end")
-      law(choice.rules.tokenLengths.contains(notification.token.byteCount), "a token of a bad size was let through")
-      law(notification.payload.byteCount <= choice.rules.maximumPayloadLength, "a long payload was let through")
-      return choice.refusesEvery > 0 && asked % choice.refusesEvery == 0 ? .invalidToken : nil
+      law(
+        choice.rules.push.tokenLengths.contains(notification.token.byteCount), "a token of a bad size was let through")
+      law(notification.payload.byteCount <= choice.rules.push.maximumPayloadLength, "a long payload was let through")
+      return choice.refusesEvery > 0 && asked % choice.refusesEvery == 0 ? .status(.invalidToken) : nil
     }
     law(count >= 0 && count <= input.byteCount, "\(count) of \(input.byteCount) bytes consumed")
     consumed += count

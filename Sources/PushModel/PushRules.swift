@@ -1,0 +1,57 @@
+import Bytes
+
+/// A fault of a push that can be seen without knowing devices and certificates.
+public enum PushFault: Sendable, Hashable {
+  case missingToken, missingPayload
+  /// The token is shorter or longer than those of devices.
+  case tokenSize
+  case payloadSize
+  /// It is to be delivered at once, and has nothing to show or play.
+  case silentAtOnce
+}
+
+/// The limits that a provider service sets for every push, which depend on the year and the certificate.
+public struct PushRules: Sendable, Equatable {
+  /// Lengths of a token in bytes. Documented: 32, up to 100 from 2018 on.
+  public var tokenLengths: ClosedRange<Int>
+  /// Longest payload in bytes: 256, 2,048 from June 2014 on, 4,096 for VoIP certificates.
+  public var maximumPayloadLength: Int
+  /// Whether a push that is to be delivered at once needs something to show or play.
+  public var checksPriority: Bool
+
+  public init(tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true)
+  {
+    self.tokenLengths = tokenLengths
+    self.maximumPayloadLength = maximumPayloadLength
+    self.checksPriority = checksPriority
+  }
+
+  /// The first fault of a push; `nil` when it breaks no rule. Constant time, but for a payload that may be silent.
+  @inlinable @inline(__always)
+  public func fault(of push: borrowing Push) -> PushFault? {
+    let (token, payload) = (push.fields.token.length, push.fields.payload.length)
+    // Lengths as they must be need one look; which rule is broken is found out of the way.
+    if token < tokenLengths.lowerBound || token > tokenLengths.upperBound || token == 0 || payload == 0
+      || payload > maximumPayloadLength
+    {
+      return fault(tokenLength: token, payloadLength: payload)
+    }
+    return checksPriority && push.isSilentAtOnce ? .silentAtOnce : nil
+  }
+
+  @usableFromInline @inline(never)
+  func fault(tokenLength: Int, payloadLength: Int) -> PushFault {
+    if tokenLength == 0 { return .missingToken }
+    if payloadLength == 0 { return .missingPayload }
+    return tokenLengths.contains(tokenLength) ? .payloadSize : .tokenSize
+  }
+}
+
+extension Push {
+  /// It is to be delivered at once, and has nothing to show or play: priority 10, which commands 0 and 1 of the binary
+  /// protocol have without saying so, is an error then.
+  @inlinable @inline(__always)
+  public var isSilentAtOnce: Bool {
+    (priority == 10 || fields.command != .framed) && PayloadRules.isSilent(payload)
+  }
+}
