@@ -3,8 +3,8 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// Counts records into one screen's worth of facts. It sees the same records that `RecordWriter` writes; nothing is
-/// decoded a second time.
+/// Counts records into one screen's worth of facts. It sees the same records that `JSONLinesWriter` writes;
+/// nothing is decoded a second time.
 public struct Inspection: RecordSink {
   /// Limits on what is kept; the rest is only counted.
   public struct Limits: Sendable {
