@@ -4,8 +4,8 @@ import Measurement
 import PacketCapture
 import PushModel
 
-/// Counts records into one screen's worth of facts. It sees the same records that `RecordWriter` writes; nothing is
-/// decoded a second time.
+/// Counts records into one screen's worth of facts. It sees the same records that `JSONLinesWriter` writes;
+/// nothing is decoded a second time.
 public struct Inspection: RecordSink {
   /// Limits on what is kept; the rest is only counted.
   public struct Limits: Sendable {

@@ -80,7 +80,7 @@ private struct InspectionMerging {
     let report = part.report
     guard let counts = report.counts else {
       throw InspectionMergeError(
-        description: "\(part.name): has no counts, which 'apnscope inspect --format json' writes since 0.2")
+        description: "\(part.name): has no counts, which 'apnscope inspect --format json' writes since 0.2.0")
     }
     if parts > 0, report.selection != whole.selection {
       throw InspectionMergeError(description: "\(part.name): selects other records than the inspections before it")

@@ -61,7 +61,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var sendLagP99Us = 0
   public var loopLagP99Us = 0
   /// Seconds of the trial, its settling and draining included, in which the generator stalled, and milliseconds of the
-  /// longest stall; absent in documents of 0.1.
+  /// longest stall; absent in documents of 0.1.0.
   public var stalledS: Double?
   public var longestStallMs: Double?
   /// Growth of the backlog of due notifications per second; absent without a rate, or with less than 3 seconds.

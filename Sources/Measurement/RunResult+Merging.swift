@@ -94,7 +94,7 @@ extension RunResult {
       let (name, other) = a.measuredBy == nil ? (first.name, part.name) : (part.name, first.name)
       throw MergeError(
         description:
-          "\(name) is of \(isOld ? "apnscope 0.1" : "another apnscope"), whose rates and latencies cover other times than those of \(other)"
+          "\(name) is of \(isOld ? "apnscope 0.1.0" : "another apnscope"), whose rates and latencies cover other times than those of \(other)"
       )
     }
     for result in [a, b] where !result.hasUnits {

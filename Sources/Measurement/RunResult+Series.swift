@@ -95,7 +95,7 @@ extension RunResult {
     public var connections = Connections()
     public var errorResponses: [String: Int] = [:]
     public var sendLagUs = LatencyHistogram(.microseconds)
-    /// These are `nil` in documents of 0.1.
+    /// These are `nil` in documents of 0.1.0.
     public var rates: Rates?
     public var latency: Latency?
     public var batches: Batches?

@@ -5,7 +5,7 @@
 public struct RunResult: Sendable, Equatable, Codable {
   public var schema = 1
   public var kind = "load"
-  /// How its figures were computed: `currentMeasure`, or `nil` in documents of 0.1, whose `accepted_per_s` is of the
+  /// How its figures were computed: `currentMeasure`, or `nil` in documents of 0.1.0, whose `accepted_per_s` is of the
   /// whole run's shares, whose latencies are of the whole run, and whose send lag excludes notifications that were
   /// never sent.
   public var measuredBy: Int?
@@ -134,7 +134,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     /// Written in the phase and proven accepted, then or later.
     public var acceptedPerS: Double?
     public var writtenBytesPerS: Double?
-    /// `nil` in documents of 0.1, and in `phases`.
+    /// `nil` in documents of 0.1.0, and in `phases`.
     public var basis: Basis?
     package init() {}
   }
@@ -186,7 +186,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var cpuSystemS = 0.0
     public var maxRssBytes = 0
     /// How late the event loops' clocks came, weighted by the time it covers: a stall of 5 ms counts as 5, 4, 3, 2 and 1.
-    /// In documents of 0.1 each tick counts once.
+    /// In documents of 0.1.0 each tick counts once.
     public var loopLagUs = LatencyHistogram(.microseconds)
     package init() {}
   }
@@ -289,7 +289,7 @@ extension RunResult.Notifications {
 }
 
 extension RunResult.Verdict.Threshold {
-  /// Documents of 0.1 have 0 where nothing was measured.
+  /// Documents of 0.1.0 have 0 where nothing was measured.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     expression = try container.decode(String.self, forKey: .expression)

@@ -120,7 +120,7 @@ public struct Threshold: Sendable, Equatable {
     // Of the phase of the lag; unsent notifications were due at its end.
     let skipped = result.measuredBy == nil ? nil : result.phase(.measured)?.skipped
     let never = (skipped ?? result.schedule.skipped) + result.schedule.unsent
-    // In documents of 0.1 send lag covers only sent notifications.
+    // In documents of 0.1.0 send lag covers only sent notifications.
     let all = result.latency.sendLagUs.count + (result.measuredBy == nil ? never : 0)
     let quantile = Self.quantiles.first { name.hasSuffix($0.suffix) }?.value ?? 1
     guard Double(never) > (1 - quantile) * Double(all) else { return nil }
@@ -209,7 +209,7 @@ extension RunResult {
     return measuredS > 0 || !tells || merged?.together == false ? nil : "nothing was measured"
   }
 
-  /// A latency of all phases: connections are mostly made before the measured one. Documents of 0.1 have it so.
+  /// A latency of all phases: connections are mostly made before the measured one. Documents of 0.1.0 have it so.
   public func ofWholeRun(_ path: KeyPath<Latency, LatencyHistogram>) -> LatencyHistogram {
     guard measuredBy != nil else { return latency[keyPath: path] }
     var whole = LatencyHistogram(latency[keyPath: path].unit)

@@ -4,7 +4,7 @@ import TLSTransport
 
 /// The sources of this build.
 extension Apnscope {
-  static let version = "0.1.0"
+  static let version = "0.2.0"
 
   /// The commit, followed by "+" with uncommitted changes; `nil` if unknown, as in a plain `swift build`.
   static let commit: String? = {

@@ -47,7 +47,7 @@ struct BooksTests {
     #expect(!two.output.contains("recording"))
   }
 
-  /// The measured phase has two of the five connections and no marker: from 0.2 on `latency` is of it alone.
+  /// The measured phase has two of the five connections and no marker: from 0.2.0 on `latency` is of it alone.
   @Test("What happened in other phases than the measured one is in the books")
   func phases() throws {
     let latency = "\"latency\": {\"drain_ms\": {\"count\": 2}, \"tcp_connect_ms\": {\"count\": 5}}"

@@ -68,7 +68,7 @@ struct CompareCommandTests {
     }
   }
 
-  @Test("Runs of 0.1 and later ones are shown, not judged, and what they are is said")
+  @Test("Runs of 0.1.0 and later ones are shown, not judged, and what they are is said")
   func measures() throws {
     try Command.inFolder { command in
       for number in 1...5 {
@@ -79,7 +79,7 @@ struct CompareCommandTests {
       #expect(outcome.lines.contains { $0.hasPrefix("accepted_per_s") && $0.hasSuffix("0.500  -         -  ?") })
       #expect(
         outcome.output.contains(
-          "! not judged: figures are computed differently by apnscope 0.1 (a1.json a2.json a3.json …) and apnscope from 0.2 on (b1.json"
+          "! not judged: figures are computed differently by apnscope 0.1.0 (a1.json a2.json a3.json …) and apnscope 0.2.0 or later (b1.json"
         ), "\(outcome.output)")
     }
   }

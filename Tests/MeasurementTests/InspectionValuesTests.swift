@@ -37,7 +37,7 @@ struct InspectionValuesTests {
     #expect(counts == [.beforeCapture: 3, .truncated: 0])
   }
 
-  @Test("The document says which it is; one of 0.1, which does not, is read as well, and no other")
+  @Test("The document says which it is; one of 0.1.0, which does not, is read as well, and no other")
   func document() throws {
     var report = InspectionReport()
     report.missingBytes = 7

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("How figures were measured")
 struct MeasuredByTests {
-  /// A run that apnscope 0.1 has made.
+  /// A run that apnscope 0.1.0 has made.
   private func old() throws -> RunResult {
     let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Results/load-0.1.json")
     let decoder = JSONDecoder()
@@ -14,7 +14,7 @@ struct MeasuredByTests {
     return try decoder.decode(RunResult.self, from: Data(contentsOf: file))
   }
 
-  @Test("A result of 0.1 is read: what it does not tell is absent, and not 0")
+  @Test("A result of 0.1.0 is read: what it does not tell is absent, and not 0")
   func oldResult() throws {
     let result = try old()
     #expect(result.measuredBy == nil && result.rates.basis == nil && result.bins == nil && result.stalls == nil)
@@ -37,7 +37,7 @@ struct MeasuredByTests {
         _ = try MergingTests.merge(results)
         Issue.record("merged")
       } catch let error as RunResult.MergeError {
-        #expect(error.description.contains("is of apnscope 0.1, whose rates and latencies cover other times"))
+        #expect(error.description.contains("is of apnscope 0.1.0, whose rates and latencies cover other times"))
       }
     }
   }

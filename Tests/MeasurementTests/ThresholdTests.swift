@@ -74,7 +74,7 @@ struct ThresholdTests {
     #expect(try Threshold("rejected_rate<1%").judge(result).value == 0)
   }
 
-  @Test("A document has no value where there is none, and that of 0.1, which has 0, is read so")
+  @Test("A document has no value where there is none, and that of 0.1.0, which has 0, is read so")
   func document() throws {
     typealias Judged = RunResult.Verdict.Threshold
     let none = Judged(expression: "error_max<1s", value: nil, passed: true)
@@ -102,7 +102,7 @@ struct ThresholdTests {
     result.schedule.unsent = 7
     let judged = try Threshold("send_lag_p99<5ms").judge(result)
     #expect(!judged.passed && judged.reason == "11 of 1000 due notifications were never sent")
-    // Of 0.1 send lag does not have them.
+    // Of 0.1.0 send lag does not have them.
     result.measuredBy = nil
     #expect(try Threshold("send_lag_p99<5ms").judge(result).reason == "11 of 1011 due notifications were never sent")
   }
@@ -118,7 +118,7 @@ struct ThresholdTests {
     result.phases = [connect, measured]
     result.latency = measured.latency ?? .init()
     #expect(try Threshold("tls_handshake_max<5ms").judge(result).value == 9_000)
-    // In documents of 0.1 latencies are of the whole run.
+    // In documents of 0.1.0 latencies are of the whole run.
     result.measuredBy = nil
     #expect(try Threshold("tls_handshake_max<5ms").judge(result).value == 1_000)
   }
@@ -213,7 +213,7 @@ struct ThresholdTests {
     result.latency.errorUs.record(1)
     #expect(try Threshold("error_max<5ms").judge(result).passed)
     #expect(try Threshold("send_lag_max>=1ms").judge(result).passed)
-    // In 0.1 they are those of the whole run.
+    // In 0.1.0 they are those of the whole run.
     result.measuredBy = nil
     #expect(try Threshold("send_lag_p50<5ms").judge(result).passed)
     #expect(try Threshold("send_lag_p90<5ms").judge(result).reason == "50 of 150 due notifications were never sent")

@@ -160,7 +160,7 @@ struct RunReportTests {
     var old = other
     old.measuredBy = nil
     let mixed = self.text(RunReport(Self.run, baseline: old))
-    #expect(mixed.contains("apnscope from 0.2 on (this run)") && mixed.contains("apnscope 0.1 (baseline)"))
+    #expect(mixed.contains("apnscope 0.2.0 or later (this run)") && mixed.contains("apnscope 0.1.0 (baseline)"))
     #expect(!text.contains("computed differently"))
   }
 

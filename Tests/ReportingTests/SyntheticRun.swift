@@ -16,7 +16,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
   run.environment.cores = 4
   run.environment.memoryBytes = 8 << 30
   run.environment.openssl = "OpenSSL 3"
-  run.environment.apnscope = "0.1.0"
+  run.environment.apnscope = "0.2.0"
   run.environment.command = ["apnscope", "load", "--rate", "\(rate)/s", "--threshold", "send_lag_p99<5ms"]
   run.plan = [
     "rate": .text("\(rate).0/s"), "connections": .number(Double(connections)), "for": .text("\(seconds)s"),

@@ -512,11 +512,11 @@ public struct RecordReader: ~Copyable {
       errorResponses: try fields.number("error_responses") ?? 0,
       feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
-      // Records of 0.1 name them as they are typed.
+      // Records of 0.1.0 name them as they are typed.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     let missing = fields.list("not_captured")
     record.notCaptured.start = missing.contains("start")
-    // Those of 0.1 do not say it.
+    // Those of 0.1.0 do not say it.
     if missing.contains("client_end") || missing.isEmpty && record.end == .captureEnd {
       let until = try fields.time("client_until")
       record.notCaptured.client = ConnectionRecord.OpenEnd(

@@ -223,7 +223,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var notTracked = 0
     package init() {}
 
-    /// Documents of 0.1 have four of the outcomes.
+    /// Documents of 0.1.0 have four of the outcomes.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }

@@ -14,7 +14,7 @@ extension Schema {
     root: .choice(
       by: "event",
       [
-        .init("started", "The simulator begins. Logs of 0.1 do not have it.", started),
+        .init("started", "The simulator begins. Logs of 0.1.0 do not have it.", started),
         .init("accepted", "A connection to the gateway is open; under TLS its handshake is complete.", accepted),
         .init("refused", "A connection to the gateway was closed at once, by a rule or a limit.", refused),
         .init("handshake_failed", "TLS was not agreed on; `closed` follows.", handshakeFailed),

@@ -12,8 +12,8 @@ extension Schema {
       `loss_window` cover the measured phase, by the time of writing; `phases` has each of them for every phase.
       """,
       """
-      Documents with `"measured_by": 2` use these definitions. Those without it are of 0.1, whose latencies cover the \
-      whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
+      Documents with `"measured_by": 2` use these definitions. Those without it are of 0.1.0, whose latencies cover \
+      the whole run, and whose send lag lacks notifications that were never sent. Durations end in `_s`, `_ms` or `_us`.
       """,
     ],
     root: .object(run + counts + figures + course),
@@ -99,7 +99,7 @@ extension Schema {
   private static let threshold: [Field] = [
     Field("expression", .text, "The condition, as `send_lag_p99<5ms`."),
     Field(
-      "value", .number, "The measured value; times are in microseconds; in documents of 0.1 also 0 for none.",
+      "value", .number, "The measured value; times are in microseconds; in documents of 0.1.0 also 0 for none.",
       when: "there was something to measure"),
     Field("passed", .boolean, "Whether the condition holds."),
     Field("reason", .text, "Why the condition cannot be judged, and so does not pass.", when: "that is so"),

@@ -117,7 +117,7 @@ extension Shape {
           since: "0.2"),
       ])))
 
-  private static let thereIsARate = "the phase took time, and merged segments ran together; documents of 0.1 have 0"
+  private static let thereIsARate = "the phase took time, and merged segments ran together; documents of 0.1.0 have 0"
 
   static let rates = named(
     Definition(
@@ -156,7 +156,7 @@ extension Shape {
         Field("drain_ms", .histogram, "From the writing of a marker to its answer."),
         Field("recover_ms", .histogram, "From an error response until its connection is up again and writes."),
         Field("tcp_connect_ms", .histogram, "From SYN to SYN-ACK."),
-        Field("tls_handshake_ms", .histogram, "Full TLS handshakes; in documents of 0.1 resumed ones as well."),
+        Field("tls_handshake_ms", .histogram, "Full TLS handshakes; in documents of 0.1.0 resumed ones as well."),
         Field("tls_resumed_ms", .histogram, "TLS handshakes that resumed a session.", since: "0.2"),
       ])))
 

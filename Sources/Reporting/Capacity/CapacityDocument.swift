@@ -42,7 +42,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     }
   }
 
-  /// 1 in documents of 0.1, whose `target` is called `campaign`; as they are read they are of the current one.
+  /// 1 in documents of 0.1.0, whose `target` is called `campaign`; as they are read they are of the current one.
   public var schema = 2
   public var kind = "capacity"
   /// UTC, RFC 3339.
@@ -55,7 +55,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var ending = Ending.interrupted
   /// Notifications a second that are sustained; absent when no rate passed.
   public var sustainedPerS: Double?
-  /// How well that is known; absent when no rate passed, and in documents of 0.1.
+  /// How well that is known; absent when no rate passed, and in documents of 0.1.0.
   public var sustainedRange: SustainedRange?
   /// Connections over which it was found.
   public var connections = 1

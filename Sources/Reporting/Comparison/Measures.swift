@@ -29,8 +29,8 @@ extension RunResult {
   /// The way in which a document's figures were computed, by the versions that do so.
   static func nameOfMeasure(_ measuredBy: Int?) -> String {
     switch measuredBy {
-    case nil: "apnscope 0.1"
-    case currentMeasure: "apnscope from 0.2 on"
+    case nil: "apnscope 0.1.0"
+    case currentMeasure: "apnscope 0.2.0 or later"
     case let other?: "another apnscope (measured_by \(other))"
     }
   }

@@ -19,7 +19,8 @@ struct Compare: ParsableCommand {
       it is ?. All other figures are shown without a verdict: of twenty judged figures, one would differ by chance in \
       every second comparison of equal runs.
 
-      Runs of apnscope 0.1 are not judged against later ones: their figures are computed differently.
+      Runs of apnscope 0.1.0, whose results have no measured_by, are not judged against later ones: their figures are \
+      computed differently.
 
       Differences between the machines and plans of the runs are listed; there should be only the intended one. A warning \
       is shown when host, kernel, OpenSSL, or the load itself differ.

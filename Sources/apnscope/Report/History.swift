@@ -16,8 +16,8 @@ struct History: ParsableCommand {
       microseconds), and the whole result as JSON in the column document. --show prints that, for 'apnscope report' and \
       'apnscope compare'. Listing never changes a history.
 
-      Runs of apnscope 0.1 are marked "old measure": their figures are computed differently, so medians with later runs \
-      exclude them.
+      Runs of apnscope 0.1.0, whose results have no measured_by, are marked "old measure": their figures are computed \
+      differently, so medians with later runs exclude them.
 
       Figures: \(RunHistory.figureNames.joined(separator: ", ")).
 

@@ -188,7 +188,7 @@ struct CapacityAnalysisTests {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     #expect(try decoder.decode(CapacityDocument.self, from: data) == document)
-    // A document of 0.1.
+    // A document of 0.1.0.
     var earlier = object
     earlier["campaign"] = earlier.removeValue(forKey: "target")
     earlier["schema"] = 1

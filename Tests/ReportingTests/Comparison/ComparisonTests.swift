@@ -144,7 +144,7 @@ struct ComparisonTests {
       let mixed = Comparison(first, second)
       let rate = try row("accepted_per_s", mixed)
       #expect(rate.judgement == .notComparable && rate.p == nil && rate.ratio != nil)
-      #expect(mixed.warnings.contains { $0.contains("apnscope 0.1 (run-") && $0.contains("from 0.2 on (run-") })
+      #expect(mixed.warnings.contains { $0.contains("apnscope 0.1.0 (run-") && $0.contains("0.2.0 or later (run-") })
       #expect(mixed.differences.contains { $0.name == "measured_by" })
     }
     // Old ones are judged among themselves.

@@ -107,7 +107,7 @@ struct RunHistoryTests {
     }
   }
 
-  @Test("Runs of 0.1 are told from later ones by their documents")
+  @Test("Runs of 0.1.0 are told from later ones by their documents")
   func measures() throws {
     try inFolder { path in
       let history = try RunHistory(appendingTo: path)
