@@ -13,16 +13,6 @@ final class Connection {
     var mark: CapturePosition
   }
 
-  /// An error response, and what tells which notification it names when that is not known at once.
-  struct SeenResponse {
-    var record: ErrorResponseRecord
-    let mark: CapturePosition
-    /// Notifications that stand before it in the capture.
-    let before: Int
-    /// It acknowledges what had not come then: which notification it names is decided when that has.
-    var isWaiting: Bool
-  }
-
   struct Closing {
     var isHigh: Bool
     var isReset: Bool
@@ -57,15 +47,9 @@ final class Connection {
   var tls: TLSStream?
   var directions = (low: DirectionState(), high: DirectionState())
 
-  var responses: RecordFramer<ResponseGrammar, CapturePosition>
-  var feedback: RecordFramer<FeedbackGrammar, CapturePosition>
-  var seenResponses: [SeenResponse] = []
-  /// How many of them wait: the last ones.
-  var waitingResponses = 0
+  var reading = ConnectionReading.undecided
   /// The fates that the summary has counted.
   var settled = FateCounts()
-  var feedbackTuples = 0
-  var errorResponses = 0
   var missingBytes = 0
   var conflictingBytes = 0
   var limits: [LimitKind] = []
@@ -81,15 +65,13 @@ final class Connection {
   private var closings: [Closing] = []
   private var repeatedClosing: Closing?
 
-  init(number: Int, slot: Int, flow: Flow?, opened: Timestamp, firstPacket: Int, options: DissectionOptions) {
+  init(number: Int, slot: Int, flow: Flow?, opened: Timestamp, firstPacket: Int) {
     self.number = number
     self.slot = slot
     self.flow = flow
     self.opened = opened
     self.firstPacket = firstPacket
     firstFile = PacketNumber.file(firstPacket) > 0 ? PacketNumber.file(firstPacket) : nil
-    responses = RecordFramer(grammar: ResponseGrammar(), isAligned: true)
-    feedback = RecordFramer(grammar: FeedbackGrammar(limits: options.limits), isAligned: true)
   }
 
   /// Notes a FIN or RST.
@@ -135,18 +117,10 @@ final class Connection {
     return opened.isKnown ? "\(ends)@\(opened.nanoseconds)" : ends
   }
 
-  /// How both ways are read, once the client and the service are known.
-  func readings() -> (low: ClientStream.ReadingMode, high: ClientStream.ReadingMode) {
-    let (client, server): (ClientStream.ReadingMode, ClientStream.ReadingMode) =
-      switch service {
-      case .gateway: (.gateway, .responses)
-      case .feedback: (.opaque, .feedback)
-      case .other, .unknown: (.opaque, .opaque)
-      }
-    if !startWasCaptured {
-      responses = RecordFramer(grammar: responses.grammar, isAligned: false)
-      feedback = RecordFramer(grammar: feedback.grammar, isAligned: false)
-    }
+  /// Begins to read what the service speaks, and returns how both ways are read. The client and the service are known.
+  func beginReading(_ limits: ProtocolLimits) -> (low: ClientStream.ReadingMode, high: ClientStream.ReadingMode) {
+    reading = ConnectionReading(service, isAligned: startWasCaptured, limits)
+    let (client, server) = reading.modes
     return clientIsHigh ?? false ? (low: server, high: client) : (low: client, high: server)
   }
 
@@ -187,20 +161,20 @@ final class Connection {
   /// Bytes that it holds until more comes, beside those of its client stream.
   var heldBytes: Int {
     func bytes(_ held: [Held]) -> Int { held.reduce(0) { $0 + $1.bytes.count + MemoryLayout<Held>.stride } }
-    return bytes(directions.low.held) + bytes(directions.high.held) + responses.heldBytes + feedback.heldBytes
-      + seenResponses.count * MemoryLayout<SeenResponse>.stride + (tls?.heldBytes ?? 0)
+    return bytes(directions.low.held) + bytes(directions.high.held) + reading.heldBytes
+      + (tls?.heldBytes ?? 0)
   }
 
   /// Frees memory that is ready for what comes.
   func freeSpare() {
-    responses.freeSpare()
-    feedback.freeSpare()
+    reading.freeSpare()
     tls?.freeSpare()
   }
 
   /// Nothing of the protocol was found yet, so that the bytes may still be TLS.
   func mayTurnOutToBeTLS(_ clientStream: ClientStream) -> Bool {
-    tls == nil && flow != nil && clientStream.session.written == 0 && errorResponses == 0 && feedbackTuples == 0
+    tls == nil && flow != nil && clientStream.session.written == 0 && reading.errorResponses == 0
+      && reading.feedbackTuples == 0
   }
 }
 

@@ -78,9 +78,14 @@ extension Dissector {
     connection.tls?.drop(at: CapturePoint(mark)) { consumePlaintext($0, $1, $2, $3, connection.slot) }
     releaseResponses(connection)
     clientStreams[connection.slot].drop(mark, into: &output)
-    connection.responses.drop()
-    readFoundResponses(connection)
-    connection.feedback.drop()
-    readFoundFeedback(connection)
+    switch connection.reading {
+    case .binary(let reader):
+      reader.framer.drop()
+      readFoundResponses(connection)
+    case .feedback(let reader):
+      reader.framer.drop()
+      readFoundFeedback(connection)
+    case .undecided, .opaque: break
+    }
   }
 }

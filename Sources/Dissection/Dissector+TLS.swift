@@ -108,6 +108,7 @@ extension Dissector {
     connection.startWasCaptured = TLSRecognition.isFromClient(first) != nil
     let tls = TLSStream(secrets: secrets, limits: options.tls)
     connection.tls = tls
+    connection.reading = .undecided
     tlsConnections += 1
     clientStreams[connection.slot] = ClientStream(connection: connection.number, options: options)
     clientStreams[connection.slot].tls = tls

@@ -17,6 +17,7 @@ enum Descriptors {
   /// not become another file of that number.
   static func requireSome() {
     if limit < fewest { Machine.raiseFileLimit() }
+    _ = openAtStart
     guard limit >= fewest else {
       complain("this process may open \(limit) files at a time (ulimit -n), and needs \(fewest)")
       _exit(ExitStatus.unavailable.rawValue)
@@ -60,11 +61,15 @@ enum Descriptors {
     return length < 0 || target == "/proc/".utf8.map { CChar(bitPattern: $0) }
   }
 
-  /// How many more may be opened now; 0 when not even the list of those that are open can be.
-  private static var available: Int {
+  /// How many more may be opened; 0 when there is no room for even the list of those that are open.
+  private static var available: Int { openAtStart == .max ? 0 : limit - openAtStart }
+
+  /// Files that were open when the process began. Counted once, before there are threads: what the process itself opens is
+  /// in `others`, and would be counted or not as time has it.
+  private static let openAtStart: Int = {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name), let folder = unsafe opendir("/proc/self/fd") else {
       // Without /proc the number is unknown; assume a few.
-      return errno == EMFILE || errno == ENFILE ? 0 : limit - 16
+      return errno == EMFILE || errno == ENFILE ? .max : 16
     }
     defer { unsafe closedir(folder) }
     var open = 0
@@ -73,6 +78,6 @@ enum Descriptors {
       let bytes = unsafe UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
       if let descriptor = unsafe Int(String(cString: bytes)), !isMomentary(descriptor) { open += 1 }
     }
-    return limit - open
-  }
+    return open
+  }()
 }

@@ -1,0 +1,95 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+
+/// What a connection speaks, as far as it is decided, with what its reading keeps.
+///
+/// The client's frames are read by `ClientStream`, which every packet touches; here is what few packets do. A reader is
+/// an object, because what it finds changes its connection while it reads.
+enum ConnectionReading {
+  /// Too few bytes were seen to tell.
+  case undecided
+  /// The binary protocol's gateway.
+  case binary(ResponseReader)
+  case feedback(FeedbackReader)
+  /// Another protocol: bytes are only counted.
+  case opaque
+
+  init(_ service: Service, isAligned: Bool, _ limits: ProtocolLimits) {
+    switch service {
+    case .gateway: self = .binary(ResponseReader(isAligned: isAligned))
+    case .feedback: self = .feedback(FeedbackReader(limits: limits, isAligned: isAligned))
+    case .other, .unknown: self = .opaque
+    }
+  }
+
+  /// How the client's and the server's bytes are read.
+  var modes: (client: ClientStream.ReadingMode, server: ClientStream.ReadingMode) {
+    switch self {
+    case .undecided: (.undecided, .undecided)
+    case .binary: (.gateway, .responses)
+    case .feedback: (.opaque, .feedback)
+    case .opaque: (.opaque, .opaque)
+    }
+  }
+
+  /// Error responses so far.
+  var errorResponses: Int { if case .binary(let reader) = self { reader.count } else { 0 } }
+
+  /// Feedback tuples so far.
+  var feedbackTuples: Int { if case .feedback(let reader) = self { reader.count } else { 0 } }
+
+  /// Bytes that it holds until more comes.
+  var heldBytes: Int {
+    switch self {
+    case .undecided, .opaque: 0
+    case .binary(let reader): reader.heldBytes
+    case .feedback(let reader): reader.framer.heldBytes
+    }
+  }
+
+  /// Frees memory that is ready for what comes.
+  func freeSpare() {
+    switch self {
+    case .undecided, .opaque: break
+    case .binary(let reader): reader.framer.freeSpare()
+    case .feedback(let reader): reader.framer.freeSpare()
+    }
+  }
+}
+
+/// The error responses of a connection.
+final class ResponseReader {
+  /// An error response, and what tells which notification it names when that is not known at once.
+  struct Seen {
+    var record: ErrorResponseRecord
+    let mark: CapturePosition
+    /// Notifications that stand before it in the capture.
+    let before: Int
+    /// It acknowledges what had not come then: which notification it names is decided when that has.
+    var isWaiting: Bool
+  }
+
+  var framer: RecordFramer<ResponseGrammar, CapturePosition>
+  /// Those whose records wait for their final counts.
+  var seen: [Seen] = []
+  /// How many of them wait for what they acknowledge: the last ones.
+  var waiting = 0
+  /// All of them.
+  var count = 0
+
+  init(isAligned: Bool) { framer = RecordFramer(grammar: ResponseGrammar(), isAligned: isAligned) }
+
+  var heldBytes: Int { framer.heldBytes + seen.count * MemoryLayout<Seen>.stride }
+}
+
+/// The tuples of a connection to a feedback service.
+final class FeedbackReader {
+  var framer: RecordFramer<FeedbackGrammar, CapturePosition>
+  /// Tuples so far.
+  var count = 0
+
+  init(limits: ProtocolLimits, isAligned: Bool) {
+    framer = RecordFramer(grammar: FeedbackGrammar(limits: limits), isAligned: isAligned)
+  }
+}

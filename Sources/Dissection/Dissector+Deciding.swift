@@ -1,0 +1,128 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import TLSDecryption
+
+/// Deciding what a connection is: whose bytes they are, TLS, a preamble, the binary protocol, or another one.
+extension Dissector {
+  /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
+  private static var sniffedBytes: Int { 4_096 }
+  /// 2009-01-01, in UNIX seconds.
+  private static var firstFeedback: UInt32 { 1_230_768_000 }
+
+  func hold(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection, _ fromHigh: Bool) {
+    let held = Connection.Held(bytes: Array(copying: bytes), offset: offset, mark: mark)
+    if fromHigh {
+      connection.directions.high.held.append(held)
+    } else {
+      connection.directions.low.held.append(held)
+    }
+  }
+
+  /// Decides how the connection is read if enough is known; then reads held bytes.
+  mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
+    connection.decideByPorts(options.ports)
+    if connection.flow != nil, connection.tls == nil, waitsForPreamble(connection, fromHigh, isFinal: isFinal) {
+      return
+    }
+    let direction = fromHigh ? connection.directions.high : connection.directions.low
+    let first = direction.held.flatMap(\.bytes)
+    switch connection.tls == nil ? TLSRecognition.begins(first.rawBytes) : .no {
+    case .yes:
+      dropText(connection)
+      return beginTLS(connection, first.rawBytes, fromHigh: fromHigh)
+    case .needsMore where !isFinal && !first.isEmpty: return
+    case .needsMore, .no:
+      if connection.service == .unknown {
+        switch sniff(first, connection, fromHigh, isFinal: isFinal || first.count >= Self.sniffedBytes) {
+        case .needsMore: return
+        case .yes, .no: break
+        }
+      }
+    }
+    if connection.otherProtocol == nil {
+      connection.otherProtocol = connection.tls.flatMap { OtherProtocol($0.summary) } ?? OtherProtocol(beginning: first)
+      // On a known port the connection has to begin with it: bytes from the middle of a stream may spell a method.
+      if connection.otherProtocol != nil, connection.startWasCaptured || connection.otherProtocol == .http2 {
+        connection.service = .other
+      }
+    }
+    if connection.clientIsHigh == nil {
+      connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
+    }
+    // A port that is known at both ends tells the service once the client is settled.
+    if connection.service == .unknown && connection.otherProtocol == nil { connection.decideByPorts(options.ports) }
+    if connection.tls == nil, connection.otherProtocol == nil, connection.service == .gateway, connection.flow != nil,
+      connection.startWasCaptured,
+      GatewayGrammar(limits: options.limits).canStart(first.rawBytes, 0, atEnd: true) == .yes
+    {
+      dropText(connection)
+    }
+    clientStreams[connection.slot].readings = connection.beginReading(options.limits)
+    if !connection.startWasCaptured { clientStreams[connection.slot].beginAnywhere() }
+    for (piece, isHigh) in connection.takeHeld() {
+      read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
+    }
+  }
+
+  mutating func decideFinally(_ connection: Connection) {
+    for fromHigh in [false, true] where reading(connection, fromHigh) == .undecided {
+      let direction = fromHigh ? connection.directions.high : connection.directions.low
+      if !direction.held.isEmpty { decide(connection, fromHigh, isFinal: true) }
+    }
+    if connection.service == .unknown { connection.decideByPorts(options.ports) }
+    // A proxy that opened no tunnel: all there is is its protocol.
+    if connection.preamble.kind == .httpConnect, !connection.preamble.isOpen, connection.tls == nil,
+      reading(connection, false) == .undecided, reading(connection, true) == .undecided
+    {
+      connection.otherProtocol = .http1
+      connection.service = .other
+    }
+  }
+
+  /// The rest of one way is another protocol's.
+  mutating func makeOpaque(_ connection: Connection, fromHigh: Bool) {
+    if fromHigh {
+      clientStreams[connection.slot].readings.high = .opaque
+    } else {
+      clientStreams[connection.slot].readings.low = .opaque
+    }
+  }
+
+  /// On a port that says nothing: whether the first bytes of one direction are this protocol's.
+  private func sniff(
+    _ first: [UInt8], _ connection: Connection, _ fromHigh: Bool, isFinal: Bool
+  ) -> Plausibility {
+    guard !first.isEmpty else { return isFinal ? .no : .needsMore }
+    func mayBe(client: Bool) -> Bool { connection.clientIsHigh.map { ($0 == fromHigh) == client } ?? true }
+    var needsMore = false
+    func take(_ plausibility: Plausibility, _ service: Service, fromClient: Bool) -> Bool {
+      if plausibility == .needsMore { needsMore = true }
+      guard plausibility == .yes else { return false }
+      connection.service = service
+      connection.clientIsHigh = fromClient == fromHigh
+      return true
+    }
+    let bytes = first.rawBytes
+    if mayBe(client: true),
+      take(
+        GatewayGrammar(limits: options.limits)
+          .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal), .gateway, fromClient: true)
+    {
+      return .yes
+    }
+    if mayBe(client: false) {
+      if first.count <= ErrorResponse.length,
+        take(ResponseGrammar().canStart(bytes, 0, atEnd: isFinal), .gateway, fromClient: false)
+      {
+        return .yes
+      }
+      let tuple = FeedbackGrammar(limits: options.limits)
+        .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal)
+      // In the middle of a stream few bytes look like a tuple; no service existed before 2009.
+      let isDated = connection.startWasCaptured || (first.count >= 4 && bytes.uint32(at: 0) >= Self.firstFeedback)
+      if isDated || tuple == .needsMore, take(tuple, .feedback, fromClient: false) { return .yes }
+    }
+    return needsMore && !isFinal ? .needsMore : .no
+  }
+}
