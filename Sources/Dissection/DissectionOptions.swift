@@ -38,7 +38,7 @@ public struct DissectionOptions: Sendable {
     take(maximumMemory / 8, of: \.tls.maximumTotalHeldBytes)
     return options
   }
-  /// Threads that take connections apart, beside the one that reads. Records are the same for any number.
+  /// Decoder threads, beside one reader. Records do not depend on the number.
   public enum Threads: Sendable {
     case exactly(Int)
     /// At most so many, where they are expected to save more time than they cost.

@@ -51,7 +51,7 @@ struct Annotate: ParsableCommand {
 
     func validate() throws {
       guard maxComments > 0 else {
-        throw ValidationError("--max-comments takes a number of at least 1, not \(maxComments).")
+        throw ValidationError("--max-comments must be at least 1 (got \(maxComments)).")
       }
     }
   }

@@ -155,7 +155,7 @@ struct Decode: ParsableCommand {
     }
     _ = try fieldSelection
     if let limit = records.limit, limit < 1 {
-      throw ValidationError("--limit takes a number of at least 1, not \(limit).")
+      throw ValidationError("--limit must be at least 1 (got \(limit)).")
     }
     if redacting.redact, exportKeys != nil { throw ValidationError("--redact writes no secrets: omit --export-keys.") }
     try refuseConflicts(

@@ -117,7 +117,7 @@ struct Follow: ParsableCommand {
 
   func validate() throws {
     try live.check(recordings.inputs)
-    if stories.repeatAfter.duration <= .zero { throw ValidationError("--repeat-after takes more than 0s.") }
+    if stories.repeatAfter.duration <= .zero { throw ValidationError("--repeat-after must be more than 0s.") }
     if !stories.tells(.story), !stories.outcome.isEmpty {
       throw ValidationError("--outcome is of stories, and --type token leaves them out.")
     }

@@ -122,7 +122,7 @@ struct IdentityCommand: ParsableCommand {
       throw ValidationError("\(error.message).")
     }
     guard 1...Validity.maximumDays ~= days else {
-      throw ValidationError("--days takes a number from 1 to \(Validity.maximumDays), not \(days).")
+      throw ValidationError("--days must be 1 to \(Validity.maximumDays) (got \(days)).")
     }
   }
 

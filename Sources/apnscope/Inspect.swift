@@ -106,9 +106,9 @@ struct Inspect: ParsableCommand {
   func validate() throws {
     try live.check(recordings.inputs)
     if let every = view.every, every.duration < .milliseconds(100) {
-      throw ValidationError("--every takes at least 100ms, not \(every.defaultValueDescription).")
+      throw ValidationError("--every must be at least 100ms (got \(every.defaultValueDescription)).")
     }
-    if rows < 0 || rows > 10_000 { throw ValidationError("--rows takes a number from 0 to 10000, not \(rows).") }
+    if rows < 0 || rows > 10_000 { throw ValidationError("--rows must be 0 to 10000 (got \(rows)).") }
     try refuseConflicts(
       reading: recordings.inputs + secrets.files + redacting.files, writing: [FilesInUse.standardOutput])
   }

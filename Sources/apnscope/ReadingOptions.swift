@@ -109,7 +109,7 @@ struct SelectionOptions: ParsableArguments {
 
   @Option(
     help:
-      "Contents of a raw or hex dump: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: told from its bytes."
+      "Contents of a raw or hex dump: \(DumpContents.allCases.map(\.rawValue).joined(separator: ", ")). Default: detected from the content."
   )
   var stream: DumpContents?
 
@@ -130,7 +130,7 @@ struct SelectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Threads that take connections apart; another one reads packets. The output is the same for any number. Default: one per core, 8 at most; of two cores one where that is as fast.",
+      "Decoder threads, beside one reader. The output does not depend on the number. Default: one per core, at most 8; on two cores one where two are no faster.",
       valueName: "count"))
   var threads: Int?
 
@@ -142,9 +142,9 @@ struct SelectionOptions: ParsableArguments {
 
   func validate() throws {
     if let threads, !(1...256 ~= threads) {
-      throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+      throw ValidationError("--threads must be 1 to 256 (got \(threads)).")
     }
-    if vxlanPorts.contains(0) { throw ValidationError("--vxlan-port takes a port from 1 to 65535, not 0.") }
+    if vxlanPorts.contains(0) { throw ValidationError("--vxlan-port must be 1 to 65535 (got 0).") }
   }
 }
 
@@ -335,12 +335,12 @@ struct LimitOptions: ParsableArguments {
 
   func validate() throws {
     guard Self.memoryRange.contains(maxMemory.bytes) else {
-      throw ValidationError("--max-memory takes 64KiB to 1TiB, not \(maxMemory.defaultValueDescription).")
+      throw ValidationError("--max-memory must be 64KiB to 1TiB (got \(maxMemory.defaultValueDescription)).")
     }
     for limit in Self.all {
       let value = self[keyPath: limit.value]
       guard 1...1 << 32 ~= value else {
-        throw ValidationError("--\(limit.option) takes a number from 1 to 4294967296, not \(value).")
+        throw ValidationError("--\(limit.option) must be 1 to 4294967296 (got \(value)).")
       }
     }
   }

@@ -10,7 +10,7 @@ struct ResendOption: ParsableArguments {
   var resendWithin = TimeSpan(.nanoseconds(StoryCollector.Options().resendWithin))
 
   func validate() throws {
-    if resendWithin.duration < .zero { throw ValidationError("--resend-within takes a time of at least 0s.") }
+    if resendWithin.duration < .zero { throw ValidationError("--resend-within must be at least 0s.") }
   }
 
   var nanoseconds: Int64 { Int64((resendWithin.duration / .nanoseconds(1)).rounded()) }

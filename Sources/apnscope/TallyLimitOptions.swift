@@ -18,7 +18,7 @@ struct TallyLimitOptions: ParsableArguments {
   func validate() throws {
     for (name, value) in [("max-listed", maxListed), ("max-remembered", maxRemembered)]
     where value < 0 || value > 1 << 24 {
-      throw ValidationError("--\(name) takes a number from 0 to 16777216, not \(value).")
+      throw ValidationError("--\(name) must be 0 to 16777216 (got \(value)).")
     }
   }
 

@@ -177,7 +177,7 @@ struct SimulateSettingsTests {
           "s.toml: The value 'evry=5' is invalid for '--reject <rule>': expected every=N"
         ),
         ("plain = true\nlinger = 2015-09-16\n", "s.toml: 'linger' takes a text or a number"),
-        ("plain = true\nthreads = 0\n", "s.toml: --threads takes a number from 1 to 256, not 0."),
+        ("plain = true\nthreads = 0\n", "s.toml: --threads must be 1 to 256 (got 0)."),
         ("identity = \"ids\"\nplain = true\n", "s.toml: --identity and --plain exclude each other."),
       ]))
   func unusable(settings: String, message: String) throws {

@@ -87,16 +87,22 @@ struct Capacity: AsyncParsableCommand {
   func validate() throws {
     try target.requireIdentity()
     try requireFolder(result.output)
-    if let count = question.count, count.value < 1 { throw ValidationError("--target takes a number from 1.") }
-    if question.within != nil, question.count == nil { throw ValidationError("--within needs --target.") }
-    if let within = question.within, within.duration <= .zero { throw ValidationError("--within takes more than 0s.") }
-    guard (0.001...0.5).contains(trials.precision.value) else {
-      throw ValidationError("--precision takes a share from 0.1% to 50%.")
+    if let count = question.count, count.value < 1 {
+      throw ValidationError("--target must be at least 1 (got \(count.value)).")
     }
-    guard trials.maxTrials.value >= 1 else { throw ValidationError("--max-trials takes a number from 1.") }
+    if question.within != nil, question.count == nil { throw ValidationError("--within needs --target.") }
+    if let within = question.within, within.duration <= .zero {
+      throw ValidationError("--within must be more than 0s.")
+    }
+    guard (0.001...0.5).contains(trials.precision.value) else {
+      throw ValidationError("--precision must be 0.1% to 50%.")
+    }
+    guard trials.maxTrials.value >= 1 else {
+      throw ValidationError("--max-trials must be at least 1 (got \(trials.maxTrials.value)).")
+    }
     for (name, time) in [("trial", trials.trial), ("confirm", trials.confirm)] where time.duration < .milliseconds(500)
     {
-      throw ValidationError("--\(name) takes at least 500ms.")
+      throw ValidationError("--\(name) must be at least 500ms.")
     }
     if connections.markers == .off {
       throw ValidationError("--markers off: capacity needs markers to measure how far the gateway was behind.")

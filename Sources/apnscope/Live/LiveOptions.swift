@@ -54,10 +54,10 @@ struct LiveOptions: ParsableArguments {
     }
     if keep == "" { throw ValidationError("--keep takes the name of a folder.") }
     if let keepFiles, !(1...1 << 20).contains(keepFiles) {
-      throw ValidationError("--keep-files takes a number from 1 to 1048576, not \(keepFiles).")
+      throw ValidationError("--keep-files must be 1 to 1048576 (got \(keepFiles)).")
     }
     if let keepSize, keepSize.bytes < 1 << 10 {
-      throw ValidationError("--keep-size takes at least 1KiB, not \(keepSize.defaultValueDescription).")
+      throw ValidationError("--keep-size must be at least 1KiB (got \(keepSize.defaultValueDescription)).")
     }
   }
 

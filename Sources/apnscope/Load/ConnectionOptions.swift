@@ -123,18 +123,18 @@ struct ConnectionOptions: ParsableArguments {
 
   func validate() throws {
     guard (1...100_000).contains(connections.value) else {
-      throw ValidationError("--connections takes a number from 1 to 100k, not \(connections.value).")
+      throw ValidationError("--connections must be 1 to 100k (got \(connections.value)).")
     }
     if let threads, !(1...256).contains(threads.value) {
-      throw ValidationError("--threads takes a number from 1 to 256, not \(threads.value).")
+      throw ValidationError("--threads must be 1 to 256 (got \(threads.value)).")
     }
     if let connectionCount, connectionCount.value < 1 {
-      throw ValidationError("--connection-count takes a number from 1.")
+      throw ValidationError("--connection-count must be at least 1 (got 0).")
     }
     for (name, time) in [("connect", connectTimeout), ("handshake", handshakeTimeout)] where time.duration <= .zero {
-      throw ValidationError("--\(name)-timeout takes more than 0s.")
+      throw ValidationError("--\(name)-timeout must be more than 0s.")
     }
-    guard maxAttempts.value >= 1 else { throw ValidationError("--max-attempts takes a number from 1, not 0.") }
+    guard maxAttempts.value >= 1 else { throw ValidationError("--max-attempts must be at least 1 (got 0).") }
   }
 
   func apply(to plan: inout LoadPlan) {

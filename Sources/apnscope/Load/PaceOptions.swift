@@ -72,11 +72,11 @@ struct PaceOptions: ParsableArguments {
     ].compactMap { $0 }
     if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
     if let ratePerConnection, ratePerConnection.perSecond <= 0 {
-      throw ValidationError("--rate-per-connection takes more than 0.")
+      throw ValidationError("--rate-per-connection must be more than 0.")
     }
-    if let duration, duration.duration <= .zero { throw ValidationError("--for takes more than 0s.") }
-    if let count, count.value < 1 { throw ValidationError("--count takes a number from 1.") }
-    if let rate, rate.perSecond <= 0 { throw ValidationError("--rate takes more than 0.") }
+    if let duration, duration.duration <= .zero { throw ValidationError("--for must be more than 0s.") }
+    if let count, count.value < 1 { throw ValidationError("--count must be at least 1 (got \(count.value)).") }
+    if let rate, rate.perSecond <= 0 { throw ValidationError("--rate must be more than 0.") }
   }
 
   func requireSchedule() throws {

@@ -58,6 +58,8 @@ struct ResultOptions: ParsableArguments {
   var shown: Format { output == OutputFile.standardOutput ? .json : format }
 
   func validate() throws {
-    guard timeline.value <= 10_000_000 else { throw ValidationError("--timeline takes a number up to 10M.") }
+    guard timeline.value <= 10_000_000 else {
+      throw ValidationError("--timeline must be at most 10M (got \(timeline.value)).")
+    }
   }
 }

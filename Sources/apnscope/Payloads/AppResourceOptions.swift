@@ -30,7 +30,7 @@ struct AppResourceOptions: ParsableArguments {
       throw ValidationError("--language takes the name of a language, as ja or pt-BR, not '\(language)'.")
     }
     guard 1...1 << 30 ~= maxResourceLength.bytes else {
-      throw ValidationError("--max-resource-length takes 1 to 1073741824 bytes, not \(maxResourceLength.bytes).")
+      throw ValidationError("--max-resource-length must be 1 to 1073741824 bytes (got \(maxResourceLength.bytes)).")
     }
   }
 

@@ -54,7 +54,7 @@ struct Lint: ParsableCommand {
   @OptionGroup(title: "The app") var app: AppResourceOptions
 
   func validate() throws {
-    if let command, command > 2 { throw ValidationError("--command takes 0, 1 or 2, not \(command).") }
+    if let command, command > 2 { throw ValidationError("--command must be 0, 1 or 2 (got \(command)).") }
     if priority != nil, command != 2 { throw ValidationError("--priority is an item of command 2: add --command 2.") }
   }
 

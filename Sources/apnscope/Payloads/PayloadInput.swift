@@ -22,7 +22,7 @@ struct PayloadInputOptions: ParsableArguments {
 
   func validate() throws {
     guard 1...1 << 30 ~= maxInputLength.bytes else {
-      throw ValidationError("--max-input-length takes 1 to 1073741824 bytes, not \(maxInputLength.bytes).")
+      throw ValidationError("--max-input-length must be 1 to 1073741824 bytes (got \(maxInputLength.bytes)).")
     }
   }
 }

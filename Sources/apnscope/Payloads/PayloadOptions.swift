@@ -13,9 +13,7 @@ struct PayloadOptions: ParsableArguments {
   var maxJudgedPayloads = PayloadJudging().maximumKept
 
   func validate() throws {
-    guard 1...1 << 24 ~= maxJudgedPayloads else {
-      throw ValidationError("--max-judged-payloads takes a number from 1 to 16777216, not \(maxJudgedPayloads).")
-    }
+    try JudgingRange.require(maxJudgedPayloads: maxJudgedPayloads)
   }
 
   /// `nil`: not at all.
@@ -47,13 +45,28 @@ struct PayloadContextOptions: ParsableArguments {
   var newsstand = false
 
   func validate() throws {
-    if let era, !(2009...2021).contains(era) {
-      throw ValidationError("--era takes a year from 2009 to 2021, not \(era).")
-    }
+    try JudgingRange.require(era: era)
     if newsstand, let payloadTopic, PayloadTopic(name: payloadTopic) != .app {
       throw ValidationError("--newsstand is for an app, and the topic \(payloadTopic) is of another kind.")
     }
   }
 
   var topic: PayloadTopic { newsstand ? .newsstand : PayloadTopic(name: payloadTopic) }
+}
+
+/// The ranges of options about judging payloads, which recordings and the simulator share.
+enum JudgingRange {
+  /// Throws a usage error unless the year is one in which the binary protocol was used.
+  static func require(era: Int?) throws {
+    if let era, !(2009...2021).contains(era) {
+      throw ValidationError("--era must be a year from 2009 to 2021 (got \(era)).")
+    }
+  }
+
+  /// Throws a usage error unless the number of kept judgements fits memory.
+  static func require(maxJudgedPayloads count: Int) throws {
+    guard 1...1 << 24 ~= count else {
+      throw ValidationError("--max-judged-payloads must be 1 to 16777216 (got \(count)).")
+    }
+  }
 }

@@ -43,7 +43,7 @@ struct Render: ParsableCommand {
   @OptionGroup(title: "What is read") var reading: PayloadInputOptions
 
   func validate() throws {
-    if SystemVersion(rawValue: ios) == nil { throw ValidationError("--ios takes 7, 8, 9 or 10, not \(ios).") }
+    if SystemVersion(rawValue: ios) == nil { throw ValidationError("--ios must be 7, 8, 9 or 10 (got \(ios)).") }
   }
 
   func run() throws {

@@ -49,13 +49,9 @@ struct ScrutinyOptions: ParsableArguments {
       guard argument.dropFirst(attached.count) != strictPayloads?.description ?? "" else { continue }
       throw ValidationError("--strict-payloads takes status=S as a separate word, e.g. --strict-payloads status=7.")
     }
-    if let era, !(2009...2021).contains(era) {
-      throw ValidationError("--era takes a year from 2009 to 2021, not \(era).")
-    }
+    try JudgingRange.require(era: era)
     if noLint, strictPayloads != nil { throw ValidationError("--no-lint and --strict-payloads exclude each other.") }
-    guard 1...1 << 24 ~= maxJudgedPayloads else {
-      throw ValidationError("--max-judged-payloads takes a number from 1 to 16777216, not \(maxJudgedPayloads).")
-    }
+    try JudgingRange.require(maxJudgedPayloads: maxJudgedPayloads)
   }
 
   func apply(to options: inout SimulatorOptions) {

@@ -61,7 +61,7 @@ struct History: ParsableCommand {
 
   func validate() throws {
     if let figure { try checkFigure(figure, of: RunHistory.figureNames) }
-    if let last, last < 1 { throw ValidationError("--last takes a number from 1.") }
+    if let last, last < 1 { throw ValidationError("--last must be at least 1 (got \(last)).") }
     if let output {
       guard figure != nil else { throw ValidationError("--output needs --figure.") }
       guard output == OutputFile.standardOutput || output.hasSuffix(".svg") || output.hasSuffix(".html") else {

@@ -35,7 +35,7 @@ struct TraceOptions: ParsableArguments {
     for (name, value) in [
       ("rows", rows), ("max-timelines", maxTimelines), ("max-tokens", maxTokens), ("max-complaints", maxComplaints),
     ] where value < 0 || value > 1 << 24 {
-      throw ValidationError("--\(name) takes a number from 0 to 16777216, not \(value).")
+      throw ValidationError("--\(name) must be 0 to 16777216 (got \(value)).")
     }
   }
 

@@ -55,7 +55,7 @@ struct AnswerOptions: ParsableArguments {
 
   func validate() throws {
     if let shutdownAfter, shutdownAfter < 0 {
-      throw ValidationError("--shutdown-after takes a number from 0, not \(shutdownAfter).")
+      throw ValidationError("--shutdown-after must be at least 0 (got \(shutdownAfter)).")
     }
     _ = try pieces()
   }

@@ -33,7 +33,7 @@ struct ListeningOptions: ParsableArguments {
 
   func validate() throws {
     if let threads, !(1...256).contains(threads) {
-      throw ValidationError("--threads takes a number from 1 to 256, not \(threads).")
+      throw ValidationError("--threads must be 1 to 256 (got \(threads)).")
     }
   }
 

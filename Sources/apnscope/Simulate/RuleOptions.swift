@@ -31,7 +31,7 @@ struct RuleOptions: ParsableArguments {
 
   func validate() throws {
     guard (1...65_535).contains(payloadLimit.bytes) else {
-      throw ValidationError("--payload-limit takes a number from 1 to 65535, not \(payloadLimit.bytes).")
+      throw ValidationError("--payload-limit must be 1 to 65535 (got \(payloadLimit.bytes)).")
     }
   }
 

@@ -70,7 +70,7 @@ struct ServerTLSOptions: ParsableArguments {
   func validate() throws {
     if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
     guard (0...16).contains(tickets) else {
-      throw ValidationError("--tickets takes a number from 0 to 16, not \(tickets).")
+      throw ValidationError("--tickets must be 0 to 16 (got \(tickets)).")
     }
   }
 

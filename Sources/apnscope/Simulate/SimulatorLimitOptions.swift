@@ -58,7 +58,7 @@ struct SimulatorLimitOptions: ParsableArguments {
       ("max-stored", maxStored), ("max-stored-bytes", maxStoredBytes.bytes),
     ]
     for (name, value) in values where !(1...1 << 32).contains(value) {
-      throw ValidationError("--\(name) takes a number from 1 to 4294967296, not \(value).")
+      throw ValidationError("--\(name) must be 1 to 4294967296 (got \(value)).")
     }
   }
 

@@ -69,12 +69,12 @@ struct TreatmentOptions: ParsableArguments {
 
   func validate() throws {
     for (name, value) in [("connection-limit", connectionLimit), ("reconnect-limit", reconnectLimit)] {
-      if let value, value < 1 { throw ValidationError("--\(name) takes a number from 1, not \(value).") }
+      if let value, value < 1 { throw ValidationError("--\(name) must be at least 1 (got \(value)).") }
     }
     for (name, value) in [
       ("read-rate", readRate), ("read-pause-every", readPauseEvery), ("receive-buffer", receiveBuffer),
     ] {
-      if let value, value.bytes < 1 { throw ValidationError("--\(name) takes at least 1 byte.") }
+      if let value, value.bytes < 1 { throw ValidationError("--\(name) must be at least 1 byte.") }
     }
   }
 
