@@ -98,9 +98,6 @@ public struct Dissection<Sink: RecordSink> {
 
   // MARK: captures
 
-  /// Records of packets from a pipe wait no longer in a writer.
-  private static var longestDelay: Duration { .milliseconds(200) }
-
   /// Batches that lanes read at a time.
   private static var batchesAhead: Int { 3 }
 
@@ -108,118 +105,128 @@ public struct Dissection<Sink: RecordSink> {
     _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool
   ) throws -> [CaptureOutcome] {
     var recording = recording
+    var pass = begin(&recording, sources)
+    let secrets = dissector.secrets
+    defer {
+      secrets.late = nil
+      secrets.mayGrow = false
+    }
+    let ending: Result<CaptureFileEnd?, any Error>
+    do {
+      let end = try makeReader(recording, pass).forEachBatch(ahead: pass.ahead) {
+        wait(&pass)
+        return dissector.output.sink.isOpen && proceed(pass.progress)
+      } _: { batches in
+        take(batches, &pass)
+        pass.isEnding = pass.isEnding || !(dissector.output.sink.isOpen && proceed(pass.progress))
+        // What lanes have read is read to its end.
+        return !pass.isEnding || parallel?.waiting ?? 0 > 0
+      }
+      ending = .success(pass.isEnding ? nil : end)
+    } catch {
+      ending = .failure(error)
+    }
+    return try end(&pass, ending)
+  }
+
+  private mutating func begin(_ recording: inout Recording, _ sources: [String]) -> RecordingPass {
     let firstNumber = files + 1
     files += recording.files.count
     if numbersFiles { recording.firstNumber = firstNumber }
-    var outcomes = recording.files.enumerated().map { index, file in
+    let outcomes = recording.files.enumerated().map { index, file in
       CaptureOutcome(
         file: numbersFiles ? firstNumber + index : nil,
         source: sources.indices.contains(index) ? sources[index] : file.path,
         format: file.format, linkTypes: file.linkTypes, size: file.size)
     }
-    // pcapng names its link types in blocks before the first packet of each interface.
-    var announced = 0
-    var matching = 0
-    func announce(before end: Int, _ dissection: inout Self) {
-      while announced < end {
-        dissection.announce(outcomes[announced])
-        announced += 1
-      }
-    }
     let late = LateSecrets(recording, options)
-    let secrets = dissector.secrets
-    if late.mayHelp { secrets.late = { late.read() } }
+    if late.mayHelp { dissector.secrets.late = { late.read() } }
     // A pipe cannot be read twice; there a connection waits for its secret, as far as the limits allow.
-    secrets.mayGrow = late.mayCome || moreSecrets != nil
-    func addMore(_ dissection: inout Self) {
-      guard let more = dissection.moreSecrets?(), !more.isEmpty else { return }
-      for keyLog in more { secrets.add(keyLog) }
-      dissection.dissector.retryTLS()
-    }
-    defer {
-      secrets.late = nil
-      secrets.mayGrow = false
-    }
-    var progress = DissectionProgress(bytesRead: 0, size: recording.size, packets: 0)
-    let isPipe = recording.size == nil
-    var paused = ContinuousClock.now
+    dissector.secrets.mayGrow = late.mayCome || moreSecrets != nil
     // Lanes do nothing while the dissector waits for secrets that come at any time.
     let ahead = parallel != nil && moreSecrets == nil ? Self.batchesAhead : 1
+    return RecordingPass(recording, outcomes, firstNumber: firstNumber, ahead: ahead, late)
+  }
+
+  private mutating func makeReader(_ recording: Recording, _ pass: RecordingPass) -> StreamReader {
     // On a pipe's thread a lane would wait for packets.
-    let queue = ahead > 1 && !isPipe && parallel?.sharesReadingThread == true ? StreamReader.makeQueue() : nil
+    let isShared = pass.ahead > 1 && recording.size != nil && parallel?.sharesReadingThread == true
+    let queue = isShared ? StreamReader.makeQueue() : nil
     parallel?.readingQueue = queue
-    let reader = StreamReader(
-      recording, options: options.capture, filter: filter, depth: ahead > 1 ? ahead + 2 : 4, queue: queue)
-    var isEnding = false
-    let ending: Result<CaptureFileEnd?, any Error>
-    do {
-      let end = try reader.forEachBatch(ahead: ahead) {
-        addMore(&self)
-        if hasBegun { dissector.output.sink.pause() }
-        paused = .now
-        onProgress?(&dissector.output.sink, dissector.output.summary)
-        return dissector.output.sink.isOpen && proceed(progress)
-      } _: { batches in
-        let batch = batches[0]
-        for part in batch.files {
-          outcomes[part.file].add(part)
-          matching += part.matchingPackets
-          if part.packets > 0 { announce(before: part.file + 1, &self) }
-          progress.packets += part.packets
-        }
-        addMore(&self)
-        if batch.files.count > 1 { late.isOutOfOrder = true }
-        if !batch.secrets.isEmpty {
-          for keyLog in late.keyLogs(of: batch.secrets) { secrets.add(keyLog) }
-          if !late.hasRead { dissector.retryTLS() }
-        }
-        dissector.output.summary.packets += batch.matchingPackets
-        if ahead > 1 {
-          parallel?.readFirst(of: batches, isEnding: isEnding, into: &dissector)
-        } else {
-          dissector.consume(batch)
-        }
-        dissector.memory.add(batch.growth)
-        if dissector.memory.isDue, parallel?.waiting ?? 0 == 0, let position = batch.lastPosition {
-          dissector.limitMemory(at: position)
-        }
-        for row in batch.unread.rows {
-          let index = max(0, PacketNumber.file(row.first) - firstNumber)
-          if outcomes.indices.contains(index) { outcomes[index].unread.add(row) }
-        }
-        for part in batch.files {
-          guard let end = part.end else { continue }
-          announce(before: part.file + 1, &self)
-          outcomes[part.file].add(end.linkTypes)
-          outcomes[part.file].warnings += end.warnings
-          outcomes[part.file].failure = end.failure
-          for loss in end.losses { receive(CaptureLossRecord(file: outcomes[part.file].file, loss: loss)) }
-        }
-        progress.bytesRead = batch.bytesRead
-        // Packets that come one by one from a pipe leave no moment without input.
-        if isPipe, case let now = ContinuousClock.now, paused.duration(to: now) >= Self.longestDelay {
-          dissector.output.sink.pause()
-          paused = now
-        }
-        onProgress?(&dissector.output.sink, dissector.output.summary)
-        isEnding = isEnding || !(dissector.output.sink.isOpen && proceed(progress))
-        // What lanes have read is read to its end.
-        return !isEnding || parallel?.waiting ?? 0 > 0
-      }
-      ending = .success(isEnding ? nil : end)
-    } catch {
-      ending = .failure(error)
+    return StreamReader(
+      recording, options: options.capture, filter: filter, depth: pass.ahead > 1 ? pass.ahead + 2 : 4, queue: queue)
+  }
+
+  /// Nothing has come for a moment.
+  private mutating func wait(_ pass: inout RecordingPass) {
+    addSecrets()
+    if hasBegun { dissector.output.sink.pause() }
+    pass.notePause()
+    onProgress?(&dissector.output.sink, dissector.output.summary)
+  }
+
+  /// Takes the first of the batches; lanes may read the others ahead.
+  private mutating func take(_ batches: [EventBatch], _ pass: inout RecordingPass) {
+    guard let batch = batches.first else { return }
+    for part in batch.files {
+      pass.count(part)
+      if part.packets > 0 { announce(before: part.file + 1, &pass) }
     }
+    addSecrets()
+    if batch.files.count > 1 { pass.late.isOutOfOrder = true }
+    if !batch.secrets.isEmpty {
+      for keyLog in pass.late.keyLogs(of: batch.secrets) { dissector.secrets.add(keyLog) }
+      if !pass.late.hasRead { dissector.retryTLS() }
+    }
+    dissector.output.summary.packets += batch.matchingPackets
+    if pass.ahead > 1 {
+      parallel?.readFirst(of: batches, isEnding: pass.isEnding, into: &dissector)
+    } else {
+      dissector.consume(batch)
+    }
+    dissector.memory.add(batch.growth)
+    if dissector.memory.isDue, parallel?.waiting ?? 0 == 0, let position = batch.lastPosition {
+      dissector.limitMemory(at: position)
+    }
+    pass.note(batch.unread)
+    for part in batch.files {
+      guard let end = part.end else { continue }
+      announce(before: part.file + 1, &pass)
+      pass.note(end, ofFile: part.file)
+      for loss in end.losses { receive(CaptureLossRecord(file: pass.outcomes[part.file].file, loss: loss)) }
+    }
+    pass.progress.bytesRead = batch.bytesRead
+    if pass.isPauseDue() { dissector.output.sink.pause() }
+    onProgress?(&dissector.output.sink, dissector.output.summary)
+  }
+
+  private mutating func end(
+    _ pass: inout RecordingPass, _ ending: Result<CaptureFileEnd?, any Error>
+  ) throws -> [CaptureOutcome] {
     switch ending {
-    case .success(.some): announce(before: outcomes.count, &self)
+    case .success(.some): announce(before: pass.outcomes.count, &pass)
     // If reading was ended before, files that were not begun are left out.
-    case .success(nil): announce(before: max(announced, 1), &self)
+    case .success(nil): announce(before: max(pass.announced, 1), &pass)
     case .failure: break
     }
     dissector.endAll()
-    finish(&outcomes[..<announced], matching)
+    finish(&pass.outcomes[..<pass.announced], pass.matching)
     _ = try ending.get()
-    return outcomes
+    return pass.outcomes
+  }
+
+  private mutating func announce(before end: Int, _ pass: inout RecordingPass) {
+    while pass.announced < end {
+      announce(pass.outcomes[pass.announced])
+      pass.announced += 1
+    }
+  }
+
+  /// Adds the secrets that came since the last time.
+  private mutating func addSecrets() {
+    guard let more = moreSecrets?(), !more.isEmpty else { return }
+    for keyLog in more { dissector.secrets.add(keyLog) }
+    dissector.retryTLS()
   }
 
   /// Takes the losses that a capturing program reports at its end.
