@@ -109,6 +109,15 @@ struct PastedTextTests {
     #expect(try Self.read(text).bytes == bytes)
   }
 
+  @Test("A list of two digits each is decimal, unless one of them begins with 0 or has a letter")
+  func pairs() throws {
+    let decimal = (0..<40).map { 12 + $0 }
+    #expect(
+      try Self.read("[" + decimal.map(String.init).joined(separator: ", ") + "]").bytes == decimal.map(UInt8.init))
+    let pairs = ["01", "00"] + (0..<38).map { "\(20 + $0)" }
+    #expect(try Self.read("[" + pairs.joined(separator: ", ") + "]").bytes == pairs.compactMap { UInt8($0, radix: 16) })
+  }
+
   @Test("What a program left out is a warning")
   func cut() throws {
     let read = try Self.read(

@@ -19,10 +19,11 @@ struct PastedBytes {
     var found: [[UInt8]] = [dump.bytes]
     let bracketed = BracketedHex(text)
     found.append(bracketed.bytes)
-    found.append(SeparatedPairs(text).bytes)
-    found.append(EscapedLiterals(text).bytes)
+    // Of equally many the first are taken: `[55, 12, …]` is decimal, though its numbers could be pairs of digits.
     let lists = NumberLists(text)
     found.append(lists.bytes)
+    found.append(SeparatedPairs(text).bytes)
+    found.append(EscapedLiterals(text).bytes)
     found.append(NumberLists.lines(text))
     guard let best = found.max(by: { $0.count < $1.count }), best.count >= Self.fewest else {
       // Hexadecimal digits are base64, too; so that comes last.
@@ -550,7 +551,10 @@ private struct NumberLists {
     if isHex { index += 2 }
     let rest = text[index..<min(text.count, index + 4)]
     let digits = isHex ? rest.prefix(while: PastedText.isHexDigit) : rest.prefix(while: PastedText.isDecimal)
-    guard let number = PastedText.number(digits, radix: isHex ? 16 : 10) else { return nil }
+    // A decimal number does not begin with 0.
+    guard isHex || digits.count == 1 || digits.first != UInt8(ascii: "0"),
+      let number = PastedText.number(digits, radix: isHex ? 16 : 10)
+    else { return nil }
     let value = isNegative ? -number : number
     guard (-128...255).contains(value) else { return nil }
     index += digits.count
