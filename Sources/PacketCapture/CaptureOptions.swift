@@ -33,8 +33,7 @@ public struct CaptureOptions: Sendable {
   public init(
     maximumPacketLength: Int = 1 << 20, maximumBlockLength: Int = 16 << 20, maximumSecretsLength: Int = 64 << 20,
     maximumHexDumpLength: Int = 256 << 20, maximumFragmentedDatagrams: Int = 64,
-    maximumMergedFiles: Int = 256, reorderWindow: Int64? = nil, maximumReorderBytes: Int = 1 << 30,
-    shard: Shard? = nil,
+    maximumMergedFiles: Int = 256, maximumReorderBytes: Int = 1 << 30,
     reassembly: ReassemblyOptions = ReassemblyOptions()
   ) {
     self.maximumPacketLength = maximumPacketLength
@@ -43,9 +42,7 @@ public struct CaptureOptions: Sendable {
     self.maximumHexDumpLength = maximumHexDumpLength
     self.maximumFragmentedDatagrams = maximumFragmentedDatagrams
     self.maximumMergedFiles = maximumMergedFiles
-    self.reorderWindow = reorderWindow
     self.maximumReorderBytes = maximumReorderBytes
-    self.shard = shard
     self.reassembly = reassembly
   }
 }

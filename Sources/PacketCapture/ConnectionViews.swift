@@ -226,13 +226,13 @@ struct ConnectionViews {
   ///
   /// - Parameter known: what the reassembler remembers of each candidate says.
   mutating func hold(
-    _ segment: TCPSegment, _ payload: RawSpan, _ print: SegmentPrint, _ direction: FlowDirection, packet: Int,
-    serial: Int, in slot: Int, known: [SegmentPrint.Likeness]
+    _ segment: TCPSegment, _ payload: RawSpan, _ print: SegmentPrint, at position: StreamPosition, serial: Int,
+    known: [SegmentPrint.Likeness]
   ) -> Verdict {
+    let (slot, direction, time) = (position.slot, position.direction, position.time)
     guard var flow = pending.removeValue(forKey: slot) else { return .own }
-    let time = print.time
     var held = Held(
-      segment: segment, direction: direction, bytes: Array(copying: payload), time: time, packet: packet,
+      segment: segment, direction: direction, bytes: Array(copying: payload), time: time, packet: position.packet,
       serial: serial, print: print)
     var sure: Candidate?
     for (candidate, known) in zip(flow.candidates, known) where sure == nil {

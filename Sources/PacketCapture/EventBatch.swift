@@ -63,40 +63,41 @@ public struct EventBatch: Sendable {
     return true
   }
 
-  /// Takes one packet of the current file through filter, decoder and reassembler; the window that its bytes may stand
-  /// in begins at `offset` of the block.
+  /// Takes one packet of the current file to its events; its bytes may stand in the window.
   @inline(__always)
   mutating func take(
-    _ packet: Packet, _ bytes: RawSpan, in window: RawSpan, at offset: Int, blockLength: Int, base: Int,
-    _ decoder: inout PacketDecoder,
-    _ reassembler: inout TCPReassembler, _ filter: PacketFilter?
+    _ packet: Packet, _ bytes: RawSpan, in window: BlockWindow, _ path: inout PacketPath
   ) throws {
-    guard try note(packet, bytes, filter) else { return }
-    deliver(packet, bytes, in: window, at: offset, blockLength: blockLength, base: base, &decoder, &reassembler)
+    guard try note(packet, bytes, path.filter) else { return }
+    deliver(packet, bytes, in: window, &path)
   }
 
   /// Takes one packet, which was counted, through decoder and reassembler.
   @inline(__always)
-  mutating func deliver(
-    _ packet: Packet, _ bytes: RawSpan, in window: RawSpan, at offset: Int, blockLength: Int, base: Int,
-    _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler
-  ) {
-    if let shard {
-      return deliver(packet, bytes, of: shard, at: offset, blockLength: blockLength, base: base, &decoder, &reassembler)
-    }
-    let other = decoder.decode(packet, bytes) { segment, payload in
-      if reassembler.isLarge, let place = window.byteOffsets(of: payload) {
-        let hash = reassembler.prepare(for: segment)
-        waiting.append(segment, place, time: packet.time, packet: base | packet.number, hash: hash)
-        if waiting.isFull { receiveWaiting(in: window, at: offset, blockLength: blockLength, &reassembler) }
+  mutating func deliver(_ packet: Packet, _ bytes: RawSpan, in window: BlockWindow, _ path: inout PacketPath) {
+    if let shard { return deliver(packet, bytes, of: shard, blockLength: window.blockLength, &path) }
+    let other = path.decoder.decode(packet, bytes) { segment, payload in
+      if path.reassembler.isLarge, let place = window.bytes.byteOffsets(of: payload) {
+        let hash = path.reassembler.prepare(for: segment)
+        waiting.append(segment, place, time: packet.time, packet: packet.number, hash: hash)
+        if waiting.isFull { receiveWaiting(in: window, &path.reassembler) }
         return
       }
-      if !waiting.isEmpty { receiveWaiting(in: window, at: offset, blockLength: blockLength, &reassembler) }
-      reassembler.receive(segment, payload, time: packet.time, packet: base | packet.number) { event, position in
-        add(event, position, in: window, at: offset, blockLength: blockLength)
+      if !waiting.isEmpty { receiveWaiting(in: window, &path.reassembler) }
+      path.reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { event, position in
+        add(event, position, in: window)
       }
     }
-    if let other { note(other, packet: base | packet.number) }
+    if let other { note(other, packet: packet.number) }
+  }
+
+  /// The same for a packet whose bytes are copied, as it was held.
+  mutating func take(_ held: HeldPacket, _ path: inout PacketPath) throws {
+    try take(held.packet, held.bytes.rawBytes, in: .none(blockLength: block.count), &path)
+  }
+
+  mutating func deliver(_ held: HeldPacket, _ path: inout PacketPath) {
+    deliver(held.packet, held.bytes.rawBytes, in: .none(blockLength: block.count), &path)
   }
 
   @inline(never)
@@ -104,45 +105,38 @@ public struct EventBatch: Sendable {
 
   /// Passes the segments that wait to the reassembler; call it before the window moves.
   @inline(never)
-  mutating func receiveWaiting(
-    in window: RawSpan, at offset: Int, blockLength: Int, _ reassembler: inout TCPReassembler
-  ) {
+  mutating func receiveWaiting(in window: BlockWindow, _ reassembler: inout TCPReassembler) {
     var segments = SegmentQueue()
     swap(&segments, &waiting)
-    segments.receiveAll(in: window, &reassembler) { event, position in
-      add(event, position, in: window, at: offset, blockLength: blockLength)
-    }
+    segments.receiveAll(in: window.bytes, &reassembler) { event, position in add(event, position, in: window) }
     swap(&segments, &waiting)
   }
 
-  /// The same for a packet that may belong to another part of the recording. Its bytes are copied.
+  /// The same as `deliver` for a packet that may belong to another part of the recording. Its bytes are copied.
   @inline(never)
   private mutating func deliver(
-    _ packet: Packet, _ bytes: RawSpan, of shard: Shard, at offset: Int, blockLength: Int, base: Int,
-    _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler
+    _ packet: Packet, _ bytes: RawSpan, of shard: Shard, blockLength: Int, _ path: inout PacketPath
   ) {
     var isForeign = !shard.isFirst
-    let other = decoder.decode(packet, bytes) { segment, payload in
+    let other = path.decoder.decode(packet, bytes) { segment, payload in
       isForeign = !shard.contains(segment)
       if isForeign { return }
-      reassembler.receive(segment, payload, time: packet.time, packet: base | packet.number) { event, position in
-        add(event, position, in: RawSpan(), at: offset, blockLength: blockLength)
+      path.reassembler.receive(segment, payload, time: packet.time, packet: packet.number) { event, position in
+        add(event, position, in: .none(blockLength: blockLength))
       }
     }
     if isForeign { foreignPackets += 1 }
-    if let other, shard.isFirst { note(other, packet: base | packet.number) }
+    if let other, shard.isFirst { note(other, packet: packet.number) }
   }
 
-  /// Adds an event; the window that its bytes may stand in begins at `offset` of the block.
+  /// Adds an event; its bytes may stand in the window.
   @inline(__always)
-  mutating func add(
-    _ event: borrowing StreamEvent, _ position: StreamPosition, in window: RawSpan, at offset: Int, blockLength: Int
-  ) {
+  mutating func add(_ event: borrowing StreamEvent, _ position: StreamPosition, in window: BlockWindow) {
     switch event {
     case .bytes(let bytes):
-      var start = blockLength + copies.count
-      if let place = window.byteOffsets(of: bytes) {
-        start = offset + place.lowerBound
+      var start = window.blockLength + copies.count
+      if let place = window.bytes.byteOffsets(of: bytes) {
+        start = window.start + place.lowerBound
       } else {
         copies.append(copying: bytes)
       }

@@ -100,9 +100,11 @@ struct InputFile: ~Copyable {
     buffer.rawBytes.extracting(start..<min(end, start + count))
   }
 
-  /// The offset of the window in the block, for the new owner of the block.
-  var windowStart: Int { start }
-  var blockLength: Int { buffer.count }
+  /// The same with its place in the block, for the new owner of the block.
+  var blockWindow: BlockWindow {
+    @_lifetime(borrow self)
+    get { BlockWindow(window, at: start, blockLength: buffer.count) }
+  }
 
   /// Hands the block over and continues in `block`, to which the rest of the window is copied: less than a record.
   mutating func giveAway(_ block: inout [UInt8]) {

@@ -2,15 +2,14 @@
 ///
 /// A heap, the earliest packet first; of equal times the one that came first.
 struct PacketOrder {
-  struct Entry {
-    var packet: Packet
-    var bytes: [UInt8]
-    /// The number of its file, which is added to its own (`PacketNumber`).
-    var base: Int
-    fileprivate var time: Timestamp
-    fileprivate var serial: Int
+  private struct Entry {
+    var held: HeldPacket
+    var time: Timestamp
+    var serial: Int
+    /// Against the limit.
+    var cost: Int { held.bytes.count + PacketOrder.overhead }
 
-    fileprivate func precedes(_ other: Entry) -> Bool {
+    func precedes(_ other: Entry) -> Bool {
       time != other.time ? time < other.time : serial < other.serial
     }
   }
@@ -34,18 +33,19 @@ struct PacketOrder {
 
   var isEmpty: Bool { heap.isEmpty }
 
-  mutating func add(_ held: HeldPacket, base: Int) {
+  mutating func add(_ held: HeldPacket) {
     // A packet without a time keeps its place.
     let time = held.packet.time.isKnown ? held.packet.time : latest
     latest = max(latest, time)
     serial += 1
-    bytes += held.bytes.count + Self.overhead
-    heap.append(Entry(packet: held.packet, bytes: held.bytes, base: base, time: time, serial: serial))
+    let entry = Entry(held: held, time: time, serial: serial)
+    bytes += entry.cost
+    heap.append(entry)
     rise(from: heap.count - 1)
   }
 
   /// Takes out the packet whose turn it is, or with `isLast` the earliest.
-  mutating func next(isLast: Bool) -> Entry? {
+  mutating func next(isLast: Bool) -> HeldPacket? {
     guard let first = heap.first else { return nil }
     if !isLast {
       let isFull = bytes > maximumBytes
@@ -53,13 +53,13 @@ struct PacketOrder {
       guard isDue || isFull else { return nil }
       if !isDue { wasFull = true }
     }
-    bytes -= first.bytes.count + Self.overhead
+    bytes -= first.cost
     let last = heap.removeLast()
     if !heap.isEmpty {
       heap[0] = last
       sink()
     }
-    return first
+    return first.held
   }
 
   private mutating func rise(from start: Int) {

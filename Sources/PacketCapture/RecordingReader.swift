@@ -62,26 +62,19 @@ struct RecordingReader {
     }
   }
 
-  private func base(_ index: Int) -> Int {
-    firstNumber == 0 ? 0 : PacketNumber.joining(file: firstNumber + index, packet: 0)
-  }
-
   /// Reads the next streams into `batch`; `false` when those were the last.
-  mutating func readBatch(
-    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
-  ) throws -> Bool {
+  mutating func readBatch(_ batch: inout EventBatch, _ path: inout PacketPath) throws -> Bool {
     if open.isEmpty, next < files.count { openNext(&batch) }
     repeat {
-      tellTime(&batch, &reassembler)
+      tellTime(&batch, &path.reassembler)
       // Their bytes stand in no block, and another follows with the next packets.
       if !batch.isEmpty { return true }
       if order != nil {
-        try readOrdered(&batch, &decoder, &reassembler, filter)
+        try readOrdered(&batch, &path)
       } else if open.count > 1 {
-        try merge(&batch, &decoder, &reassembler, filter)
+        try merge(&batch, &path)
       } else if let only = open.first {
-        try read(only, &batch, &decoder, &reassembler, filter)
+        try read(only, &batch, &path)
       }
     } while isQuiet && batch.isEmpty
     batch.bytesRead = bytesReadBefore + open.reduce(0) { $0 + $1.file.bytesRead }
@@ -102,7 +95,7 @@ struct RecordingReader {
       told = now
       let blockLength = batch.block.count
       hasDue = reassembler.advance(to: now) {
-        batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength)
+        batch.add($0, $1, in: .none(blockLength: blockLength))
       }
     }
     // What came since the last time becomes due as well, and so do packets that wait for their turn.
@@ -123,7 +116,9 @@ struct RecordingReader {
     next += 1
     defer { isBehind = false }
     do throws(CaptureError) {
-      open.append(OpenFile(try files[index].open(options), index: index, isLate: isBehind))
+      var file = try files[index].open(options)
+      if firstNumber > 0 { file.base = PacketNumber.joining(file: firstNumber + index, packet: 0) }
+      open.append(OpenFile(file, index: index, isLate: isBehind))
     } catch {
       fail(error, index, &batch, latest: .none)
     }
@@ -165,18 +160,14 @@ struct RecordingReader {
 
   // MARK: one file
 
-  private mutating func read(
-    _ file: OpenFile, _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
-  ) throws {
+  private mutating func read(_ file: OpenFile, _ batch: inout EventBatch, _ path: inout PacketPath) throws {
     // Files whose time is not known follow when this one ends.
     let isFollowed = next < files.count && files[next].firstTime.isKnown
     let limit = isFollowed ? files[next].firstTime : Timestamp(nanoseconds: .max)
     batch.current = FilePart(file: file.index, latest: file.latest)
-    let ending: Result<CaptureFile.BatchEnd, any Error>
+    let ending: Result<PacketWalk.BatchEnd, any Error>
     do {
-      ending = .success(
-        try file.file.readBatch(&batch, until: limit, base: base(file.index), &decoder, &reassembler, filter))
+      ending = .success(try file.file.readBatch(&batch, until: limit, &path))
     } catch {
       ending = .failure(error)
     }
@@ -225,68 +216,58 @@ struct RecordingReader {
     return first
   }
 
-  private mutating func merge(
-    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
-  ) throws {
-    var parts: [FilePart] = []
-    for file in open { file.part = nil }
-    defer { batch.files.insert(contentsOf: parts, at: 0) }
-    let blockLength = batch.block.count
+  private mutating func merge(_ batch: inout EventBatch, _ path: inout PacketPath) throws {
+    var parts = MergedParts(of: open)
+    defer { batch.files.insert(contentsOf: parts.all, at: 0) }
     for _ in 0..<Self.mergedPackets where batch.copiedBytes < Self.mergedBytes {
       guard let file = try nextInTime(&batch), open.count > 1, let held = file.file.takeHeld() else { return }
-      try note(held, of: file, &parts, &batch) { batch in
-        try batch.take(
-          held.packet, held.bytes.rawBytes, in: RawSpan(), at: 0, blockLength: blockLength, base: base(file.index),
-          &decoder, &reassembler, filter)
-      }
+      try parts.withPart(of: file, &batch) { batch in try batch.take(held, &path) }
     }
     for file in open { file.file.handSecrets(to: &batch) }
   }
 
-  /// Calls `body` while the batch's current part is that of the file.
-  private func note(
-    _ held: HeldPacket, of file: OpenFile, _ parts: inout [FilePart], _ batch: inout EventBatch,
-    _ body: (inout EventBatch) throws -> Void
-  ) throws {
-    let place = file.part ?? parts.count
-    if file.part == nil {
-      parts.append(FilePart(file: file.index, latest: file.latest))
-      file.part = place
+  /// The parts of the files in a batch of merged ones, in the order of their first packets.
+  private struct MergedParts {
+    private(set) var all: [FilePart] = []
+
+    init(of files: [OpenFile]) { for file in files { file.part = nil } }
+
+    /// Calls `body` while the batch's current part is that of the file.
+    mutating func withPart(
+      of file: OpenFile, _ batch: inout EventBatch, _ body: (inout EventBatch) throws -> Void
+    ) throws {
+      let place = file.part ?? all.count
+      if file.part == nil {
+        all.append(FilePart(file: file.index, latest: file.latest))
+        file.part = place
+      }
+      swap(&batch.current, &all[place])
+      defer {
+        swap(&batch.current, &all[place])
+        file.latest = all[place].lastTime
+      }
+      try body(&batch)
     }
-    swap(&batch.current, &parts[place])
-    defer {
-      swap(&batch.current, &parts[place])
-      file.latest = parts[place].lastTime
-    }
-    try body(&batch)
   }
 
   // MARK: packets that are late
 
-  private mutating func readOrdered(
-    _ batch: inout EventBatch, _ decoder: inout PacketDecoder, _ reassembler: inout TCPReassembler,
-    _ filter: PacketFilter?
-  ) throws {
+  private mutating func readOrdered(_ batch: inout EventBatch, _ path: inout PacketPath) throws {
     guard var order = order.take() else { return }
     defer { self.order = order }
-    var parts: [FilePart] = []
-    for file in open { file.part = nil }
-    defer { batch.files.insert(contentsOf: parts, at: 0) }
-    let blockLength = batch.block.count
+    var parts = MergedParts(of: open)
+    defer { batch.files.insert(contentsOf: parts.all, at: 0) }
     for _ in 0..<Self.mergedPackets where batch.copiedBytes < Self.mergedBytes {
       let file = try nextInTime(&batch)
       if let file, let held = file.file.takeHeld() {
-        try note(held, of: file, &parts, &batch) { batch in
-          if try batch.note(held.packet, held.bytes.rawBytes, filter) { order.add(held, base: base(file.index)) }
+        try parts.withPart(of: file, &batch) { batch in
+          if try batch.note(held.packet, held.bytes.rawBytes, path.filter) { order.add(held) }
         }
       }
       // After the last file everything that waits is read.
       let isLast = file == nil && next == files.count && (!isQuiet || isWindowOver)
-      while let entry = order.next(isLast: isLast) {
-        batch.deliver(
-          entry.packet, entry.bytes.rawBytes, in: RawSpan(), at: 0, blockLength: blockLength, base: entry.base,
-          &decoder, &reassembler)
+      while let packet = order.next(isLast: isLast) {
+        batch.deliver(packet, &path)
         if isLast && batch.copiedBytes >= Self.mergedBytes { return }
       }
       hadNoRoom = order.wasFull

@@ -43,6 +43,16 @@ public struct StreamPosition: Sendable {
     self.packet = packet
   }
 
+  /// The place of a segment whose bytes have none yet.
+  @inline(__always)
+  init(of segment: borrowing TCPSegment, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int) {
+    self.init(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
+    acknowledgement = segment.acknowledgement.rawValue
+  }
+
+  /// The reassembler's number for the direction of the connection.
+  var stream: Int { 2 * slot + (direction == .reverse ? 1 : 0) }
+
   /// The place of an event that concerns no direction.
   static func whole(_ slot: Int, _ time: Timestamp, _ packet: Int) -> StreamPosition {
     StreamPosition(slot: slot, direction: .forward, offset: 0, time: time, packet: packet)

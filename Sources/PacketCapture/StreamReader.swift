@@ -94,18 +94,14 @@ private enum Delivery: Sendable {
 /// What the reading thread works with.
 private struct Reading {
   private var source: RecordingReader
-  private var decoder: PacketDecoder
-  private var reassembler: TCPReassembler
-  private let filter: PacketFilter?
+  private var path: PacketPath
   private let shard: Shard?
   private var failure: (any Error)?
 
   init(_ recording: Recording, _ options: CaptureOptions, _ filter: sending PacketFilter?) {
     source = RecordingReader(recording, options: options)
-    decoder = PacketDecoder(options: options)
-    reassembler = TCPReassembler(options: options.reassembly)
+    path = PacketPath(options, filter)
     shard = options.shard
-    self.filter = filter
   }
 
   /// `false` after the last one.
@@ -113,10 +109,10 @@ private struct Reading {
     batch.removeAll()
     batch.shard = shard
     var hasMore = false
-    do { hasMore = try source.readBatch(&batch, &decoder, &reassembler, filter) } catch { failure = error }
+    do { hasMore = try source.readBatch(&batch, &path) } catch { failure = error }
     if !hasMore {
       let blockLength = batch.block.count
-      reassembler.finish { batch.add($0, $1, in: RawSpan(), at: 0, blockLength: blockLength) }
+      path.reassembler.finish { batch.add($0, $1, in: .none(blockLength: blockLength)) }
     }
     return hasMore
   }

@@ -7,49 +7,49 @@ import Bytes
 extension TCPReassembler {
   /// Begins a connection in a slot that was just taken; `false` when it may be a view of another, and is pending.
   mutating func begin(
-    _ slot: Int, _ segment: TCPSegment, _ payload: RawSpan, _ flow: Flow, _ direction: FlowDirection,
-    _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
+    _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) -> Bool {
-    let candidates = views.open(candidates(for: segment, flow, direction, slot, time), for: segment)
-    if candidates.isEmpty, isLate(segment, direction, slot, time) { return false }
+    let (slot, flow) = (position.slot, connections[position.slot].flow)
+    let candidates = views.open(candidates(for: segment, at: position), for: segment)
+    if candidates.isEmpty, isLate(segment, at: position) { return false }
     if candidates.isEmpty {
-      views.noteBeginning(segment, direction, slot: slot, opened: openedAt[slot], time: time)
-      emit(.connection(.opened(flow)), .whole(slot, time, packet))
+      views.noteBeginning(segment, position.direction, slot: slot, opened: openedAt[slot], time: position.time)
+      emit(.connection(.opened(flow)), .whole(slot, position.time, position.packet))
       return true
     }
     connections[slot].role = .pending
     connections[slot].isClosed = true
-    views.expect(flow, segment, direction, in: slot, candidates: candidates)
+    views.expect(flow, segment, position.direction, in: slot, candidates: candidates)
     for candidate in candidates { connections[candidate.slot].isWatched = true }
-    hold(segment, payload, direction, in: slot, time, packet, emit)
+    hold(segment, payload, at: position, emit)
     return false
   }
 
-  private func candidates(
-    for segment: TCPSegment, _ flow: Flow, _ direction: FlowDirection, _ slot: Int, _ time: Timestamp
-  ) -> [ConnectionViews.Candidate] {
-    guard time.isKnown, options.maximumViewDelay > 0 else { return [] }
+  private func candidates(for segment: TCPSegment, at position: StreamPosition) -> [ConnectionViews.Candidate] {
+    guard position.time.isKnown, options.maximumViewDelay > 0 else { return [] }
     if segment.flags.contains(.syn) {
-      let known = views.candidates(like: segment, direction, flow, time: time) { slot, opened in
+      let flow = connections[position.slot].flow
+      let known = views.candidates(like: segment, position.direction, flow, time: position.time) { slot, opened in
         openedAt[slot] == opened && isOpen(slot) ? connections[slot].flow : nil
       }
       if !known.isEmpty { return known }
-      if !segment.flags.contains(.ack) { return candidates(begunBefore: segment, direction, slot, time) }
+      if !segment.flags.contains(.ack) { return candidates(begunBefore: segment, at: position) }
     }
-    return candidates(near: segment, direction, slot)
+    return candidates(near: segment, at: position)
   }
 
   /// The connections whose beginning was not captured under their addresses, and comes now under others.
   private func candidates(
-    begunBefore segment: TCPSegment, _ direction: FlowDirection, _ slot: Int, _ time: Timestamp
+    begunBefore segment: TCPSegment, at position: StreamPosition
   ) -> [ConnectionViews.Candidate] {
     guard connections.count <= options.maximumComparedConnections else { return [] }
     let sequence = segment.sequence.advanced(by: 1)
     var found: [ConnectionViews.Candidate] = []
-    for other in connections.indices where other != slot && isOpen(other) && !connections[other].initiatorIsKnown {
+    for other in connections.indices
+    where other != position.slot && isOpen(other) && !connections[other].initiatorIsKnown {
       for isFlipped in [false, true] {
-        let sender = 2 * other + ((direction == .reverse) != isFlipped ? 1 : 0)
-        guard views.isNear(max(streams[sender].lastTime, streams[sender ^ 1].lastTime), time),
+        let sender = 2 * other + ((position.direction == .reverse) != isFlipped ? 1 : 0)
+        guard views.isNear(max(streams[sender].lastTime, streams[sender ^ 1].lastTime), position.time),
           let sent = streams[sender].distance(of: sequence), abs(sent) <= Self.farthestNumbers
         else { continue }
         found.append(.init(slot: other, opened: openedAt[other], isFlipped: isFlipped))
@@ -70,16 +70,14 @@ extension TCPReassembler {
   private static let farthestNumbers = 1 << 20
 
   /// The connections that a segment from the middle of a stream, or a SYN-ACK, may belong to.
-  private func candidates(
-    near segment: TCPSegment, _ direction: FlowDirection, _ slot: Int
-  ) -> [ConnectionViews.Candidate] {
+  private func candidates(near segment: TCPSegment, at position: StreamPosition) -> [ConnectionViews.Candidate] {
     guard segment.flags.contains(.ack), connections.count <= options.maximumComparedConnections else { return [] }
     let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
     var found: [ConnectionViews.Candidate] = []
-    for other in connections.indices where other != slot && isOpen(other) {
+    for other in connections.indices where other != position.slot && isOpen(other) {
       let (same, flipped) = (
-        distance(of: segment, sequence, sender: 2 * other + (direction == .reverse ? 1 : 0)),
-        distance(of: segment, sequence, sender: 2 * other + (direction == .reverse ? 0 : 1))
+        distance(of: segment, sequence, sender: 2 * other + (position.direction == .reverse ? 1 : 0)),
+        distance(of: segment, sequence, sender: 2 * other + (position.direction == .reverse ? 0 : 1))
       )
       guard same != nil || flipped != nil else { continue }
       // Where the two ends' numbers are near each other, those that are nearer tell which end it is.
@@ -104,16 +102,15 @@ extension TCPReassembler {
   }
 
   /// The only segment so far is the last one of a connection that has ended, under other addresses: it opens nothing.
-  private mutating func isLate(
-    _ segment: TCPSegment, _ direction: FlowDirection, _ slot: Int, _ time: Timestamp
-  ) -> Bool {
-    guard segment.payloadLength == 0, segment.flags.contains(.ack), !segment.flags.contains(.syn), time.isKnown,
-      options.maximumViewDelay > 0, connections.count <= options.maximumComparedConnections
+  private mutating func isLate(_ segment: TCPSegment, at position: StreamPosition) -> Bool {
+    let slot = position.slot
+    guard segment.payloadLength == 0, segment.flags.contains(.ack), !segment.flags.contains(.syn),
+      position.time.isKnown, options.maximumViewDelay > 0, connections.count <= options.maximumComparedConnections
     else { return false }
     for other in connections.indices
     where other != slot && connections[other].isClosed && !connections[other].isFree && connections[other].role.isOwn {
       for isFlipped in [false, true] {
-        let sender = 2 * other + ((direction == .reverse) != isFlipped ? 1 : 0)
+        let sender = 2 * other + ((position.direction == .reverse) != isFlipped ? 1 : 0)
         // Behind all data, or behind the FIN as well.
         guard let sent = streams[sender].distance(of: segment.sequence), (0...1).contains(sent),
           let received = streams[sender ^ 1].distance(of: segment.acknowledgement), (0...1).contains(received),
@@ -129,15 +126,14 @@ extension TCPReassembler {
   // MARK: pending flows
 
   private mutating func hold(
-    _ segment: TCPSegment, _ payload: RawSpan, _ direction: FlowDirection, in slot: Int, _ time: Timestamp,
-    _ packet: Int, _ emit: StreamReceiver
+    _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) {
-    connections[slot].lastPacket = packet
+    let slot = position.slot
+    connections[slot].lastPacket = position.packet
     connections[slot].lastReceived = received
-    let print = SegmentPrint(segment, payload, direction, time)
-    let known = (views.pending[slot]?.candidates ?? []).map { likeness(of: print, segment, direction, to: $0) }
-    let verdict = views.hold(
-      segment, payload, print, direction, packet: packet, serial: received, in: slot, known: known)
+    let print = SegmentPrint(segment, payload, position.direction, position.time)
+    let known = (views.pending[slot]?.candidates ?? []).map { likeness(of: print, segment, to: $0) }
+    let verdict = views.hold(segment, payload, print, at: position, serial: received, known: known)
     settle([(slot, verdict)], emit)
     stopWatching()
     if connections[slot].role.isPending, segment.flags.contains(.fin) || segment.flags.contains(.rst) {
@@ -147,9 +143,9 @@ extension TCPReassembler {
 
   /// Compares a segment with what is left of those of a connection that was not watched before.
   private func likeness(
-    of print: SegmentPrint, _ segment: TCPSegment, _ direction: FlowDirection, to candidate: ConnectionViews.Candidate
+    of print: SegmentPrint, _ segment: TCPSegment, to candidate: ConnectionViews.Candidate
   ) -> SegmentPrint.Likeness {
-    let mapped = candidate.map(direction)
+    let mapped = candidate.map(print.direction)
     let stream = 2 * candidate.slot + (mapped == .reverse ? 1 : 0)
     guard openedAt[candidate.slot] == candidate.opened, streams[stream].start == .known else { return .none }
     let offset = streams[stream].offset(of: segment.sequence)
@@ -223,8 +219,9 @@ extension TCPReassembler {
     for segment in segments where isOpen(segment.slot) && openedAt[segment.slot] == segment.opened {
       let (held, bytes) = (segment.held, segment.held.bytes)
       connections[segment.slot].lastReceived = received
-      receiveOpen(
-        held.segment, bytes.rawBytes, in: segment.slot, segment.direction, time: held.time, packet: held.packet, emit)
+      let position = StreamPosition(
+        of: held.segment, in: segment.slot, segment.direction, time: held.time, packet: held.packet)
+      receiveOpen(held.segment, bytes.rawBytes, at: position, emit)
     }
     closeDeferred(candidates, emit)
   }
@@ -265,21 +262,23 @@ extension TCPReassembler {
 
   /// Takes a segment of a flow that is pending or a view; `false` when it begins a connection in the same slot.
   mutating func receiveElsewhere(
-    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
-    _ emit: StreamReceiver
+    _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) -> Bool {
+    let slot = position.slot
     switch connections[slot].role {
     case .own: return false
     case .pending:
       guard views.pending[slot]?.isBegunAnew(by: segment) == true else {
-        hold(segment, payload, direction, in: slot, time, packet, emit)
+        hold(segment, payload, at: position, emit)
         return true
       }
       settlePending(slot, emit)
-      return receiveElsewhere(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+      return receiveElsewhere(segment, payload, at: position, emit)
     case .view(let other, let isFlipped):
-      let mapped = isFlipped ? direction.opposite : direction
-      if segment.flags.contains(.syn) && isNewConnection(segment, other, mapped) {
+      var mapped = position
+      mapped.slot = other
+      if isFlipped { mapped.direction = position.direction.opposite }
+      if segment.flags.contains(.syn) && isNewConnection(segment, other, mapped.direction) {
         views.remove(view: slot, of: other)
         leave(slot, other, isFlipped)
         stopWatching()
@@ -287,8 +286,8 @@ extension TCPReassembler {
       }
       connections[slot].lastReceived = received
       connections[other].lastReceived = received
-      connections[other].lastPacket = packet
-      receiveOpen(segment, payload, in: other, mapped, time: time, packet: packet, emit)
+      connections[other].lastPacket = position.packet
+      receiveOpen(segment, payload, at: mapped, emit)
       return true
     }
   }
@@ -309,17 +308,17 @@ extension TCPReassembler {
 
   /// Takes a segment of a connection that others are compared with, or that has views.
   mutating func receiveWatched(
-    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
-    _ emit: StreamReceiver
+    _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) {
-    let print = SegmentPrint(segment, payload, direction, time)
+    let slot = position.slot
+    let print = SegmentPrint(segment, payload, position.direction, position.time)
     let opened = openedAt[slot]
     // What a view has held was captured before.
     settle(views.compare(print, of: slot), emit)
     stopWatching()
     guard isOpen(slot), openedAt[slot] == opened, !views.isCopy(print, of: slot) else { return }
     views.note(print, of: slot)
-    process(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+    process(segment, payload, at: position, emit)
     if segment.flags.contains(.fin) || segment.flags.contains(.rst) {
       for place in views.pending(on: slot) { endWithoutData(place, emit) }
     }

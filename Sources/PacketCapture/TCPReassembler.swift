@@ -122,44 +122,41 @@ public struct TCPReassembler {
     if let found = table.find(hash, { connections[$0].flow == flow }) {
       slot = found
       if segment.flags.contains(.syn) || connections[slot].isClosed {
-        if !connections[slot].role.isOwn,
-          receiveElsewhere(segment, payload, in: slot, direction, time: time, packet: packet, emit)
-        {
-          return
-        }
+        let position = StreamPosition(of: segment, in: slot, direction, time: time, packet: packet)
+        if !connections[slot].role.isOwn, receiveElsewhere(segment, payload, at: position, emit) { return }
         if isNewConnection(segment, slot, direction) {
           clear(slot, flow, time, packet, emit)
-          if !begin(slot, segment, payload, flow, direction, time, packet, emit) { return }
+          if !begin(segment, payload, at: position, emit) { return }
         }
       }
     } else {
       slot = takeSlot(flow, hash, time, packet, emit)
-      if !begin(slot, segment, payload, flow, direction, time, packet, emit) { return }
+      let position = StreamPosition(of: segment, in: slot, direction, time: time, packet: packet)
+      if !begin(segment, payload, at: position, emit) { return }
     }
     connections[slot].lastPacket = packet
     connections[slot].lastReceived = received
-    receiveOpen(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+    receiveOpen(
+      segment, payload, at: StreamPosition(of: segment, in: slot, direction, time: time, packet: packet), emit)
   }
 
   /// Takes a segment of a connection that is known.
   @inline(__always)
   mutating func receiveOpen(
-    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
-    _ emit: StreamReceiver
+    _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) {
+    let (slot, stream) = (position.slot, position.stream)
     if connections[slot].isClosed { return }
-    let stream = 2 * slot + (direction == .reverse ? 1 : 0)
-    if time > streams[stream].lastTime { streams[stream].lastTime = time }
+    if position.time > streams[stream].lastTime { streams[stream].lastTime = position.time }
     if !segment.flags.contains(.rst) { streams[stream].window = segment.window }
-    var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
-    position.acknowledgement = segment.acknowledgement.rawValue
     // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
     if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
       && !connections[slot].isLingering && !connections[slot].isWatched
     {
       streams[stream ^ 1].acknowledge(segment.acknowledgement, within: Self.farthest)
       if segment.payloadLength == 0 { return }
-      if let offset = streams[stream].takeNext(segment, payload, time) {
+      if let offset = streams[stream].takeNext(segment, payload, position.time) {
+        var position = position
         position.offset = offset
         position.sequence = segment.sequence.rawValue
         position.isAhead = streams[stream ^ 1].isBehind(position.acknowledgement)
@@ -167,20 +164,15 @@ public struct TCPReassembler {
         return
       }
     }
-    if connections[slot].isWatched {
-      return receiveWatched(segment, payload, in: slot, direction, time: time, packet: packet, emit)
-    }
-    process(segment, payload, in: slot, direction, time: time, packet: packet, emit)
+    if connections[slot].isWatched { return receiveWatched(segment, payload, at: position, emit) }
+    process(segment, payload, at: position, emit)
   }
 
   /// Takes a segment that is not simply the next one.
   mutating func process(
-    _ segment: TCPSegment, _ payload: RawSpan, in slot: Int, _ direction: FlowDirection, time: Timestamp, packet: Int,
-    _ emit: StreamReceiver
+    _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) {
-    let stream = 2 * slot + (direction == .reverse ? 1 : 0)
-    var position = StreamPosition(slot: slot, direction: direction, offset: 0, time: time, packet: packet)
-    position.acknowledgement = segment.acknowledgement.rawValue
+    let (slot, stream) = (position.slot, position.stream)
     if segment.flags.contains(.syn) { noteSYN(segment, stream, position, emit) }
     if segment.flags.contains(.rst) {
       if isAcceptable(reset: segment, stream) {
@@ -207,11 +199,11 @@ public struct TCPReassembler {
     }
     if streams[stream ^ 1].waitingCost > 0 {
       var other = position
-      other.direction = direction.opposite
+      other.direction = position.direction.opposite
       settle(stream ^ 1, other, emit)
     }
-    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded && !deferClosing(slot, time) {
-      close(slot, time, packet, emit)
+    if streams[stream].hasEnded && streams[stream ^ 1].hasEnded && !deferClosing(slot, position.time) {
+      close(slot, position.time, position.packet, emit)
     }
   }
 
@@ -579,50 +571,59 @@ public struct TCPReassembler {
     _ segment: TCPSegment, _ payload: RawSpan, _ stream: Int, _ position: StreamPosition,
     _ emit: StreamReceiver
   ) {
-    let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
     if streams[stream].hasEnded { return }
-    if streams[stream].start != .known {
-      if streams[stream].start == .unknown && streams[stream].hintMayBeKeepAlive
-        && sequence == streams[stream].base.advanced(by: 1)
-      {
-        passKeepAlive(stream)
-      }
-      let isExpected = streams[stream].waiting.isEmpty && streams[stream].hasHint && sequence == streams[stream].base
-      if isExpected {
-        streams[stream].start = .known
-      } else {
-        if streams[stream].start == .unknown && !streams[stream].hasHint { streams[stream].base = sequence }
-        streams[stream].start = .held
-      }
-    }
-    var offset = streams[stream].offset(of: sequence)
-    if abs(offset - streams[stream].next) >= Self.farthest {
-      let length = segment.payloadLength
-      guard streams[stream].goesOn(at: sequence, length, position.time) else { return }
+    let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
+    if streams[stream].start != .known { noteStart(at: sequence, stream) }
+    if abs(streams[stream].offset(of: sequence) - streams[stream].next) >= Self.farthest {
+      guard streams[stream].goesOn(at: sequence, segment.payloadLength, position.time) else { return }
       skip(to: sequence, stream, position, emit)
-      offset = streams[stream].next
     }
-    let next = streams[stream].next
-
-    if streams[stream].start == .known && offset == next && streams[stream].waiting.isEmpty {
-      deliver(payload, stream, position, emit)
-    } else if streams[stream].start == .known && offset < next {
-      let end = offset + payload.byteCount
-      // One byte just before the expected one is a keep-alive; its contents mean nothing.
-      if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, stream, position, emit) }
-      if end > next {
-        let rest = payload.extracting(next - offset..<payload.byteCount)
-        if streams[stream].waiting.isEmpty {
-          deliver(rest, stream, position, emit)
-        } else {
-          wait(rest, next, stream, position, emit)
-        }
-      }
+    let offset = streams[stream].offset(of: sequence)
+    if streams[stream].start == .known && offset < streams[stream].next {
+      receiveAgain(segment, payload, offset, stream, position, emit)
     } else {
-      wait(payload, offset, stream, position, emit)
+      deliverOrWait(payload, offset, stream, position, emit)
     }
     if payload.byteCount < segment.payloadLength {
       noteCut(offset + payload.byteCount..<offset + segment.payloadLength, stream)
+    }
+  }
+
+  /// Notes where a stream may begin, of which no beginning is known.
+  private mutating func noteStart(at sequence: SequenceNumber, _ stream: Int) {
+    if streams[stream].start == .unknown && streams[stream].hintMayBeKeepAlive
+      && sequence == streams[stream].base.advanced(by: 1)
+    {
+      passKeepAlive(stream)
+    }
+    if streams[stream].waiting.isEmpty && streams[stream].hasHint && sequence == streams[stream].base {
+      streams[stream].start = .known
+    } else {
+      if streams[stream].start == .unknown && !streams[stream].hasHint { streams[stream].base = sequence }
+      streams[stream].start = .held
+    }
+  }
+
+  /// Takes a segment that begins with bytes that were passed on.
+  private mutating func receiveAgain(
+    _ segment: TCPSegment, _ payload: RawSpan, _ offset: Int, _ stream: Int, _ position: StreamPosition,
+    _ emit: StreamReceiver
+  ) {
+    let next = streams[stream].next
+    // One byte just before the expected one is a keep-alive; its contents mean nothing.
+    if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, stream, position, emit) }
+    if offset + payload.byteCount > next {
+      deliverOrWait(payload.extracting(next - offset..<payload.byteCount), next, stream, position, emit)
+    }
+  }
+
+  private mutating func deliverOrWait(
+    _ bytes: RawSpan, _ offset: Int, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
+  ) {
+    if streams[stream].start == .known && offset == streams[stream].next && streams[stream].waiting.isEmpty {
+      deliver(bytes, stream, position, emit)
+    } else {
+      wait(bytes, offset, stream, position, emit)
     }
   }
 
