@@ -6,7 +6,8 @@ import PushModel
 /// A sending of a notification. The notification is recognised when it is sent again by token and payload, regardless of
 /// its identifier.
 struct SentNotification {
-  /// The digest of token and payload; 0: one of them is missing, so that it cannot be recognised.
+  /// The digest of token and payload; 0: the token is missing or, in a malformed frame, either of the two, so that the
+  /// notification cannot be recognised.
   let digest: UInt64
   let time: Timestamp
   let connection: Int
